@@ -1,0 +1,31 @@
+#include "lib/base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int error_set(struct error *err, const char *format, ...)
+{
+    if (!err)
+        return -1;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return -1;
+}
+
+int error_prefix(struct error *err, const char *format, ...)
+{
+    if (!err)
+        return -1;
+    struct error old = *err;
+    va_list args;
+    va_start(args, format);
+    int used = vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    size_t at = used < 0 ? 0 : (size_t)used;
+    if (at < sizeof err->text)
+        snprintf(err->text + at, sizeof err->text - at, ": %s", old.text);
+    return -1;
+}

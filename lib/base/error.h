@@ -1,0 +1,17 @@
+/* error.h: how a function says what went wrong. The text is made where the most is known; whoever
+ * can do something about it prints it once. */
+#ifndef DDPCHECK_ERROR_H
+#define DDPCHECK_ERROR_H
+
+struct error {
+    char text[512];     /* empty: no error */
+};
+
+/* Formats the message (what failed, on what, why, what to do) and returns -1, so that
+ * `return error_set(err, ...)` reads well. `err` may be NULL. */
+int error_set(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "prefix: " before the message that is there. Returns -1. */
+int error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

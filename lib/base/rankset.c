@@ -1,0 +1,134 @@
+#include "lib/base/rankset.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANK_LIMIT = 1 << 24 };  /* no job is larger; a parsed number above it is noise */
+
+int rankset_add(struct rankset *set, int rank)
+{
+    if (rank < 0 || rank >= RANK_LIMIT)
+        return -1;
+    uint32_t word = (uint32_t)rank / 64;
+    if (word >= set->words) {
+        uint32_t words = word + 1 > 2 * set->words ? word + 1 : 2 * set->words;
+        uint64_t *bits = realloc(set->bits, words * sizeof *bits);
+        if (!bits)
+            return -1;
+        memset(bits + set->words, 0, (words - set->words) * sizeof *bits);
+        set->bits = bits;
+        set->words = words;
+    }
+    set->bits[word] |= UINT64_C(1) << (rank % 64);
+    return 0;
+}
+
+bool rankset_has(const struct rankset *set, int rank)
+{
+    return rank >= 0 && (uint32_t)rank / 64 < set->words && (set->bits[rank / 64] >> (rank % 64) & 1);
+}
+
+int rankset_count(const struct rankset *set)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < set->words; i++)
+        count += __builtin_popcountll(set->bits[i]);
+    return count;
+}
+
+int rankset_next(const struct rankset *set, int from)
+{
+    if (from < 0)
+        from = 0;
+    for (uint32_t word = (uint32_t)from / 64; word < set->words; word++) {
+        uint64_t bits = set->bits[word];
+        if (word == (uint32_t)from / 64)
+            bits &= ~UINT64_C(0) << (from % 64);
+        if (bits)
+            return (int)(word * 64) + __builtin_ctzll(bits);
+    }
+    return -1;
+}
+
+int rankset_copy(struct rankset *to, const struct rankset *from)
+{
+    struct rankset copy = {0};
+    if (from->words) {
+        copy.bits = malloc(from->words * sizeof *copy.bits);
+        if (!copy.bits)
+            return -1;
+        memcpy(copy.bits, from->bits, from->words * sizeof *copy.bits);
+        copy.words = from->words;
+    }
+    rankset_free(to);
+    *to = copy;
+    return 0;
+}
+
+void rankset_free(struct rankset *set)
+{
+    free(set->bits);
+    *set = (struct rankset){0};
+}
+
+char *rankset_text(const struct rankset *set, char *text, size_t bytes)
+{
+    size_t used = 0;
+    int first = rankset_next(set, 0);
+    if (first < 0) {
+        snprintf(text, bytes, "none");
+        return text;
+    }
+    text[0] = 0;
+    while (first >= 0) {
+        int last = first;
+        while (rankset_has(set, last + 1))
+            last++;
+        char piece[32];
+        int n = snprintf(piece, sizeof piece, last > first ? "%s%d-%d" : "%s%d", used ? "," : "", first, last);
+        if (used + (size_t)n + 4 >= bytes) {
+            snprintf(text + used, bytes - used, "...");
+            return text;
+        }
+        memcpy(text + used, piece, (size_t)n + 1);
+        used += (size_t)n;
+        first = rankset_next(set, last + 1);
+    }
+    return text;
+}
+
+static bool read_rank(const char **text, int *rank)
+{
+    if (!isdigit((unsigned char)**text))
+        return false;
+    char *end;
+    long value = strtol(*text, &end, 10);
+    if (value < 0 || value >= RANK_LIMIT)
+        return false;
+    *text = end;
+    *rank = (int)value;
+    return true;
+}
+
+int rankset_parse(struct rankset *set, const char *text)
+{
+    if (strcmp(text, "none") == 0)
+        return 0;
+    for (;;) {
+        int first, last;
+        if (!read_rank(&text, &first))
+            return -1;
+        last = first;
+        if (*text == '-' && (text++, !read_rank(&text, &last)))
+            return -1;
+        for (int rank = first; rank <= last; rank++)
+            if (rankset_add(set, rank) < 0)
+                return -1;
+        if (!*text)
+            return 0;
+        if (*text++ != ',')
+            return -1;
+    }
+}

@@ -1,0 +1,30 @@
+/* rankset.h: a set of ranks, and how people read it: 0-6,8. */
+#ifndef DDPCHECK_RANKSET_H
+#define DDPCHECK_RANKSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialised is the empty set. Grows on demand. */
+struct rankset {
+    uint64_t *bits;
+    uint32_t words;
+};
+
+/* Adds rank >= 0. Returns 0, or -1 when memory is short. */
+int rankset_add(struct rankset *set, int rank);
+bool rankset_has(const struct rankset *set, int rank);
+int rankset_count(const struct rankset *set);
+/* The smallest rank >= from, or -1. */
+int rankset_next(const struct rankset *set, int from);
+/* Makes `to` equal to `from`. Returns 0, or -1 when memory is short. */
+int rankset_copy(struct rankset *to, const struct rankset *from);
+void rankset_free(struct rankset *set);
+
+/* Writes "0-6,8" (cut with "..." if it does not fit; "none" if empty). Returns text. */
+char *rankset_text(const struct rankset *set, char *text, size_t bytes);
+/* Reads what rankset_text writes. Returns 0, or -1 if it is something else. */
+int rankset_parse(struct rankset *set, const char *text);
+
+#endif

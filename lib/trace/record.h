@@ -1,0 +1,213 @@
+/* record.h: what the shim writes for each call that it sees, and all that anyone downstream
+ * ever learns about it.
+ *
+ * A record is the unit of the whole program: the shim appends records to rings (ring.h), the
+ * collector stores each as one row (store.h) and feeds it to the analyzer (analyzer.h), and an
+ * offline reader turns the row back into the same record. Importers write records as well.
+ * Nothing here may change its size or meaning without RECORD_VERSION going up.
+ *
+ * A call that can block, and every NCCL call, gives two records: ENTER before the real function
+ * runs and LEAVE after it (LEAVE carries the result and, in leave.enter, the serial of its ENTER).
+ * Everything else gives one POINT record after the real function returned.
+ *
+ * This header is used inside the user's process: it needs libc alone. */
+#ifndef DDPCHECK_RECORD_H
+#define DDPCHECK_RECORD_H
+
+#include <stdint.h>
+
+enum { RECORD_VERSION = 1, RECORD_BYTES = 128 };
+
+enum api {
+    API_NONE = 0,
+#define API(number, name, class) API_##name = number,
+#include "lib/trace/apis.def"
+#undef API
+    API_COUNT = 320
+};
+
+enum api_class {
+    CLASS_NONE, CLASS_COLLECTIVE, CLASS_P2P, CLASS_GROUP, CLASS_COMM, CLASS_REDOP, CLASS_QUERY,
+    CLASS_WAIT, CLASS_STREAM, CLASS_EVENT, CLASS_MEMORY, CLASS_DEVICE, CLASS_COPY, CLASS_LAUNCH,
+    CLASS_GRAPH, CLASS_RANGE, CLASS_NOTICE
+};
+
+enum record_phase { RECORD_POINT, RECORD_ENTER, RECORD_LEAVE };
+
+/* ncclDataType_t's values (nccl.h 2.28); numbers are NCCL's own. */
+enum datatype {
+    TYPE_INT8, TYPE_UINT8, TYPE_INT32, TYPE_UINT32, TYPE_INT64, TYPE_UINT64, TYPE_FLOAT16,
+    TYPE_FLOAT32, TYPE_FLOAT64, TYPE_BFLOAT16, TYPE_FLOAT8E4M3, TYPE_FLOAT8E5M2, TYPE_COUNT,
+    TYPE_NONE = 255
+};
+
+/* ncclRedOp_t's values; every handle of ncclRedOpCreatePreMulSum is REDOP_PREMULSUM with its
+ * scalar in op.scalar, because NCCL lets the handle itself differ between ranks. */
+enum redop {
+    REDOP_SUM, REDOP_PROD, REDOP_MAX, REDOP_MIN, REDOP_AVG, REDOP_PREMULSUM, REDOP_UNKNOWN,
+    REDOP_NONE = 255
+};
+
+enum memory_type { MEMORY_UNKNOWN, MEMORY_HOST_PAGEABLE, MEMORY_HOST_PINNED, MEMORY_DEVICE, MEMORY_MANAGED };
+
+enum { RECORD_NO_DEVICE = -1, RECORD_NO_RANK = -1, RECORD_NO_SLOT = 0xffffffffu };
+
+/* How a process ended (payload end). */
+enum end_how {
+    END_EXIT,       /* value is the exit status */
+    END_SIGNAL,     /* value is the signal */
+    END_UNKNOWN     /* it is gone; nobody could say how */
+};
+
+struct record {
+    uint64_t time_ns;   /* CLOCK_MONOTONIC of the producer's host */
+    uint64_t serial;    /* order of the process's records over all its threads, from 1; collector's notices: 0 */
+    uint16_t api;       /* enum api */
+    uint8_t phase;      /* enum record_phase */
+    uint8_t flags;      /* RECORD_* flags below */
+    uint32_t thread;    /* kernel thread id; 0 for the collector's notices */
+    int32_t result;     /* LEAVE, POINT: what the real function returned */
+    int32_t device;     /* the thread's current CUDA device, RECORD_NO_DEVICE if not known */
+    uint64_t stack;     /* id of a notice_stack, or the caller's return address with RECORD_FLAG_ADDRESS; 0 none */
+    uint64_t stream;    /* the CUDA stream handle the call was given; 0 is the legacy default stream */
+    union {
+        uint64_t word[10];
+        struct {                /* LEAVE of any class: the fields its ENTER could not know yet follow */
+            uint64_t enter;     /* serial of the ENTER record */
+            uint64_t comm;      /* communicator, as far as known by now */
+            uint64_t handle;    /* ncclComm_t, ncclRedOp_t, ... that was created */
+        } leave;
+        struct {                /* COLLECTIVE, P2P */
+            uint64_t comm;      /* cluster-wide id */
+            uint64_t number;    /* COLLECTIVE: 0,1,2,.. per member in issue order. P2P: 0,1,2,.. per (member, peer, direction) */
+            uint64_t sendbuff;  /* address, 0 for NULL or not used */
+            uint64_t recvbuff;
+            uint64_t count;     /* elements, as given to the call */
+            uint8_t datatype;   /* enum datatype */
+            uint8_t redop;      /* enum redop */
+            uint16_t reserved;
+            int32_t root;       /* root or peer; -1 none */
+            uint64_t scalar;    /* bits of PreMulSum's scalar, else 0 */
+            uint64_t group;     /* serial of the outermost ncclGroupStart's record, 0 outside groups */
+            uint32_t slot;      /* progress slot, RECORD_NO_SLOT without progress */
+            int32_t rank;       /* the member's rank in comm */
+            uint64_t launch;    /* the slot's started/done reach this when the op has started/is done; from 1 */
+        } op;
+        struct {                /* GROUP */
+            uint64_t group;     /* serial of the outermost ncclGroupStart */
+            uint32_t depth;     /* 1 = outermost */
+            uint32_t calls;     /* End: NCCL calls in the group */
+        } group;
+        struct {                /* COMM (ENTER), notice_member */
+            uint64_t comm;      /* cluster-wide id; 0 not known (yet) */
+            uint64_t parent;    /* Split, Shrink */
+            uint64_t handle;    /* ncclComm_t in this process */
+            int32_t nranks;     /* -1 not known yet */
+            int32_t rank;       /* -1 not known yet */
+            int32_t device;     /* CUDA device of the member */
+            int32_t color;      /* Split */
+            int32_t key;        /* Split */
+            uint32_t ordinal;   /* Split, Shrink: which one on the parent; InitAll: which one in the process */
+            uint64_t gpu;       /* hash of the GPU's identity (host boot id and PCI bus id, or UUID); 0 not known */
+            uint32_t flags;     /* RECORD_COMM_* */
+            uint32_t reserved;
+            uint64_t pointer;   /* Register, WindowRegister: buffer */
+            uint64_t bytes;     /* likewise */
+        } comm;
+        struct {                /* REDOP */
+            uint64_t comm, handle, scalar;
+            uint8_t datatype;
+        } redop;
+        struct {                /* WAIT: fields that the call does not have are 0 */
+            uint64_t event;
+            uint64_t dst, src, bytes;
+            uint64_t kind;      /* cudaMemcpyKind */
+        } wait;
+        struct {                /* STREAM, EVENT */
+            uint64_t event;
+            uint64_t flags;
+        } event;
+        struct {                /* MEMORY */
+            uint64_t pointer, bytes;
+            uint64_t type;      /* enum memory_type */
+        } memory;
+        struct {                /* DEVICE: from record.device to peer */
+            int64_t peer;
+        } device_access;
+        struct {                /* COPY; 2D copies: bytes = width, with pitches and height; memset: src = value */
+            uint64_t dst, src, bytes, kind;
+            uint64_t dst_pitch, src_pitch, height;
+        } copy;
+        struct {                /* LAUNCH; more than 6 pointers go on in a second record with RECORD_FLAG_MORE */
+            uint64_t function;  /* string id of the kernel's (mangled) name */
+            uint32_t grid, block;       /* number of blocks, threads per block */
+            uint8_t count;      /* pointers below */
+            uint8_t inferred;   /* bit i: pointer[i] is a guess (found inside a struct) */
+            uint8_t written;    /* bit i: the kernel may write through pointer[i] */
+            uint8_t reserved[5];
+            uint64_t pointer[6];
+        } launch;
+        struct {                /* GRAPH */
+            uint64_t graph, exec;
+        } graph;
+        struct {                /* RANGE, notice_blind */
+            uint64_t text;      /* string id */
+        } range;
+        struct {                /* notice_string: bytes [offset, offset+64) of a string of `bytes` bytes */
+            uint64_t id;        /* string_id() of the whole */
+            uint32_t bytes, offset;
+            char text[64];
+        } string;
+        struct {                /* notice_stack: frames [offset, offset+8) of `count`, innermost first */
+            uint64_t id;
+            uint32_t count, offset;
+            uint64_t address[8];
+        } frames;
+        struct {                /* notice_module: an executable mapping */
+            uint64_t base;      /* load bias: address - base is the address in the file */
+            uint64_t start, end;
+            uint64_t path;      /* string id */
+            uint8_t build_id[20];
+            uint32_t build_id_bytes;
+        } module;
+        struct {                /* notice_buffer */
+            uint64_t base, bytes;       /* the allocation */
+            uint64_t pointer;           /* what was asked */
+            int32_t device;             /* owner, -1 host */
+            uint32_t type;              /* enum memory_type */
+        } buffer;
+        struct {                /* notice_exit, notice_end */
+            uint32_t how;       /* enum end_how */
+            int32_t value;
+            uint64_t oom;       /* notice_end: 1 if the kernel's out-of-memory killer did it */
+        } end;
+        struct {                /* notice_progress: all launches <= started were reached, <= done were passed */
+            uint32_t slot, reserved;
+            uint64_t started, done;
+        } progress;
+        struct {                /* notice_lost: totals of this process so far */
+            uint64_t control, bulk;
+        } lost;
+    };
+};
+
+_Static_assert(sizeof(struct record) == RECORD_BYTES, "the record is on disk and in shared memory");
+
+enum {
+    RECORD_FLAG_ADDRESS = 1,    /* record.stack is a plain return address */
+    RECORD_FLAG_MORE = 2,       /* continues the record before it (LAUNCH) */
+    RECORD_FLAG_CAPTURE = 4     /* the stream was being captured into a graph: nothing ran */
+};
+
+enum { RECORD_COMM_NONBLOCKING = 1 };
+
+/* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
+static inline uint64_t string_id(const char *text, uint64_t bytes)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (uint64_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 1099511628211u;
+    return hash ? hash : 1;
+}
+
+#endif

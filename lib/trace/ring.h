@@ -1,0 +1,127 @@
+/* ring.h: the file through which a process hands its records to the collector.
+ *
+ * One file per process, mapped shared by both sides:
+ *
+ *     struct ring_file     who the process is, the progress slots that the GPU writes
+ *     segment 0            one per thread: struct ring_segment, control records, bulk records
+ *     segment 1 ...        at ring_segment_offset(); the file grows as threads come
+ *
+ * Each ring has one producer (the thread) and one consumer (the collector). head and tail only
+ * grow; the record at position p lies at p % capacity. The producer never waits: if a ring is full
+ * the newest record is dropped and counted in lost. The consumer moves tail only after what it
+ * read is safely stored, and the store remembers the position, so that a collector killed between
+ * the two neither loses nor doubles a record.
+ *
+ * Used inside the user's process: libc alone. */
+#ifndef DDPCHECK_RING_H
+#define DDPCHECK_RING_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/trace/record.h"
+
+enum { RING_CONTROL, RING_BULK, RING_KINDS };
+
+enum {
+    RING_VERSION = 1,
+    RING_PAGE = 4096,
+    RING_SEGMENTS_MAX = 256,    /* threads at one time; a segment is used again when its thread has ended */
+    RING_SLOTS_MAX = 256,       /* (communicator member, stream) pairs with GPU progress */
+    RING_CONTROL_RECORDS = 4096,        /* defaults; smaller where the file system is small */
+    RING_BULK_RECORDS = 16384
+};
+
+#define RING_MAGIC "DDPRING1"
+#define RING_SUFFIX ".ring"     /* file name: <pid>-<start ticks>.ring */
+
+enum segment_state { SEGMENT_FREE, SEGMENT_ACTIVE, SEGMENT_ENDED };
+
+struct ring {
+    _Alignas(64) _Atomic uint64_t head;         /* written by the producer */
+    _Atomic uint64_t lost;                      /* by the producer */
+    _Alignas(64) _Atomic uint64_t tail;         /* by the consumer */
+};
+
+struct ring_segment {
+    _Atomic uint32_t state;     /* enum segment_state; ENDED goes to ACTIVE by compare-and-swap when a new thread takes it */
+    _Atomic uint32_t thread;    /* kernel thread id of the owner */
+    struct ring ring[RING_KINDS];
+    _Alignas(RING_PAGE) struct record records[];        /* control, then bulk */
+};
+
+/* What a stream's collectives have reached; the GPU writes both words. */
+struct progress_slot {
+    _Alignas(64) _Atomic uint64_t started;
+    _Atomic uint64_t done;
+    uint64_t comm;
+    uint64_t stream;
+    int32_t rank;
+    uint32_t reserved;
+};
+
+/* Who the process is. Strings are NUL-terminated and may be cut; -1 stands for "not known". */
+struct process_info {
+    int32_t pid;
+    int32_t rank, local_rank, world_size, restart;
+    uint32_t uid;
+    uint64_t start_ticks;       /* field 22 of /proc/PID/stat: tells two processes with one pid apart */
+    uint64_t realtime_ns, monotonic_ns; /* read together: realtime - monotonic places records in time */
+    int32_t nccl_version, cuda_runtime_version, cuda_driver_version;
+    uint32_t reserved;
+    char boot_id[40];
+    char host[64];
+    char launcher[16];          /* torchrun, openmpi, mpich, slurm, explicit, none */
+    char job[64];
+    char program[256];          /* path of the executable */
+    char command[512];          /* arguments, NUL bytes turned into spaces */
+};
+
+struct ring_file {
+    char magic[8];
+    uint32_t version, record_version, record_bytes, file_header_bytes;
+    uint32_t control_records, bulk_records;     /* capacities, powers of two */
+    uint64_t segment_bytes;
+    _Atomic uint32_t ready;             /* 1 when all of the above and `process` are filled in */
+    _Atomic uint32_t segments;          /* segments that exist in the file */
+    _Atomic uint32_t slots;             /* progress slots in use */
+    _Atomic uint32_t closed;            /* 1 after notice_exit was written */
+    _Atomic uint64_t serial;            /* the last serial given out */
+    _Atomic uint64_t lost_threads;      /* records lost because no segment was to be had */
+    struct process_info process;
+    _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
+};
+
+static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records)
+{
+    return sizeof(struct ring_segment) + ((uint64_t)control_records + bulk_records) * RECORD_BYTES;
+}
+
+static inline uint64_t ring_segment_offset(const struct ring_file *file, uint32_t index)
+{
+    return file->file_header_bytes + index * file->segment_bytes;
+}
+
+/* The first record of ring `kind` in a segment. */
+static inline struct record *ring_records(const struct ring_file *file, struct ring_segment *segment, int kind)
+{
+    return segment->records + (kind == RING_BULK ? file->control_records : 0);
+}
+
+/* Appends a copy of `record`. Returns 1, or 0 if the ring was full (the loss is counted).
+ * Only the segment's own thread may call it. */
+static inline int ring_append(struct ring *ring, struct record *records, uint32_t capacity,
+                              const struct record *record)
+{
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) >= capacity) {
+        atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
+        return 0;
+    }
+    memcpy(&records[head & (capacity - 1)], record, sizeof *record);
+    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+    return 1;
+}
+
+#endif

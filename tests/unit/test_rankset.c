@@ -1,0 +1,62 @@
+/* Ranks as people read them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lib/base/rankset.h"
+
+static void ranges_are_joined(void **state)
+{
+    (void)state;
+    struct rankset set = {0};
+    char text[64];
+    assert_string_equal(rankset_text(&set, text, sizeof text), "none");
+    for (int rank = 6; rank >= 0; rank--)
+        assert_int_equal(rankset_add(&set, rank), 0);
+    assert_int_equal(rankset_add(&set, 8), 0);
+    assert_int_equal(rankset_add(&set, 130), 0);
+    assert_string_equal(rankset_text(&set, text, sizeof text), "0-6,8,130");
+    assert_int_equal(rankset_count(&set), 9);
+    assert_int_equal(rankset_next(&set, 9), 130);
+    assert_int_equal(rankset_next(&set, 131), -1);
+    rankset_free(&set);
+}
+
+static void text_is_cut_with_dots(void **state)
+{
+    (void)state;
+    struct rankset set = {0};
+    char text[16];
+    for (int rank = 0; rank < 100; rank += 2)
+        rankset_add(&set, rank);
+    assert_string_equal(rankset_text(&set, text, sizeof text), "0,2,4,6,8...");
+    rankset_free(&set);
+}
+
+static void parse_reads_what_text_writes(void **state)
+{
+    (void)state;
+    struct rankset set = {0};
+    char text[64];
+    assert_int_equal(rankset_parse(&set, "0-6,8,130"), 0);
+    assert_string_equal(rankset_text(&set, text, sizeof text), "0-6,8,130");
+    assert_int_equal(rankset_parse(&set, "1,,2"), -1);
+    assert_int_equal(rankset_parse(&set, "4-"), -1);
+    assert_int_equal(rankset_parse(&set, "x"), -1);
+    assert_int_equal(rankset_parse(&set, "99999999999999999999"), -1);
+    assert_int_equal(rankset_add(&set, -1), -1);
+    rankset_free(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranges_are_joined),
+        cmocka_unit_test(text_is_cut_with_dots),
+        cmocka_unit_test(parse_reads_what_text_writes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
