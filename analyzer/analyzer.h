@@ -1,0 +1,94 @@
+/* analyzer.h: events in, findings out. No I/O, no clock, no threads, no global state.
+ *
+ * The collector feeds it each record as it arrives; a reader feeds it the same records from a
+ * database: the findings are the same, because nothing else goes in. Time is that of the records;
+ * while nothing happens the collector stores and feeds notice_tick.
+ *
+ * Memory follows the lag between ranks, not the length of the job (architecture.md, "What the
+ * analyzer keeps"). One analyzer belongs to one thread. */
+#ifndef DDPCHECK_ANALYZER_H
+#define DDPCHECK_ANALYZER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/finding.h"
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+struct analyzer;
+
+struct analyzer_options {
+    /* How long a rank may be silent while others wait for it before that is called a hang where
+     * nothing proves it sooner (a cycle, an ended process). 0: 10 s. */
+    uint64_t hang_after_ns;
+    /* Called for a new finding and again, with the same id, when it changes (times, sides, state).
+     * The finding is the analyzer's and valid during the call. */
+    void (*on_finding)(void *context, const struct finding *finding);
+    void *context;
+};
+
+/* Returns NULL with errno = ENOMEM. options are copied. */
+struct analyzer *analyzer_new(const struct analyzer_options *options);
+void analyzer_free(struct analyzer *analyzer);
+
+/* Makes a process known; its index (0, 1, 2, ... of the caller's choice) is used in every later
+ * call. Must come before the process's records. Returns 0, or -1 with errno = ENOMEM. */
+int analyzer_add_process(struct analyzer *analyzer, int process, const struct process_info *info);
+
+/* Feeds one record. Records of one process must come in the order of their serial as far as the
+ * trace has it; processes may interleave in any way. Records that make no sense (damaged trace)
+ * are counted and skipped. Returns 0, or -1 with errno = ENOMEM (the analyzer stays usable). */
+int analyzer_feed(struct analyzer *analyzer, int process, const struct record *record);
+
+/* The trace ends here: reports what only the end can show (a job cut off while ranks wait, sends
+ * never matched). Live, call it when the last producer is gone. Returns 0 or -1 (ENOMEM). */
+int analyzer_finish(struct analyzer *analyzer);
+
+/* The state of one member of one communicator, for tables. */
+struct member_view {
+    uint64_t comm;
+    int rank;               /* in the communicator */
+    int shown_rank;         /* that people know */
+    int nranks;
+    int process;            /* index; -1: never seen (DC902) */
+    int device;
+    uint64_t issued, started, done;     /* number of collectives, so the last one issued is issued - 1 */
+    uint64_t calls_p2p;     /* sends and receives issued */
+    bool destroyed, ended;  /* the communicator at this member; the process */
+    const char *where;      /* "in cudaStreamSynchronize", "running", "exited with status 0", ... */
+    const char *phase;      /* innermost NVTX range, "" if none */
+    uint64_t where_stack;
+    bool where_stack_is_address;
+    uint64_t where_since_ns;        /* realtime */
+    const char *last_call;  /* "ncclAllReduce(count=4096, float32, sum)", "" if none */
+};
+
+/* Calls `visit` for each member, communicators in order of their creation, ranks ascending.
+ * Strings are valid during the call. */
+void analyzer_visit_members(struct analyzer *analyzer, void (*visit)(void *context, const struct member_view *member),
+                            void *context);
+
+/* Calls `visit` for each finding so far, worst first (severity, certainty, then time). */
+void analyzer_visit_findings(struct analyzer *analyzer, void (*visit)(void *context, const struct finding *finding),
+                             void *context);
+
+/* Records skipped because they made no sense. */
+uint64_t analyzer_skipped(const struct analyzer *analyzer);
+
+/* The catalogue. */
+struct check {
+    const char *code;       /* "DC102" */
+    const char *title;
+    enum severity severity;
+    const char *text;       /* explain: what it means, how it shows, when it can be wrong; paragraphs */
+    const char *example;    /* minimal faulty program, C */
+    const char *mend_c;
+    const char *mend_torch;
+};
+
+/* All checks that this build has, in order of code; ended by a NULL code. */
+extern const struct check analyzer_checks[];
+const struct check *analyzer_check_find(const char *code);
+
+#endif

@@ -1,0 +1,21 @@
+/* names.h: what the numbers in records are called. */
+#ifndef DDPCHECK_NAMES_H
+#define DDPCHECK_NAMES_H
+
+#include <stddef.h>
+
+#include "lib/trace/record.h"
+
+const char *api_name(unsigned api);             /* "ncclAllReduce"; "unknown call" */
+enum api_class api_class_of(unsigned api);
+const char *datatype_name(unsigned datatype);   /* "float32" */
+size_t datatype_bytes(unsigned datatype);       /* 0 if unknown */
+const char *redop_name(unsigned redop);         /* "sum" */
+const char *memory_type_name(unsigned type);    /* "device" */
+const char *record_phase_name(unsigned phase);  /* "enter" */
+
+/* The call with its arguments as people read it: "ncclAllReduce(count=4096, float32, sum)",
+ * "ncclBroadcast(count=10, int32, root=0)", "cudaStreamSynchronize". Returns text. */
+char *record_text(const struct record *record, char *text, size_t bytes);
+
+#endif

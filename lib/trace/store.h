@@ -1,0 +1,69 @@
+/* store.h: the trace database: SQLite, one per host, written by the collector alone.
+ *
+ * Everything recorded goes into one narrow table, `event`, whose rows are records (record.h) in the
+ * order in which the collector took them; the views (v_collective, v_wait, v_finding, ...) show them
+ * under readable names. docs/schema.md describes it; schema.sql is the truth. application_id is
+ * "DDPC"; user_version is major * 1000 + minor: a reader takes any minor of its major. */
+#ifndef DDPCHECK_STORE_H
+#define DDPCHECK_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 0 };
+
+struct store;
+
+/* Opens the database at `path` for writing; makes it if it is not there. Refuses what is no trace of
+ * ours, or of a newer major schema. Returns 0, or -1 with err. */
+int store_open(struct store **store, const char *path, struct error *err);
+/* Commits and closes. NULL is allowed. Returns 0, or -1 with err (the store is closed all the same). */
+int store_close(struct store *store, struct error *err);
+
+/* A transaction holds one batch. Both return 0, or -1 with err; a failed commit leaves the batch
+ * open to be tried again (disk full). */
+int store_begin(struct store *store, struct error *err);
+int store_commit(struct store *store, struct error *err);
+
+/* Makes a process known and returns its index (its row in `process`), the same one if the same
+ * (boot id, pid, start ticks) was stored before; -1 with err. */
+int store_process(struct store *store, const struct process_info *info, struct error *err);
+
+/* Appends an event. Returns 0, or -1 with err. */
+int store_event(struct store *store, int process, const struct record *record, struct error *err);
+
+/* How far ring `ring` (segment * RING_KINDS + kind) of a process was read; kept in the same
+ * transaction as the events read. get gives 0 if nothing was kept. */
+int store_position_set(struct store *store, int process, unsigned ring, uint64_t position, struct error *err);
+int store_position_get(struct store *store, int process, unsigned ring, uint64_t *position, struct error *err);
+
+/* A finding, or its new state (same id); sides are replaced. Defined over plain values, since lib/
+ * knows nothing of the analyzer. */
+struct store_side {
+    const char *ranks, *call, *phase, *where;
+    int process;
+    uint64_t stack, where_stack, since_ns;
+    bool stack_is_address, where_stack_is_address;
+};
+struct store_finding {
+    uint32_t id;
+    const char *code, *severity, *certainty, *state, *what, *todo;
+    uint64_t comm, number, first_ns, last_ns, times, fingerprint;
+    bool has_number;
+    const struct store_side *side;
+    int sides;
+};
+int store_finding(struct store *store, const struct store_finding *finding, struct error *err);
+
+/* A symbolised address of a process (symbols.h): function, file and line; file NULL and line 0 if not known. */
+int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,
+                 const char *file, int line, struct error *err);
+
+/* One key of `meta`. */
+int store_meta(struct store *store, const char *key, const char *value, struct error *err);
+
+#endif

@@ -1,0 +1,47 @@
+/* trace.h: reads one or several trace databases as one stream of events.
+ *
+ * Read-only; a database that is being written is read as it was when it was opened (and again after
+ * trace_refresh). Several databases (one per host) are merged by time. */
+#ifndef DDPCHECK_TRACE_H
+#define DDPCHECK_TRACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+struct trace;
+
+/* Opens databases; each path is a database or a directory whose *.db are taken. A file that is no
+ * trace, is cut off or of a newer schema is an error that names it. Returns 0, or -1 with err. */
+int trace_open(struct trace **trace, const char *const *paths, int count, struct error *err);
+void trace_close(struct trace *trace);
+
+/* Processes are numbered 0 .. count-1 over all databases. The info is the trace's. */
+int trace_process_count(const struct trace *trace);
+const struct process_info *trace_process(const struct trace *trace, int process);
+
+/* The next event in order: 1, 0 at the end, -1 with err (a damaged page: what came before is good). */
+int trace_next(struct trace *trace, int *process, struct record *record, struct error *err);
+/* Looks for rows and processes that came since; trace_next goes on with them. Returns how many
+ * processes are new, or -1 with err. */
+int trace_refresh(struct trace *trace, struct error *err);
+uint64_t trace_event_count(struct trace *trace);        /* rows so far, for progress and --json */
+
+/* True if the collector of every database ended in order (else the trace may go on, or was cut). */
+bool trace_complete(struct trace *trace);
+
+/* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */
+const char *trace_string(struct trace *trace, int process, uint64_t id);
+
+struct frame {
+    uint64_t address;
+    char module[256], function[256], file[256];     /* empty: not known */
+    int line;               /* 0: not known */
+};
+/* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Returns how many (<= max). */
+int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames, int max);
+
+#endif
