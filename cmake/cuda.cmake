@@ -4,8 +4,10 @@
 # Sets DDPCHECK_HAVE_CUDA_HEADERS (cuda_runtime_api.h, cuda.h, cupti.h, nccl.h), DDPCHECK_HAVE_NVCC (nvcc,
 # libcudart and libnccl to link with) and makes the targets cuda_headers, cuda_runtime, nccl.
 
-set(cuda_roots $ENV{CUDA_HOME} $ENV{CUDA_PATH} ${CUDAToolkit_ROOT} /usr/local/cuda)
-find_program(DDPCHECK_PYTHON NAMES python3)
+set(DDPCHECK_CUDA_ROOTS "$ENV{CUDA_HOME};$ENV{CUDA_PATH};${CUDAToolkit_ROOT};/usr/local/cuda" CACHE STRING
+  "Folders to look for CUDA and NCCL in, before the pip packages; OFF: none")
+set(cuda_roots ${DDPCHECK_CUDA_ROOTS})
+find_program(DDPCHECK_PYTHON NAMES python3 HINTS ${CMAKE_SOURCE_DIR}/build/venv/bin)
 if(DDPCHECK_PYTHON)
   execute_process(COMMAND ${DDPCHECK_PYTHON} -c
     "import sysconfig,glob;print(';'.join(g for p in ('purelib','platlib') for g in glob.glob(sysconfig.get_paths()[p]+'/nvidia/*')))"
@@ -13,7 +15,7 @@ if(DDPCHECK_PYTHON)
   list(REMOVE_DUPLICATES cuda_pip_roots)
   list(APPEND cuda_roots ${cuda_pip_roots})
 endif()
-if(DDPCHECK_NO_CUDA)
+if(DDPCHECK_CUDA_ROOTS STREQUAL "OFF")
   set(cuda_roots)
 endif()
 

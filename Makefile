@@ -1,0 +1,45 @@
+# A thin front of the CMake presets; CMakeLists.txt is the truth.
+PRESET ?= dev
+BUILD := build/$(PRESET)
+
+.PHONY: all setup build test demo bench docs check sanitize clean help
+all: build
+
+help:
+	@echo "make            build into build/dev (PRESET=release, asan, ubsan, tsan: into build/PRESET)"
+	@echo "make setup      install the Debian packages (and, without a CUDA toolkit, the pip packages) that the build needs"
+	@echo "make demo       set up, build, and see ddpcheck diagnose a hanging training job"
+	@echo "make test       build and run every test"
+	@echo "make sanitize   build and test with ASan, UBSan and TSan"
+	@echo "make bench      measure what the shim, the store and the analyzer cost"
+	@echo "make docs       regenerate docs/findings from the texts of ddpcheck explain"
+
+setup:
+	@tools/setup
+
+build/%/build.ninja:
+	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; exit 1; }
+	@grep '^-- Not built' build/$*.log || true
+
+build: | build/
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@cmake --build --preset $(PRESET)
+
+build/:
+	@mkdir -p build
+
+test: build
+	ctest --preset $(PRESET)
+
+demo: setup
+	@$(MAKE) --no-print-directory build
+	@tools/demo $(BUILD)
+
+sanitize:
+	@for preset in asan ubsan tsan; do $(MAKE) --no-print-directory test PRESET=$$preset || exit 1; done
+
+bench docs: build
+	@cmake --build --preset $(PRESET) --target $@
+
+clean:
+	rm -rf build
