@@ -1,0 +1,108 @@
+"""The whole line from outside, as a user drives it: run a program under ddpcheck on the emulator, read the report.
+
+Used by the other files of this directory. Standard library only."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+
+class Line:
+    """One build of ddpcheck and a fresh trace directory."""
+
+    def __init__(self, build, devices=4, name="line"):
+        self.build = os.path.abspath(build)
+        self.tool = os.path.join(self.build, "bin", "ddpcheck")
+        self.shim = os.path.join(self.build, "lib", "libddpcheck.so")
+        self.emu = os.path.join(self.build, "lib", "ddpcheck", "emu")
+        self.trainer = os.path.join(self.build, "bin", "ddptrain")
+        self.devices = devices
+        self.folder = tempfile.mkdtemp(prefix="ddpcheck-" + name + "-")
+        self.trace = os.path.join(self.folder, "trace")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        if kind is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            print("kept for a look: " + self.folder, file=sys.stderr)
+
+    def run(self, program, options=(), timeout=120, environment=None):
+        """`ddpcheck run -- program`: (status, stdout, stderr)."""
+        command = [self.tool, "run", "--emulate", str(self.devices), "-o", self.trace, *options, "--", *program]
+        return self.call(command, timeout, environment)
+
+    def call(self, command, timeout=60, environment=None):
+        done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=timeout, env={**os.environ, **(environment or {})})
+        return done.returncode, done.stdout, done.stderr
+
+    def bare_environment(self, **more):
+        """What a user sets who preloads the shim by hand."""
+        paths = [self.emu] + ([os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else [])
+        return {**os.environ, "LD_PRELOAD": self.shim, "DDPCHECK_DIR": self.trace,
+                "LD_LIBRARY_PATH": ":".join(paths), "DDPCHECK_EMU_DEVICES": str(self.devices), **more}
+
+    def start_bare(self, program, **more):
+        return subprocess.Popen(program, cwd=self.folder, env=self.bare_environment(**more), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+    def report(self, *options):
+        """(status, findings, all JSON lines) of `ddpcheck report --json`."""
+        status, out, err = self.call([self.tool, "report", "--json", *options, self.trace])
+        if status == 2:
+            raise AssertionError("report failed: " + err)
+        lines = [json.loads(line) for line in out.splitlines()]
+        return status, [line for line in lines if line.get("schema", "").startswith("ddpcheck.finding/")], lines
+
+    def database(self):
+        names = [name for name in os.listdir(self.trace) if name.endswith(".db")]
+        if len(names) != 1:
+            raise AssertionError("expected one database in %s, found %s" % (self.trace, names))
+        return os.path.join(self.trace, names[0])
+
+    def query(self, sql, *values):
+        connection = sqlite3.connect("file:" + self.database() + "?mode=ro", uri=True, timeout=10)
+        try:
+            return connection.execute(sql, values).fetchall()
+        finally:
+            connection.close()
+
+    def live_findings(self):
+        """What the collector stored, [] while there is no database yet."""
+        try:
+            return self.query("SELECT code, severity, fingerprint FROM finding ORDER BY id")
+        except (AssertionError, FileNotFoundError, sqlite3.Error):
+            return []
+
+    def wait_collector(self, timeout=60):
+        """Returns when no collector holds the directory any more."""
+        import fcntl
+        end = time.monotonic() + timeout
+        with open(os.path.join(self.trace, "collector.lock"), "a") as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return
+                except OSError:
+                    if time.monotonic() > end:
+                        raise AssertionError("the collector of %s did not end in %d s" % (self.trace, timeout))
+                    time.sleep(0.05)
+
+
+def end_group(process, timeout=20):
+    """Kills a process and all that it started; returns its output."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    out, _ = process.communicate(timeout=timeout)
+    return out

@@ -1,0 +1,81 @@
+"""The trainer's faults and their twins: each faulty run must give exactly its finding, each twin none,
+from `ddpcheck run` and from bare LD_PRELOAD, and live as well as offline."""
+
+import argparse
+import sys
+import time
+
+from line import Line, end_group
+
+GAN = ["--model", "gan", "--ranks", "4", "--iterations", "8", "--no-gang"]
+
+# name: arguments, (code, ranks on the faulty side) or None for a clean run, how the job ends by itself:
+# "hang" (never), "ends", with the exit status left open.
+SCENARIOS = {
+    "clean": (GAN, None, "ends"),
+    "clean-cnn": (["--model", "cnn", "--ranks", "4", "--iterations", "8"], None, "ends"),
+    "partial-barrier": (GAN + ["--fault", "partial-barrier"], ("DC201", "3"), "hang"),
+}
+
+
+def start(line, arguments, way, ends):
+    """Runs the trainer to its end, or until the hang is diagnosed; returns what it printed."""
+    program = [line.trainer, *arguments]
+    if way == "run":
+        options = ["--hang-after", "3"] + ([] if ends else ["--timeout", "8"])
+        status, out, err = line.run(program, options, timeout=150)
+        return out + err
+    process = line.start_bare(program, DDPCHECK_HANG_AFTER="3")
+    give_up = time.monotonic() + 120
+    quiet_until = None
+    while process.poll() is None and time.monotonic() < give_up:
+        # After the first finding the job stays a while, so that a second, wrong one would show.
+        if not ends and line.live_findings() and quiet_until is None:
+            quiet_until = time.monotonic() + 5
+        if quiet_until and time.monotonic() > quiet_until:
+            break
+        time.sleep(0.1)
+    out = end_group(process)
+    line.wait_collector()
+    return out
+
+
+def check(line, expected, out):
+    status, findings, lines = line.report("--fail-on", "warning", "--hang-after", "3", "--allow-missing")
+    serious = [f for f in findings if f["severity"] != "note" and f.get("state") != "resolved"]
+    said = ["%s (ranks %s): %s" % (f["code"], f["ranks"], f["what"]) for f in serious]
+    wanted = [] if expected is None else [expected[0]]
+    if [f["code"] for f in serious] != wanted:
+        raise AssertionError("expected %s, got %s\nthe job printed:\n%s" % (wanted, said, out))
+    if expected and expected[1] is not None:
+        sides = [side["ranks"] for side in serious[0]["sides"]]
+        if expected[1] not in sides:
+            raise AssertionError("expected a side with ranks %s, got sides %s" % (expected[1], sides))
+    if status != (1 if wanted else 0):
+        raise AssertionError("report's exit status is %d with findings %s" % (status, said))
+    offline = sorted((f["code"], int(f["fingerprint"], 16)) for f in findings)
+    live = sorted((code, fingerprint & (1 << 64) - 1) for code, _, fingerprint in line.live_findings())
+    if live != offline:
+        raise AssertionError("live findings %s differ from offline ones %s" % (live, offline))
+    return said
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--build")
+    parser.add_argument("--way", choices=["run", "bare"])
+    parser.add_argument("scenario", nargs="?")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(SCENARIOS))
+        return
+    arguments, expected, ending = SCENARIOS[options.scenario]
+    with Line(options.build, name=options.scenario) as line:
+        out = start(line, arguments, options.way, ending == "ends")
+        said = check(line, expected, out)
+    print("%s (%s): %s" % (options.scenario, options.way, said or "no finding, as it should be"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
