@@ -83,6 +83,13 @@ class Line:
         except (AssertionError, FileNotFoundError, sqlite3.Error):
             return []
 
+    def live_database(self):
+        """True once the collector has stored an event."""
+        try:
+            return self.query("SELECT 1 FROM event LIMIT 1") != []
+        except (AssertionError, FileNotFoundError, sqlite3.Error):
+            return False
+
     def wait_collector(self, timeout=60):
         """Returns when no collector holds the directory any more."""
         import fcntl
