@@ -1,0 +1,82 @@
+/* ddpcheck: finds the command in the table and runs it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/commands.h"
+#include "cmd/options.h"
+
+struct command {
+    const char *name;
+    int (*function)(int argc, char **argv);
+    const char *help;
+};
+
+static const struct command commands[] = {
+#define COMMAND(name, help) {#name, command_##name, help},
+#include "cmd/commands.def"
+#undef COMMAND
+};
+
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *out)
+{
+    fputs("Usage: ddpcheck [--version|--help] COMMAND [options]\n\n"
+          "Finds out why a multi-GPU training job hangs, crashes or silently learns the wrong thing.\n\n"
+          "Commands:\n", out);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+    fputs("\n'ddpcheck COMMAND --help' says more about each. Exit status: 0 clean, 1 findings,\n"
+          "2 wrong use or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n", out);
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[COMMANDS + 1] = {NULL};
+    for (int i = 0; i < COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = options_nearest(name, names);
+    fprintf(stderr, "ddpcheck: no command '%s'%s%s%s; 'ddpcheck --help' lists them\n", name,
+            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return STATUS_USAGE;
+}
+
+/* A full disk shows only when the last buffer is written. */
+static int finish_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "ddpcheck: can't write the output: %s\n", strerror(errno));
+    return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_DFL);   /* `ddpcheck report | head` ends quietly */
+    if (argc < 2) {
+        print_help(stderr);
+        return STATUS_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("ddpcheck %s\n", DDPCHECK_VERSION);
+        return finish_output(STATUS_CLEAN);
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return finish_output(STATUS_CLEAN);
+    }
+    const struct command *command = find_command(argv[1]);
+    if (!command)
+        return unknown_command(argv[1]);
+    return finish_output(command->function(argc - 1, argv + 1));
+}

@@ -1,0 +1,217 @@
+#include "cmd/page.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { WIDTH_USUAL = 80, WIDTH_LEAST = 40, WIDTH_MOST = 120 };
+
+static const char *const style_code[] = {
+    [STYLE_PLAIN] = "", [STYLE_STRONG] = "\033[1m", [STYLE_FAINT] = "\033[2m", [STYLE_ERROR] = "\033[1;31m",
+    [STYLE_WARNING] = "\033[1;33m", [STYLE_NOTE] = "\033[1;36m", [STYLE_GOOD] = "\033[1;32m",
+};
+
+int color_choice_parse(const char *text, enum color_choice *choice)
+{
+    static const char *const names[] = { [COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never" };
+    for (int i = 0; i < 3; i++) {
+        if (!strcmp(text, names[i])) {
+            *choice = (enum color_choice)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value && strcmp(value, "0");
+}
+
+static bool wants_color(FILE *out, enum color_choice choice)
+{
+    if (choice != COLOR_AUTO)
+        return choice == COLOR_ALWAYS;
+    if (is_set("FORCE_COLOR") || is_set("CLICOLOR_FORCE"))
+        return true;
+    const char *no_color = getenv("NO_COLOR");  /* any value that is not empty (no-color.org) */
+    const char *terminal = getenv("TERM");
+    if ((no_color && *no_color) || (terminal && !strcmp(terminal, "dumb")))
+        return false;
+    return isatty(fileno(out));
+}
+
+static int page_width(FILE *out)
+{
+    const char *columns = getenv("COLUMNS");
+    int width = columns ? atoi(columns) : 0;
+    struct winsize size;
+    if (width <= 0 && isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size))
+        width = size.ws_col;
+    if (width <= 0)
+        width = WIDTH_USUAL;
+    return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
+}
+
+void page_init(struct page *page, FILE *out, enum color_choice choice)
+{
+    *page = (struct page){ .out = out, .width = page_width(out), .color = wants_color(out, choice) };
+}
+
+/* Each character but UTF-8's continuation bytes is one column: names and paths rarely hold wider ones. */
+static int bytes_width(const char *text, size_t bytes)
+{
+    int width = 0;
+    for (size_t i = 0; i < bytes; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+int text_width(const char *text)
+{
+    return bytes_width(text, strlen(text));
+}
+
+void page_line(struct page *page)
+{
+    if (page->column > 0)
+        putc('\n', page->out);
+    page->column = 0;
+}
+
+void page_gap(struct page *page)
+{
+    page_line(page);
+    putc('\n', page->out);
+}
+
+void page_column(struct page *page, int column)
+{
+    if (page->column > column)
+        page_line(page);
+    fprintf(page->out, "%*s", column - page->column, "");
+    page->column = column;
+}
+
+/* What comes from a job's memory must not steer the terminal. */
+static void put_bytes(FILE *out, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        putc(c < 0x20 || c == 0x7f ? '?' : c, out);
+    }
+}
+
+static void put_styled(struct page *page, enum style style, const char *text, size_t bytes)
+{
+    bool styled = page->color && style != STYLE_PLAIN;
+    if (styled)
+        fputs(style_code[style], page->out);
+    put_bytes(page->out, text, bytes);
+    if (styled)
+        fputs("\033[0m", page->out);
+    page->column += bytes_width(text, bytes);
+}
+
+void page_text(struct page *page, enum style style, const char *text)
+{
+    put_styled(page, style, text, strlen(text));
+}
+
+/* A space goes before a word unless the line begins there or `glued`: the caller stands right before it. */
+static void put_word(struct page *page, enum style style, const char *word, size_t bytes, bool glued)
+{
+    int width = bytes_width(word, bytes);
+    bool space = !glued && page->column > page->indent;
+    if (page->column + space + width > page->width && page->column > page->indent) {
+        page_line(page);
+        space = false;
+    }
+    if (page->column < page->indent)
+        page_column(page, page->indent);
+    else if (space)
+        page_text(page, STYLE_PLAIN, " ");
+    put_styled(page, style, word, bytes);
+}
+
+void page_words(struct page *page, enum style style, const char *text)
+{
+    bool glued = *text != ' ';
+    for (const char *word = text; *word;) {
+        size_t blanks = strspn(word, " \n\t");
+        word += blanks;
+        size_t bytes = strcspn(word, " \n\t");
+        if (bytes > 0)
+            put_word(page, style, word, bytes, glued && word == text);
+        word += bytes;
+    }
+}
+
+void page_format(struct page *page, enum style style, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    page_words(page, style, text);
+}
+
+/* Calls for each line of `text`, without its newline. */
+static const char *next_line(const char **rest, size_t *bytes)
+{
+    const char *line = *rest;
+    if (!line || !*line)
+        return NULL;
+    *bytes = strcspn(line, "\n");
+    *rest = line + *bytes + (line[*bytes] == '\n');
+    return line;
+}
+
+void page_paragraphs(struct page *page, const char *text)
+{
+    size_t bytes;
+    bool ended = false;
+    for (const char *line; (line = next_line(&text, &bytes));) {
+        if (bytes == 0) {
+            page_line(page);
+            ended = true;
+            continue;
+        }
+        if (ended)
+            page_gap(page);
+        ended = false;
+        bool listed = *line == ' ' || *line == '\t';
+        if (listed) {
+            page_column(page, page->indent);
+            put_styled(page, STYLE_PLAIN, line, bytes);
+            page_line(page);
+            continue;
+        }
+        for (size_t at = 0; at < bytes;) {
+            size_t word = strcspn(line + at, " \n");
+            if (word > 0)
+                put_word(page, STYLE_PLAIN, line + at, word, false);
+            at += word + 1;
+        }
+    }
+    page_line(page);
+}
+
+void page_listing(struct page *page, enum style style, const char *text)
+{
+    size_t bytes;
+    for (const char *line; (line = next_line(&text, &bytes));) {
+        if (bytes == 0) {
+            page_line(page);
+            putc('\n', page->out);
+            continue;
+        }
+        page_column(page, page->indent);
+        put_styled(page, style, line, bytes);
+        page_line(page);
+    }
+}

@@ -1,0 +1,52 @@
+/* page.h: prints text for people on a stream: words wrapped to the width of the page, under an
+ * indentation, with colour where it is wanted. Widths are those of UTF-8 text on a terminal. */
+#ifndef DDPCHECK_PAGE_H
+#define DDPCHECK_PAGE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_FAINT, STYLE_ERROR, STYLE_WARNING, STYLE_NOTE, STYLE_GOOD };
+
+enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+struct page {
+    FILE *out;
+    int width;      /* columns */
+    bool color;
+    int indent;     /* where continued lines begin */
+    int column;     /* where the next character goes; 0: the line is empty */
+};
+
+/* Reads "auto", "always" or "never". Returns 0, or -1 if it is something else. */
+int color_choice_parse(const char *text, enum color_choice *choice);
+
+/* A page on `out`. The width is $COLUMNS', else the terminal's, else 80. Colour: `choice`, then
+ * FORCE_COLOR and CLICOLOR_FORCE, then NO_COLOR, then TERM=dumb, then whether `out` is a terminal. */
+void page_init(struct page *page, FILE *out, enum color_choice choice);
+
+/* Ends the line unless it is empty. */
+void page_line(struct page *page);
+/* Ends the line and leaves one empty. */
+void page_gap(struct page *page);
+
+/* Goes on to `column` on this line; if the line is already past it, on a new one. */
+void page_column(struct page *page, int column);
+
+/* Words separated by blanks, wrapped; a word longer than a line stands alone. A line begins at page->indent. */
+void page_words(struct page *page, enum style style, const char *text);
+void page_format(struct page *page, enum style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Text as it is, not wrapped. */
+void page_text(struct page *page, enum style style, const char *text);
+
+/* Paragraphs: lines are joined and wrapped; an empty line ends one; a line that begins with blanks is
+ * printed as it is. */
+void page_paragraphs(struct page *page, const char *text);
+/* A listing: each line as it is, under page->indent. */
+void page_listing(struct page *page, enum style style, const char *text);
+
+/* Columns that `text` takes. */
+int text_width(const char *text);
+
+#endif
