@@ -13,37 +13,6 @@ static const char *const style_code[] = {
     [STYLE_WARNING] = "\033[1;33m", [STYLE_NOTE] = "\033[1;36m", [STYLE_GOOD] = "\033[1;32m",
 };
 
-int color_choice_parse(const char *text, enum color_choice *choice)
-{
-    static const char *const names[] = { [COLOR_AUTO] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never" };
-    for (int i = 0; i < 3; i++) {
-        if (!strcmp(text, names[i])) {
-            *choice = (enum color_choice)i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
-static bool is_set(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value && strcmp(value, "0");
-}
-
-static bool wants_color(FILE *out, enum color_choice choice)
-{
-    if (choice != COLOR_AUTO)
-        return choice == COLOR_ALWAYS;
-    if (is_set("FORCE_COLOR") || is_set("CLICOLOR_FORCE"))
-        return true;
-    const char *no_color = getenv("NO_COLOR");  /* any value that is not empty (no-color.org) */
-    const char *terminal = getenv("TERM");
-    if ((no_color && *no_color) || (terminal && !strcmp(terminal, "dumb")))
-        return false;
-    return isatty(fileno(out));
-}
-
 static int page_width(FILE *out)
 {
     const char *columns = getenv("COLUMNS");
@@ -56,9 +25,9 @@ static int page_width(FILE *out)
     return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
 }
 
-void page_init(struct page *page, FILE *out, enum color_choice choice)
+void page_init(struct page *page, FILE *out, enum color_when color)
 {
-    *page = (struct page){ .out = out, .width = page_width(out), .color = wants_color(out, choice) };
+    *page = (struct page){ .out = out, .width = page_width(out), .color = terminal_colored(color, fileno(out)) };
 }
 
 /* Each character but UTF-8's continuation bytes is one column: names and paths rarely hold wider ones. */

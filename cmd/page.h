@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_FAINT, STYLE_ERROR, STYLE_WARNING, STYLE_NOTE, STYLE_GOOD };
+#include "lib/base/terminal.h"
 
-enum color_choice { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_FAINT, STYLE_ERROR, STYLE_WARNING, STYLE_NOTE, STYLE_GOOD };
 
 struct page {
     FILE *out;
@@ -18,12 +18,8 @@ struct page {
     int column;     /* where the next character goes; 0: the line is empty */
 };
 
-/* Reads "auto", "always" or "never". Returns 0, or -1 if it is something else. */
-int color_choice_parse(const char *text, enum color_choice *choice);
-
-/* A page on `out`. The width is $COLUMNS', else the terminal's, else 80. Colour: `choice`, then
- * FORCE_COLOR and CLICOLOR_FORCE, then NO_COLOR, then TERM=dumb, then whether `out` is a terminal. */
-void page_init(struct page *page, FILE *out, enum color_choice choice);
+/* A page on `out`. The width is $COLUMNS', else the terminal's, else 80. */
+void page_init(struct page *page, FILE *out, enum color_when color);
 
 /* Ends the line unless it is empty. */
 void page_line(struct page *page);

@@ -1,0 +1,148 @@
+/* ddpcheck explain: the long text of a finding, for the terminal and for docs/findings. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/analyzer.h"
+#include "cmd/codes.h"
+#include "cmd/commands.h"
+#include "cmd/options.h"
+#include "cmd/page.h"
+
+/* The parts of the text, in the order in which they are read. */
+struct section {
+    const char *title;
+    const char *text;
+    const char *language;   /* of a listing; NULL for prose */
+};
+
+enum { SECTIONS = 4 };
+
+static void sections_of(const struct check *check, struct section section[SECTIONS])
+{
+    section[0] = (struct section){ NULL, check->text, NULL };
+    section[1] = (struct section){ "How to get it", check->example, "c" };
+    section[2] = (struct section){ "The mend in C", check->mend_c, "c" };
+    section[3] = (struct section){ "The mend in PyTorch", check->mend_torch, "python" };
+}
+
+static void print_check(const struct check *check, struct page *page)
+{
+    struct section section[SECTIONS];
+    sections_of(check, section);
+    page_format(page, STYLE_STRONG, "%s: %s", check->code, check->title);
+    page_format(page, STYLE_PLAIN, " (%s)", severity_name(check->severity));
+    page_gap(page);
+    for (int i = 0; i < SECTIONS; i++) {
+        if (!section[i].text || !*section[i].text)
+            continue;
+        if (i > 0)
+            putc('\n', page->out);
+        if (section[i].title) {
+            page->indent = 0;
+            page_words(page, STYLE_STRONG, section[i].title);
+            page_gap(page);
+        }
+        page->indent = section[i].language ? 4 : 0;
+        if (section[i].language)
+            page_listing(page, STYLE_PLAIN, section[i].text);
+        else
+            page_paragraphs(page, section[i].text);
+    }
+    page_line(page);
+}
+
+static void print_markdown(const struct check *check)
+{
+    struct section section[SECTIONS];
+    sections_of(check, section);
+    printf("# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n", check->code, check->title,
+           severity_name(check->severity), check->code);
+    for (int i = 0; i < SECTIONS; i++) {
+        const char *text = section[i].text;
+        if (!text || !*text)
+            continue;
+        putchar('\n');
+        if (section[i].title)
+            printf("## %s\n\n", section[i].title);
+        const char *end = text[strlen(text) - 1] == '\n' ? "" : "\n";
+        if (section[i].language)
+            printf("```%s\n%s%s```\n", section[i].language, text, end);
+        else
+            printf("%s%s", text, end);
+    }
+}
+
+static void print_list(struct page *page)
+{
+    for (const struct check *check = analyzer_checks; check->code; check++) {
+        page->indent = 16;
+        page_text(page, STYLE_STRONG, check->code);
+        page_column(page, 7);
+        page_text(page, STYLE_PLAIN, severity_name(check->severity));
+        page_column(page, 16);
+        page_words(page, STYLE_PLAIN, check->title);
+        page_line(page);
+    }
+}
+
+static void print_markdown_list(void)
+{
+    puts("# Findings\n\n| code | severity | what |\n| --- | --- | --- |");
+    for (const struct check *check = analyzer_checks; check->code; check++)
+        printf("| [%s](%s.md) | %s | %s |\n", check->code, check->code, severity_name(check->severity), check->title);
+}
+
+static int unknown_code(const struct options *options, const char *code)
+{
+    const char *nearest = codes_nearest(code);
+    if (nearest)
+        return options_usage_error(options, "no finding has the code '%s'; did you mean %s? 'ddpcheck explain --list' shows "
+                                   "all", code, nearest);
+    return options_usage_error(options, "no finding has the code '%s'; 'ddpcheck explain --list' shows all", code);
+}
+
+static int explain(const struct options *options, int count, char **codes, bool markdown, struct page *page)
+{
+    for (int i = 0; i < count; i++)
+        if (!codes_find(codes[i]))
+            return unknown_code(options, codes[i]);
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            putchar('\n');
+        if (markdown)
+            print_markdown(codes_find(codes[i]));
+        else
+            print_check(codes_find(codes[i]), page);
+    }
+    return STATUS_CLEAN;
+}
+
+int command_explain(int argc, char **argv)
+{
+    bool list = false, markdown = false;
+    int color = COLOR_AUTO;
+    const struct option_entry entries[] = {
+        {"list", 'l', OPTION_FLAG, NULL, "show all codes", &list},
+        {"markdown", 0, OPTION_FLAG, NULL, "print Markdown, as in docs/findings", &markdown},
+        OPTION_COLOR(&color),
+    };
+    const struct options options = {
+        .command = "explain", .operands = "CODE...",
+        .summary = "Explains a finding: what it means, how it shows, an example, the mend.",
+        .entries = entries, .count = OPTION_COUNT(entries),
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    if (!list && argc == 0)
+        return options_usage_error(&options, "which finding? 'ddpcheck explain DC201', or --list for all");
+    struct page page;
+    page_init(&page, stdout, (enum color_when)color);
+    if (!list)
+        return explain(&options, argc, argv, markdown, &page);
+    if (markdown)
+        print_markdown_list();
+    else
+        print_list(&page);
+    return STATUS_CLEAN;
+}

@@ -1,0 +1,97 @@
+/* ddpcheck report: replays traces and says what was found and where every rank is. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/codes.h"
+#include "cmd/commands.h"
+#include "cmd/options.h"
+#include "cmd/report_print.h"
+#include "lib/base/terminal.h"
+
+static const char usual_trace[] = "ddpcheck-trace";     /* where `ddpcheck run` puts it without -o */
+
+struct request {
+    bool json, all_ranks, allow_missing;
+    const char *only;
+    int fail_on;            /* enum severity */
+    int color;              /* enum color_when */
+    double hang_after_s;
+};
+
+static int print(struct report *report, const struct request *request, struct error *err)
+{
+    if (request->json)
+        return report_print_json(report, stdout, err);
+    struct page page;
+    page_init(&page, stdout, (enum color_when)request->color);
+    report_print_text(report, &page, request->all_ranks);
+    return 0;
+}
+
+static int exit_status(const struct report *report, const struct request *request)
+{
+    for (int severity = SEVERITY_ERROR; severity <= request->fail_on; severity++)
+        if (report->count[severity])
+            return STATUS_FINDINGS;
+    return report_incomplete(report) && !request->allow_missing ? STATUS_INCOMPLETE : STATUS_CLEAN;
+}
+
+static int say(const struct error *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+static int report_paths(const char *const *paths, int count, const struct request *request)
+{
+    struct report report;
+    struct error err = {{0}};
+    const struct report_options options = {
+        .hang_after_ns = (uint64_t)(request->hang_after_s * 1e9), .only = request->only };
+    if (report_load(&report, paths, count, &options, &err))
+        return say(&err);
+    int status = print(&report, request, &err) ? say(&err) : exit_status(&report, request);
+    if (report.damage.text[0])
+        status = say(&report.damage);
+    report_free(&report);
+    return status;
+}
+
+int command_report(int argc, char **argv)
+{
+    struct request request = { .fail_on = SEVERITY_WARNING };
+    char unknown[32];
+    const struct option_entry entries[] = {
+        {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},
+        {"only", 0, OPTION_TEXT, "CODES", "only these findings: DC201,DC1xx", &request.only},
+        {"fail-on", 0, OPTION_CHOICE, "error|warning|note", "exit with 1 from this on (default: warning)", &request.fail_on},
+        {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state", &request.all_ranks},
+        {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: 10)", &request.hang_after_s},
+        {"allow-missing", 0, OPTION_FLAG, NULL, "a trace without its end or some ranks is no failure", &request.allow_missing},
+        OPTION_COLOR(&request.color),
+    };
+    const struct options options = {
+        .command = "report", .operands = "[DIR|DATABASE...]",
+        .summary = "Says what was found in traces, in plain words, and where every rank is. Traces of several hosts\n"
+                   "are judged together. Without an operand: ddpcheck-trace.",
+        .entries = entries, .count = OPTION_COUNT(entries),
+        .details = "Exit status: 0 no finding; 1 findings; 2 wrong use or a trace that can't be read;\n"
+                   "3 no finding, but the trace lacks its end or some ranks.\n",
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    if (request.only && codes_unknown(request.only, unknown, sizeof unknown))
+        return options_usage_error(&options, "--only: no finding has the code '%s' ('ddpcheck explain --list' shows all)",
+                                   unknown);
+    struct stat file;
+    if (argc == 0 && stat(usual_trace, &file)) {
+        fprintf(stderr, "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run -- PROGRAM\n",
+                usual_trace);
+        return STATUS_USAGE;
+    }
+    const char *const usual[] = { usual_trace };
+    return argc ? report_paths((const char *const *)argv, argc, &request) : report_paths(usual, 1, &request);
+}

@@ -1,0 +1,205 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/moment.h"
+#include "cmd/report_print.h"
+#include "cmd/site.h"
+
+struct writer {
+    struct report *report;
+    FILE *out;
+    bool failed;
+};
+
+/* Names and paths come from the job and need not be UTF-8, JSON must be: other bytes become '?'. */
+static json_t *text_json(const char *text)
+{
+    json_t *json = json_string(text);
+    if (json)
+        return json;
+    size_t bytes = strlen(text);
+    char *clean = strdup(text);
+    for (size_t i = 0; clean && i < bytes; i++)
+        if ((unsigned char)clean[i] >= 0x80)
+            clean[i] = '?';
+    json = clean ? json_string(clean) : NULL;
+    free(clean);
+    return json;
+}
+
+static json_t *hex_json(uint64_t value, bool prefix)
+{
+    char text[24];
+    snprintf(text, sizeof text, prefix ? "0x%016" PRIx64 : "%016" PRIx64, value);
+    return json_string(text);
+}
+
+static json_t *time_json(uint64_t ns)
+{
+    char text[64];
+    return ns ? json_string(moment_iso(ns, text, sizeof text)) : json_null();
+}
+
+static json_t *ranks_json(const struct rankset *ranks)
+{
+    char text[4096];
+    return json_string(rankset_text(ranks, text, sizeof text));
+}
+
+static json_t *count_json(uint64_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+/* One object a line. Takes the object over. */
+static void print_line(struct writer *writer, json_t *object)
+{
+    if (!object || json_dumpf(object, writer->out, JSON_COMPACT) || putc('\n', writer->out) == EOF)
+        writer->failed = true;
+    json_decref(object);
+}
+
+static json_t *frames_json(const struct writer *writer, int process, uint64_t stack, bool is_address)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    int count = site_frames(writer->report->trace, process, stack, is_address, frame);
+    json_t *frames = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(frames, json_pack("{s:o, s:o, s:i, s:o, s:o}",
+            "function", *frame[i].function ? text_json(frame[i].function) : json_null(),
+            "file", *frame[i].file ? text_json(frame[i].file) : json_null(),
+            "line", frame[i].line,
+            "module", *frame[i].module ? text_json(frame[i].module) : json_null(),
+            "address", hex_json(frame[i].address, true)));
+    return frames;
+}
+
+static json_t *process_json(const struct writer *writer, int process)
+{
+    if (process < 0)
+        return json_null();
+    const struct process_info *info = trace_process(writer->report->trace, process);
+    return json_pack("{s:i, s:o, s:i, s:i}", "pid", info->pid, "host", text_json(info->host), "rank", info->rank,
+                     "restart", info->restart);
+}
+
+static json_t *side_json(const struct writer *writer, const struct finding_side *side)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "ranks", ranks_json(&side->ranks),
+        "call", text_json(side->call),
+        "frames", frames_json(writer, side->process, side->stack, side->stack_is_address),
+        "phase", text_json(side->phase),
+        "since", time_json(side->since_ns),
+        "where", text_json(side->where),
+        "where_frames", frames_json(writer, side->process, side->where_stack, side->where_stack_is_address),
+        "process", process_json(writer, side->process));
+}
+
+static void print_finding(void *context, const struct finding *finding)
+{
+    struct writer *writer = context;
+    const struct check *check = analyzer_check_find(finding->code);
+    struct rankset all = {0};
+    json_t *sides = json_array();
+    for (int i = 0; i < finding->sides; i++) {
+        const struct rankset *ranks = &finding->side[i].ranks;
+        for (int rank = -1; (rank = rankset_next(ranks, rank + 1)) >= 0;)
+            writer->failed |= rankset_add(&all, rank) != 0;
+        json_array_append_new(sides, side_json(writer, &finding->side[i]));
+    }
+    print_line(writer, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "schema", "ddpcheck.finding/1",
+        "code", finding->code,
+        "title", check ? check->title : "",
+        "severity", severity_name(finding->severity),
+        "certainty", certainty_name(finding->certainty),
+        "state", finding->state == FINDING_RESOLVED ? "resolved" : "open",
+        "comm", finding->comm ? hex_json(finding->comm, true) : json_null(),
+        "number", finding->has_number ? count_json(finding->number) : json_null(),
+        "ranks", ranks_json(&all),
+        "what", text_json(finding->what),
+        "todo", text_json(finding->todo),
+        "first", time_json(finding->first_ns),
+        "last", time_json(finding->last_ns),
+        "times", count_json(finding->times),
+        "fingerprint", hex_json(finding->fingerprint, false),
+        "sides", sides));
+    rankset_free(&all);
+}
+
+static void print_member(struct writer *writer, const struct report_member *member)
+{
+    print_line(writer, json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "schema", "ddpcheck.member/1",
+        "comm", hex_json(member->comm, true),
+        "rank", member->shown_rank,
+        "comm_rank", member->rank,
+        "nranks", member->nranks,
+        "device", member->device,
+        "issued", count_json(member->issued),
+        "started", count_json(member->started),
+        "done", count_json(member->done),
+        "p2p", count_json(member->calls_p2p),
+        "destroyed", member->destroyed,
+        "ended", member->ended,
+        "last_call", text_json(member->last_call),
+        "where", text_json(member->where),
+        "since", time_json(member->where_since_ns),
+        "site", text_json(member->site),
+        "phase", text_json(member->phase),
+        "process", process_json(writer, member->process)));
+}
+
+static void print_head(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    json_t *sources = json_array();
+    for (int i = 0; i < report->sources; i++) {
+        const struct report_source *source = &report->source[i];
+        json_array_append_new(sources, json_pack("{s:o, s:o, s:i, s:o, s:b, s:b}",
+            "path", text_json(source->path), "hosts", text_json(source->hosts), "processes", source->processes,
+            "events", count_json(source->events), "complete", source->complete, "collecting", source->collecting));
+    }
+    print_line(writer, json_pack("{s:s, s:s, s:s, s:o}", "schema", "ddpcheck.report/1", "tool", "ddpcheck", "version",
+                                 DDPCHECK_VERSION, "databases", sources));
+}
+
+static void print_summary(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    json_t *damage = *report->damage.text ? text_json(report->damage.text) : json_null();
+    print_line(writer, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:o}",
+        "schema", "ddpcheck.summary/1",
+        "errors", report->count[SEVERITY_ERROR],
+        "warnings", report->count[SEVERITY_WARNING],
+        "notes", report->count[SEVERITY_NOTE],
+        "resolved", report->resolved,
+        "processes", trace_process_count(report->trace),
+        "events", count_json(report->events),
+        "begin", time_json(report->begin_ns),
+        "end", time_json(report->end_ns),
+        "lost", count_json(report->lost_total),
+        "skipped", count_json(report->skipped),
+        "unseen", report->unseen,
+        "complete", !report_incomplete(report),
+        "collecting", report->collecting,
+        "damage", damage));
+}
+
+int report_print_json(struct report *report, FILE *out, struct error *err)
+{
+    struct writer writer = { report, out, false };
+    print_head(&writer);
+    report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
+    report_visit_findings(report, FINDING_RESOLVED, print_finding, &writer);
+    for (int i = 0; i < report->members; i++)
+        print_member(&writer, &report->member[i]);
+    print_summary(&writer);
+    if (writer.failed)
+        return error_set(err, "can't write the report: %s", errno ? strerror(errno) : "memory is short");
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* report_print.h: the forms that a report is printed in. */
+#ifndef DDPCHECK_REPORT_PRINT_H
+#define DDPCHECK_REPORT_PRINT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cmd/page.h"
+#include "cmd/report_model.h"
+
+/* For people: findings, then where the ranks are, then what the trace is worth. */
+void report_print_text(struct report *report, struct page *page, bool all_ranks);
+
+/* Where the ranks of each communicator are: ranks in an equal state on one line, unless all_ranks. */
+void report_print_members(const struct report *report, struct page *page, bool all_ranks);
+
+/* For programs: JSON lines (docs/json.md). Returns 0, or -1 with err. */
+int report_print_json(struct report *report, FILE *out, struct error *err);
+
+#endif

@@ -1,0 +1,286 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/moment.h"
+#include "cmd/report_print.h"
+#include "cmd/site.h"
+
+enum {
+    LABEL_COLUMN = 4, VALUE_COLUMN = 14,    /* of what is said about a side */
+    FRAMES_SHOWN = 5,
+    RANKS_BYTES = 256, TIME_BYTES = 64
+};
+
+struct writer {
+    struct report *report;
+    struct page *page;
+};
+
+static const struct {
+    const char *title, *one, *many;
+    enum style style;
+} severities[] = {
+    [SEVERITY_ERROR] = { "ERROR", "error", "errors", STYLE_ERROR },
+    [SEVERITY_WARNING] = { "WARNING", "warning", "warnings", STYLE_WARNING },
+    [SEVERITY_NOTE] = { "NOTE", "note", "notes", STYLE_NOTE },
+};
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+/* "1 error, 2 notes", each in its colour. */
+static void print_verdict(const struct report *report, struct page *page)
+{
+    bool any = false;
+    for (int i = SEVERITY_ERROR; i <= SEVERITY_NOTE; i++) {
+        if (report->count[i] == 0)
+            continue;
+        if (any)
+            page_text(page, STYLE_PLAIN, ", ");
+        page_format(page, severities[i].style, "%d %s", report->count[i],
+                    plural(report->count[i], severities[i].one, severities[i].many));
+        any = true;
+    }
+    if (any)
+        return;
+    if (report->events == 0)
+        page_words(page, STYLE_WARNING, "Nothing was recorded");
+    else if (report_incomplete(report))
+        page_words(page, STYLE_WARNING, "No finding so far");
+    else
+        page_words(page, STYLE_GOOD, "No finding");
+}
+
+static void print_head(const struct report *report, struct page *page)
+{
+    char duration[TIME_BYTES], date[TIME_BYTES];
+    page->indent = 0;
+    print_verdict(report, page);
+    for (int i = 0; i < report->sources; i++)
+        page_format(page, STYLE_PLAIN, "%s%s", i ? ", " : " in ", report->source[i].path);
+    page_text(page, STYLE_PLAIN, ".");
+    page_line(page);
+    if (report->events == 0) {
+        page_words(page, STYLE_PLAIN, "No process of the job made an NCCL call that ddpcheck can see; "
+                   "'ddpcheck doctor -- PROGRAM' says why.");
+    } else {
+        page_format(page, STYLE_PLAIN, "%d %s, watched for %s until %s.", trace_process_count(report->trace),
+                    plural(trace_process_count(report->trace), "process", "processes"),
+                    moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
+                    moment_date(report->end_ns, date, sizeof date));
+    }
+    if (report->collecting)
+        page_words(page, STYLE_STRONG, " The job still runs: this is how it stands now.");
+    page_gap(page);
+}
+
+/* "   since     " */
+static void print_label(struct page *page, const char *label)
+{
+    page_line(page);
+    page_column(page, LABEL_COLUMN);
+    page_text(page, STYLE_FAINT, label);
+    page_column(page, VALUE_COLUMN);
+    page->indent = VALUE_COLUMN;
+}
+
+static void print_frames(const struct writer *writer, const char *label, int process, uint64_t stack, bool is_address)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    struct page *page = writer->page;
+    char text[sizeof frame[0].function + 32], place[sizeof frame[0].file];
+    int count = site_frames(writer->report->trace, process, stack, is_address, frame);
+    int shown = count > FRAMES_SHOWN ? FRAMES_SHOWN : count, widest = 0;
+    for (int i = 0; i < shown; i++) {
+        int width = text_width(frame_function(&frame[i], text, sizeof text));
+        widest = width > widest ? width : widest;
+    }
+    int most = (page->width - VALUE_COLUMN) / 2;
+    int column = VALUE_COLUMN + (widest < most ? widest : most) + 2;
+    for (int i = 0; i < shown; i++) {
+        print_label(page, i == 0 ? label : "");
+        page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN, frame_function(&frame[i], text, sizeof text));
+        if (!*frame_place(&frame[i], page->width - column, place, sizeof place))
+            continue;
+        page_column(page, column);
+        page_text(page, STYLE_PLAIN, place);
+    }
+    if (count > shown) {
+        print_label(page, "");
+        page_format(page, STYLE_FAINT, "and %d more", count - shown);
+    }
+}
+
+static void print_since(const struct writer *writer, uint64_t since_ns)
+{
+    char clock[TIME_BYTES], duration[TIME_BYTES];
+    uint64_t end_ns = writer->report->end_ns;
+    print_label(writer->page, "since");
+    page_words(writer->page, STYLE_PLAIN, moment_clock(since_ns, end_ns, clock, sizeof clock));
+    if (since_ns <= end_ns)
+        page_format(writer->page, STYLE_PLAIN, ", %s %s", moment_duration(end_ns - since_ns, duration, sizeof duration),
+                    writer->report->collecting ? "ago" : "before the end");
+}
+
+/* A rank alone is named with its process; of several, one process says nothing about the others. */
+static void print_process(const struct writer *writer, const struct finding_side *side)
+{
+    if (rankset_count(&side->ranks) != 1 || side->process < 0)
+        return;
+    const struct process_info *info = trace_process(writer->report->trace, side->process);
+    print_label(writer->page, "process");
+    page_format(writer->page, STYLE_PLAIN, "%d on %s", info->pid, info->host);
+}
+
+static void print_side(const struct writer *writer, const struct finding_side *side)
+{
+    struct page *page = writer->page;
+    char ranks[RANKS_BYTES];
+    page_line(page);
+    page->indent = VALUE_COLUMN;
+    page_column(page, 2);
+    page_format(page, STYLE_STRONG, "%s %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+                rankset_text(&side->ranks, ranks, sizeof ranks));
+    page_column(page, VALUE_COLUMN);
+    page_words(page, STYLE_STRONG, side->call);
+    print_frames(writer, "at", side->process, side->stack, side->stack_is_address);
+    if (*side->phase) {
+        print_label(page, "phase");
+        page_words(page, STYLE_PLAIN, side->phase);
+    }
+    if (side->since_ns)
+        print_since(writer, side->since_ns);
+    if (*side->where) {
+        print_label(page, "now");
+        page_words(page, STYLE_PLAIN, side->where);
+        if (side->where_stack != side->stack)
+            print_frames(writer, "at", side->process, side->where_stack, side->where_stack_is_address);
+    }
+    print_process(writer, side);
+    page_gap(page);
+}
+
+static void print_times(const struct writer *writer, const struct finding *finding)
+{
+    char first[TIME_BYTES], last[TIME_BYTES];
+    uint64_t end_ns = writer->report->end_ns;
+    if (finding->times < 2)
+        return;
+    page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times, from %s to %s.", finding->times,
+                moment_clock(finding->first_ns, end_ns, first, sizeof first),
+                moment_clock(finding->last_ns, end_ns, last, sizeof last));
+}
+
+static void print_finding(void *context, const struct finding *finding)
+{
+    const struct writer *writer = context;
+    struct page *page = writer->page;
+    const struct check *check = analyzer_check_find(finding->code);
+    page->indent = 2;
+    page_format(page, severities[finding->severity].style, "%s %s", severities[finding->severity].title, finding->code);
+    page_format(page, STYLE_STRONG, "  %s", check ? check->title : "");
+    if (finding->certainty == POSSIBLE)
+        page_words(page, STYLE_FAINT, " (possible, not proven)");
+    page_line(page);
+    page_words(page, STYLE_PLAIN, finding->what);
+    print_times(writer, finding);
+    page_gap(page);
+    for (int i = 0; i < finding->sides; i++)
+        print_side(writer, &finding->side[i]);
+    page->indent = 9;
+    page_text(page, STYLE_GOOD, "  To do: ");
+    page_words(page, STYLE_PLAIN, finding->todo);
+    page_line(page);
+    page_text(page, STYLE_FAINT, "  More:  ");
+    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", finding->code);
+    page_gap(page);
+}
+
+static void print_resolved(void *context, const struct finding *finding)
+{
+    const struct writer *writer = context;
+    struct page *page = writer->page;
+    page->indent = 2;
+    page_column(page, 2);
+    page_text(page, STYLE_STRONG, finding->code);
+    page_format(page, STYLE_PLAIN, " %s", finding->what);
+    page_line(page);
+}
+
+static void print_source(const struct report_source *source, struct page *page)
+{
+    page->indent = 4;
+    page_column(page, 2);
+    page_format(page, STYLE_PLAIN, "%s: %d %s on %s, %" PRIu64 " events,", source->path, source->processes,
+                plural(source->processes, "process", "processes"), *source->hosts ? source->hosts : "no host",
+                source->events);
+    if (source->complete)
+        page_words(page, STYLE_PLAIN, " complete");
+    else if (source->collecting)
+        page_words(page, STYLE_STRONG, " still being written");
+    else
+        page_words(page, STYLE_WARNING, " without its end: the collector was stopped; 'ddpcheck collect' on that "
+                   "directory, on that host, stores what the job's processes recorded since");
+    page_line(page);
+}
+
+static void print_lost(const struct report *report, struct page *page)
+{
+    struct rankset ranks = {0};
+    char text[RANKS_BYTES];
+    for (int i = 0; i < trace_process_count(report->trace); i++)
+        if (report->lost[i] && trace_process(report->trace, i)->rank >= 0)
+            rankset_add(&ranks, trace_process(report->trace, i)->rank);
+    page->indent = 4;
+    page_column(page, 2);
+    page_format(page, STYLE_WARNING, "%" PRIu64 " %s lost", report->lost_total,
+                plural(report->lost_total, "record was", "records were"));
+    if (rankset_count(&ranks))
+        page_format(page, STYLE_PLAIN, " by %s %s", rankset_count(&ranks) == 1 ? "rank" : "ranks",
+                    rankset_text(&ranks, text, sizeof text));
+    page_words(page, STYLE_PLAIN, ", because a ring was full: what is said of these ranks may lack something.");
+    page_line(page);
+    rankset_free(&ranks);
+}
+
+static void print_trace(const struct report *report, struct page *page)
+{
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, "The trace");
+    page_line(page);
+    for (int i = 0; i < report->sources; i++)
+        print_source(&report->source[i], page);
+    if (report->lost_total)
+        print_lost(report, page);
+    page->indent = 4;
+    if (report->unseen) {
+        page_column(page, 2);
+        page_format(page, STYLE_WARNING, "%d %s of a communicator left no trace: give the traces of all hosts to one "
+                    "'ddpcheck report', or they never came.", report->unseen, plural(report->unseen, "rank", "ranks"));
+        page_line(page);
+    }
+    if (report->skipped) {
+        page_column(page, 2);
+        page_format(page, STYLE_WARNING, "%" PRIu64 " %s no sense and %s left out: the trace is damaged.", report->skipped,
+                    plural(report->skipped, "record made", "records made"), plural(report->skipped, "was", "were"));
+        page_line(page);
+    }
+}
+
+void report_print_text(struct report *report, struct page *page, bool all_ranks)
+{
+    struct writer writer = { report, page };
+    print_head(report, page);
+    report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
+    if (report->resolved) {
+        page->indent = 0;
+        page_words(page, STYLE_STRONG, "The job got over");
+        page_line(page);
+        report_visit_findings(report, FINDING_RESOLVED, print_resolved, &writer);
+        page_gap(page);
+    }
+    report_print_members(report, page, all_ranks);
+    print_trace(report, page);
+}

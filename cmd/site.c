@@ -1,0 +1,81 @@
+#include "cmd/site.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as libnccl-net.so. */
+static const char *const plumbing[] = {
+    "libddpcheck", "libnccl", "libcudart", "libcuda.", "libcupti", "libc.so", "libc-", "libpthread", "ld-linux", "libm.so",
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_plumbing(const struct frame *frame)
+{
+    const char *module = base_name(frame->module);
+    for (size_t i = 0; i < sizeof plumbing / sizeof plumbing[0]; i++)
+        if (!strncmp(module, plumbing[i], strlen(plumbing[i])))
+            return true;
+    return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
+}
+
+int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames)
+{
+    if (!stack || process < 0)
+        return 0;
+    int count = trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX);
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        kept += !is_plumbing(&frames[i]);
+    if (kept == 0)
+        return count;
+    kept = 0;
+    for (int i = 0; i < count; i++)
+        if (!is_plumbing(&frames[i]))
+            frames[kept++] = frames[i];
+    return kept;
+}
+
+char *frame_function(const struct frame *frame, char *text, size_t bytes)
+{
+    if (frame->function[0])
+        snprintf(text, bytes, strchr(frame->function, '(') ? "%s" : "%s()", frame->function);
+    else if (frame->module[0])
+        snprintf(text, bytes, "0x%" PRIx64 " in %s", frame->address, base_name(frame->module));
+    else
+        snprintf(text, bytes, "0x%" PRIx64, frame->address);
+    return text;
+}
+
+/* The path without the working directory before it. */
+static const char *below_here(const char *path)
+{
+    char here[PATH_MAX];
+    size_t bytes = getcwd(here, sizeof here) ? strlen(here) : 0;
+    return bytes > 1 && !strncmp(path, here, bytes) && path[bytes] == '/' ? path + bytes + 1 : path;
+}
+
+char *frame_place(const struct frame *frame, int width, char *text, size_t bytes)
+{
+    char line[16] = "";
+    *text = '\0';
+    if (!frame->file[0])
+        return text;
+    if (frame->line > 0)
+        snprintf(line, sizeof line, ":%d", frame->line);
+    const char *path = below_here(frame->file);
+    /* Whole directories go first: what is left is still a path that an editor finds. */
+    const char *rest = path;
+    int spare = width - (int)strlen(line);
+    while ((int)strlen(rest) + (rest == path ? 0 : 4) > spare && strchr(rest, '/'))
+        rest = strchr(rest, '/') + 1;
+    snprintf(text, bytes, "%s%s%s", rest == path ? "" : ".../", rest, line);
+    return text;
+}

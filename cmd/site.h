@@ -1,0 +1,24 @@
+/* site.h: call sites as people want them: the program's own frames, with a short place each. */
+#ifndef DDPCHECK_SITE_H
+#define DDPCHECK_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/trace/trace.h"
+
+enum { SITE_FRAMES_MAX = 32 };
+
+/* The frames of a call that say where the program stands: those of ddpcheck itself, of the libraries that were
+ * called and of the C library are left out, unless nothing else is there. Innermost first. Returns how many
+ * (<= SITE_FRAMES_MAX). */
+int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames);
+
+/* "step()", or "0x7f0012f0 in libfoo.so" where the function is not known. Returns text. */
+char *frame_function(const struct frame *frame, char *text, size_t bytes);
+/* "trainer/train.c:88", the path below the working directory or cut from the left to `width` columns; empty if not
+ * known. Returns text. */
+char *frame_place(const struct frame *frame, int width, char *text, size_t bytes);
+
+#endif
