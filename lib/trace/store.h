@@ -8,6 +8,7 @@
 #define DDPCHECK_STORE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/error.h"
@@ -24,13 +25,16 @@ int store_open(struct store **store, const char *path, struct error *err);
 /* Commits and closes. NULL is allowed. Returns 0, or -1 with err (the store is closed all the same). */
 int store_close(struct store *store, struct error *err);
 
-/* A transaction holds one batch. Both return 0, or -1 with err; a failed commit leaves the batch
- * open to be tried again (disk full). */
+/* A transaction holds one batch. Both return 0, or -1 with err. After any failure inside a batch
+ * undo it with store_rollback and write it again, or give up. */
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
+void store_rollback(struct store *store);
+/* True if the last failure may pass (disk full, memory short, someone holds a lock): try again later. */
+bool store_may_retry(const struct store *store);
 
 /* Makes a process known and returns its index (its row in `process`), the same one if the same
- * (boot id, pid, start ticks) was stored before; -1 with err. */
+ * (boot id, pid, start ticks, monotonic_ns) was stored before; -1 with err. */
 int store_process(struct store *store, const struct process_info *info, struct error *err);
 
 /* Appends an event. Returns 0, or -1 with err. */
@@ -63,7 +67,11 @@ int store_finding(struct store *store, const struct store_finding *finding, stru
 int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,
                  const char *file, int line, struct error *err);
 
-/* One key of `meta`. */
+/* One key of `meta`. value NULL removes it. */
 int store_meta(struct store *store, const char *key, const char *value, struct error *err);
+/* The value of a key of `meta`, cut to `bytes`; "" if there is none. Returns 0, or -1 with err. */
+int store_meta_get(struct store *store, const char *key, char *value, size_t bytes, struct error *err);
+/* Moves all that the write-ahead log holds into the database file. Returns 0, or -1 with err. */
+int store_checkpoint(struct store *store, struct error *err);
 
 #endif

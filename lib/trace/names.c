@@ -1,0 +1,147 @@
+#include "lib/trace/names.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+struct api_entry {
+    const char *name;
+    enum api_class class;
+};
+
+static const struct api_entry apis[API_COUNT] = {
+#define API(number, name, class) [number] = {#name, CLASS_##class},
+#include "lib/trace/apis.def"
+#undef API
+};
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} datatypes[TYPE_COUNT] = {
+    [TYPE_INT8] = {"int8", 1}, [TYPE_UINT8] = {"uint8", 1}, [TYPE_INT32] = {"int32", 4},
+    [TYPE_UINT32] = {"uint32", 4}, [TYPE_INT64] = {"int64", 8}, [TYPE_UINT64] = {"uint64", 8},
+    [TYPE_FLOAT16] = {"float16", 2}, [TYPE_FLOAT32] = {"float32", 4}, [TYPE_FLOAT64] = {"float64", 8},
+    [TYPE_BFLOAT16] = {"bfloat16", 2}, [TYPE_FLOAT8E4M3] = {"float8e4m3", 1}, [TYPE_FLOAT8E5M2] = {"float8e5m2", 1},
+};
+
+static const char *const redops[] = {
+    [REDOP_SUM] = "sum", [REDOP_PROD] = "prod", [REDOP_MAX] = "max", [REDOP_MIN] = "min",
+    [REDOP_AVG] = "avg", [REDOP_PREMULSUM] = "premulsum", [REDOP_UNKNOWN] = "unknown operator",
+};
+
+static const char *const memory_types[] = {
+    [MEMORY_UNKNOWN] = "unknown memory", [MEMORY_HOST_PAGEABLE] = "pageable host", [MEMORY_HOST_PINNED] = "pinned host",
+    [MEMORY_DEVICE] = "device", [MEMORY_MANAGED] = "managed",
+};
+
+static const char *const phases[] = {
+    [RECORD_POINT] = "point", [RECORD_ENTER] = "enter", [RECORD_LEAVE] = "leave",
+};
+
+const char *api_name(unsigned api)
+{
+    return api < API_COUNT && apis[api].name ? apis[api].name : "unknown call";
+}
+
+enum api_class api_class_of(unsigned api)
+{
+    return api < API_COUNT ? apis[api].class : CLASS_NONE;
+}
+
+const char *datatype_name(unsigned datatype)
+{
+    return datatype < TYPE_COUNT ? datatypes[datatype].name : datatype == TYPE_NONE ? "no datatype" : "unknown datatype";
+}
+
+size_t datatype_bytes(unsigned datatype)
+{
+    return datatype < TYPE_COUNT ? datatypes[datatype].bytes : 0;
+}
+
+const char *redop_name(unsigned redop)
+{
+    return redop < COUNT(redops) ? redops[redop] : redop == REDOP_NONE ? "no operator" : "unknown operator";
+}
+
+const char *memory_type_name(unsigned type)
+{
+    return type < COUNT(memory_types) ? memory_types[type] : "unknown memory";
+}
+
+const char *record_phase_name(unsigned phase)
+{
+    return phase < COUNT(phases) ? phases[phase] : "unknown phase";
+}
+
+static bool has_redop(unsigned api)
+{
+    return api == API_ncclAllReduce || api == API_ncclReduce || api == API_ncclReduceScatter;
+}
+
+static bool has_root(unsigned api)
+{
+    return api == API_ncclBroadcast || api == API_ncclBcast || api == API_ncclReduce || api == API_ncclGather ||
+           api == API_ncclScatter;
+}
+
+static int op_text(const struct record *record, const char *name, char *text, size_t bytes)
+{
+    char redop[32] = "", root[32] = "";
+    if (has_redop(record->api))
+        snprintf(redop, sizeof redop, ", %s", redop_name(record->op.redop));
+    if (has_root(record->api))
+        snprintf(root, sizeof root, ", root=%d", record->op.root);
+    else if (api_class_of(record->api) == CLASS_P2P)
+        snprintf(root, sizeof root, ", peer=%d", record->op.root);
+    return snprintf(text, bytes, "%s(count=%" PRIu64 ", %s%s%s)", name, record->op.count,
+                    datatype_name(record->op.datatype), redop, root);
+}
+
+static int comm_text(const struct record *record, const char *name, char *text, size_t bytes)
+{
+    if (record->api == API_ncclCommSplit)
+        return snprintf(text, bytes, "%s(color=%d, key=%d)", name, record->comm.color, record->comm.key);
+    if (record->comm.nranks > 0 && record->comm.rank >= 0)
+        return snprintf(text, bytes, "%s(nranks=%d, rank=%d)", name, record->comm.nranks, record->comm.rank);
+    if (record->comm.nranks > 0)
+        return snprintf(text, bytes, "%s(nranks=%d)", name, record->comm.nranks);
+    return snprintf(text, bytes, "%s", name);
+}
+
+static int bytes_text(const char *name, uint64_t count, char *text, size_t bytes)
+{
+    return count ? snprintf(text, bytes, "%s(bytes=%" PRIu64 ")", name, count) : snprintf(text, bytes, "%s", name);
+}
+
+char *record_text(const struct record *record, char *text, size_t bytes)
+{
+    const char *name = api_name(record->api);
+    if (record->phase == RECORD_LEAVE) {    /* the arguments are with the ENTER */
+        snprintf(text, bytes, "%s", name);
+        return text;
+    }
+    switch (api_class_of(record->api)) {
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+        op_text(record, name, text, bytes);
+        break;
+    case CLASS_COMM:
+        comm_text(record, name, text, bytes);
+        break;
+    case CLASS_WAIT:
+        bytes_text(name, record->wait.bytes, text, bytes);
+        break;
+    case CLASS_MEMORY:
+        bytes_text(name, record->memory.bytes, text, bytes);
+        break;
+    case CLASS_COPY:
+        bytes_text(name, record->copy.height ? record->copy.bytes * record->copy.height : record->copy.bytes, text, bytes);
+        break;
+    default:
+        snprintf(text, bytes, "%s", name);
+    }
+    return text;
+}

@@ -1,0 +1,34 @@
+/* store_internal.h: what the files of the store share; nobody else includes it. */
+#ifndef DDPCHECK_STORE_INTERNAL_H
+#define DDPCHECK_STORE_INTERNAL_H
+
+#include <sqlite3.h>
+
+#include "lib/trace/store.h"
+
+enum { STORE_APPLICATION_ID = 0x44445043 };     /* "DDPC" */
+
+enum store_statement {
+    STORE_BEGIN, STORE_COMMIT, STORE_EVENT, STORE_PROCESS_FIND, STORE_PROCESS_ADD, STORE_POSITION_SET, STORE_POSITION_GET,
+    STORE_META_SET, STORE_META_REMOVE, STORE_META_GET, STORE_STRING_START, STORE_STRING_APPEND, STORE_FRAME,
+    STORE_MODULE, STORE_SYMBOL, STORE_FINDING, STORE_SIDES_REMOVE, STORE_SIDE, STORE_STATEMENTS
+};
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    int failure;        /* SQLite's extended code of the last failure */
+    sqlite3_stmt *statement[STORE_STATEMENTS];
+};
+
+/* The prepared statement, reset; NULL with err. */
+sqlite3_stmt *store_prepare(struct store *store, enum store_statement which, struct error *err);
+/* Runs a prepared statement that gives no row. Returns 0, or -1 with err. */
+int store_run(struct store *store, sqlite3_stmt *statement, struct error *err);
+/* Remembers and describes SQLite's last failure. Returns -1. */
+int store_failed(struct store *store, struct error *err);
+
+/* What a notice says goes into its table too. Returns 0, or -1 with err. */
+int store_notice(struct store *store, int process, const struct record *record, struct error *err);
+
+#endif

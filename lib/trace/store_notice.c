@@ -1,0 +1,145 @@
+/* What notices and findings say, put together in tables of their own. Each piece is written as it
+ * comes, so nothing is kept in memory that a killed collector could lose. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/trace/store_internal.h"
+
+enum { STRING_PIECE = sizeof((struct record *)0)->string.text, FRAMES_PIECE = 8, FRAMES_MAX = 1024 };
+
+static int store_string(struct store *store, int process, const struct record *record, struct error *err)
+{
+    uint32_t bytes = record->string.bytes, offset = record->string.offset;
+    if (offset > bytes || (offset == bytes && bytes > 0))
+        return 0;       /* noise; the event keeps it */
+    uint32_t piece = bytes - offset < STRING_PIECE ? bytes - offset : STRING_PIECE;
+    sqlite3_stmt *statement = store_prepare(store, offset ? STORE_STRING_APPEND : STORE_STRING_START, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->string.id);
+    sqlite3_bind_int64(statement, 3, bytes);
+    if (offset) {
+        sqlite3_bind_int64(statement, 4, offset);
+        sqlite3_bind_blob(statement, 5, record->string.text, (int)piece, SQLITE_STATIC);
+    } else {
+        sqlite3_bind_text(statement, 4, record->string.text, (int)piece, SQLITE_STATIC);
+    }
+    return store_run(store, statement, err);
+}
+
+static int store_frames(struct store *store, int process, const struct record *record, struct error *err)
+{
+    for (uint32_t i = 0; i < FRAMES_PIECE; i++) {
+        uint64_t depth = (uint64_t)record->frames.offset + i;
+        if (depth >= record->frames.count || depth >= FRAMES_MAX)
+            break;
+        sqlite3_stmt *statement = store_prepare(store, STORE_FRAME, err);
+        if (!statement)
+            return -1;
+        sqlite3_bind_int(statement, 1, process);
+        sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->frames.id);
+        sqlite3_bind_int64(statement, 3, (sqlite3_int64)depth);
+        sqlite3_bind_int64(statement, 4, (sqlite3_int64)record->frames.address[i]);
+        if (store_run(store, statement, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int store_module(struct store *store, int process, const struct record *record, struct error *err)
+{
+    char build_id[2 * sizeof record->module.build_id + 1] = "";
+    for (uint32_t i = 0; i < record->module.build_id_bytes && i < sizeof record->module.build_id; i++)
+        snprintf(build_id + 2 * i, 3, "%02x", record->module.build_id[i]);
+    sqlite3_stmt *statement = store_prepare(store, STORE_MODULE, err);
+    if (!statement)
+        return -1;
+    const uint64_t values[] = {record->module.base, record->module.start, record->module.end, record->module.path};
+    sqlite3_bind_int(statement, 1, process);
+    for (int i = 0; i < 4; i++)
+        sqlite3_bind_int64(statement, 2 + i, (sqlite3_int64)values[i]);
+    sqlite3_bind_text(statement, 6, build_id, -1, SQLITE_STATIC);
+    return store_run(store, statement, err);
+}
+
+int store_notice(struct store *store, int process, const struct record *record, struct error *err)
+{
+    switch (record->api) {
+    case API_notice_string:
+        return store_string(store, process, record, err);
+    case API_notice_stack:
+        return store_frames(store, process, record, err);
+    case API_notice_module:
+        return store_module(store, process, record, err);
+    }
+    return 0;
+}
+
+int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,
+                 const char *file, int line, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_SYMBOL, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)address);
+    sqlite3_bind_text(statement, 3, module ? module : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 4, function ? function : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 5, file, -1, SQLITE_STATIC);
+    sqlite3_bind_int(statement, 6, line);
+    return store_run(store, statement, err);
+}
+
+static int store_side(struct store *store, uint32_t finding, int index, const struct store_side *side, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_SIDE, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, finding);
+    sqlite3_bind_int(statement, 2, index);
+    sqlite3_bind_text(statement, 3, side->ranks ? side->ranks : "", -1, SQLITE_STATIC);
+    sqlite3_bind_int(statement, 4, side->process);
+    sqlite3_bind_text(statement, 5, side->call ? side->call : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 6, side->phase ? side->phase : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 7, side->where ? side->where : "", -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 8, (sqlite3_int64)side->since_ns);
+    sqlite3_bind_int64(statement, 9, (sqlite3_int64)side->stack);
+    sqlite3_bind_int(statement, 10, side->stack_is_address);
+    sqlite3_bind_int64(statement, 11, (sqlite3_int64)side->where_stack);
+    sqlite3_bind_int(statement, 12, side->where_stack_is_address);
+    return store_run(store, statement, err);
+}
+
+int store_finding(struct store *store, const struct store_finding *finding, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_FINDING, err);
+    if (!statement)
+        return -1;
+    const char *const texts[] = {finding->code, finding->severity, finding->certainty, finding->state};
+    sqlite3_bind_int64(statement, 1, finding->id);
+    for (int i = 0; i < 4; i++)
+        sqlite3_bind_text(statement, 2 + i, texts[i], -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 6, (sqlite3_int64)finding->comm);
+    if (finding->has_number)
+        sqlite3_bind_int64(statement, 7, (sqlite3_int64)finding->number);
+    else
+        sqlite3_bind_null(statement, 7);
+    sqlite3_bind_int64(statement, 8, (sqlite3_int64)finding->first_ns);
+    sqlite3_bind_int64(statement, 9, (sqlite3_int64)finding->last_ns);
+    sqlite3_bind_int64(statement, 10, (sqlite3_int64)finding->times);
+    sqlite3_bind_int64(statement, 11, (sqlite3_int64)finding->fingerprint);
+    sqlite3_bind_text(statement, 12, finding->what ? finding->what : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 13, finding->todo ? finding->todo : "", -1, SQLITE_STATIC);
+    if (store_run(store, statement, err) < 0)
+        return -1;
+    if (!(statement = store_prepare(store, STORE_SIDES_REMOVE, err)))
+        return -1;
+    sqlite3_bind_int64(statement, 1, finding->id);
+    if (store_run(store, statement, err) < 0)
+        return -1;
+    for (int i = 0; i < finding->sides; i++)
+        if (store_side(store, finding->id, i, &finding->side[i], err) < 0)
+            return -1;
+    return 0;
+}
