@@ -1,0 +1,210 @@
+/* conv.c: convolutions as products of the weights with the matrix of image patches ("im2col"). That matrix
+ * has a row per (input channel, tap row, tap column) and a column per pixel of y; only as many columns as
+ * fit the cache are made at a time. */
+#include "kernels/cpu/twins.h"
+#include "kernels/kernels.h"
+
+#include <cblas.h>
+#include <string.h>
+
+enum { CACHED_FLOATS = 256 * 1024, LEAST_COLUMNS = 16 };
+
+/* A range of columns: pixels first .. first + count - 1 of y, counted through all images. */
+struct columns {
+    int first, count;
+};
+
+/* A piece of the columns in one row of one image of y. */
+struct run {
+    int image, h, w, length;
+};
+
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static struct run run_first(const struct conv2d *c, struct columns columns)
+{
+    const int pixels = c->y_h * c->y_w, pixel = columns.first % pixels;
+    const struct run run = { columns.first / pixels, pixel / c->y_w, pixel % c->y_w, 0 };
+
+    return (struct run){ run.image, run.h, run.w, min_int(c->y_w - run.w, columns.count) };
+}
+
+static struct run run_next(const struct conv2d *c, struct run run, int left)
+{
+    const int last = run.h + 1 == c->y_h;
+
+    return (struct run){ run.image + last, last ? 0 : run.h + 1, 0, min_int(c->y_w, left) };
+}
+
+/* Copies between a run of the patch matrix and the image row that tap (tap_h, tap_w) meets: from the image to
+ * the matrix, with 0 for the padding, or added from the matrix to the image. */
+static inline void move_run(const struct conv2d *c, struct run run, int tap_h, int tap_w, float *image, float *patch,
+                            int to_image)
+{
+    const int h = run.h * c->stride - c->pad + tap_h, w = run.w * c->stride - c->pad + tap_w;
+    const int inside = h >= 0 && h < c->h && w < c->w;
+    const int begin = !inside ? run.length : w >= 0 ? 0 : min_int(run.length, (c->stride - 1 - w) / c->stride);
+    const int end = !inside ? run.length : max_int(begin, min_int(run.length, (c->w - w + c->stride - 1) / c->stride));
+    float *pixel = image + (ptrdiff_t)h * c->w + w;     /* of column 0; only read and written inside the image */
+
+    if (to_image) {
+        for (int i = begin; i < end; i++)
+            pixel[(ptrdiff_t)i * c->stride] += patch[i];
+        return;
+    }
+    for (int i = 0; i < begin; i++)
+        patch[i] = 0;
+    if (c->stride == 1 && end > begin)
+        memcpy(patch + begin, pixel + begin, sizeof *patch * (size_t)(end - begin));
+    else
+        for (int i = begin; i < end; i++)
+            patch[i] = pixel[(ptrdiff_t)i * c->stride];
+    for (int i = end; i < run.length; i++)
+        patch[i] = 0;
+}
+
+static void move_patches(const struct conv2d *c, struct columns columns, float *images, float *patches, int to_image)
+{
+    for (int channel = 0; channel < c->c_in; channel++)
+        for (int tap = 0; tap < c->k * c->k; tap++) {
+            struct run run = run_first(c, columns);
+            for (int done = 0; done < columns.count;) {
+                float *image = images + ((size_t)run.image * c->c_in + channel) * c->h * c->w;
+                move_run(c, run, tap / c->k, tap % c->k, image, patches + done, to_image);
+                done += run.length;
+                run = run_next(c, run, columns.count - done);
+            }
+            patches += columns.count;
+        }
+}
+
+static void patches_from_images(const struct conv2d *c, struct columns columns, const float *images, float *patches)
+{
+    move_patches(c, columns, (float *)images, patches, 0);
+}
+
+static void patches_add_to_images(const struct conv2d *c, struct columns columns, const float *patches, float *images)
+{
+    move_patches(c, columns, images, (float *)patches, 1);
+}
+
+/* Copies the columns between y[n][c_out][y_h][y_w] and matrix[c_out][count]. */
+static void move_pixels(const struct conv2d *c, struct columns columns, float *y, float *matrix, int to_y)
+{
+    const int pixels = c->y_h * c->y_w;
+
+    for (int channel = 0; channel < c->c_out; channel++)
+        for (int done = 0, length; done < columns.count; done += length) {
+            const int image = (columns.first + done) / pixels, pixel = (columns.first + done) % pixels;
+            float *in_y = y + ((size_t)image * c->c_out + channel) * pixels + pixel;
+            float *in_matrix = matrix + (size_t)channel * columns.count + done;
+            length = min_int(columns.count - done, pixels - pixel);
+            memcpy(to_y ? in_y : in_matrix, to_y ? in_matrix : in_y, sizeof *y * (size_t)length);
+        }
+}
+
+static int inner_size(const struct conv2d *c)
+{
+    return c->c_in * c->k * c->k;
+}
+
+static int all_columns(const struct conv2d *c)
+{
+    return c->n * c->y_h * c->y_w;
+}
+
+/* The next piece of columns from `first`, such that patches and pixels fit the cache. */
+static struct columns columns_from(const struct conv2d *c, int first)
+{
+    const int fitting = max_int(LEAST_COLUMNS, CACHED_FLOATS / (inner_size(c) + c->c_out));
+
+    return (struct columns){ first, min_int(all_columns(c) - first, fitting) };
+}
+
+/* Scratch for the patches and the pixels of the largest piece. */
+static void take_matrices(const struct conv2d *c, float **patches, float **pixels)
+{
+    const size_t count = (size_t)columns_from(c, 0).count;
+
+    *patches = scratch_take(count * ((size_t)inner_size(c) + c->c_out));
+    *pixels = *patches + count * inner_size(c);
+}
+
+void twin_conv2d_forward(const struct twin_grid *grid, void *const *args)
+{
+    (void)grid;
+    TAKE(struct conv2d, c);
+    TAKE(const float *, x);
+    TAKE(const float *, w);
+    TAKE(const float *, bias);
+    TAKE(float *, y);
+    float *patches, *pixels;
+    const int inner = inner_size(&c);
+    struct columns columns;
+
+    take_matrices(&c, &patches, &pixels);
+    for (int first = 0; first < all_columns(&c); first += columns.count) {
+        columns = columns_from(&c, first);
+        patches_from_images(&c, columns, x, patches);
+        for (int i = 0; bias && i < c.c_out * columns.count; i++)
+            pixels[i] = bias[i / columns.count];
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, c.c_out, columns.count, inner, 1, w, inner, patches,
+                    columns.count, bias ? 1 : 0, pixels, columns.count);
+        move_pixels(&c, columns, y, pixels, 1);
+    }
+}
+
+void twin_conv2d_backward_data(const struct twin_grid *grid, void *const *args)
+{
+    (void)grid;
+    TAKE(struct conv2d, c);
+    TAKE(const float *, g_y);
+    TAKE(const float *, w);
+    TAKE(const float *, bias);
+    TAKE(float *, g_x);
+    const int inner = inner_size(&c);
+    const size_t area = (size_t)c.h * c.w;
+    float *patches, *pixels;
+    struct columns columns;
+
+    for (size_t image = 0; image < (size_t)c.n * c.c_in; image++)
+        for (size_t i = 0; i < area; i++)
+            g_x[image * area + i] = bias ? bias[image % c.c_in] : 0;
+    take_matrices(&c, &patches, &pixels);
+    for (int first = 0; first < all_columns(&c); first += columns.count) {
+        columns = columns_from(&c, first);
+        move_pixels(&c, columns, (float *)g_y, pixels, 0);
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, columns.count, c.c_out, 1, w, inner, pixels,
+                    columns.count, 0, patches, columns.count);
+        patches_add_to_images(&c, columns, patches, g_x);
+    }
+}
+
+void twin_conv2d_backward_weight(const struct twin_grid *grid, void *const *args)
+{
+    (void)grid;
+    TAKE(struct conv2d, c);
+    TAKE(const float *, x);
+    TAKE(const float *, g_y);
+    TAKE(float *, g_w);
+    float *patches, *pixels;
+    const int inner = inner_size(&c);
+    struct columns columns;
+
+    take_matrices(&c, &patches, &pixels);
+    for (int first = 0; first < all_columns(&c); first += columns.count) {
+        columns = columns_from(&c, first);
+        patches_from_images(&c, columns, x, patches);
+        move_pixels(&c, columns, (float *)g_y, pixels, 0);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, c.c_out, inner, columns.count, 1, pixels, columns.count,
+                    patches, columns.count, 1, g_w, inner);
+    }
+}

@@ -1,0 +1,77 @@
+/* linear.cu: the three products of a linear layer. */
+#include "channel_sum.cuh"
+#include "gemm.cuh"
+
+enum { TILE = 64 };
+
+/* result = A B, with bias[column] if there is one, or added to what is there. A is stored [rows][inner], or
+ * [inner][rows] if A_TURNED; B is stored [inner][columns], or [columns][inner] if B_TURNED. */
+template <bool A_TURNED, bool B_TURNED, bool ADD> struct product {
+    static constexpr bool A_ALONG_INNER = !A_TURNED, B_ALONG_INNER = B_TURNED;
+    int rows, columns, inner;
+    const float *left, *right, *bias;
+    float *result;
+
+    __device__ float a(int row, int i) const
+    {
+        return left[A_TURNED ? (size_t)i * rows + row : (size_t)row * inner + i];
+    }
+    __device__ float b(int i, int column) const
+    {
+        return right[B_TURNED ? (size_t)column * inner + i : (size_t)i * columns + column];
+    }
+    __device__ void store(int row, int column, float value) const
+    {
+        float *place = &result[(size_t)row * columns + column];
+        *place = value + (ADD ? *place : 0) + (bias ? bias[column] : 0);
+    }
+};
+
+__global__ void ddpcheck_linear_forward(int n, int in, int out, const float *x, const float *w, const float *bias,
+                                        float *y)
+{
+    gemm_tile<TILE>(product<false, true, false>{ n, out, in, x, w, bias, y });
+}
+
+__global__ void ddpcheck_linear_backward_data(int n, int in, int out, const float *g_y, const float *w, float *g_x)
+{
+    gemm_tile<TILE>(product<false, false, false>{ n, in, out, g_y, w, nullptr, g_x });
+}
+
+__global__ void ddpcheck_linear_backward_weight(int n, int in, int out, const float *x, const float *g_y, float *g_w)
+{
+    gemm_tile<TILE>(product<true, false, true>{ out, in, n, g_y, x, nullptr, g_w });
+}
+
+static bool sizes_are_valid(int n, int in, int out)
+{
+    return n > 0 && in > 0 && out > 0;
+}
+
+cudaError_t kernels_linear_forward(int n, int in, int out, const float *x, const float *w, const float *bias,
+                                   float *y, cudaStream_t stream)
+{
+    if (!sizes_are_valid(n, in, out))
+        return cudaErrorInvalidValue;
+    return launch(ddpcheck_linear_forward, gemm_grid(TILE, n, out), gemm_threads(TILE), stream, n, in, out, x, w,
+                  bias, y);
+}
+
+cudaError_t kernels_linear_backward_data(int n, int in, int out, const float *g_y, const float *w, float *g_x,
+                                         cudaStream_t stream)
+{
+    if (!sizes_are_valid(n, in, out))
+        return cudaErrorInvalidValue;
+    return launch(ddpcheck_linear_backward_data, gemm_grid(TILE, n, in), gemm_threads(TILE), stream, n, in, out, g_y,
+                  w, g_x);
+}
+
+cudaError_t kernels_linear_backward_weight(int n, int in, int out, const float *x, const float *g_y, float *g_w,
+                                           float *g_bias, cudaStream_t stream)
+{
+    if (!sizes_are_valid(n, in, out))
+        return cudaErrorInvalidValue;
+    const cudaError_t status = launch(ddpcheck_linear_backward_weight, gemm_grid(TILE, out, in), gemm_threads(TILE),
+                                      stream, n, in, out, x, g_y, g_w);
+    return status != cudaSuccess ? status : channel_sum(n, out, 1, g_y, g_bias, stream);
+}
