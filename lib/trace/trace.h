@@ -15,7 +15,8 @@
 struct trace;
 
 /* Opens databases; each path is a database or a directory whose *.db are taken. A file that is no
- * trace, is cut off or of a newer schema is an error that names it. Returns 0, or -1 with err. */
+ * trace or of a newer schema is an error that names it; so is one that is cut off before its first
+ * event (else trace_next gives what there is, then the error). Returns 0, or -1 with err. */
 int trace_open(struct trace **trace, const char *const *paths, int count, struct error *err);
 void trace_close(struct trace *trace);
 
@@ -23,7 +24,8 @@ void trace_close(struct trace *trace);
 int trace_process_count(const struct trace *trace);
 const struct process_info *trace_process(const struct trace *trace, int process);
 
-/* The next event in order: 1, 0 at the end, -1 with err (a damaged page: what came before is good). */
+/* The next event in order: 1, 0 at the end, -1 with err (a damaged page: what came before is good; the
+ * next call goes on with the other databases). */
 int trace_next(struct trace *trace, int *process, struct record *record, struct error *err);
 /* Looks for rows and processes that came since; trace_next goes on with them. Returns how many
  * processes are new, or -1 with err. */
@@ -38,7 +40,8 @@ const char *trace_string(struct trace *trace, int process, uint64_t id);
 
 struct frame {
     uint64_t address;
-    char module[256], function[256], file[256];     /* empty: not known */
+    /* Empty: not known. Where the function is not known, module may say the place: "libfoo.so+0x1234". */
+    char module[256], function[256], file[256];
     int line;               /* 0: not known */
 };
 /* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Returns how many (<= max). */

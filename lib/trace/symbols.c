@@ -1,0 +1,171 @@
+#include "lib/trace/symbols.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t build_id_parse(const char *text, uint8_t *build_id, size_t size)
+{
+    size_t bytes = strlen(text) / 2;
+    if (bytes > size)
+        return 0;
+    for (size_t i = 0; i < bytes; i++) {
+        unsigned value;
+        if (sscanf(text + 2 * i, "%2x", &value) != 1)
+            return 0;
+        build_id[i] = (uint8_t)value;
+    }
+    return bytes;
+}
+
+/* What can be said without debug information. */
+static void name_offset(const struct symbols_module *module, uint64_t address, const char *why, struct frame *frame)
+{
+    frame->function[0] = frame->file[0] = 0;
+    frame->line = 0;
+    snprintf(frame->module, sizeof frame->module, "%s+0x%" PRIx64 "%s", module->path, address - module->base, why);
+}
+
+#ifdef HAVE_LIBDW
+
+#include <elfutils/libdwfl.h>
+
+enum object_state { OBJECT_GOOD, OBJECT_GONE, OBJECT_CHANGED };
+
+/* An object file, opened once. */
+struct object {
+    char *path;
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    GElf_Addr bias;
+    const unsigned char *build_id;
+    int build_id_bytes;
+    struct object *next;
+};
+
+struct symbols {
+    struct object *objects;
+};
+
+/* Separate debug files below /usr/lib/debug by build id; never asks a server on the network. */
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_build_id_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+};
+
+struct symbols *symbols_new(void)
+{
+    return calloc(1, sizeof(struct symbols));
+}
+
+void symbols_free(struct symbols *symbols)
+{
+    if (!symbols)
+        return;
+    for (struct object *object = symbols->objects; object;) {
+        struct object *next = object->next;
+        if (object->dwfl)
+            dwfl_end(object->dwfl);
+        free(object->path);
+        free(object);
+        object = next;
+    }
+    free(symbols);
+}
+
+static void open_object(struct object *object)
+{
+    object->dwfl = dwfl_begin(&callbacks);
+    if (!object->dwfl)
+        return;
+    dwfl_report_begin(object->dwfl);
+    object->module = dwfl_report_offline(object->dwfl, object->path, object->path, -1);
+    dwfl_report_end(object->dwfl, NULL, NULL);
+    if (!object->module || !dwfl_module_getelf(object->module, &object->bias)) {
+        object->module = NULL;
+        return;
+    }
+    GElf_Addr address;
+    object->build_id_bytes = dwfl_module_build_id(object->module, &object->build_id, &address);
+}
+
+static struct object *find_object(struct symbols *symbols, const char *path)
+{
+    for (struct object *object = symbols->objects; object; object = object->next)
+        if (strcmp(object->path, path) == 0)
+            return object;
+    struct object *object = calloc(1, sizeof *object);
+    if (!object || !(object->path = strdup(path))) {
+        free(object);
+        return NULL;
+    }
+    open_object(object);
+    object->next = symbols->objects;
+    symbols->objects = object;
+    return object;
+}
+
+static enum object_state compare(const struct object *object, const struct symbols_module *module)
+{
+    if (!object || !object->module)
+        return OBJECT_GONE;
+    if (module->build_id_bytes == 0)
+        return OBJECT_GOOD;
+    bool same = object->build_id_bytes == (int)module->build_id_bytes &&
+                memcmp(object->build_id, module->build_id, module->build_id_bytes) == 0;
+    return same ? OBJECT_GOOD : OBJECT_CHANGED;
+}
+
+void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame)
+{
+    *frame = (struct frame){.address = address};
+    static const char *const why[] = {
+        [OBJECT_GOOD] = "", [OBJECT_GONE] = " (no such object file here)", [OBJECT_CHANGED] = " (the file has changed since)",
+    };
+    struct object *object = find_object(symbols, module->path);
+    enum object_state state = compare(object, module);
+    name_offset(module, address, why[state], frame);
+    if (state != OBJECT_GOOD)
+        return;
+    GElf_Addr at = address - module->base + object->bias - 1;   /* inside the call, not behind it */
+    const char *function = dwfl_module_addrname(object->module, at);
+    if (!function)
+        return;
+    snprintf(frame->function, sizeof frame->function, "%s", function);
+    snprintf(frame->module, sizeof frame->module, "%s", module->path);
+    Dwfl_Line *line = dwfl_module_getsrc(object->module, at);
+    const char *file = line ? dwfl_lineinfo(line, NULL, &frame->line, NULL, NULL, NULL) : NULL;
+    if (!file)
+        frame->line = 0;
+    else if (file[0] == '/' || !dwfl_line_comp_dir(line))
+        snprintf(frame->file, sizeof frame->file, "%s", file);
+    else
+        snprintf(frame->file, sizeof frame->file, "%s/%s", dwfl_line_comp_dir(line), file);
+}
+
+#else
+
+struct symbols {
+    char unused;
+};
+
+struct symbols *symbols_new(void)
+{
+    return calloc(1, sizeof(struct symbols));
+}
+
+void symbols_free(struct symbols *symbols)
+{
+    free(symbols);
+}
+
+void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame)
+{
+    (void)symbols;
+    *frame = (struct frame){.address = address};
+    name_offset(module, address, "", frame);
+}
+
+#endif

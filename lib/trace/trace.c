@@ -1,0 +1,326 @@
+#include "lib/trace/trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/trace/symbols.h"
+#include "lib/trace/trace_source.h"
+
+enum { STRING_BUCKETS = 1024 };
+
+struct trace_process {
+    struct process_info info;
+    int source, local;      /* which database, and its number there */
+};
+
+/* A string that was handed out. */
+struct text {
+    int process;
+    uint64_t id;
+    struct text *next;
+    char bytes[];
+};
+
+struct trace {
+    struct source *sources;
+    int source_count;
+    struct trace_process **processes;   /* pointers, so that handed-out infos stay where they are */
+    int process_count;
+    int adding;             /* the source whose processes are being read */
+    struct text *strings[STRING_BUCKETS];
+    struct symbols *symbols;
+};
+
+static int add_process(void *context, const struct process_info *info)
+{
+    struct trace *trace = context;
+    struct trace_process **more = realloc(trace->processes, ((size_t)trace->process_count + 1) * sizeof *more);
+    if (!more)
+        return -1;
+    trace->processes = more;
+    struct trace_process *process = malloc(sizeof *process);
+    if (!process)
+        return -1;
+    *process = (struct trace_process){*info, trace->adding, trace->sources[trace->adding].process_count};
+    more[trace->process_count] = process;
+    return trace->process_count++;
+}
+
+static int add_source(struct trace *trace, const char *path, struct error *err)
+{
+    struct source *more = realloc(trace->sources, ((size_t)trace->source_count + 1) * sizeof *more);
+    if (!more)
+        return error_set(err, "can't read %s: out of memory", path);
+    trace->sources = more;
+    if (source_open(&more[trace->source_count], path, err) < 0)
+        return -1;
+    trace->source_count++;
+    return 0;
+}
+
+static int is_database(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return length > 3 && strcmp(entry->d_name + length - 3, ".db") == 0;
+}
+
+static int no_database(const char *directory, struct error *err)
+{
+    char rings[PATH_MAX];
+    snprintf(rings, sizeof rings, "%s/rings", directory);
+    if (access(rings, F_OK) == 0)
+        return error_set(err, "no trace database (*.db) in %s, but recordings are waiting: store them with 'ddpcheck collect %s'",
+                         directory, directory);
+    return error_set(err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'", directory, directory);
+}
+
+static int add_directory(struct trace *trace, const char *path, struct error *err)
+{
+    struct dirent **entries;
+    int count = scandir(path, &entries, is_database, alphasort);
+    if (count < 0)
+        return error_set(err, "can't read the directory %s: %s", path, strerror(errno));
+    int result = count ? 0 : no_database(path, err);
+    for (int i = 0; i < count; i++) {
+        char file[PATH_MAX];
+        if (result == 0 && snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name) < (int)sizeof file)
+            result = add_source(trace, file, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return result;
+}
+
+int trace_open(struct trace **result, const char *const *paths, int count, struct error *err)
+{
+    *result = NULL;
+    struct trace *trace = calloc(1, sizeof *trace);
+    if (!trace || !(trace->symbols = symbols_new())) {
+        free(trace);
+        return error_set(err, "can't open the trace: out of memory");
+    }
+    for (int i = 0; i < count; i++) {
+        struct stat status;
+        bool is_directory = stat(paths[i], &status) == 0 && S_ISDIR(status.st_mode);
+        if ((is_directory ? add_directory : add_source)(trace, paths[i], err) < 0)
+            goto out;
+    }
+    if (trace_refresh(trace, err) < 0)
+        goto out;
+    *result = trace;
+    return 0;
+out:
+    trace_close(trace);
+    return -1;
+}
+
+void trace_close(struct trace *trace)
+{
+    if (!trace)
+        return;
+    for (int i = 0; i < trace->source_count; i++)
+        source_close(&trace->sources[i]);
+    for (int i = 0; i < trace->process_count; i++)
+        free(trace->processes[i]);
+    for (int i = 0; i < STRING_BUCKETS; i++)
+        for (struct text *text = trace->strings[i], *next; text; text = next) {
+            next = text->next;
+            free(text);
+        }
+    symbols_free(trace->symbols);
+    free(trace->sources);
+    free(trace->processes);
+    free(trace);
+}
+
+int trace_process_count(const struct trace *trace)
+{
+    return trace->process_count;
+}
+
+const struct process_info *trace_process(const struct trace *trace, int process)
+{
+    return &trace->processes[process]->info;
+}
+
+int trace_refresh(struct trace *trace, struct error *err)
+{
+    int before = trace->process_count;
+    for (int i = 0; i < trace->source_count; i++) {
+        trace->adding = i;
+        /* Events first, so that the processes of all events seen are among those read after. */
+        if (source_refresh(&trace->sources[i], err) < 0 ||
+            source_read_processes(&trace->sources[i], add_process, trace, err) < 0)
+            return -1;
+    }
+    return trace->process_count - before;
+}
+
+static uint64_t head_time(const struct trace *trace, const struct source *source)
+{
+    const struct process_info *info = trace_process(trace, source->processes[source->head_process]);
+    return source->head.time_ns + info->realtime_ns - info->monotonic_ns;
+}
+
+int trace_next(struct trace *trace, int *process, struct record *record, struct error *err)
+{
+    struct source *earliest = NULL;
+    for (int i = 0; i < trace->source_count; i++) {
+        struct source *source = &trace->sources[i];
+        if (!source->has_head) {
+            int got = source_fetch(source, err);
+            if (got < 0)
+                return -1;
+            source->has_head = got;
+        }
+        if (source->has_head && (!earliest || head_time(trace, source) < head_time(trace, earliest)))
+            earliest = source;
+    }
+    if (!earliest)
+        return 0;
+    earliest->has_head = false;
+    *process = earliest->processes[earliest->head_process];
+    *record = earliest->head;
+    return 1;
+}
+
+uint64_t trace_event_count(struct trace *trace)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < trace->source_count; i++) {
+        const struct source *source = &trace->sources[i];
+        count += (uint64_t)(source->limit == INT64_MAX ? source->last : source->limit);
+    }
+    return count;
+}
+
+bool trace_complete(struct trace *trace)
+{
+    for (int i = 0; i < trace->source_count; i++)
+        if (!source_complete(&trace->sources[i]))
+            return false;
+    return true;
+}
+
+static struct source *source_of(struct trace *trace, int process, int *local)
+{
+    if (process < 0 || process >= trace->process_count)
+        return NULL;
+    *local = trace->processes[process]->local;
+    return &trace->sources[trace->processes[process]->source];
+}
+
+static const char *keep_string(struct trace *trace, int process, uint64_t id, const void *bytes, size_t count)
+{
+    struct text *text = malloc(sizeof *text + count + 1);
+    if (!text)
+        return NULL;
+    struct text **bucket = &trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS];
+    *text = (struct text){process, id, *bucket};
+    memcpy(text->bytes, bytes, count);
+    text->bytes[count] = 0;
+    *bucket = text;
+    return text->bytes;
+}
+
+const char *trace_string(struct trace *trace, int process, uint64_t id)
+{
+    int local;
+    struct source *source = source_of(trace, process, &local);
+    if (!source || id == 0)
+        return NULL;
+    for (struct text *text = trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS]; text; text = text->next)
+        if (text->process == process && text->id == id)
+            return text->bytes;
+    /* One whose pieces have not all come yet is not there yet. */
+    sqlite3_stmt *row = source_prepare(source, &source->string,
+        "SELECT text FROM string WHERE process = ? AND id = ? AND length(CAST(text AS BLOB)) = bytes");
+    if (!row)
+        return NULL;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)id);
+    const char *string = NULL;
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        const void *bytes = sqlite3_column_text(row, 0);
+        if (bytes)
+            string = keep_string(trace, process, id, bytes, (size_t)sqlite3_column_bytes(row, 0));
+    }
+    sqlite3_reset(row);
+    return string;
+}
+
+/* From the table that the collector filled. */
+static bool find_symbol(struct source *source, int local, uint64_t address, struct frame *frame)
+{
+    sqlite3_stmt *row = source_prepare(source, &source->symbol,
+        "SELECT module, function, coalesce(file, ''), line FROM symbol WHERE process = ? AND address = ?");
+    if (!row)
+        return false;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)address);
+    bool found = sqlite3_step(row) == SQLITE_ROW;
+    if (found) {
+        const char *module = (const char *)sqlite3_column_text(row, 0);
+        const char *function = (const char *)sqlite3_column_text(row, 1);
+        const char *file = (const char *)sqlite3_column_text(row, 2);
+        snprintf(frame->module, sizeof frame->module, "%s", module ? module : "");
+        snprintf(frame->function, sizeof frame->function, "%s", function ? function : "");
+        snprintf(frame->file, sizeof frame->file, "%s", file ? file : "");
+        frame->line = sqlite3_column_int(row, 3);
+    }
+    sqlite3_reset(row);
+    return found;
+}
+
+/* From the object file, if it is still there. */
+static void symbolise(struct trace *trace, struct source *source, int local, uint64_t address, struct frame *frame)
+{
+    sqlite3_stmt *row = source_prepare(source, &source->module,
+        "SELECT m.base, coalesce(s.text, ''), m.build_id FROM module m LEFT JOIN string s ON s.process = m.process AND s.id = m.path "
+        "WHERE m.process = ?1 AND m.start <= ?2 AND m.\"end\" > ?2 ORDER BY m.id DESC LIMIT 1");
+    if (!row)
+        return;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)address);
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        uint8_t build_id[20];
+        const char *text = (const char *)sqlite3_column_text(row, 2);
+        struct symbols_module module = {(const char *)sqlite3_column_text(row, 1), (uint64_t)sqlite3_column_int64(row, 0), build_id, 0};
+        module.build_id_bytes = text ? build_id_parse(text, build_id, sizeof build_id) : 0;
+        if (module.path && module.path[0])
+            symbols_find(trace->symbols, &module, address, frame);
+    }
+    sqlite3_reset(row);
+}
+
+int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames, int max)
+{
+    int local, count = 0;
+    struct source *source = source_of(trace, process, &local);
+    if (!source || stack == 0 || max <= 0)
+        return 0;
+    if (is_address) {
+        frames[count++] = (struct frame){.address = stack};
+    } else {
+        sqlite3_stmt *row = source_prepare(source, &source->frames,
+            "SELECT address FROM stack WHERE process = ? AND id = ? ORDER BY depth LIMIT ?");
+        if (!row)
+            return 0;
+        sqlite3_bind_int(row, 1, local);
+        sqlite3_bind_int64(row, 2, (sqlite3_int64)stack);
+        sqlite3_bind_int(row, 3, max);
+        while (count < max && sqlite3_step(row) == SQLITE_ROW)
+            frames[count++] = (struct frame){.address = (uint64_t)sqlite3_column_int64(row, 0)};
+        sqlite3_reset(row);
+    }
+    for (int i = 0; i < count; i++)
+        if (!find_symbol(source, local, frames[i].address, &frames[i]))
+            symbolise(trace, source, local, frames[i].address, &frames[i]);
+    return count;
+}

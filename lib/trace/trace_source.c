@@ -1,0 +1,291 @@
+#include "lib/trace/trace_source.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/trace/store_internal.h"
+
+enum { BUSY_TIMEOUT_MS = 5000 };
+
+int source_failed(struct source *source, const char *doing, struct error *err)
+{
+    int code = sqlite3_extended_errcode(source->db);
+    if ((code & 0xff) == SQLITE_NOTADB)
+        return error_set(err, "%s is not a trace: it is no SQLite database", source->path);
+    if ((code & 0xff) == SQLITE_CORRUPT && source->cut_at)
+        return error_set(err, "%s was cut off at byte %" PRId64 ": can't read on after event %" PRId64 " (what came before is good)",
+                         source->path, source->cut_at, source->last);
+    if ((code & 0xff) == SQLITE_CORRUPT)
+        return error_set(err, "%s is damaged: can't read on after event %" PRId64 " (what came before is good)",
+                         source->path, source->last);
+    return error_set(err, "can't %s %s: %s", doing, source->path, sqlite3_errmsg(source->db));
+}
+
+sqlite3_stmt *source_prepare(struct source *source, sqlite3_stmt **statement, const char *sql)
+{
+    if (*statement)
+        sqlite3_reset(*statement);
+    else
+        sqlite3_prepare_v3(source->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
+    return *statement;
+}
+
+/* One integer, or -1 with SQLite's code in *code. */
+static int64_t query_integer(sqlite3 *db, const char *sql, int *code)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t value = -1;
+    *code = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    if (*code == SQLITE_OK)
+        *code = sqlite3_step(statement);
+    if (*code == SQLITE_ROW) {
+        value = sqlite3_column_int64(statement, 0);
+        *code = SQLITE_OK;
+    }
+    sqlite3_finalize(statement);
+    return value;
+}
+
+/* "file:" URI of a path, with what URIs treat as special escaped. NULL when memory is short. */
+static char *file_uri(const char *path, const char *parameters)
+{
+    char *uri = malloc(3 * strlen(path) + strlen(parameters) + 8);
+    if (!uri)
+        return NULL;
+    char *to = uri + sprintf(uri, "file:");
+    for (; *path; path++)
+        to += isalnum((unsigned char)*path) || strchr("/._-", *path) ? sprintf(to, "%c", *path)
+                                                                     : sprintf(to, "%%%02x", (unsigned char)*path);
+    strcpy(to, parameters);
+    return uri;
+}
+
+static int open_with(struct source *source, const char *parameters)
+{
+    char *uri = file_uri(source->path, parameters);
+    if (!uri)
+        return SQLITE_NOMEM;
+    sqlite3_close(source->db);
+    source->db = NULL;
+    int code = sqlite3_open_v2(uri, &source->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    free(uri);
+    if (code != SQLITE_OK)
+        return code;
+    sqlite3_busy_timeout(source->db, BUSY_TIMEOUT_MS);
+    query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code);
+    return code;
+}
+
+static bool has_log(const char *path)
+{
+    char log[PATH_MAX];
+    struct stat status;
+    return snprintf(log, sizeof log, "%s-wal", path) < (int)sizeof log && stat(log, &status) == 0 && status.st_size > 0;
+}
+
+/* Opens the file as it can be opened: usual; with no place for the log's index (read-only directory); cut off. */
+static int open_database(struct source *source, struct error *err)
+{
+    int code = open_with(source, "?mode=ro");
+    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
+        if (has_log(source->path))
+            return error_set(err, "can't read %s: its directory is read-only and the last events are still in %s-wal; "
+                             "copy both to a directory that you can write to", source->path, source->path);
+        code = open_with(source, "?mode=ro&immutable=1");
+    }
+    if (code == SQLITE_CORRUPT) {   /* SQLite refuses a file that is shorter than its header says, unless asked to recover */
+        struct stat status;
+        sqlite3_exec(source->db, "PRAGMA writable_schema = ON", NULL, NULL, NULL);
+        query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code);
+        source->cut_at = stat(source->path, &status) == 0 ? status.st_size : 0;
+    }
+    if (code == SQLITE_OK)
+        return 0;
+    int number = source->db ? sqlite3_system_errno(source->db) : ENOMEM;
+    if ((code & 0xff) == SQLITE_CANTOPEN && number)
+        return error_set(err, "can't read %s: %s", source->path, strerror(number));
+    return source_failed(source, "read", err);
+}
+
+static int check_version(struct source *source, struct error *err)
+{
+    int code;
+    int64_t application = query_integer(source->db, "PRAGMA application_id", &code);
+    int64_t version = query_integer(source->db, "PRAGMA user_version", &code);
+    if (application == 0 && query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code) == 0)
+        return error_set(err, "%s is not a trace: it is empty", source->path);
+    if (application != STORE_APPLICATION_ID)
+        return error_set(err, "%s is not a trace: it is a database of another program", source->path);
+    if (version / 1000 != STORE_SCHEMA_MAJOR)
+        return error_set(err, "%s has trace schema %" PRId64 ".%" PRId64 ", this ddpcheck reads %d.x; use the ddpcheck that wrote it, "
+                         "or a newer one", source->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR);
+    return 0;
+}
+
+int source_open(struct source *source, const char *path, struct error *err)
+{
+    struct stat status;
+    *source = (struct source){.path = strdup(path)};
+    if (!source->path)
+        return error_set(err, "can't read %s: out of memory", path);
+    if (stat(path, &status) < 0)
+        error_set(err, "can't read %s: %s", path, strerror(errno));
+    else if (!S_ISREG(status.st_mode))
+        error_set(err, "%s is not a trace: it is no regular file", path);
+    else if (open_database(source, err) == 0 && check_version(source, err) == 0)
+        return 0;
+    source_close(source);
+    return -1;
+}
+
+void source_close(struct source *source)
+{
+    sqlite3_stmt *const statements[] = {source->events, source->string, source->frames, source->symbol, source->module};
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
+        sqlite3_finalize(statements[i]);
+    sqlite3_close(source->db);
+    free(source->path);
+    free(source->processes);
+    *source = (struct source){0};
+}
+
+int source_refresh(struct source *source, struct error *err)
+{
+    int code;
+    if (source->damaged)
+        return 0;
+    source->limit = query_integer(source->db, "SELECT coalesce(max(seq), 0) FROM event", &code);
+    if (code == SQLITE_CORRUPT) {       /* the last page is gone: read up to where it breaks */
+        source->limit = INT64_MAX;
+        code = SQLITE_OK;
+    }
+    if (code != SQLITE_OK)
+        return source_failed(source, "read", err);
+    if (source->events)
+        sqlite3_reset(source->events);
+    return 0;
+}
+
+static void copy_text(char *to, size_t bytes, sqlite3_stmt *statement, int column)
+{
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    snprintf(to, bytes, "%s", text ? (const char *)text : "");
+}
+
+static void read_process(sqlite3_stmt *statement, struct process_info *info)
+{
+    *info = (struct process_info){
+        .pid = sqlite3_column_int(statement, 1),
+        .start_ticks = (uint64_t)sqlite3_column_int64(statement, 2),
+        .realtime_ns = (uint64_t)sqlite3_column_int64(statement, 4),
+        .monotonic_ns = (uint64_t)sqlite3_column_int64(statement, 5),
+        .rank = sqlite3_column_int(statement, 6),
+        .local_rank = sqlite3_column_int(statement, 7),
+        .world_size = sqlite3_column_int(statement, 8),
+        .restart = sqlite3_column_int(statement, 9),
+        .uid = (uint32_t)sqlite3_column_int64(statement, 10),
+        .nccl_version = sqlite3_column_int(statement, 11),
+        .cuda_runtime_version = sqlite3_column_int(statement, 12),
+        .cuda_driver_version = sqlite3_column_int(statement, 13),
+    };
+    copy_text(info->boot_id, sizeof info->boot_id, statement, 3);
+    copy_text(info->host, sizeof info->host, statement, 14);
+    copy_text(info->launcher, sizeof info->launcher, statement, 15);
+    copy_text(info->job, sizeof info->job, statement, 16);
+    copy_text(info->program, sizeof info->program, statement, 17);
+    copy_text(info->command, sizeof info->command, statement, 18);
+}
+
+int source_read_processes(struct source *source, int (*add)(void *context, const struct process_info *info), void *context,
+                          struct error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    if (source->damaged)
+        return 0;
+    if (sqlite3_prepare_v2(source->db,
+            "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, world_size, restart, uid, "
+            "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, command "
+            "FROM process WHERE id >= ? ORDER BY id", -1, &statement, NULL) != SQLITE_OK)
+        return source_failed(source, "read the processes of", err);
+    sqlite3_bind_int(statement, 1, source->process_count);
+    int code;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct process_info info;
+        read_process(statement, &info);
+        int *more = realloc(source->processes, ((size_t)source->process_count + 1) * sizeof *more);
+        int number = -1;
+        if (more) {
+            source->processes = more;
+            number = sqlite3_column_int(statement, 0) == source->process_count ? add(context, &info) : -2;
+        }
+        if (number < 0) {
+            sqlite3_finalize(statement);
+            return error_set(err, number == -2 ? "%s is damaged: its processes are not numbered 0, 1, 2, ..."
+                                               : "can't read %s: out of memory", source->path);
+        }
+        source->processes[source->process_count++] = number;
+    }
+    int result = code == SQLITE_DONE ? 0 : source_failed(source, "read the processes of", err);
+    sqlite3_finalize(statement);
+    return result;
+}
+
+static void read_record(sqlite3_stmt *row, struct record *record)
+{
+    record->time_ns = (uint64_t)sqlite3_column_int64(row, 2);
+    record->serial = (uint64_t)sqlite3_column_int64(row, 3);
+    record->api = (uint16_t)sqlite3_column_int(row, 4);
+    record->phase = (uint8_t)sqlite3_column_int(row, 5);
+    record->flags = (uint8_t)sqlite3_column_int(row, 6);
+    record->thread = (uint32_t)sqlite3_column_int64(row, 7);
+    record->result = sqlite3_column_int(row, 8);
+    record->device = sqlite3_column_int(row, 9);
+    record->stack = (uint64_t)sqlite3_column_int64(row, 10);
+    record->stream = (uint64_t)sqlite3_column_int64(row, 11);
+    for (int i = 0; i < 10; i++)
+        record->word[i] = (uint64_t)sqlite3_column_int64(row, 12 + i);
+}
+
+int source_fetch(struct source *source, struct error *err)
+{
+    if (source->damaged || source->last >= source->limit)
+        return 0;
+    if (!source->events || !sqlite3_stmt_busy(source->events)) {
+        if (!source_prepare(source, &source->events,
+                "SELECT seq, process, time_ns, serial, api, phase, flags, thread, result, device, stack, stream, "
+                "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE seq > ? AND seq <= ? ORDER BY seq"))
+            return source->damaged = true, source_failed(source, "read", err);
+        sqlite3_bind_int64(source->events, 1, source->last);
+        sqlite3_bind_int64(source->events, 2, source->limit);
+    }
+    int code = sqlite3_step(source->events);
+    if (code == SQLITE_ROW) {
+        source->last = sqlite3_column_int64(source->events, 0);
+        source->head_process = sqlite3_column_int(source->events, 1);
+        read_record(source->events, &source->head);
+        if (source->head_process >= 0 && source->head_process < source->process_count)
+            return 1;
+        source->damaged = true;
+        return error_set(err, "%s is damaged: event %" PRId64 " belongs to process %d, which it does not know", source->path,
+                         source->last, source->head_process);
+    }
+    source->damaged = code != SQLITE_DONE;
+    int result = source->damaged ? source_failed(source, "read", err) : 0;
+    sqlite3_reset(source->events);
+    if (!source->damaged)
+        source->limit = source->last;
+    return result;
+}
+
+bool source_complete(struct source *source)
+{
+    int code;
+    return !source->damaged && !source->cut_at &&
+           query_integer(source->db, "SELECT count(*) FROM meta WHERE key = 'ended'", &code) == 1;
+}

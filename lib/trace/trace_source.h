@@ -1,0 +1,47 @@
+/* trace_source.h: one database of a trace (trace.h), read forward. Only trace*.c include it. */
+#ifndef DDPCHECK_TRACE_SOURCE_H
+#define DDPCHECK_TRACE_SOURCE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+struct source {
+    sqlite3 *db;
+    char *path;
+    sqlite3_stmt *events, *string, *frames, *symbol, *module;
+    int64_t last, limit;    /* rows taken; rows there were at the last refresh */
+    int64_t cut_at;         /* bytes that are left of a file that was cut off; 0 whole */
+    int *processes;         /* the trace's number of each process of this database */
+    int process_count;
+    bool has_head, damaged;
+    int head_process;       /* the event to come: as the database numbers processes */
+    struct record head;
+};
+
+/* Opens a database for reading. Returns 0, or -1 with err. */
+int source_open(struct source *source, const char *path, struct error *err);
+void source_close(struct source *source);
+
+/* Looks how many events there are now. Returns 0, or -1 with err. */
+int source_refresh(struct source *source, struct error *err);
+/* Calls add(context, info) for each process that is new. add returns the trace's number of it, or -1. */
+int source_read_processes(struct source *source, int (*add)(void *context, const struct process_info *info), void *context,
+                          struct error *err);
+
+/* Reads the next event into head. Returns 1, 0 at the end, -1 with err. */
+int source_fetch(struct source *source, struct error *err);
+
+/* True if its collector ended in order. */
+bool source_complete(struct source *source);
+
+/* Describes SQLite's last failure on reading. Returns -1. */
+int source_failed(struct source *source, const char *doing, struct error *err);
+/* A prepared statement, reset, made on first use; NULL if that fails. */
+sqlite3_stmt *source_prepare(struct source *source, sqlite3_stmt **statement, const char *sql);
+
+#endif
