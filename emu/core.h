@@ -32,7 +32,8 @@ bool emu_stream_is_capturing(const struct emu_stream *stream);
 
 /* Appends work, in order with everything before it on the stream (default-stream rules included).
  * `name` is for messages. The arg is the work's own: release (may be NULL) is called on it once it
- * will not run again (after the run, or when a graph that holds it is destroyed). Returns 0 or a cudaError_t. */
+ * will not run again (after the run, or when a graph that holds it is destroyed).
+ * Returns 0 or a cudaError_t; then nothing was taken over and release is not called. */
 int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *));
 
 /* Which memory `pointer` lies in. Returns false if it is none that the emulated machine knows

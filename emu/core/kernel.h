@@ -1,0 +1,54 @@
+/* kernel.h: the kernels that programs register, and their launches.
+ *
+ * nvcc's host code names every kernel by the address of its host stub and its mangled name. The
+ * work is done by the C twin of the same name (kernels/twin.h) out of libddpcheck_twins.so, which
+ * lies beside the emulated libraries, or the file that DDPCHECK_EMU_TWINS names. */
+#ifndef DDPCHECK_EMU_KERNEL_H
+#define DDPCHECK_EMU_KERNEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernels/twin.h"
+
+enum { EMU_MAX_PARAMETERS = 64, EMU_MAX_PARAMETER_BYTES = 32764 };
+
+struct emu_stream;
+
+struct emu_parameter {
+    size_t offset, bytes;   /* in the argument block, aligned as C aligns them */
+    bool pointer;
+};
+
+struct emu_kernel {
+    struct emu_kernel *next;
+    const void *module;         /* who registered it */
+    const void *host_function;
+    char *mangled, *name;
+    atomic_bool looked_up;
+    const struct twin *twin;    /* NULL: a launch does nothing */
+    size_t parameter_count;
+    struct emu_parameter parameters[EMU_MAX_PARAMETERS];
+};
+
+/* A kernel of `module`. Returns 0 or cudaErrorMemoryAllocation. */
+int emu_kernel_register(const void *module, const void *host_function, const char *mangled);
+void emu_kernel_unregister(const void *module);
+/* By the host stub's address, or by a handle that is such a kernel already; NULL if neither. The
+ * twin is looked up. */
+struct emu_kernel *emu_kernel_find(const void *function);
+
+/* Launches; the arguments are copied at once. Without args, `block` holds them laid out by the
+ * parameters' offsets (CU_LAUNCH_PARAM_BUFFER_POINTER). Returns a cudaError_t. */
+int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
+                      const void *block, struct emu_stream *stream);
+
+/* kernel_name.c: "conv2d_forward" of "_Z14conv2d_forwardPf...", to be freed, or NULL. */
+char *emu_kernel_base_name(const char *mangled);
+/* Lays out a twin's parameter letters. Returns their number, or -1 if they can't be read. */
+int emu_kernel_lay_out(const char *letters, struct emu_parameter *parameters);
+/* The twin named `name`, or NULL. */
+const struct twin *emu_twin_find(const char *name);
+
+#endif

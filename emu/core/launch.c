@@ -1,0 +1,117 @@
+#include <driver_types.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/core.h"
+#include "emu/core/device.h"
+#include "emu/core/kernel.h"
+#include "emu/core/memory.h"
+
+enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 227 << 10 };
+
+/* A launch under way: everything it needs, in one piece of memory. */
+struct launch {
+    const struct twin *twin;
+    struct twin_grid grid;
+    int device;
+    unsigned count;
+    bool pointer[EMU_MAX_PARAMETERS];
+    void *args[EMU_MAX_PARAMETERS];
+    _Alignas(16) char block[];
+};
+
+static void *pointer_of(const struct launch *launch, unsigned i)
+{
+    void *pointer;
+
+    memcpy(&pointer, launch->args[i], sizeof(pointer));
+    return pointer;
+}
+
+/* Every pointer must be memory that the device may touch; NULL is an argument left out. The memory
+ * stays held while the kernel runs. */
+static int run_launch(void *arg)
+{
+    struct launch *launch = arg;
+    struct emu_range *held[EMU_MAX_PARAMETERS];
+    unsigned i;
+    int error = 0;
+
+    for (i = 0; i < launch->count && !error; i++) {
+        held[i] = NULL;
+        if (launch->pointer[i] && pointer_of(launch, i))
+            error = emu_memory_hold(launch->device, pointer_of(launch, i), 1, false, &held[i]);
+    }
+    if (!error)
+        launch->twin->run(&launch->grid, launch->args);
+    while (i-- > 0)
+        emu_memory_release(held[i]);
+    return error;
+}
+
+static int nothing(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static int check_grid(const struct twin_grid *grid, const struct emu_stream *stream)
+{
+    uint64_t threads = (uint64_t)grid->block[0] * grid->block[1] * grid->block[2];
+
+    if (!grid->grid[0] || !grid->grid[1] || !grid->grid[2] || grid->grid[1] > 65535 || grid->grid[2] > 65535)
+        return cudaErrorInvalidConfiguration;
+    if (!threads || threads > MAX_THREADS || grid->block[2] > 64)
+        return cudaErrorInvalidConfiguration;
+    if (grid->shared_bytes > MAX_SHARED_BYTES)
+        return cudaErrorInvalidValue;
+    return emu_stream_device(stream) == emu_device_current() ? 0 : cudaErrorInvalidResourceHandle;
+}
+
+/* Copies the arguments behind the launch. NULL: no memory. */
+static struct launch *make_launch(const struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
+                                  const void *block, int device)
+{
+    const struct emu_parameter *last = kernel->parameters + kernel->parameter_count - 1;
+    size_t bytes = kernel->parameter_count ? last->offset + last->bytes : 0;
+    struct launch *launch = malloc(sizeof(*launch) + bytes);
+
+    if (!launch)
+        return NULL;
+    launch->twin = kernel->twin;
+    launch->grid = *grid;
+    launch->device = device;
+    launch->count = (unsigned)kernel->parameter_count;
+    for (unsigned i = 0; i < launch->count; i++) {
+        const struct emu_parameter *parameter = &kernel->parameters[i];
+
+        launch->pointer[i] = parameter->pointer;
+        launch->args[i] = launch->block + parameter->offset;
+        memcpy(launch->args[i], args ? args[i] : (const char *)block + parameter->offset, parameter->bytes);
+    }
+    return launch;
+}
+
+int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
+                      const void *block, struct emu_stream *stream)
+{
+    struct launch *launch;
+    int error = check_grid(grid, stream);
+
+    if (error)
+        return error;
+    if (!kernel->twin) {
+        emu_unsupported(kernel->name, "no C twin of this kernel; its launches do nothing");
+        return emu_stream_push(stream, "kernel without twin", nothing, NULL, NULL);
+    }
+    if (kernel->parameter_count && !args && !block)
+        return cudaErrorInvalidValue;
+    launch = make_launch(kernel, grid, args, block, emu_stream_device(stream));
+    if (!launch)
+        return cudaErrorMemoryAllocation;
+    error = emu_stream_push(stream, kernel->twin->name, run_launch, launch, free);
+    if (error)
+        free(launch);
+    return error;
+}
