@@ -48,7 +48,7 @@ void page_line(struct page *page)
 {
     if (page->column > 0)
         putc('\n', page->out);
-    page->column = 0;
+    page->column = page->start = 0;
 }
 
 void page_gap(struct page *page)
@@ -62,7 +62,7 @@ void page_column(struct page *page, int column)
     if (page->column > column)
         page_line(page);
     fprintf(page->out, "%*s", column - page->column, "");
-    page->column = column;
+    page->column = page->start = column;
 }
 
 /* What comes from a job's memory must not steer the terminal. */
@@ -90,18 +90,18 @@ void page_text(struct page *page, enum style style, const char *text)
     put_styled(page, style, text, strlen(text));
 }
 
-/* A space goes before a word unless the line begins there or `glued`: the caller stands right before it. */
+/* A space goes before a word unless the line begins there or the word is `glued` to what is before it. */
 static void put_word(struct page *page, enum style style, const char *word, size_t bytes, bool glued)
 {
-    int width = bytes_width(word, bytes);
-    bool space = !glued && page->column > page->indent;
-    if (page->column + space + width > page->width && page->column > page->indent) {
+    bool begun = page->column > page->start;
+    bool space = begun && !glued;
+    if (begun && page->column + space + bytes_width(word, bytes) > page->width) {
         page_line(page);
         space = false;
     }
-    if (page->column < page->indent)
+    if (page->column == 0)
         page_column(page, page->indent);
-    else if (space)
+    if (space)
         page_text(page, STYLE_PLAIN, " ");
     put_styled(page, style, word, bytes);
 }
@@ -129,7 +129,21 @@ void page_format(struct page *page, enum style style, const char *format, ...)
     page_words(page, style, text);
 }
 
-/* Calls for each line of `text`, without its newline. */
+void page_sentence(struct page *page, enum style style, const char *text)
+{
+    size_t bytes = strlen(text), letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    bool is_word = letters > 0 && strchr(" ,'-", text[letters]);
+    char first[2] = { is_word ? (char)(text[0] - 'a' + 'A') : text[0], '\0' };
+    if (!bytes)
+        return;
+    char *sentence;
+    if (asprintf(&sentence, "%s%s%s", first, text + 1, strchr(".!?:", text[bytes - 1]) ? "" : ".") < 0)
+        return page_words(page, style, text);
+    page_words(page, style, sentence);
+    free(sentence);
+}
+
+/* The next line of *rest and its bytes without the newline, or NULL. */
 static const char *next_line(const char **rest, size_t *bytes)
 {
     const char *line = *rest;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/text.h"
 #include "cmd/moment.h"
 #include "cmd/report_print.h"
 #include "lib/base/rankset.h"
@@ -9,23 +10,25 @@
 enum {
     ROWS_MAX = 10,      /* of a communicator, unless all ranks are wanted */
     COMMS_MAX = 12,
-    RANKS_WIDTH = 12, NUMBER_WIDTH = 9, RANKS_BYTES = 256
+    NUMBERS = 3,        /* issued, started, done */
+    RANKS_WIDTH_MOST = 24, RANKS_BYTES = 256
 };
+
+static const char *const number_title[NUMBERS] = { "issued", "started", "done" };
 
 /* Ranks whose state is the same, as far as the table shows it. */
 struct row {
     const struct report_member *first;
     struct rankset ranks;
-    uint64_t least[3], most[3];     /* issued, started, done */
+    uint64_t least[NUMBERS], most[NUMBERS];
     uint64_t since_ns;              /* the longest there */
 };
 
 struct table {
     struct row *row;
     int rows;
+    int ranks_width, number_width[NUMBERS];
 };
-
-
 
 static bool same_place(const struct report_member *a, const struct report_member *b)
 {
@@ -48,11 +51,11 @@ static bool same_member(const struct report_member *a, const struct report_membe
 
 static void row_add(struct row *row, const struct report_member *member)
 {
-    const uint64_t number[3] = { member->issued, member->started, member->done };
+    const uint64_t number[NUMBERS] = { member->issued, member->started, member->done };
     bool is_first = !row->first;
     if (is_first)
         row->first = member;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < NUMBERS; i++) {
         if (is_first || number[i] < row->least[i])
             row->least[i] = number[i];
         if (is_first || number[i] > row->most[i])
@@ -72,7 +75,8 @@ static void table_free(struct table *table)
 }
 
 /* Sorts members into rows of those that are the same. Without memory the table is empty. */
-static void table_fill(struct table *table, const struct report_member *member, int count, bool (*same)(const struct report_member *a, const struct report_member *b))
+static void table_fill(struct table *table, const struct report_member *member, int count,
+                       bool (*same)(const struct report_member *a, const struct report_member *b))
 {
     table_free(table);
     table->row = calloc(count, sizeof *table->row);
@@ -121,57 +125,74 @@ static void print_where(const struct report *report, const struct row *row, stru
         page_format(page, STYLE_PLAIN, ", phase %s", member->phase);
     if (*member->site && !member->ended) {
         page_line(page);
-        page_column(page, page->indent);
-        page_format(page, STYLE_FAINT, "at %s", member->site);
+        page_format(page, STYLE_PLAIN, "at %s", member->site);
     }
 }
 
-static void print_row(const struct report *report, const struct row *row, struct page *page)
+static void print_right(struct page *page, enum style style, int *column, int width, const char *text)
 {
-    char ranks[RANKS_BYTES], number[64];
-    int column = 2 + RANKS_WIDTH;
-    page->indent = 2;
+    *column += width + 2;
+    int begin = *column - text_width(text);
+    page_column(page, begin > page->column ? begin : page->column + 1);
+    page_text(page, style, text);
+}
+
+static void print_row(const struct report *report, const struct table *table, const struct row *row, struct page *page)
+{
+    char text[RANKS_BYTES];
+    int column = 2 + table->ranks_width;
     page_column(page, 2);
-    page_text(page, STYLE_PLAIN, rankset_text(&row->ranks, ranks, sizeof ranks));
-    if (page->column >= column)
+    page_text(page, STYLE_PLAIN, rankset_text(&row->ranks, text, sizeof text));
+    if (page->column > column)
         page_line(page);
-    for (int i = 0; i < 3; i++) {
-        number_text(row->least[i], row->most[i], number, sizeof number);
-        column += NUMBER_WIDTH;
-        page_column(page, column - text_width(number) > page->column ? column - text_width(number) : page->column + 1);
-        page_text(page, STYLE_PLAIN, number);
-    }
+    for (int i = 0; i < NUMBERS; i++)
+        print_right(page, STYLE_PLAIN, &column, table->number_width[i],
+                    number_text(row->least[i], row->most[i], text, sizeof text));
     page->indent = column + 2;
     page_column(page, page->indent);
-    if (*row->first->last_call && row->least[0] == row->most[0]) {
-        page_words(page, STYLE_PLAIN, row->first->last_call);
-        page_line(page);
-        page_column(page, page->indent);
-    }
     print_where(report, row, page);
+    if (*row->first->last_call && row->least[0] == row->most[0]) {
+        page_line(page);
+        page_format(page, STYLE_FAINT, "last call %s", row->first->last_call);
+    }
     page_line(page);
 }
 
-static void print_titles(struct page *page)
+static void print_titles(const struct table *table, struct page *page)
 {
-    static const char *const title[3] = { "issued", "started", "done" };
-    int column = 2 + RANKS_WIDTH;
+    int column = 2 + table->ranks_width;
     page_column(page, 2);
     page_text(page, STYLE_FAINT, "ranks");
-    for (int i = 0; i < 3; i++) {
-        column += NUMBER_WIDTH;
-        page_column(page, column - (int)strlen(title[i]));
-        page_text(page, STYLE_FAINT, title[i]);
-    }
+    for (int i = 0; i < NUMBERS; i++)
+        print_right(page, STYLE_FAINT, &column, table->number_width[i], number_title[i]);
     page_column(page, column + 2);
-    page_text(page, STYLE_FAINT, "last call, and where it is now");
+    page_text(page, STYLE_FAINT, "where they are");
     page_line(page);
+}
+
+static void measure(struct table *table)
+{
+    char text[RANKS_BYTES];
+    table->ranks_width = text_width("ranks");
+    for (int i = 0; i < NUMBERS; i++)
+        table->number_width[i] = text_width(number_title[i]);
+    for (int row = 0; row < table->rows; row++) {
+        int width = text_width(rankset_text(&table->row[row].ranks, text, sizeof text));
+        if (width > table->ranks_width && width <= RANKS_WIDTH_MOST)
+            table->ranks_width = width;
+        for (int i = 0; i < NUMBERS; i++) {
+            width = text_width(number_text(table->row[row].least[i], table->row[row].most[i], text, sizeof text));
+            if (width > table->number_width[i])
+                table->number_width[i] = width;
+        }
+    }
 }
 
 static void print_communicator(const struct report *report, const struct report_member *member, int count,
                                struct page *page, bool all_ranks)
 {
     struct table table = {0};
+    char name[16];
     table_fill(&table, member, count, all_ranks ? same_member : same_state);
     if (!all_ranks && table.rows > ROWS_MAX)
         table_fill(&table, member, count, same_place);
@@ -181,14 +202,16 @@ static void print_communicator(const struct report *report, const struct report_
         shown = ROWS_MAX;
     }
     page->indent = 0;
-    page_format(page, STYLE_STRONG, "Communicator 0x%" PRIx64, member->comm);
-    page_format(page, STYLE_PLAIN, ", %d %s", member->nranks, member->nranks == 1 ? "rank" : "ranks");
+    page_words(page, STYLE_STRONG, comm_name(member->comm, name));
+    page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s)", member->comm, member->nranks,
+                member->nranks == 1 ? "rank" : "ranks");
     page_line(page);
-    print_titles(page);
+    measure(&table);
+    print_titles(&table, page);
     for (int i = 0; i < shown; i++)
-        print_row(report, &table.row[i], page);
+        print_row(report, &table, &table.row[i], page);
     if (shown < table.rows) {
-        page_column(page, 2);
+        page->indent = 2;
         page_format(page, STYLE_FAINT, "and %d more states, further on than these; --all-ranks shows each rank",
                     table.rows - shown);
     }

@@ -143,7 +143,7 @@ static void print_side(const struct writer *writer, const struct finding_side *s
     page_column(page, 2);
     page_format(page, STYLE_STRONG, "%s %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
                 rankset_text(&side->ranks, ranks, sizeof ranks));
-    page_column(page, VALUE_COLUMN);
+    page_column(page, page->column < VALUE_COLUMN ? VALUE_COLUMN : page->column + 2);
     page_words(page, STYLE_STRONG, side->call);
     print_frames(writer, "at", side->process, side->stack, side->stack_is_address);
     if (*side->phase) {
@@ -179,21 +179,24 @@ static void print_finding(void *context, const struct finding *finding)
     struct page *page = writer->page;
     const struct check *check = analyzer_check_find(finding->code);
     page->indent = 2;
+    page_column(page, 2);
     page_format(page, severities[finding->severity].style, "%s %s", severities[finding->severity].title, finding->code);
-    page_format(page, STYLE_STRONG, "  %s", check ? check->title : "");
+    page_format(page, STYLE_STRONG, ": %s", check ? check->title : "a check of another version");
     if (finding->certainty == POSSIBLE)
         page_words(page, STYLE_FAINT, " (possible, not proven)");
     page_line(page);
-    page_words(page, STYLE_PLAIN, finding->what);
+    page_sentence(page, STYLE_PLAIN, finding->what);
     print_times(writer, finding);
     page_gap(page);
     for (int i = 0; i < finding->sides; i++)
         print_side(writer, &finding->side[i]);
     page->indent = 9;
-    page_text(page, STYLE_GOOD, "  To do: ");
-    page_words(page, STYLE_PLAIN, finding->todo);
+    page_column(page, 2);
+    page_text(page, STYLE_GOOD, "To do: ");
+    page_sentence(page, STYLE_PLAIN, finding->todo);
     page_line(page);
-    page_text(page, STYLE_FAINT, "  More:  ");
+    page_column(page, 2);
+    page_text(page, STYLE_FAINT, "More:  ");
     page_format(page, STYLE_PLAIN, "ddpcheck explain %s", finding->code);
     page_gap(page);
 }
@@ -202,10 +205,11 @@ static void print_resolved(void *context, const struct finding *finding)
 {
     const struct writer *writer = context;
     struct page *page = writer->page;
-    page->indent = 2;
+    page->indent = 9;
     page_column(page, 2);
     page_text(page, STYLE_STRONG, finding->code);
-    page_format(page, STYLE_PLAIN, " %s", finding->what);
+    page_column(page, 9);
+    page_sentence(page, STYLE_PLAIN, finding->what);
     page_line(page);
 }
 
@@ -213,8 +217,8 @@ static void print_source(const struct report_source *source, struct page *page)
 {
     page->indent = 4;
     page_column(page, 2);
-    page_format(page, STYLE_PLAIN, "%s: %d %s on %s, %" PRIu64 " events,", source->path, source->processes,
-                plural(source->processes, "process", "processes"), *source->hosts ? source->hosts : "no host",
+    page_format(page, STYLE_PLAIN, "%s: %d %s%s%s, %" PRIu64 " events,", source->path, source->processes,
+                plural(source->processes, "process", "processes"), *source->hosts ? " on " : "", source->hosts,
                 source->events);
     if (source->complete)
         page_words(page, STYLE_PLAIN, " complete");

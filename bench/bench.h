@@ -1,0 +1,36 @@
+/* bench.h: timing, and a made-up job whose records are like those of a real one. */
+#ifndef DDPCHECK_BENCH_H
+#define DDPCHECK_BENCH_H
+
+#include <stdint.h>
+
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+/* CLOCK_MONOTONIC. */
+uint64_t bench_now_ns(void);
+
+/* The middle of `count` values; sorts them. */
+double bench_median(double *value, int count);
+
+/* An empty directory of its own under TMPDIR, removed with all in it when the program ends. Ends the
+ * program if it can't be made. */
+const char *bench_directory(void);
+
+/* Ends the program with the message. */
+_Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+enum { JOB_RANKS = 8, JOB_STEP_RECORDS = 26 };
+
+/* Training with a communicator of JOB_RANKS members, a process each: a step is some kernels, an event, two gradient
+ * buckets and a wait, and what the GPU says of its progress. Zero-initialised is the beginning. */
+struct bench_job {
+    uint64_t emitted, serial[JOB_RANKS];
+};
+
+/* What the process of a rank says of itself. */
+struct process_info bench_process(int rank);
+/* The job's next record, and the rank whose it is. */
+int bench_job_next(struct bench_job *job, struct record *record);
+
+#endif

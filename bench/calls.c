@@ -1,0 +1,94 @@
+/* ns per call of some CUDA and NCCL functions whose own work is small. bench/run runs this with and without
+ * the shim: the difference is what the shim costs. Calls come in bursts that the rings can hold, with a rest
+ * after each in which the collector empties them, as in a real step; only the bursts are timed. */
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "bench/bench.h"
+
+enum { BURST = 512, BURSTS = 120, REST_MS = 4, BUFFER_BYTES = 4096 };
+
+struct subject {
+    ncclComm_t comm;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    void *buffer;
+};
+
+static void need(int result, const char *what)
+{
+    if (result)
+        bench_die("%s failed with %d", what, result);
+}
+#define NEED(call) need((int)(call), #call)
+
+static void group(const struct subject *on)
+{
+    (void)on;
+    ncclGroupStart();
+    ncclGroupEnd();
+}
+
+static void event_record(const struct subject *on)
+{
+    cudaEventRecord(on->event, on->stream);
+}
+
+static void memset_async(const struct subject *on)
+{
+    cudaMemsetAsync(on->buffer, 0, 4, on->stream);
+}
+
+static void synchronize(const struct subject *on)
+{
+    cudaStreamSynchronize(on->stream);
+}
+
+static void all_reduce(const struct subject *on)
+{
+    ncclAllReduce(on->buffer, on->buffer, 1, ncclFloat32, ncclSum, on->comm, on->stream);
+}
+
+static const struct {
+    const char *name;
+    int calls;      /* that one turn makes */
+    void (*turn)(const struct subject *on);
+} loops[] = {
+    { "cudaStreamSynchronize (idle stream)", 1, synchronize },
+    { "ncclGroupStart, ncclGroupEnd (empty)", 2, group },
+    { "cudaEventRecord", 1, event_record },
+    { "cudaMemsetAsync (4 bytes)", 1, memset_async },
+    { "ncclAllReduce (1 rank, 1 element)", 1, all_reduce },
+};
+
+static double ns_per_call(const struct subject *on, int loop)
+{
+    double ns[BURSTS];
+    for (int burst = 0; burst < BURSTS; burst++) {
+        uint64_t begin = bench_now_ns();
+        for (int i = 0; i < BURST; i++)
+            loops[loop].turn(on);
+        ns[burst] = (double)(bench_now_ns() - begin) / (BURST * loops[loop].calls);
+        NEED(cudaStreamSynchronize(on->stream));
+        nanosleep(&(struct timespec){ .tv_nsec = REST_MS * 1000000 }, NULL);
+    }
+    return bench_median(ns, BURSTS);
+}
+
+int main(void)
+{
+    struct subject on;
+    int device = 0;
+    NEED(cudaSetDevice(device));
+    NEED(cudaStreamCreateWithFlags(&on.stream, cudaStreamNonBlocking));
+    NEED(cudaEventCreateWithFlags(&on.event, cudaEventDisableTiming));
+    NEED(cudaMalloc(&on.buffer, BUFFER_BYTES));
+    NEED(ncclCommInitAll(&on.comm, 1, &device));
+    for (size_t loop = 0; loop < sizeof loops / sizeof loops[0]; loop++)
+        printf("%.1f %s\n", ns_per_call(&on, (int)loop), loops[loop].name);
+    NEED(ncclCommDestroy(on.comm));
+    NEED(cudaFree(on.buffer));
+    return 0;
+}
