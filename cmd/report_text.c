@@ -213,7 +213,7 @@ static void print_resolved(void *context, const struct finding *finding)
     page_line(page);
 }
 
-static void print_source(const struct report_source *source, struct page *page)
+static void print_source(const struct report_source *source, bool damaged, struct page *page)
 {
     page->indent = 4;
     page_column(page, 2);
@@ -222,6 +222,8 @@ static void print_source(const struct report_source *source, struct page *page)
                 source->events);
     if (source->complete)
         page_words(page, STYLE_PLAIN, " complete");
+    else if (damaged)
+        page_words(page, STYLE_WARNING, " damaged");
     else if (source->collecting)
         page_words(page, STYLE_STRONG, " still being written");
     else
@@ -255,7 +257,7 @@ static void print_trace(const struct report *report, struct page *page)
     page_words(page, STYLE_STRONG, "The trace");
     page_line(page);
     for (int i = 0; i < report->sources; i++)
-        print_source(&report->source[i], page);
+        print_source(&report->source[i], report->damage.text[0], page);
     if (report->lost_total)
         print_lost(report, page);
     page->indent = 4;

@@ -18,7 +18,7 @@ int source_failed(struct source *source, const char *doing, struct error *err)
     int code = sqlite3_extended_errcode(source->db);
     if ((code & 0xff) == SQLITE_NOTADB)
         return error_set(err, "%s is not a trace: it is no SQLite database", source->path);
-    if ((code & 0xff) == SQLITE_CORRUPT && source->cut_at)
+    if (source->cut_at && ((code & 0xff) == SQLITE_CORRUPT || code == SQLITE_OK || code == SQLITE_DONE))
         return error_set(err, "%s was cut off at byte %" PRId64 ": can't read on after event %" PRId64 " (what came before is good)",
                          source->path, source->cut_at, source->last);
     if ((code & 0xff) == SQLITE_CORRUPT)
@@ -89,6 +89,15 @@ static bool has_log(const char *path)
     return snprintf(log, sizeof log, "%s-wal", path) < (int)sizeof log && stat(log, &status) == 0 && status.st_size > 0;
 }
 
+/* The file's size if it does not end with a page, else 0. SQLite would take the rest of the page for zeroes. */
+static int64_t partial_page(struct source *source)
+{
+    struct stat status;
+    int code;
+    int64_t page = query_integer(source->db, "PRAGMA page_size", &code);
+    return code == SQLITE_OK && page > 0 && stat(source->path, &status) == 0 && status.st_size % page ? status.st_size : 0;
+}
+
 /* Opens the file as it can be opened: usual; with no place for the log's index (read-only directory); cut off. */
 static int open_database(struct source *source, struct error *err)
 {
@@ -105,6 +114,8 @@ static int open_database(struct source *source, struct error *err)
         query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code);
         source->cut_at = stat(source->path, &status) == 0 ? status.st_size : 0;
     }
+    if (code == SQLITE_OK && !source->cut_at && !has_log(source->path))     /* the log may hold what the file lacks */
+        source->cut_at = partial_page(source);
     if (code == SQLITE_OK)
         return 0;
     int number = source->db ? sqlite3_system_errno(source->db) : ENOMEM;
@@ -254,7 +265,7 @@ static void read_record(sqlite3_stmt *row, struct record *record)
 
 int source_fetch(struct source *source, struct error *err)
 {
-    if (source->damaged || source->last >= source->limit)
+    if (source->damaged || (source->last >= source->limit && !source->cut_at))
         return 0;
     if (!source->events || !sqlite3_stmt_busy(source->events)) {
         if (!source_prepare(source, &source->events,
@@ -275,7 +286,8 @@ int source_fetch(struct source *source, struct error *err)
         return error_set(err, "%s is damaged: event %" PRId64 " belongs to process %d, which it does not know", source->path,
                          source->last, source->head_process);
     }
-    source->damaged = code != SQLITE_DONE;
+    /* Where a file was cut at the right place, everything that SQLite was asked for looks whole. */
+    source->damaged = code != SQLITE_DONE || source->cut_at;
     int result = source->damaged ? source_failed(source, "read", err) : 0;
     sqlite3_reset(source->events);
     if (!source->damaged)

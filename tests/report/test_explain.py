@@ -1,0 +1,62 @@
+"""ddpcheck explain, and docs/findings, which are its texts."""
+
+import os
+import subprocess
+import unittest
+
+from tool import Tool, main
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+class Explain(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tool = Tool(main.build)
+        cls.codes = [line.split()[0] for line in cls.tool.call("explain", "--list")[1].splitlines() if line.startswith("DC")]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.tool.close()
+
+    def test_codes_are_in_order_and_single(self):
+        self.assertGreater(len(self.codes), 10)
+        self.assertEqual(self.codes, sorted(set(self.codes)))
+
+    def test_every_code(self):
+        for code in self.codes:
+            with self.subTest(code):
+                status, out, err = self.tool.call("explain", code)
+                self.assertEqual((status, err), (0, ""))
+                self.assertTrue(out.startswith(code + ": "))
+                for part in "How to get it", "The mend in C", "The mend in PyTorch":
+                    self.assertIn("\n%s\n" % part, out)
+                self.assertGreater(len(out), 400, "too short to explain anything")
+
+    def test_prose_fits_80_columns(self):
+        for code in self.codes:
+            for line in self.tool.call("explain", code)[1].splitlines():
+                self.assertLessEqual(len(line), 80, "%s: %s" % (code, line))
+
+    def test_ways_to_name_a_code(self):
+        expected = self.tool.call("explain", "DC102")[1]
+        for name in "dc102", "102":
+            self.assertEqual(self.tool.call("explain", name)[1], expected)
+
+    def test_unknown_code(self):
+        status, out, err = self.tool.call("explain", "DC1O2")
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("did you mean DC102", err)
+        status, _, err = self.tool.call("explain", "segfault")
+        self.assertEqual(status, 2)
+        self.assertIn("--list", err)
+        self.assertEqual(self.tool.call("explain")[0], 2)
+
+    def test_pages_are_up_to_date(self):
+        done = subprocess.run([os.path.join(ROOT, "tools", "docs"), "--check", self.tool.program,
+                               os.path.join(ROOT, "docs", "findings")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    main()
