@@ -1,0 +1,177 @@
+"""Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
+
+    run.py BUILD [PART...]      parts: calls, store, analyzer, training (default: all)
+
+Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
+
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TRAINING_RUNS = 5
+TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "60", "--seed", "1"]
+
+
+class Bench:
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.tool = self.path("bin/ddpcheck")
+        self.shim = self.path("lib/libddpcheck.so")
+        self.emulated = self.path("lib/ddpcheck/emu")
+        self.file = open(self.path("bench.txt"), "w")
+
+    def path(self, name):
+        return os.path.join(self.build, name)
+
+    def say(self, text=""):
+        print(text, flush=True)
+        self.file.write(text + "\n")
+
+    def missing(self, *names):
+        """Says which of these was not built, and returns True if one was not."""
+        absent = [name for name in names if not os.path.exists(self.path(name))]
+        if absent:
+            self.say("not measured: %s not built" % ", ".join(absent))
+        return bool(absent)
+
+    def environment(self, devices, **more):
+        libraries = [self.emulated] + ([os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else [])
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries), "DDPCHECK_EMU_DEVICES": str(devices), **more}
+
+    def run(self, command, **options):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, **options)
+        if done.returncode:
+            raise SystemExit("bench: %s failed with %d:\n%s%s" % (command, done.returncode, done.stdout, done.stderr))
+        return done.stdout + done.stderr
+
+
+def calls(bench):
+    bench.say("Intercepted calls, ns per call (emulated CUDA and NCCL; the shim's cost is the difference)")
+    if bench.missing("bench/bench_calls", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
+        return
+    floor = float(bench.run([bench.path("bench/bench_ring_append")]))
+
+    def measure(**shim):
+        lines = bench.run([bench.path("bench/bench_calls")], env=bench.environment(1, **shim)).splitlines()
+        return {name: float(ns) for ns, name in (line.split(" ", 1) for line in lines)}
+
+    ways = {"alone": {}, "no stacks": {"DDPCHECK_STACKS": "off"}, "stacks": {"DDPCHECK_STACKS": "all"}}
+    rounds = {way: [] for way in ways}
+    for _ in range(3):      # alternating, so that a busy moment does not fall on one way alone
+        for way, settings in ways.items():
+            with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+                watched = {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace, **settings} if settings else {}
+                rounds[way].append(measure(**watched))
+                wait_collector(trace)
+    bench.say("%-38s %8s %10s %10s" % ("", "alone", "+ shim", "+ stacks"))
+    bench.say("%-38s %8s %10.1f" % ("a bare ring append", "", floor))
+    for name in rounds["alone"][0]:
+        alone, off, all_ = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
+        bench.say("%-38s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
+    bench.say("aim: at most 100 ns a call without stacks")
+
+
+def store(bench):
+    bench.say("Storing events, rows a second into the same table")
+    bench.say(bench.run([bench.path("bench/bench_store_insert")]).rstrip())
+
+
+def analyzer(bench):
+    bench.say("Reading and analysing a trace, rows a second")
+    bench.say(bench.run([bench.path("bench/bench_analyze")]).rstrip())
+
+
+def holder_of(trace):
+    try:
+        with open(os.path.join(trace, "collector.lock")) as lock:
+            return int(lock.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def wait_collector(trace, seconds=60):
+    """The collector ends a moment after its last producer."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pid = holder_of(trace)
+        if pid is None or not os.path.exists("/proc/%d" % pid):
+            return
+        time.sleep(0.02)
+
+
+def watch_memory(trace, peak, stop):
+    """Keeps the collector's peak resident memory (kB) in peak[0]."""
+    while not stop.is_set():
+        pid = holder_of(trace)
+        try:
+            with open("/proc/%d/status" % pid) if pid else open(os.devnull) as status:
+                found = re.search(r"VmHWM:\s+(\d+) kB", status.read())
+            peak[0] = max(peak[0], int(found.group(1)) if found else 0)
+        except OSError:
+            pass
+        time.sleep(0.02)
+
+
+def train(bench, trace=None):
+    """(images a second, wall seconds)"""
+    more = {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace} if trace else {}
+    begin = time.monotonic()
+    out = bench.run([bench.path("bin/ddptrain"), *TRAINING], env=bench.environment(2, **more))
+    wall = time.monotonic() - begin
+    rates = re.findall(r"([0-9.]+) images/s", out)
+    if not rates:
+        raise SystemExit("bench: ddptrain printed no rate:\n" + out)
+    return float(rates[-1]), wall
+
+
+def training(bench):
+    bench.say("ddptrain %s, with and without the shim, %d runs each in turn" % (" ".join(TRAINING), TRAINING_RUNS))
+    if bench.missing("bin/ddptrain", "lib/libddpcheck.so"):
+        return
+    train(bench)
+    alone, watched, peak, size = [], [], [0], 0
+    for _ in range(TRAINING_RUNS):
+        alone.append(train(bench))
+        with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+            stop = threading.Event()
+            watcher = threading.Thread(target=watch_memory, args=(trace, peak, stop))
+            watcher.start()
+            watched.append(train(bench, trace))
+            wait_collector(trace)
+            stop.set()
+            watcher.join()
+            size = sum(os.path.getsize(os.path.join(trace, name)) for name in os.listdir(trace) if name.endswith(".db"))
+    rate = [statistics.median(run[0] for run in runs) for runs in (alone, watched)]
+    wall = [statistics.median(run[1] for run in runs) for runs in (alone, watched)]
+    bench.say("%-24s %12.1f images/s %10.2f s" % ("alone", rate[0], wall[0]))
+    bench.say("%-24s %12.1f images/s %10.2f s   %+.1f %% images/s (aim: at most 2 %% slower)"
+              % ("under the shim", rate[1], wall[1], (rate[1] / rate[0] - 1) * 100))
+    spread = max(run[0] for run in alone) / min(run[0] for run in alone) - 1
+    bench.say("%-24s %12.1f %%  (fastest to slowest run alone: differences below that are noise)" % ("spread", spread * 100))
+    bench.say("%-24s %12.1f MB   database %.1f MB" % ("collector's peak memory", peak[0] / 1024, size / 2**20))
+
+
+PARTS = {"calls": calls, "store": store, "analyzer": analyzer, "training": training}
+
+
+def main():
+    bench = Bench(sys.argv[1])
+    wanted = sys.argv[2:] or list(PARTS)
+    unknown = [part for part in wanted if part not in PARTS]
+    if unknown:
+        raise SystemExit("bench: no part %s; there are %s" % (unknown[0], ", ".join(PARTS)))
+    bench.say("ddpcheck bench, %s, %d processors, load %.1f" % (platform.machine(), os.cpu_count(), os.getloadavg()[0]))
+    for part in wanted:
+        bench.say()
+        PARTS[part](bench)
+    bench.file.close()
+
+
+if __name__ == "__main__":
+    main()
