@@ -4,8 +4,8 @@
  * `y` output, `g_` a gradient. Nothing is allocated here; workspaces are the caller's. Every
  * function returns what the launch returned (cudaGetLastError of the launch, not of the run).
  * Sizes are elements unless a name says bytes; they must be positive (else cudaErrorInvalidValue), but an
- * elementwise count of 0 is no work. The kernel of kernels_add is called ddpcheck_add in traces. Definitions follow the papers and formulas that
- * each section names. */
+ * elementwise count of 0 is no work. The kernel of kernels_add is called ddpcheck_add in traces.
+ * Definitions follow the papers and formulas that each section names. */
 #ifndef DDPCHECK_KERNELS_H
 #define DDPCHECK_KERNELS_H
 

@@ -17,7 +17,7 @@ static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, cudaStrea
 {
     void *pointers[] = { (void *)&arguments... };
 
-    return cudaLaunchKernel((const void *)kernel, grid, block, pointers, 0, stream);
+    return cudaLaunchKernel(kernel, grid, block, pointers, 0, stream);
 }
 
 static inline unsigned blocks_for(size_t count, size_t each)

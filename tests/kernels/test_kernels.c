@@ -1,0 +1,45 @@
+/* Runs every function of kernels/kernels.h and compares with the references in double. Built twice: as
+ * test_kernels_device with CUDA's runtime (a GPU's, or emu's by LD_LIBRARY_PATH), and as test_kernels_twins, where
+ * the launch calls the C twin directly (direct_launch.c). Exit 77: there is no device. */
+#include "tests/kernels/cases.h"
+#include "tests/kernels/values.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} cases[] = {
+    { "conv2d", case_conv2d },
+    { "transposed conv2d", case_transposed },
+    { "linear", case_linear },
+    { "batch norm", case_batch_norm },
+    { "activations", case_activations },
+    { "losses", case_losses },
+    { "optimisers", case_optimisers },
+    { "elementwise", case_elementwise },
+    { "casts", case_casts },
+    { "several streams at once", case_streams },
+    { "refused sizes", case_refused },
+};
+
+int main(void)
+{
+    int devices = 0;
+    const cudaError_t status = cudaGetDeviceCount(&devices);
+
+    if (status != cudaSuccess || devices == 0) {
+        printf("no device: %s\n", status ? cudaGetErrorString(status) : "none found");
+        return 77;
+    }
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const unsigned before = failures();
+        cases[i].run();
+        values_free_all();
+        printf("%-26s %s\n", cases[i].name, failures() == before ? "ok" : "FAILED");
+    }
+    MUST(cudaStreamDestroy(stream));
+    printf("%u comparisons with the references, %u failures\n", comparisons(), failures());
+    return failures() != 0;
+}

@@ -1,0 +1,46 @@
+/* values.h: arrays that exist three times: as the double precision truth, on the host, and on the device. */
+#ifndef DDPCHECK_TESTS_KERNELS_VALUES_H
+#define DDPCHECK_TESTS_KERNELS_VALUES_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `truth` is what a reference reads and writes; `device` is what a kernel does. Both begin with the same
+ * random values, outputs too: an element that a kernel leaves out is noticed. */
+struct values {
+    size_t count;
+    double *truth;
+    float *host, *device;
+};
+
+/* The stream that the cases launch on. */
+extern cudaStream_t stream;
+
+/* Uniform in [low, high). Ends the program with a message if there is no memory. Freed by values_free_all. */
+struct values *values_random(size_t count, double low, double high);
+/* As values_random, in [-1, 1). */
+struct values *values_new(size_t count);
+void values_free_all(void);
+double random_uniform(void);
+
+/* Waits for the device and compares what is there with the truth; the error allowed is `tolerance` of the
+ * largest truth, or of 1 if that is more. Prints the first difference and counts a failure. */
+void values_expect(struct values *values, double tolerance, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Prints and counts a failure. */
+void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+unsigned failures(void);
+unsigned comparisons(void);
+
+/* Ends the program if a CUDA call that the test itself needs fails. */
+#define MUST(call) must(call, #call, __FILE__, __LINE__)
+void must(cudaError_t status, const char *call, const char *file, int line);
+
+/* A launch that has to be accepted. */
+#define LAUNCHED(call) launched(call, #call)
+void launched(cudaError_t status, const char *call);
+
+#endif
