@@ -1,0 +1,18 @@
+/* attributes.h: what the virtual device says of itself. Numbers are cudaDeviceAttr, which are those
+ * of CUdevice_attribute too. The device passes for one of compute capability 9.0, so that programs
+ * take their usual paths, without what the emulated machine can't do (IPC, textures, multicast). */
+#ifndef DDPCHECK_EMU_ATTRIBUTES_H
+#define DDPCHECK_EMU_ATTRIBUTES_H
+
+#include <stddef.h>
+
+struct emu_device;
+
+/* The version of the driver API that libcuda.so.1 stands for. */
+enum { EMU_DRIVER_VERSION = 13000 };
+#define EMU_DEVICE_NAME "ddpcheck emulated GPU"
+
+/* Returns 0 or cudaErrorInvalidValue. */
+int emu_device_attribute(const struct emu_device *device, int attribute, int *value);
+
+#endif

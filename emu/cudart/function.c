@@ -1,0 +1,122 @@
+/* What programs ask of kernels. */
+#include <limits.h>
+
+#include "emu/core/kernel.h"
+#include "emu/cudart/call.h"
+
+enum { THREADS_PER_BLOCK = 1024, THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER_MULTIPROCESSOR = 32,
+       SHARED_PER_BLOCK = 48 << 10, SHARED_OPT_IN = 227 << 10, SHARED_PER_MULTIPROCESSOR = 228 << 10 };
+
+CALL_ANYTIME(__cudaGetKernel, (cudaKernel_t *kernel, const void *function), (kernel, function))
+{
+    *kernel = (cudaKernel_t)emu_kernel_find(function);
+    return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+CALL(cudaGetKernel, (cudaKernel_t *kernel, const void *function), (kernel, function))
+{
+    if (!kernel)
+        return cudaErrorInvalidValue;
+    *kernel = (cudaKernel_t)emu_kernel_find(function);
+    return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+CALL(cudaGetFuncBySymbol, (cudaFunction_t *function, const void *symbol), (function, symbol))
+{
+    if (!function)
+        return cudaErrorInvalidValue;
+    *function = (cudaFunction_t)emu_kernel_find(symbol);
+    return *function ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+CALL(cudaFuncGetName, (const char **name, const void *function), (name, function))
+{
+    const struct emu_kernel *kernel = emu_kernel_find(function);
+
+    if (!name)
+        return cudaErrorInvalidValue;
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    *name = kernel->mangled;
+    return cudaSuccess;
+}
+
+CALL(cudaFuncGetParamInfo, (const void *function, size_t index, size_t *offset, size_t *bytes),
+     (function, index, offset, bytes))
+{
+    const struct emu_kernel *kernel = emu_kernel_find(function);
+
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    if (!offset || index >= kernel->parameter_count)
+        return cudaErrorInvalidValue;
+    *offset = kernel->parameters[index].offset;
+    if (bytes)
+        *bytes = kernel->parameters[index].bytes;
+    return cudaSuccess;
+}
+
+CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes *attributes, const void *function), (attributes, function))
+{
+    if (!attributes)
+        return cudaErrorInvalidValue;
+    if (!emu_kernel_find(function))
+        return cudaErrorInvalidDeviceFunction;
+    *attributes = (struct cudaFuncAttributes){
+        .maxThreadsPerBlock = THREADS_PER_BLOCK, .numRegs = 32, .ptxVersion = 90, .binaryVersion = 90,
+        .maxDynamicSharedSizeBytes = SHARED_PER_BLOCK, .preferredShmemCarveout = -1,
+    };
+    return cudaSuccess;
+}
+
+CALL(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribute, int value),
+     (function, attribute, value))
+{
+    if (!emu_kernel_find(function))
+        return cudaErrorInvalidDeviceFunction;
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && (value < 0 || value > SHARED_OPT_IN))
+        return cudaErrorInvalidValue;
+    return attribute < cudaFuncAttributeMax ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+CALL(cudaFuncSetCacheConfig, (const void *function, enum cudaFuncCache config), (function, config))
+{
+    (void)config;
+    return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+CALL(cudaFuncSetSharedMemConfig, (const void *function, enum cudaSharedMemConfig config), (function, config))
+{
+    (void)config;
+    return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+static int occupancy(int *blocks, const void *function, int threads, size_t shared)
+{
+    int by_threads, by_shared;
+
+    if (!blocks || threads <= 0)
+        return cudaErrorInvalidValue;
+    if (!emu_kernel_find(function))
+        return cudaErrorInvalidDeviceFunction;
+    by_threads = threads > THREADS_PER_BLOCK ? 0 : THREADS_PER_MULTIPROCESSOR / threads;
+    by_shared = shared ? (int)(SHARED_PER_MULTIPROCESSOR / shared) : INT_MAX;
+    *blocks = by_threads < by_shared ? by_threads : by_shared;
+    if (*blocks > BLOCKS_PER_MULTIPROCESSOR)
+        *blocks = BLOCKS_PER_MULTIPROCESSOR;
+    return cudaSuccess;
+}
+
+CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void *function, int threads, size_t shared),
+     (blocks, function, threads, shared))
+{
+    return occupancy(blocks, function, threads, shared);
+}
+
+CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+     (int *blocks, const void *function, int threads, size_t shared, unsigned int flags),
+     (blocks, function, threads, shared, flags))
+{
+    return flags > cudaOccupancyDisableCachingOverride ? cudaErrorInvalidValue
+                                                       : occupancy(blocks, function, threads, shared);
+}

@@ -1,0 +1,170 @@
+#include <stdint.h>
+
+#include "emu/core/capture.h"
+#include "emu/core/memory.h"
+#include "emu/core/stream.h"
+#include "emu/cudart/call.h"
+
+enum { PITCH_BYTES = 512, DEVICE_KINDS = 1 << EMU_MEMORY_DEVICE | 1 << EMU_MEMORY_MANAGED };
+
+static int allocate(void **pointer, size_t bytes)
+{
+    int error = emu_capture_forbids_call();
+
+    if (!pointer)
+        return cudaErrorInvalidValue;
+    *pointer = NULL;
+    if (error || !bytes)
+        return error;
+    return emu_memory_allocate(emu_device_current(), bytes, NULL, pointer);
+}
+
+static int allocate_host(void **pointer, size_t bytes, enum emu_memory_kind kind, unsigned flags)
+{
+    if (!pointer)
+        return cudaErrorInvalidValue;
+    *pointer = NULL;
+    return bytes ? emu_memory_allocate_host(emu_device_current(), bytes, kind, flags, pointer) : 0;
+}
+
+CALL(cudaMalloc, (void **pointer, size_t bytes), (pointer, bytes))
+{
+    return allocate(pointer, bytes);
+}
+
+CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height), (pointer, pitch, width, height))
+{
+    if (!pitch)
+        return cudaErrorInvalidValue;
+    *pitch = (width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES;
+    if (height && *pitch > SIZE_MAX / height)
+        return cudaErrorMemoryAllocation;
+    return allocate(pointer, *pitch * height);
+}
+
+CALL(cudaMalloc3D, (struct cudaPitchedPtr *pitched, struct cudaExtent extent), (pitched, extent))
+{
+    size_t pitch = (extent.width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, slices = extent.height * extent.depth;
+
+    if (!pitched)
+        return cudaErrorInvalidValue;
+    if (slices && pitch > SIZE_MAX / slices)
+        return cudaErrorMemoryAllocation;
+    pitched->pitch = pitch;
+    pitched->xsize = extent.width;
+    pitched->ysize = extent.height;
+    return allocate(&pitched->ptr, pitch * slices);
+}
+
+CALL(cudaMallocHost, (void **pointer, size_t bytes), (pointer, bytes))
+{
+    return allocate_host(pointer, bytes, EMU_MEMORY_PINNED, cudaHostAllocDefault);
+}
+
+CALL(cudaHostAlloc, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
+{
+    return flags > 7 ? cudaErrorInvalidValue : allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
+}
+
+CALL(cudaMallocManaged, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
+{
+    if (!bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+        return cudaErrorInvalidValue;
+    return allocate_host(pointer, bytes, EMU_MEMORY_MANAGED, flags);
+}
+
+/* Frees only when nothing on the memory's device can be using it. */
+static int free_when_idle(void *pointer, unsigned kinds)
+{
+    struct emu_range range;
+    int error = emu_capture_forbids_call();
+
+    if (!pointer || error)
+        return error;
+    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer || !(kinds & 1u << range.kind))
+        return cudaErrorInvalidValue;
+    error = emu_stream_synchronize_device(emu_device_get(range.device));
+    return error ? error : emu_memory_free(pointer, kinds);
+}
+
+CALL(cudaFree, (void *pointer), (pointer))
+{
+    return free_when_idle(pointer, DEVICE_KINDS);
+}
+
+CALL(cudaFreeHost, (void *pointer), (pointer))
+{
+    return free_when_idle(pointer, 1 << EMU_MEMORY_PINNED);
+}
+
+CALL(cudaHostRegister, (void *pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
+{
+    if (!pointer || !bytes || flags > 15)
+        return cudaErrorInvalidValue;
+    return emu_memory_register(emu_device_current(), pointer, bytes, flags);
+}
+
+CALL(cudaHostUnregister, (void *pointer), (pointer))
+{
+    if (!pointer)
+        return cudaErrorInvalidValue;
+    return emu_memory_free(pointer, 1 << EMU_MEMORY_REGISTERED) ? cudaErrorHostMemoryNotRegistered : cudaSuccess;
+}
+
+static bool host_range(const void *pointer, struct emu_range *range)
+{
+    return emu_memory_look_up(pointer, range, NULL) && range->kind != EMU_MEMORY_DEVICE;
+}
+
+CALL(cudaHostGetDevicePointer, (void **device, void *host, unsigned int flags), (device, host, flags))
+{
+    struct emu_range range;
+
+    if (!device || flags || !host_range(host, &range))
+        return cudaErrorInvalidValue;
+    *device = host;     /* unified addresses */
+    return cudaSuccess;
+}
+
+CALL(cudaHostGetFlags, (unsigned int *flags, void *host), (flags, host))
+{
+    struct emu_range range;
+
+    if (!flags || !host_range(host, &range) || range.kind == EMU_MEMORY_MANAGED)
+        return cudaErrorInvalidValue;
+    *flags = range.flags | cudaHostAllocMapped;
+    return cudaSuccess;
+}
+
+CALL(cudaMemGetInfo, (size_t *unused, size_t *total), (unused, total))
+{
+    struct emu_device *device = emu_device_here();
+
+    if (!unused || !total)
+        return cudaErrorInvalidValue;
+    *total = device->memory_limit;
+    *unused = *total - atomic_load(&device->memory_used);
+    return cudaSuccess;
+}
+
+CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *pointer), (attributes, pointer))
+{
+    static const enum cudaMemoryType types[] = {
+        [EMU_MEMORY_DEVICE] = cudaMemoryTypeDevice, [EMU_MEMORY_PINNED] = cudaMemoryTypeHost,
+        [EMU_MEMORY_REGISTERED] = cudaMemoryTypeHost, [EMU_MEMORY_MANAGED] = cudaMemoryTypeManaged,
+    };
+    struct emu_range range;
+
+    if (!attributes || !pointer)
+        return cudaErrorInvalidValue;
+    *attributes = (struct cudaPointerAttributes){ .type = cudaMemoryTypeUnregistered, .device = -2 };
+    if (!emu_memory_look_up(pointer, &range, NULL)) {
+        attributes->hostPointer = (void *)pointer;
+        return cudaSuccess;
+    }
+    attributes->type = types[range.kind];
+    attributes->device = range.device;
+    attributes->devicePointer = (void *)pointer;
+    attributes->hostPointer = range.kind == EMU_MEMORY_DEVICE ? NULL : (void *)pointer;
+    return cudaSuccess;
+}

@@ -1,0 +1,16 @@
+/* versions.h: functions whose parameters differ between CUDA 12 and 13. The work is done in
+ * versions.c; version12/ and version13/ give it the names and parameters of their release. */
+#ifndef DDPCHECK_EMU_VERSIONS_H
+#define DDPCHECK_EMU_VERSIONS_H
+
+#include "emu/cudart/call.h"
+
+/* cudaMemAdvise and cudaMemPrefetchAsync for a device, or cudaCpuDeviceId. Managed memory is the
+ * host's here, so a hint changes nothing; it is still checked. */
+int version_advise(const void *pointer, size_t bytes, int advice, int device);
+int version_prefetch(const void *pointer, size_t bytes, int device, cudaStream_t stream);
+/* cudaStreamGetCaptureInfo; what is NULL is not wanted. */
+int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                 cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count);
+
+#endif

@@ -1,0 +1,148 @@
+/* api_init.c: communicators from a unique id. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/core.h"
+#include "emu/nccl/bootstrap.h"
+#include "emu/nccl/config.h"
+#include "emu/nccl/creation.h"
+#include "emu/nccl/errors.h"
+
+/* What a ncclUniqueId holds. */
+struct unique {
+    char magic[8];
+    struct segment_id id;
+};
+
+static const char unique_magic[8] = "DDPNCCL";
+
+_Static_assert(sizeof(struct unique) <= NCCL_UNIQUE_ID_BYTES, "the id must fit");
+
+PUBLIC(ncclGetUniqueId);
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    struct unique unique;
+
+    if (!id)
+        return fail(ncclInvalidArgument, "GetUniqueId : UniqueId argument is NULL");
+    segment_clean();
+    memcpy(unique.magic, unique_magic, sizeof(unique.magic));
+    if (segment_id_make(&unique.id))
+        return fail(ncclSystemError, "GetUniqueId : no random numbers: %s", strerror(errno));
+    memset(id, 0, sizeof(*id));
+    memcpy(id, &unique, sizeof(unique));
+    return ncclSuccess;
+}
+
+static ncclResult_t init_run(struct job *job)
+{
+    struct creation *creation = (struct creation *)job;
+
+    return creation_end(creation, bootstrap_join(creation->comm));
+}
+
+static void init_free(struct job *job)
+{
+    creation_release((struct creation *)job);
+    free(job);
+}
+
+static ncclResult_t begin(ncclComm_t *slot, int ranks, const ncclUniqueId *id, int rank, int device,
+                          const ncclConfig_t *given)
+{
+    struct creation *creation;
+    struct ncclComm *comm;
+    struct unique unique;
+    ncclConfig_t config;
+    ncclResult_t result;
+
+    if (!slot)
+        return fail(ncclInvalidArgument, "CommInitRank : newcomm argument is NULL");
+    *slot = NULL;
+    if (ranks < 1 || rank < 0 || rank >= ranks)
+        return fail(ncclInvalidArgument, "Invalid rank requested : %d/%d", rank, ranks);
+    if (device < 0 || device >= emu_device_count())
+        return fail(ncclUnhandledCudaError, "CommInitRank : no device %d (there are %d)", device, emu_device_count());
+    memcpy(&unique, id, sizeof(unique));
+    if (memcmp(unique.magic, unique_magic, sizeof(unique_magic)))
+        return fail(ncclInvalidArgument, "CommInitRank : commId was not made by ncclGetUniqueId of this library "
+                    "(was it sent to all ranks, all %d bytes?)", NCCL_UNIQUE_ID_BYTES);
+    result = config_resolve(given, NULL, &config);
+    if (result)
+        return result;
+    comm = communicator_new(rank, ranks, device, &config);
+    creation = calloc(1, sizeof(*creation));
+    if (!comm || !creation) {
+        if (comm)
+            communicator_retire(comm);
+        free(creation);
+        return fail(ncclSystemError, "CommInitRank : out of memory");
+    }
+    comm->id = unique.id;
+    creation->job.run = init_run;
+    creation->job.free = init_free;
+    creation_begin(creation, comm, slot, config.blocking);
+    group_add_job(&creation->job);
+    return ncclSuccess;
+}
+
+static ncclResult_t init(ncclComm_t *slot, int ranks, const ncclUniqueId *id, int rank, const ncclConfig_t *config)
+{
+    group_enter();
+    return group_leave(begin(slot, ranks, id, rank, emu_device_current(), config));
+}
+
+PUBLIC(ncclCommInitRank);
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank)
+{
+    return init(comm, ranks, &id, rank, NULL);
+}
+
+PUBLIC(ncclCommInitRankConfig);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config)
+{
+    return init(comm, ranks, &id, rank, config);
+}
+
+/* More ids only spread the load of a bootstrap over sockets; here the first one serves all. */
+PUBLIC(ncclCommInitRankScalable);
+ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank, int ids, ncclUniqueId *id,
+                                      ncclConfig_t *config)
+{
+    if (!id || ids < 1 || ids > ranks) {
+        group_enter();
+        return group_leave(fail(ncclInvalidArgument, "CommInitRankScalable : %d commIds for %d ranks", ids, ranks));
+    }
+    return init(comm, ranks, id, rank, config);
+}
+
+static ncclResult_t check_all(const ncclComm_t *comms, int count, const int *devices)
+{
+    int have = emu_device_count();
+
+    if (!comms || count < 1 || (!devices && count > have))
+        return fail(ncclInvalidArgument, "CommInitAll : invalid device count requested : %d (there are %d)", count, have);
+    for (int i = 0; devices && i < count; i++) {
+        if (devices[i] < 0 || devices[i] >= have)
+            return fail(ncclInvalidArgument, "CommInitAll : invalid device %d (there are %d)", devices[i], have);
+        for (int k = 0; k < i; k++)
+            if (devices[k] == devices[i])
+                return fail(ncclInvalidUsage, "CommInitAll : device %d is listed twice", devices[i]);
+    }
+    return ncclSuccess;
+}
+
+PUBLIC(ncclCommInitAll);
+ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
+{
+    ncclResult_t result = check_all(comms, count, devices);
+    ncclUniqueId id;
+
+    if (!result)
+        result = ncclGetUniqueId(&id);
+    group_enter();
+    for (int i = 0; i < count && !result; i++)
+        result = begin(&comms[i], count, &id, i, devices ? devices[i] : i, NULL);
+    return group_leave(result);
+}

@@ -1,0 +1,54 @@
+/* api_query.c: what a communicator tells about itself. */
+#include "emu/nccl/communicator.h"
+#include "emu/nccl/errors.h"
+
+enum property { RANKS, RANK, DEVICE };
+
+static ncclResult_t tell(const char *call, ncclComm_t handle, enum property property, int *value)
+{
+    struct ncclComm *comm = communicator_get(handle);
+    ncclResult_t state;
+
+    if (!comm)
+        return fail(ncclInvalidArgument, "%s : comm argument is NULL or not a communicator", call);
+    state = (ncclResult_t)atomic_load(&comm->state);
+    if (!value)
+        state = fail(ncclInvalidArgument, "%s : the argument for the result is NULL", call);
+    else if (state == ncclInProgress)
+        state = fail(ncclInvalidArgument, "%s : the previous operation on the communicator is still in progress", call);
+    else if (!state)
+        *value = property == RANKS ? comm->ranks : property == RANK ? comm->rank : comm->device;
+    communicator_put(comm);
+    return state;
+}
+
+PUBLIC(ncclCommCount);
+ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
+{
+    return tell("CommCount", comm, RANKS, count);
+}
+
+PUBLIC(ncclCommUserRank);
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
+{
+    return tell("CommUserRank", comm, RANK, rank);
+}
+
+PUBLIC(ncclCommCuDevice);
+ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
+{
+    return tell("CommCuDevice", comm, DEVICE, device);
+}
+
+PUBLIC(ncclCommGetAsyncError);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error)
+{
+    struct ncclComm *comm = communicator_get(handle);
+
+    if (!comm)
+        return fail(ncclInvalidArgument, "ncclGetAsyncError : comm argument is NULL or not a communicator");
+    if (error)
+        *error = (ncclResult_t)atomic_load(&comm->state);
+    communicator_put(comm);
+    return error ? ncclSuccess : fail(ncclInvalidArgument, "ncclGetAsyncError : asyncError argument is NULL");
+}

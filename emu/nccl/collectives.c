@@ -1,0 +1,288 @@
+/* collectives.c: collectives over staging buffers in shared memory.
+ *
+ * The members first meet and compare what they are about to do. Then they go through the data in
+ * rounds: each puts its piece into its own stage, all meet, each takes what it needs from the
+ * others' stages. A member has two stages and uses them in turn; whoever is at the next meeting has
+ * finished reading, so one meeting for each round is enough. Each element is reduced by one member, in
+ * order of rank, so results are the same bits everywhere, always.
+ *
+ * All sizes below are bytes that the members agreed on, so that a mismatch that is to corrupt data
+ * can't make them disagree about rounds or reach outside a buffer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/core.h"
+#include "emu/core/memory.h"
+#include "emu/nccl/communicator.h"
+#include "emu/nccl/datatypes.h"
+#include "emu/nccl/task.h"
+
+enum { ALIGNMENT = 64 };    /* of pieces: whole elements of every type */
+
+/* A collective at work. */
+struct exchange {
+    struct ncclComm *comm;
+    const struct task *task;
+    const char *send;       /* NULL: this member has nothing to send */
+    char *recv;             /* NULL: it is not to receive */
+    size_t bytes;           /* of `count` elements */
+    int root;
+    const void *scalar;
+    struct guard guard;
+};
+
+static bool meet(struct exchange *x)
+{
+    struct ncclComm *comm = x->comm;
+
+    return meeting_attend(&comm->segment.header->device_meeting, comm->ranks, &comm->device_met, &x->guard);
+}
+
+static char *stage_of(const struct exchange *x, int rank)
+{
+    return segment_stage(&x->comm->segment, rank, x->comm->stage_rounds);
+}
+
+static size_t stage_bytes(const struct exchange *x)
+{
+    return x->comm->segment.header->stage_bytes;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Puts a piece of the input into a stage, multiplied first if the reduction wants it. */
+static void put(const struct exchange *x, char *stage, size_t offset, size_t bytes)
+{
+    if (!x->send)
+        return;
+    memcpy(stage, x->send + offset, bytes);
+    if (x->task->reduction.scales)
+        reduce_scale(x->task->type, x->scalar, stage, bytes / datatype_bytes(x->task->type));
+}
+
+/* Reduces [offset, offset+bytes) of all stages into `into`. */
+static void reduce_stages(const struct exchange *x, char *into, size_t offset, size_t bytes)
+{
+    const struct task *task = x->task;
+    size_t elements = bytes / datatype_bytes(task->type);
+
+    memcpy(into, stage_of(x, 0) + offset, bytes);
+    for (int rank = 1; rank < x->comm->ranks; rank++)
+        reduce_combine(task->reduction.combine, task->type, into, stage_of(x, rank) + offset, elements);
+    if (task->reduction.divisor)
+        reduce_divide(task->type, task->reduction.divisor, into, elements);
+}
+
+/* Each member reduces its part of a piece into its next stage; then all take all parts. */
+static bool all_reduce(struct exchange *x)
+{
+    struct ncclComm *comm = x->comm;
+    size_t ranks = (size_t)comm->ranks, piece;
+
+    for (size_t base = 0; base < x->bytes; base += piece) {
+        size_t part, from, until;
+        char *result;
+
+        piece = smaller(x->bytes - base, stage_bytes(x));
+        part = (piece / ranks + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+        from = smaller((size_t)comm->rank * part, piece);
+        until = smaller(from + part, piece);
+        put(x, stage_of(x, comm->rank), base, piece);
+        if (!meet(x))
+            return false;
+        result = segment_stage(&comm->segment, comm->rank, comm->stage_rounds + 1);
+        reduce_stages(x, result + from, from, until - from);
+        comm->stage_rounds++;
+        if (!meet(x))
+            return false;
+        for (int rank = 0; rank < comm->ranks; rank++) {
+            from = smaller((size_t)rank * part, piece);
+            until = smaller(from + part, piece);
+            memcpy(x->recv + base + from, stage_of(x, rank) + from, until - from);
+        }
+        comm->stage_rounds++;
+    }
+    return true;
+}
+
+static bool broadcast(struct exchange *x)
+{
+    size_t piece;
+
+    for (size_t base = 0; base < x->bytes; base += piece) {
+        piece = smaller(x->bytes - base, stage_bytes(x));
+        if (x->comm->rank == x->root)
+            put(x, stage_of(x, x->root), base, piece);
+        if (!meet(x))
+            return false;
+        memcpy(x->recv + base, stage_of(x, x->root), piece);
+        x->comm->stage_rounds++;
+    }
+    return true;
+}
+
+static bool reduce(struct exchange *x)
+{
+    size_t piece;
+
+    for (size_t base = 0; base < x->bytes; base += piece) {
+        piece = smaller(x->bytes - base, stage_bytes(x));
+        put(x, stage_of(x, x->comm->rank), base, piece);
+        if (!meet(x))
+            return false;
+        if (x->comm->rank == x->root && x->recv)
+            reduce_stages(x, x->recv + base, 0, piece);
+        x->comm->stage_rounds++;
+    }
+    return true;
+}
+
+static bool all_gather(struct exchange *x)
+{
+    size_t piece;
+
+    for (size_t base = 0; base < x->bytes; base += piece) {
+        piece = smaller(x->bytes - base, stage_bytes(x));
+        put(x, stage_of(x, x->comm->rank), base, piece);
+        if (!meet(x))
+            return false;
+        for (int rank = 0; rank < x->comm->ranks; rank++)
+            memcpy(x->recv + (size_t)rank * x->bytes + base, stage_of(x, rank), piece);
+        x->comm->stage_rounds++;
+    }
+    return true;
+}
+
+/* A stage holds a piece of each member's block. */
+static bool reduce_scatter(struct exchange *x)
+{
+    size_t room = stage_bytes(x) / (size_t)x->comm->ranks / ALIGNMENT * ALIGNMENT, piece;
+
+    for (size_t base = 0; base < x->bytes; base += piece) {
+        piece = smaller(x->bytes - base, room);
+        for (int rank = 0; rank < x->comm->ranks; rank++)
+            put(x, stage_of(x, x->comm->rank) + (size_t)rank * room, (size_t)rank * x->bytes + base, piece);
+        if (!meet(x))
+            return false;
+        reduce_stages(x, x->recv + base, (size_t)x->comm->rank * room, piece);
+        x->comm->stage_rounds++;
+    }
+    return true;
+}
+
+enum side { NOBODY, ROOT, EVERYBODY };
+
+/* Who sends and receives how much: one block of `count` elements, or one for each member. */
+static const struct {
+    bool (*run)(struct exchange *x);
+    enum side sends, receives;
+    bool send_blocks, recv_blocks;
+} collectives[TASK_COLLECTIVES] = {
+    [TASK_ALL_REDUCE] = { all_reduce, EVERYBODY, EVERYBODY, false, false },
+    [TASK_BROADCAST] = { broadcast, ROOT, EVERYBODY, false, false },
+    [TASK_REDUCE] = { reduce, EVERYBODY, ROOT, false, false },
+    [TASK_ALL_GATHER] = { all_gather, EVERYBODY, EVERYBODY, false, true },
+    [TASK_REDUCE_SCATTER] = { reduce_scatter, EVERYBODY, EVERYBODY, true, false },
+};
+
+int mismatch_corrupts(void)
+{
+    const char *value = getenv("DDPCHECK_EMU_MISMATCH");
+
+    return value && !strcmp(value, "corrupt");
+}
+
+static void sleep_until_stopped(struct exchange *x)
+{
+    struct bell *bell = &x->comm->segment.header->device_meeting.bell;
+
+    for (;;) {
+        uint32_t seen = bell_read(bell);
+
+        if (guard_stopped(&x->guard))
+            return;
+        bell_wait(bell, seen);
+    }
+}
+
+/* Calls of different kinds: whatever a GPU would leave behind, here the start of its own input. */
+static void leave_garbage(const struct exchange *x, size_t send_bytes, size_t recv_bytes)
+{
+    if (x->send && x->recv)
+        memmove(x->recv, x->send, smaller(send_bytes, recv_bytes));
+}
+
+/* Compares with the other members. Sets x->bytes and x->root to what all can do. */
+static bool agree(struct exchange *x, bool *same_kind)
+{
+    struct ncclComm *comm = x->comm;
+    uint64_t number = comm->collectives++;
+    const struct task *task = x->task;
+    struct signature own = { (int32_t)task->kind, (int32_t)task->type, task->reduction.op, task->root, task->count };
+    bool same = true;
+
+    comm->segment.members[comm->rank].signatures[number % 2] = own;
+    if (!meet(x))
+        return false;
+    *same_kind = true;
+    x->root = comm->segment.members[0].signatures[number % 2].root;
+    for (int rank = 0; rank < comm->ranks; rank++) {
+        const struct signature *other = &comm->segment.members[rank].signatures[number % 2];
+
+        same &= !memcmp(other, &own, sizeof(own));
+        *same_kind &= other->kind == own.kind;
+        x->bytes = smaller(x->bytes, datatype_total((ncclDataType_t)other->type, other->count));
+    }
+    if (same)
+        return true;
+    if (!mismatch_corrupts()) {
+        sleep_until_stopped(x);
+        return false;
+    }
+    x->bytes = x->bytes / 8 * 8;
+    return true;
+}
+
+/* Forgets what a member has no part in by its own account; nobody checked those pointers. */
+static bool takes_part(enum side side, const struct ncclComm *comm, int root)
+{
+    return side == EVERYBODY || (side == ROOT && comm->rank == root);
+}
+
+int collective_run(struct ncclComm *comm, const struct task *task)
+{
+    struct exchange x = { .comm = comm, .task = task, .bytes = datatype_total(task->type, task->count),
+                          .scalar = &task->reduction.scalar, .guard = communicator_device_guard(comm) };
+    bool sends = takes_part(collectives[task->kind].sends, comm, task->root);
+    bool receives = takes_part(collectives[task->kind].receives, comm, task->root);
+    size_t send_blocks = collectives[task->kind].send_blocks ? (size_t)comm->ranks : 1;
+    size_t recv_blocks = collectives[task->kind].recv_blocks ? (size_t)comm->ranks : 1;
+    size_t send_bytes = datatype_total(task->type, sends ? task->count * send_blocks : 0);
+    size_t recv_bytes = datatype_total(task->type, receives ? task->count * recv_blocks : 0);
+    struct emu_range *held[3] = { 0 };
+    bool same_kind;
+    int error = 0;
+
+    if (sends)
+        error = emu_memory_hold(comm->device, task->send, send_bytes, false, &held[0]);
+    if (!error && receives)
+        error = emu_memory_hold(comm->device, task->recv, recv_bytes, false, &held[1]);
+    if (!error && task->reduction.device_scalar) {
+        x.scalar = task->reduction.device_scalar;
+        error = emu_memory_hold(comm->device, x.scalar, datatype_bytes(task->type), false, &held[2]);
+    }
+    x.send = sends ? task->send : NULL;
+    x.recv = receives ? task->recv : NULL;
+    if (!error && agree(&x, &same_kind)) {
+        if (same_kind)
+            collectives[task->kind].run(&x);
+        else
+            leave_garbage(&x, send_bytes, recv_bytes);
+    }
+    for (int i = 0; i < 3; i++)
+        emu_memory_release(held[i]);
+    return error;
+}

@@ -1,0 +1,30 @@
+/* group.h: ncclGroupStart/End of the calling thread. Every call goes through a group, its own one if
+ * the program opened none. */
+#ifndef DDPCHECK_EMU_NCCL_GROUP_H
+#define DDPCHECK_EMU_NCCL_GROUP_H
+
+#include "emu/nccl/communicator.h"
+#include "emu/nccl/task.h"
+
+/* A host call that waits for other members or for the device. It runs when the group ends: in the
+ * calling thread, or beside the group's other jobs, or (nonblocking) in the background. */
+struct job {
+    struct job *next;
+    ncclResult_t (*run)(struct job *job);
+    void (*free)(struct job *job);
+    bool blocking;
+    pthread_t thread;
+    ncclResult_t result;
+};
+
+void group_enter(void);
+/* Ends one level; the outermost runs the jobs and launches the tasks. `result` is that of the call
+ * in between: an error makes the whole group fail. */
+ncclResult_t group_leave(ncclResult_t result);
+
+/* Adds a task for the group's end. ncclSystemError if there is no memory. */
+ncclResult_t group_add_task(struct ncclComm *comm, const struct task *task);
+/* Hands the job over; its `free` is called in any case. */
+void group_add_job(struct job *job);
+
+#endif

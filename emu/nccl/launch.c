@@ -1,0 +1,237 @@
+#include "emu/nccl/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/core.h"
+#include "emu/core/stream.h"
+#include "emu/nccl/errors.h"
+
+struct launch {
+    struct launch *next;        /* of the communicator's eager ones */
+    struct ncclComm *comm;      /* a reference */
+    bool eager;                 /* runs once; others belong to a graph */
+    size_t collectives, count;  /* the collectives come first */
+    struct task tasks[];
+};
+
+static void add_eager(struct launch *launch)
+{
+    struct ncclComm *comm = launch->comm;
+
+    pthread_mutex_lock(&comm->lock);
+    if (comm->first)
+        comm->last->next = launch;
+    else
+        comm->first = launch;
+    comm->last = launch;
+    pthread_mutex_unlock(&comm->lock);
+}
+
+/* With comm->lock held. It need not be there any more. */
+static void remove_eager(struct launch *launch)
+{
+    struct ncclComm *comm = launch->comm;
+    struct launch *before = NULL, *at = comm->first;
+
+    while (at && at != launch) {
+        before = at;
+        at = at->next;
+    }
+    if (!at)
+        return;
+    if (before)
+        before->next = launch->next;
+    else
+        comm->first = launch->next;
+    if (comm->last == launch)
+        comm->last = before;
+}
+
+/* Waits for its turn. False if the communicator was stopped. */
+static bool begin(struct launch *launch)
+{
+    struct ncclComm *comm = launch->comm;
+    bool stopped;
+
+    pthread_mutex_lock(&comm->lock);
+    while (!(stopped = atomic_load(&comm->stop)) && (comm->running || (launch->eager && comm->first != launch)))
+        pthread_cond_wait(&comm->changed, &comm->lock);
+    if (!stopped)
+        comm->running = true;
+    pthread_mutex_unlock(&comm->lock);
+    return !stopped;
+}
+
+static void end(struct launch *launch)
+{
+    struct ncclComm *comm = launch->comm;
+
+    pthread_mutex_lock(&comm->lock);
+    comm->running = false;
+    if (launch->eager)
+        remove_eager(launch);
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+static int run(void *arg)
+{
+    struct launch *launch = arg;
+    size_t messages = launch->count - launch->collectives;
+    int error = 0;
+
+    if (!begin(launch))
+        return 0;
+    for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop); i++)
+        error = collective_run(launch->comm, &launch->tasks[i]);
+    if (!error && messages && !atomic_load(&launch->comm->stop))
+        error = transfers_run(launch->comm, launch->tasks + launch->collectives, messages);
+    end(launch);
+    return error;
+}
+
+/* After the run, or instead of it on a device that failed, or when the graph is destroyed. */
+static void release(void *arg)
+{
+    struct launch *launch = arg;
+    struct ncclComm *comm = launch->comm;
+
+    pthread_mutex_lock(&comm->lock);
+    if (launch->eager)
+        remove_eager(launch);
+    else
+        comm->recorded--;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+    communicator_put(comm);
+    free(launch);
+}
+
+static struct launch *launch_new(struct ncclComm *comm, const struct task *tasks, size_t count, bool eager)
+{
+    struct launch *launch = calloc(1, sizeof(*launch) + count * sizeof(*tasks));
+
+    if (!launch)
+        return NULL;
+    communicator_hold(comm);
+    launch->comm = comm;
+    launch->eager = eager;
+    for (int messages = 0; messages < 2; messages++)
+        for (size_t i = 0; i < count; i++)
+            if ((tasks[i].kind >= TASK_COLLECTIVES) == messages) {
+                launch->tasks[launch->count++] = tasks[i];
+                launch->collectives += !messages;
+            }
+    return launch;
+}
+
+static const char *name_of(const struct launch *launch)
+{
+    static const char *const names[] = {
+        [TASK_ALL_REDUCE] = "ncclAllReduce", [TASK_BROADCAST] = "ncclBroadcast", [TASK_REDUCE] = "ncclReduce",
+        [TASK_ALL_GATHER] = "ncclAllGather", [TASK_REDUCE_SCATTER] = "ncclReduceScatter",
+        [TASK_SEND] = "ncclSend", [TASK_RECV] = "ncclRecv",
+    };
+
+    return launch->count == 1 ? names[launch->tasks[0].kind] : "ncclGroup";
+}
+
+/* Returns 0 or a cudaError_t. */
+static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struct task *tasks, size_t count)
+{
+    bool eager = !emu_stream_is_capturing(stream);
+    struct launch *launch = launch_new(comm, tasks, count, eager);
+    int error;
+
+    if (!launch)
+        return cudaErrorMemoryAllocation;
+    if (eager) {
+        add_eager(launch);
+    } else {
+        pthread_mutex_lock(&comm->lock);
+        comm->recorded++;
+        pthread_mutex_unlock(&comm->lock);
+    }
+    error = emu_stream_push(stream, name_of(launch), run, launch, release);
+    if (error)
+        release(launch);
+    return error;
+}
+
+/* `waiting` goes on after all that is on `stream` now. */
+static int wait_for(struct emu_stream *waiting, struct emu_stream *stream)
+{
+    return waiting == stream ? 0 : emu_stream_append_wait(waiting, stream, atomic_load(&stream->pushed));
+}
+
+/* One launch for several streams. */
+static int push_joined(struct ncclComm *comm, struct emu_stream *const *streams, const struct task *tasks, size_t count)
+{
+    int error = 0;
+
+    for (size_t i = 1; i < count && !error; i++)
+        error = wait_for(streams[0], streams[i]);
+    if (!error)
+        error = push_on(comm, streams[0], tasks, count);
+    for (size_t i = 1; i < count && !error; i++)
+        error = wait_for(streams[i], streams[0]);
+    return error;
+}
+
+/* A graph has no such join; each captured stream gets a launch with its own tasks. */
+static int push_apart(struct ncclComm *comm, struct emu_stream **streams, const struct task *tasks, size_t count)
+{
+    struct task *own = malloc(count * sizeof(*own));
+    int error = own ? 0 : cudaErrorMemoryAllocation;
+
+    for (size_t i = 0; i < count && !error; i++) {
+        struct emu_stream *stream = streams[i];
+        size_t found = 0;
+
+        for (size_t k = i; stream && k < count; k++)
+            if (streams[k] == stream) {
+                own[found++] = tasks[k];
+                streams[k] = NULL;
+            }
+        if (found)
+            error = push_on(comm, stream, own, found);
+    }
+    free(own);
+    return error;
+}
+
+static int push_all(struct ncclComm *comm, struct emu_stream **streams, const struct task *tasks, size_t count)
+{
+    bool capturing = false;
+
+    for (size_t i = 0; i < count; i++) {
+        streams[i] = emu_stream_find(tasks[i].stream);
+        if (!streams[i] || emu_stream_device(streams[i]) != comm->device)
+            return cudaErrorInvalidResourceHandle;
+        capturing |= emu_stream_is_capturing(streams[i]);
+    }
+    return capturing ? push_apart(comm, streams, tasks, count) : push_joined(comm, streams, tasks, count);
+}
+
+ncclResult_t launch_push(struct ncclComm *comm, const struct task *tasks, size_t count)
+{
+    struct emu_stream **streams = calloc(count, sizeof(struct emu_stream *));
+    int device = emu_device_current(), error;
+
+    if (!streams)
+        return fail(ncclSystemError, "Out of memory for a launch of %zu calls", count);
+    error = emu_device_set(comm->device);
+    if (!error)
+        error = emu_device_error(comm->device);
+    pthread_mutex_lock(&comm->issue);
+    if (!error)
+        error = push_all(comm, streams, tasks, count);
+    pthread_mutex_unlock(&comm->issue);
+    emu_device_set(device);
+    free(streams);
+    if (error)
+        return fail(ncclUnhandledCudaError, "Cuda failure %d while launching on device %d%s", error, comm->device,
+                    error == cudaErrorInvalidResourceHandle ? ": the stream is not one of this device" : "");
+    return ncclSuccess;
+}

@@ -1,0 +1,130 @@
+#include "emu/nccl/operators.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/nccl/datatypes.h"
+#include "emu/nccl/errors.h"
+
+struct operator {
+    struct operator *next;
+    ncclRedOp_t handle;
+    ncclDataType_t type;
+    struct reduction reduction;
+};
+
+/* Handles are never used twice in a process, so one of another communicator is noticed. */
+static atomic_int handles = ncclNumOps;
+
+/* With comm->lock held. */
+static struct operator **find(struct ncclComm *comm, ncclRedOp_t op)
+{
+    struct operator **link = &comm->operators;
+
+    while (*link && (*link)->handle != op)
+        link = &(*link)->next;
+    return link;
+}
+
+ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t op, ncclDataType_t type,
+                           struct reduction *reduction)
+{
+    const struct operator *found;
+    bool fits = false;
+
+    if ((int)op < 0)
+        return fail(ncclInvalidArgument, "%s : invalid reduction operation %d", call, (int)op);
+    if (op < ncclNumOps) {
+        *reduction = reduction_builtin(op, type, comm->ranks);
+        return ncclSuccess;
+    }
+    pthread_mutex_lock(&comm->lock);
+    found = *find(comm, op);
+    if (found) {
+        fits = found->type == type;
+        *reduction = found->reduction;
+    }
+    pthread_mutex_unlock(&comm->lock);
+    if (!found)
+        return fail(ncclInvalidArgument, "%s : reduction operation %d unknown to this communicator", call, (int)op);
+    if (!fits)
+        return fail(ncclInvalidArgument, "%s : reduction operation type does not match the data type", call);
+    return ncclSuccess;
+}
+
+void operators_free(struct ncclComm *comm)
+{
+    while (comm->operators) {
+        struct operator *next = comm->operators->next;
+
+        free(comm->operators);
+        comm->operators = next;
+    }
+}
+
+static ncclResult_t create(struct ncclComm *comm, ncclRedOp_t *op, const void *scalar, ncclDataType_t type,
+                           ncclScalarResidence_t residence)
+{
+    struct operator *operator;
+
+    if (!op || !scalar)
+        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : %s argument is NULL", op ? "scalar" : "op");
+    if (!datatype_valid(type))
+        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : invalid type %d", (int)type);
+    if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate)
+        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : invalid residence %d", (int)residence);
+    operator = calloc(1, sizeof(*operator));
+    if (!operator)
+        return fail(ncclSystemError, "ncclRedOpCreatePreMulSum : out of memory");
+    operator->handle = (ncclRedOp_t)atomic_fetch_add(&handles, 1);
+    operator->type = type;
+    operator->reduction = (struct reduction){ .op = REDUCTION_PREMUL, .combine = COMBINE_SUM, .scales = true };
+    if (residence == ncclScalarHostImmediate)
+        memcpy(&operator->reduction.scalar, scalar, datatype_bytes(type));
+    else
+        operator->reduction.device_scalar = scalar;
+    *op = operator->handle;
+    pthread_mutex_lock(&comm->lock);
+    operator->next = comm->operators;
+    comm->operators = operator;
+    pthread_mutex_unlock(&comm->lock);
+    return ncclSuccess;
+}
+
+PUBLIC(ncclRedOpCreatePreMulSum);
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t handle)
+{
+    struct ncclComm *comm = communicator_get(handle);
+    ncclResult_t result;
+
+    if (!comm)
+        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : comm argument is NULL or not a communicator");
+    result = communicator_ready(comm);
+    if (!result)
+        result = create(comm, op, scalar, type, residence);
+    communicator_put(comm);
+    return result;
+}
+
+PUBLIC(ncclRedOpDestroy);
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
+{
+    struct ncclComm *comm;
+    struct operator **link, *found;
+
+    if ((int)op >= 0 && op < ncclNumOps)
+        return fail(ncclInvalidArgument, "ncclRedOpDestroy : operator is a NCCL builtin");
+    comm = communicator_get(handle);
+    if (!comm)
+        return fail(ncclInvalidArgument, "ncclRedOpDestroy : comm argument is NULL or not a communicator");
+    pthread_mutex_lock(&comm->lock);
+    link = find(comm, op);
+    found = *link;
+    if (found)
+        *link = found->next;
+    pthread_mutex_unlock(&comm->lock);
+    communicator_put(comm);
+    free(found);
+    return found ? ncclSuccess : fail(ncclInvalidArgument, "ncclRedOpDestroy : operator unknown to this communicator");
+}
