@@ -1,0 +1,75 @@
+#include "trainer/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every message names its rank, also those from the depth of an operation that knows no job. */
+static int own_rank = -1;
+
+void fatal_name_rank(int rank)
+{
+    own_rank = rank;
+}
+
+/* One write per line, so that the lines of several ranks don't mix. */
+static void print_line(const char *format, va_list arguments)
+{
+    char text[1024], line[1100];
+    vsnprintf(text, sizeof text, format, arguments);
+    if (own_rank < 0)
+        snprintf(line, sizeof line, "ddptrain: %s\n", text);
+    else
+        snprintf(line, sizeof line, "ddptrain: rank %d: %s\n", own_rank, text);
+    fflush(stdout);
+    fputs(line, stderr);
+}
+
+void fatal(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+    exit(1);
+}
+
+void notice(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(format, arguments);
+    va_end(arguments);
+}
+
+void check_cuda(cudaError_t result, const char *call, const char *file, int line)
+{
+    if (result != cudaSuccess)
+        fatal("%s failed at %s:%d: %s (%s)", call, file, line, cudaGetErrorName(result), cudaGetErrorString(result));
+}
+
+void check_nccl(ncclResult_t result, const char *call, const char *file, int line)
+{
+    if (result == ncclSuccess)
+        return;
+    const char *more = ncclGetLastError(NULL);
+    fatal("%s failed at %s:%d: %s%s%s", call, file, line, ncclGetErrorString(result), more && *more ? ": " : "",
+          more ? more : "");
+}
+
+void *allocate(size_t count, size_t bytes)
+{
+    void *memory = calloc(count ? count : 1, bytes);
+    if (!memory)
+        fatal("out of host memory for %zu x %zu bytes", count, bytes);
+    return memory;
+}
+
+char *duplicate(const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy)
+        fatal("out of host memory for a name");
+    return copy;
+}

@@ -1,0 +1,133 @@
+#include "trainer/distributed.h"
+
+#include <stdio.h>
+
+#include "trainer/check.h"
+#include "trainer/trace_ranges.h"
+
+static void or_fatal(int status, const struct error *err)
+{
+    if (status != 0)
+        fatal("%s", err->text);
+}
+
+/* FNV-1a over the shapes in order: equal exactly if the ranks would reduce the same buckets. */
+static uint64_t fingerprint(const struct module *module)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int p = 0; p < module->parameter_count; p++) {
+        const struct shape *shape = &module->parameters[p]->shape;
+        for (int i = -1; i < shape->dimensions; i++) {
+            hash ^= (uint64_t)(i < 0 ? shape->dimensions : shape->size[i]);
+            hash *= 0x100000001b3u;
+        }
+    }
+    return hash;
+}
+
+static void verify_same_parameters(const struct module *module, struct communicator *communicator)
+{
+    uint64_t fingerprints[COMMUNICATOR_SCRATCH_BYTES / sizeof(uint64_t)];
+    communicator_gather(communicator, fingerprint(module), fingerprints);
+    for (int rank = 1; rank < communicator->size; rank++)
+        if (fingerprints[rank] != fingerprints[0])
+            fatal("the %s of rank %d has other parameters (number, shapes or order) than rank 0's; give all ranks the "
+                  "same model options", module->name, rank);
+}
+
+void distributed_take_state_of(struct distributed *distributed, int root)
+{
+    struct module *module = distributed->module;
+    struct communicator *communicator = distributed->communicator;
+    for (int p = 0; p < module->parameter_count; p++) {
+        struct tensor *parameter = module->parameters[p];
+        communicator_broadcast(communicator, tensor_data(parameter), tensor_count(parameter), root, "parameters");
+        tensor_wrote_in_place(parameter);
+    }
+    distributed->buffers_root = root;
+    if (module->all_buffers)
+        communicator_broadcast(communicator, tensor_data(module->all_buffers), (size_t)module->buffer_floats, root,
+                               "buffers");
+}
+
+void distributed_open(struct distributed *distributed, struct module *module, struct communicator *communicator,
+                      const struct bucket_limits *limits, enum reducer_average average)
+{
+    *distributed = (struct distributed){.module = module, .communicator = communicator, .sync_buffers = true};
+    range_begin(module->name, "construction");
+    verify_same_parameters(module, communicator);
+    distributed_take_state_of(distributed, 0);
+    reducer_open(&distributed->reducer, module, communicator, limits, average);
+    range_end();
+}
+
+void distributed_close(struct distributed *distributed)
+{
+    reducer_close(&distributed->reducer);
+}
+
+void distributed_zero_gradients(struct distributed *distributed)
+{
+    reducer_zero_gradients(&distributed->reducer);
+}
+
+void distributed_set_no_sync(struct distributed *distributed, bool no_sync)
+{
+    distributed->no_sync = no_sync;
+}
+
+static void broadcast_buffers(struct distributed *distributed)
+{
+    struct module *module = distributed->module;
+    if (!module->all_buffers)
+        return;
+    range_begin(module->name, "broadcast buffers");
+    communicator_broadcast(distributed->communicator, tensor_data(module->all_buffers), (size_t)module->buffer_floats,
+                           distributed->buffers_root, "buffers");
+    tensor_wrote_in_place(module->all_buffers);
+    range_end();
+}
+
+/* The buffers are taken before the first forward pass after a reduced one; the passes in between, which only
+ * accumulate, keep their own. */
+static void synchronise_buffers(struct distributed *distributed)
+{
+    if (distributed->sync_buffers)
+        broadcast_buffers(distributed);
+    distributed->sync_buffers = !distributed->no_sync;
+}
+
+void distributed_begin_forward(struct distributed *distributed)
+{
+    struct error err = {0};
+    synchronise_buffers(distributed);
+    if (!distributed->no_sync)
+        or_fatal(reducer_arm(&distributed->reducer, &err), &err);
+}
+
+void distributed_backward(struct distributed *distributed, struct tensor *loss)
+{
+    struct error err = {0};
+    range_begin(distributed->module->name, "backward");
+    or_fatal(autograd_backward(loss, &err), &err);
+    range_end();
+}
+
+void distributed_finish_reduction(struct distributed *distributed)
+{
+    struct error err = {0};
+    or_fatal(reducer_finish(&distributed->reducer, &err), &err);
+}
+
+void distributed_shadow_forward(struct distributed *distributed)
+{
+    synchronise_buffers(distributed);
+}
+
+void distributed_shadow_backward(struct distributed *distributed)
+{
+    struct error err = {0};
+    range_begin(distributed->module->name, "shadow backward");
+    or_fatal(reducer_shadow(&distributed->reducer, &err), &err);
+    range_end();
+}

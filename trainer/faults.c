@@ -1,0 +1,76 @@
+#include "trainer/faults.h"
+
+#include <string.h>
+
+static const struct fault_kind kinds[] = {
+    {FAULT_INPLACE_ACTIVATION, "inplace-activation", 1,
+     "the generator computes a leaky ReLU in place on a tensor that batch norm saved for backward",
+     "autograd's version error on all ranks; with --no-version-check wrong gradients and no error",
+     "", "--inplace-clone", 1},
+    {FAULT_INPLACE_BUCKET, "inplace-bucket", 2,
+     "a rank clips the discriminator's gradients before it waits for their AllReduce",
+     "weights differ between ranks, silently", "DC301", "--clip 0.01", 2},
+    {FAULT_PARTIAL_BARRIER, "partial-barrier", 5,
+     "after an iteration all ranks but one call a barrier, as before a checkpoint",
+     "hang", "DC201", "--barrier-every 5", 2},
+    {FAULT_INIT_WORLD, "init-world", 9,
+     "a rank passes one rank too many to ncclCommInitRankConfig", "hang or NCCL error at start", "DC109", "", 2},
+    {FAULT_INIT_DUPLICATE, "init-duplicate", 9,
+     "a rank gives its predecessor's number to ncclCommInitRankConfig", "hang or NCCL error at start", "DC109", "", 2},
+    {FAULT_INIT_GPU, "init-gpu", 9,
+     "a rank uses the GPU of rank 0", "NCCL error at start: invalid usage", "DC405", "", 2},
+    {FAULT_INIT_MISSING, "init-missing", 9,
+     "a rank never calls ncclCommInitRankConfig: it is still loading data", "hang at start", "DC209", "", 2},
+    {FAULT_UNEVEN_INPUTS, "uneven-inputs", 11,
+     "a rank has one batch more; the others leave the loop, destroy their communicators and exit",
+     "hang at the end", "DC206", "--fault uneven-inputs --join", 2},
+    {FAULT_OOM_SKIP, "oom-skip", 19,
+     "a rank runs out of device memory, catches that and skips the batch's backward",
+     "hang in the next reduction", "DC101", "--fault oom-skip --catch-up", 2},
+    {FAULT_WRONG_DEVICE, "wrong-device", 22,
+     "a rank's first convolution has its weights on another GPU than its input",
+     "illegal address, far from the cause", "DC403", "", 1},
+};
+
+enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
+const struct fault_kind *fault_find(const char *name)
+{
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+bool fault_is(const struct fault *fault, enum fault_id id)
+{
+    return fault->kind && fault->kind->id == id;
+}
+
+bool fault_strikes_rank(const struct fault *fault, enum fault_id id, int rank)
+{
+    return fault_is(fault, id) && fault->rank == rank;
+}
+
+bool fault_strikes(const struct fault *fault, enum fault_id id, int rank, int iteration)
+{
+    return fault_strikes_rank(fault, id, rank) && fault->iteration == iteration;
+}
+
+void faults_print(FILE *file, bool tabs)
+{
+    if (tabs)
+        fprintf(file, "name\tscenario\tfinding\ttwin\twhat\tsymptom\n");
+    for (int i = 0; i < KIND_COUNT; i++) {
+        const struct fault_kind *kind = &kinds[i];
+        if (tabs) {
+            fprintf(file, "%s\t%d\t%s\t%s\t%s\t%s\n", kind->name, kind->scenario, kind->finding, kind->twin, kind->what,
+                    kind->symptom);
+            continue;
+        }
+        fprintf(file, "  %s (scenario %d)\n      what:    %s\n      symptom: %s\n      finding: %s\n      correct: %s\n",
+                kind->name, kind->scenario, kind->what, kind->symptom,
+                *kind->finding ? kind->finding : "none: ddptrain's own check sees it",
+                *kind->twin ? kind->twin : "the same without --fault");
+    }
+}

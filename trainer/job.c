@@ -1,0 +1,166 @@
+#include "trainer/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trainer/check.h"
+#include "trainer/data/idx.h"
+#include "trainer/data/shapes.h"
+#include "trainer/mistakes.h"
+#include "trainer/store.h"
+#include "trainer/trace_ranges.h"
+
+static const double store_patience_s = 60;
+
+/* Wrong input: status 2 tells it from an error while training. */
+static void refuse(const struct error *err)
+{
+    notice("%s", err->text);
+    exit(2);
+}
+
+static void open_data(struct job *job)
+{
+    const struct options *options = job->options;
+    struct error err = {0};
+    if (options->images) {
+        if (idx_open(&job->dataset, options->images, options->labels, options->image, &err) != 0)
+            refuse(&err);
+    } else {
+        shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size, options->image);
+    }
+    sampler_open(&job->sampler, job->dataset.count, job->environment.rank, job->environment.size,
+                 (uint64_t)options->seed, true, false);
+    if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, options->batch, &err) != 0)
+        refuse(&err);
+}
+
+static int choose_device(const struct job *job)
+{
+    int devices = 0, rank = job->environment.rank;
+    CHECK_CUDA(cudaGetDeviceCount(&devices));
+    if (devices == 0)
+        fatal("no CUDA device");
+    if (fault_strikes_rank(&job->fault, FAULT_INIT_GPU, rank))
+        rank = 0;
+    else if (job->environment.local_rank >= 0)
+        rank = job->environment.local_rank;
+    return rank % devices;
+}
+
+/* Rank 0 draws the id and puts it into the store, from which all take it. */
+static ncclUniqueId exchange_id(const struct environment *environment)
+{
+    ncclUniqueId id;
+    struct error err = {0};
+    struct store_server *server = NULL;
+    if (environment->rank == 0) {
+        int port = environment->port;
+        int listening = environment->store_socket >= 0 ? environment->store_socket : store_listen(&port, &err);
+        if (listening < 0 || !(server = store_serve(listening, &err)))
+            fatal("%s", err.text);
+    }
+    int store = store_connect(environment->host, environment->port, store_patience_s, &err);
+    if (store < 0)
+        fatal("%s", err.text);
+    if (environment->rank == 0) {
+        CHECK_NCCL(ncclGetUniqueId(&id));
+        if (store_set(store, "nccl-unique-id", &id, sizeof id, &err) != 0)
+            fatal("%s", err.text);
+    }
+    if (store_get(store, "nccl-unique-id", &id, sizeof id, &err) != 0)
+        fatal("%s", err.text);
+    close(store);
+    /* The server goes on until the process ends: ranks may still come for the id. */
+    return id;
+}
+
+static void connect_ranks(struct job *job)
+{
+    const struct environment *environment = &job->environment;
+    int rank = environment->rank, size = environment->size;
+    ncclUniqueId id;
+    if (size > 1)
+        id = exchange_id(environment);
+    else
+        CHECK_NCCL(ncclGetUniqueId(&id));
+
+    if (fault_strikes_rank(&job->fault, FAULT_INIT_MISSING, rank))
+        mistake_load_data_forever();
+    if (fault_strikes_rank(&job->fault, FAULT_INIT_WORLD, rank))
+        size++;
+    if (fault_strikes_rank(&job->fault, FAULT_INIT_DUPLICATE, rank))
+        rank = rank > 0 ? rank - 1 : 1;
+    communicator_connect(&job->control, "control", &job->device, rank, size, &id, job->watchdog);
+}
+
+static const struct trainee *find_trainee(const char *name)
+{
+    return strcmp(name, trainee_gan.name) == 0 ? &trainee_gan : &trainee_cnn;
+}
+
+static void choose_fault(struct job *job)
+{
+    const struct options *options = job->options;
+    struct fault *fault = &job->fault;
+    struct error err = {0};
+    int ranks = job->environment.size;
+    fault->kind = fault_find(options->fault);
+    fault->rank = options->fault_rank >= 0 ? options->fault_rank : ranks - 1;
+    fault->iteration = options->fault_iteration;
+    if (ranks < fault->kind->least_ranks)
+        error_set(&err, "--fault %s needs at least %d ranks (--ranks)", fault->kind->name, fault->kind->least_ranks);
+    else if (fault->rank >= ranks)
+        error_set(&err, "--fault-rank %d: there are ranks 0 to %d", fault->rank, ranks - 1);
+    if (*err.text)
+        refuse(&err);
+}
+
+void job_open(struct job *job, const struct options *options, const struct environment *environment)
+{
+    *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options->model)};
+    if (options->fault)
+        choose_fault(job);
+    range_begin("job", "construction");
+    device_open(&job->device, choose_device(job));
+    job->device.check_versions = !options->no_version_check;
+    open_data(job);
+    if (options->timeout_s > 0)
+        job->watchdog = watchdog_start(job->device.index, options->timeout_s);
+    connect_ranks(job);
+    range_end();
+}
+
+void job_close(struct job *job)
+{
+    communicator_close(&job->control);
+    watchdog_stop(job->watchdog);
+    loader_close(&job->loader);
+    sampler_close(&job->sampler);
+    job->dataset.close(&job->dataset);
+    device_close(&job->device);
+}
+
+struct bucket_limits job_bucket_limits(const struct job *job)
+{
+    enum { MEGABYTE = 1024 * 1024 };
+    return (struct bucket_limits){.first_bytes = (size_t)(job->options->first_bucket_mb * MEGABYTE),
+                                  .other_bytes = (size_t)(job->options->bucket_mb * MEGABYTE)};
+}
+
+enum reducer_average job_average(const struct job *job)
+{
+    return strcmp(job->options->average, "avg") == 0 ? REDUCER_AVERAGE_NCCL : REDUCER_AVERAGE_PREMULTIPLY;
+}
+
+struct adam_settings job_adam(const struct job *job, float beta1)
+{
+    float rate = job->options->learning_rate > 0 ? (float)job->options->learning_rate : job->trainee->rate;
+    return (struct adam_settings){.rate = rate, .beta1 = beta1, .beta2 = 0.999f, .epsilon = 1e-8f};
+}
+
+bool job_fault_strikes(const struct job *job, enum fault_id id)
+{
+    return fault_strikes(&job->fault, id, job->environment.rank, job->iteration);
+}

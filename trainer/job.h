@@ -1,0 +1,69 @@
+/* job.h: what a rank has while it trains, and the table of what can be trained.
+ *
+ * job.c sets it up (device, communicators, data) and takes it down; train.c runs the loop; train_gan.c and
+ * train_cnn.c say what an iteration is. */
+#ifndef DDPTRAIN_JOB_H
+#define DDPTRAIN_JOB_H
+
+#include "trainer/checkpoint.h"
+#include "trainer/communicator.h"
+#include "trainer/data/loader.h"
+#include "trainer/distributed.h"
+#include "trainer/environment.h"
+#include "trainer/faults.h"
+#include "trainer/options.h"
+
+struct job;
+
+enum { TRAINEE_MAX_LOSSES = 2, TRAINEE_MAX_SECTIONS = 2 };
+
+/* One kind of training. `self` is what open() returned. */
+struct trainee {
+    const char *name;                                   /* as in --model */
+    const char *losses[TRAINEE_MAX_LOSSES + 1];         /* their names, ended by NULL */
+    float rate;                                         /* Adam's, if --learning-rate is not given */
+
+    void *(*open)(struct job *job);
+    /* Trains on one batch; losses[i] get tensors of one number on the tape. Returns false if the batch was lost. */
+    bool (*iterate)(void *self, struct job *job, const struct batch *batch, struct tensor **losses);
+    /* Takes part in the collectives of one iteration without data. */
+    void (*shadow)(void *self, struct job *job);
+    /* Takes over root's state, collectively. */
+    void (*take_state_of)(void *self, int root);
+    /* After training, on rank 0. */
+    void (*finish)(void *self, struct job *job);
+    /* What a checkpoint holds; returns how many sections. */
+    int (*sections)(void *self, struct checkpoint_section *sections);
+    void (*close)(void *self);
+};
+
+extern const struct trainee trainee_gan, trainee_cnn;
+
+struct job {
+    const struct options *options;
+    struct environment environment;
+    struct fault fault;
+    const struct trainee *trainee;
+    struct device device;
+    struct watchdog *watchdog;              /* NULL without --timeout */
+    struct communicator control;            /* barriers, averages, agreement */
+    struct dataset dataset;
+    struct sampler sampler;
+    struct loader loader;
+    int iteration;                          /* the current one, from 0 */
+};
+
+/* Sets up everything, blocking until all ranks have come. Wrong input ends the process with status 2. */
+void job_open(struct job *job, const struct options *options, const struct environment *environment);
+void job_close(struct job *job);
+
+struct bucket_limits job_bucket_limits(const struct job *job);
+enum reducer_average job_average(const struct job *job);
+struct adam_settings job_adam(const struct job *job, float beta1);
+/* True if the fault strikes here and now. */
+bool job_fault_strikes(const struct job *job, enum fault_id id);
+
+/* train.c: trains to the end. Returns the process's exit status. */
+int job_train(struct job *job);
+
+#endif

@@ -1,0 +1,140 @@
+#include "trainer/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trainer/check.h"
+#include "trainer/clock.h"
+#include "trainer/environment.h"
+#include "trainer/store.h"
+
+static const double patience_s = 5.0;   /* between SIGTERM and SIGKILL */
+
+struct gang {
+    pid_t *pids;                /* 0: has ended */
+    int size, running;
+    int first_failure;          /* exit status, 0: none */
+    double kill_at_s;           /* 0: nobody was told to end */
+};
+
+static void set_number(const char *name, int number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", number);
+    setenv(name, text, 1);
+}
+
+/* In the child: becomes rank `rank`. */
+static void become_rank(int rank, int size, int store_socket, int port, char **argv)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);       /* no rank outlives its launcher */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    set_number("RANK", rank);
+    set_number("LOCAL_RANK", rank);
+    set_number("WORLD_SIZE", size);
+    set_number("MASTER_PORT", port);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("OMP_NUM_THREADS", "1", 0);      /* as torchrun does: N ranks share the cores */
+    unsetenv(ENVIRONMENT_STORE_SOCKET);
+    if (rank == 0) {
+        fcntl(store_socket, F_SETFD, 0);
+        set_number(ENVIRONMENT_STORE_SOCKET, store_socket);
+    }
+    execv("/proc/self/exe", argv);
+    fprintf(stderr, "ddptrain: rank %d: can't start: %s\n", rank, strerror(errno));
+    _exit(127);
+}
+
+static void signal_gang(const struct gang *gang, int number)
+{
+    for (int rank = 0; rank < gang->size; rank++)
+        if (gang->pids[rank] > 0)
+            kill(gang->pids[rank], number);
+}
+
+static void start_gang(struct gang *gang, char **argv)
+{
+    struct error err = {0};
+    int port = 0, store_socket = store_listen(&port, &err);
+    if (store_socket < 0)
+        fatal("%s", err.text);
+    for (int rank = 0; rank < gang->size; rank++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            become_rank(rank, gang->size, store_socket, port, argv);
+        if (pid < 0) {
+            int why = errno;
+            signal_gang(gang, SIGKILL);
+            fatal("can't start rank %d: %s", rank, strerror(why));
+        }
+        gang->pids[rank] = pid;
+        gang->running++;
+    }
+    close(store_socket);        /* rank 0 has it now */
+}
+
+static void rank_ended(struct gang *gang, pid_t pid, int status, bool take_others)
+{
+    int rank = 0;
+    while (rank < gang->size && gang->pids[rank] != pid)
+        rank++;
+    if (rank == gang->size)
+        return;
+    gang->pids[rank] = 0;
+    gang->running--;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code == 0 || gang->kill_at_s > 0)
+        return;
+    const char *what = WIFEXITED(status) ? "exit status" : "signal";
+    notice("rank %d ended with %s %d%s", rank, what, WIFEXITED(status) ? code : WTERMSIG(status),
+           take_others && gang->running ? "; ending the others" : "");
+    if (gang->first_failure == 0)
+        gang->first_failure = code;
+    if (take_others) {
+        signal_gang(gang, SIGTERM);
+        gang->kill_at_s = clock_seconds() + patience_s;
+    }
+}
+
+static void collect_ended(struct gang *gang, bool take_others)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        rank_ended(gang, pid, status, take_others);
+}
+
+int launcher_run(int ranks, bool gang_together, char **argv)
+{
+    struct gang gang = {.size = ranks, .pids = allocate((size_t)ranks, sizeof *gang.pids)};
+    sigset_t awaited;
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    sigaddset(&awaited, SIGTERM);
+    sigaddset(&awaited, SIGINT);
+    sigprocmask(SIG_BLOCK, &awaited, NULL);
+    start_gang(&gang, argv);
+
+    while (gang.running > 0) {
+        int received = sigtimedwait(&awaited, NULL, &(struct timespec){.tv_nsec = 200 * 1000 * 1000});
+        if (received == SIGTERM || received == SIGINT) {
+            signal_gang(&gang, received);
+            gang.kill_at_s = clock_seconds() + patience_s;
+            gang.first_failure = gang.first_failure ? gang.first_failure : 128 + received;
+        }
+        collect_ended(&gang, gang_together);
+        if (gang.kill_at_s > 0 && clock_seconds() > gang.kill_at_s)
+            signal_gang(&gang, SIGKILL);
+    }
+    free(gang.pids);
+    return gang.first_failure;
+}

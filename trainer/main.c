@@ -1,0 +1,49 @@
+/* ddptrain: a data-parallel training job from which one can learn how DistributedDataParallel works, and what its
+ * mistakes look like. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trainer/check.h"
+#include "trainer/job.h"
+#include "trainer/launcher.h"
+
+static int train_one_rank(const struct options *options, const struct environment *environment)
+{
+    static struct job job;      /* static: some kilobytes, and pointed to from everywhere */
+    fatal_name_rank(environment->rank);
+    job_open(&job, options, environment);
+    int status = job_train(&job);
+    job_close(&job);
+    return status;
+}
+
+static int refuse(const struct error *err)
+{
+    fprintf(stderr, "ddptrain: %s\n", err->text);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct environment environment;
+    struct error err = {0};
+    if (options_parse(&options, argc, argv, &err) != 0)
+        return refuse(&err);
+    if (options.help)
+        options_print_help();
+    if (options.list_faults)
+        faults_print(stdout, options.tabs);
+    if (options.version)
+        puts("ddptrain " DDPCHECK_VERSION);
+    if (options.help || options.list_faults || options.version)
+        return 0;
+
+    if (environment_read(&environment, options.ranks > 0, &err) != 0)
+        return refuse(&err);
+    if (options.ranks > 0 && !environment.launcher && options.ranks > 1)
+        return launcher_run(options.ranks, !options.no_gang, argv);
+    if (options.ranks > 0 && environment.launcher && options.ranks != environment.size)
+        return refuse(&(struct error){"--ranks and WORLD_SIZE in the environment differ: leave one of them out"});
+    return train_one_rank(&options, &environment);
+}

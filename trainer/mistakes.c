@@ -1,0 +1,43 @@
+#include "trainer/mistakes.h"
+
+#include <unistd.h>
+
+#include "trainer/check.h"
+
+void mistake_load_data_forever(void)
+{
+    notice("still loading data (--fault init-missing)");
+    for (;;)
+        sleep(1000);
+}
+
+bool mistake_run_out_of_memory(int iteration)
+{
+    size_t free_bytes, total_bytes;
+    void *memory = NULL;
+    CHECK_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+    cudaError_t result = cudaMalloc(&memory, 4 * total_bytes);
+    if (result == cudaSuccess) {
+        notice("the device gave %zu bytes although it has %zu: --fault oom-skip can't run out of memory", 4 * total_bytes,
+               total_bytes);
+        CHECK_CUDA(cudaFree(memory));
+        return false;
+    }
+    if (result != cudaErrorMemoryAllocation)
+        CHECK_CUDA(result);
+    cudaGetLastError();     /* caught: later launches must not see it */
+    notice("iteration %d: out of device memory (%zu bytes wanted, %zu free); this batch is lost", iteration,
+           4 * total_bytes, free_bytes);
+    return true;
+}
+
+void mistake_move_first_weights(struct module *module)
+{
+    int devices = 0, own = module->device->index;
+    CHECK_CUDA(cudaGetDeviceCount(&devices));
+    if (devices < 2)
+        fatal("--fault wrong-device needs a second CUDA device");
+    tensor_move_to_device(module->parameters[0], (own + 1) % devices);
+    notice("%s is now on device %d, its input stays on device %d", module->parameters[0]->name, (own + 1) % devices,
+           own);
+}

@@ -1,0 +1,17 @@
+/* mistakes.h: what some of the faults do that no correct program would. */
+#ifndef DDPTRAIN_MISTAKES_H
+#define DDPTRAIN_MISTAKES_H
+
+#include "trainer/module.h"
+
+/* Sleeps for good, as a rank does whose data never come. */
+void mistake_load_data_forever(void) __attribute__((noreturn));
+
+/* Asks the device for more memory than it has, and catches the error. Returns true if it really failed. */
+bool mistake_run_out_of_memory(int iteration);
+
+/* Moves the module's first weights to another GPU, as `model.conv.to("cuda:1")` would, where no peer access is
+ * enabled. Ends the process with a message if there is only one. */
+void mistake_move_first_weights(struct module *module);
+
+#endif

@@ -1,0 +1,51 @@
+#include "trainer/models/cnn.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "trainer/operations.h"
+
+enum { KERNEL = 4, STRIDE = 2, PAD = 1 };
+static const float slope = 0.1f;
+
+/* Keeps the variance of what flows through a layer (He et al. 2015). */
+static float he_deviation(int fan_in)
+{
+    return sqrtf(2.0f / (float)fan_in);
+}
+
+void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *shape, uint64_t seed)
+{
+    struct module *module = &cnn->module;
+    module_open(module, "classifier", device, seed);
+    cnn->shape = *shape;
+    int channels = shape->channels, image = shape->image;
+    for (int i = 0; i < CNN_LEVELS; i++) {
+        int wanted = shape->width << i;
+        char name[32];
+        snprintf(name, sizeof name, "conv%d", i);
+        cnn->conv[i] = layer_conv2d_new(module, name, channels, wanted, KERNEL, STRIDE, PAD, !shape->batch_norm,
+                                        he_deviation(channels * KERNEL * KERNEL));
+        snprintf(name, sizeof name, "norm%d", i);
+        if (shape->batch_norm)
+            cnn->norm[i] = layer_batch_norm_new(module, name, wanted, 0.0f);
+        channels = wanted;
+        image /= STRIDE;
+    }
+    int features = channels * image * image;
+    cnn->classify = layer_linear_new(module, "classify", features, shape->classes, he_deviation(features));
+}
+
+struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images)
+{
+    struct tensor *x = images;
+    for (int i = 0; i < CNN_LEVELS; i++) {
+        x = layer_conv2d(&cnn->conv[i], x);
+        if (cnn->shape.batch_norm)
+            x = layer_batch_norm(&cnn->norm[i], x);
+        x = op_leaky_relu(x, slope);
+    }
+    const int *size = x->shape.size;
+    x = op_reshape(x, shape_2d(size[0], size[1] * size[2] * size[3]));
+    return layer_linear(&cnn->classify, x);
+}

@@ -1,0 +1,221 @@
+#include "trainer/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/faults.h"
+#include "trainer/models/dcgan.h"
+
+enum kind { HEADING, FLAG, INTEGER, NUMBER, TEXT };
+
+struct option {
+    enum kind kind;
+    const char *name;
+    const char *value;          /* how the help calls it */
+    size_t offset;              /* in struct options */
+    double lowest;
+    const char *help;
+};
+
+#define TO(field) offsetof(struct options, field)
+
+static const struct option table[] = {
+    {HEADING, "What to train", NULL, 0, 0, NULL},
+    {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
+    {INTEGER, "iterations", "N", TO(iterations), 0, "stop after N iterations (100, if --epochs is not given)"},
+    {INTEGER, "epochs", "N", TO(epochs), 0, "stop after N passes over the data set"},
+    {INTEGER, "batch", "N", TO(batch), 1, "images per rank and iteration (8)"},
+    {INTEGER, "seed", "N", TO(seed), 0, "of weights, data, noise and shuffling (1)"},
+    {INTEGER, "image", "N", TO(image), 8, "height and width: 8, 16, 32, 64, 128 or 256 (32)"},
+    {INTEGER, "width", "N", TO(width), 1, "channels of the layers next to the image (8)"},
+    {INTEGER, "latent", "N", TO(latent), 1, "length of the generator's noise vector (32)"},
+    {NUMBER, "learning-rate", "R", TO(learning_rate), 0, "of Adam (gan 0.0002, cnn 0.001)"},
+    {FLAG, "no-batch-norm", NULL, TO(no_batch_norm), 0, "models without batch norm: then N ranks compute what one would"},
+
+    {HEADING, "Data", NULL, 0, 0, NULL},
+    {INTEGER, "dataset-size", "N", TO(dataset_size), 1, "generated images of shapes in an epoch (2048)"},
+    {TEXT, "images", "FILE", TO(images), 0, "train on an IDX file of images (MNIST, Fashion-MNIST) instead"},
+    {TEXT, "labels", "FILE", TO(labels), 0, "the IDX file of their labels (needed by cnn)"},
+
+    {HEADING, "Ranks", NULL, 0, 0, NULL},
+    {INTEGER, "ranks", "N", TO(ranks), 1, "start N ranks on this machine; without it: the rank that torchrun, mpirun or srun "
+     "gives, else one"},
+    {FLAG, "no-gang", NULL, TO(no_gang), 0, "leave the other ranks alone when one fails (they may hang)"},
+    {NUMBER, "timeout", "S", TO(timeout_s), 0, "abort a rank when no collective completes for S seconds (off)"},
+
+    {HEADING, "Gradients", NULL, 0, 0, NULL},
+    {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "limit of the first bucket (1)"},
+    {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have several"},
+    {TEXT, "average", "avg|premulsum", TO(average), 0, "how NCCL divides by the ranks: ncclAvg (default) or PreMulSum"},
+    {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
+    {FLAG, "join", NULL, TO(join), 0, "ranks that run out of data shadow the others' collectives until all are done"},
+    {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
+    {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0, "a shortcut with a leaky ReLU around the generator's last batch norm"},
+    {FLAG, "inplace-clone", NULL, TO(inplace_clone), 0, "that shortcut's leaky ReLU in place, on a clone (correct)"},
+    {FLAG, "no-version-check", NULL, TO(no_version_check), 0, "let backward use saved tensors that were changed in place"},
+
+    {HEADING, "Output", NULL, 0, 0, NULL},
+    {INTEGER, "log-every", "N", TO(log_every), 1, "print the losses, averaged over ranks, every N iterations (10)"},
+    {TEXT, "samples", "FILE", TO(samples), 0, "write a PNG grid of generated images at the end (gan)"},
+    {TEXT, "checkpoint", "FILE", TO(checkpoint), 0, "save the state there, at the end and as --checkpoint-every says"},
+    {INTEGER, "checkpoint-every", "N", TO(checkpoint_every), 1, "also save after every N iterations"},
+    {TEXT, "resume", "FILE", TO(resume), 0, "go on from a saved state"},
+    {INTEGER, "barrier-every", "N", TO(barrier_every), 1, "all ranks meet in a barrier after every N iterations"},
+
+    {HEADING, "Faults", NULL, 0, 0, NULL},
+    {TEXT, "fault", "NAME", TO(fault), 0, "make the mistake NAME (--list-faults)"},
+    {INTEGER, "fault-rank", "R", TO(fault_rank), 0, "the rank that makes it (the last)"},
+    {INTEGER, "fault-iteration", "N", TO(fault_iteration), 0, "the iteration in which it is made, counted from 0 (5)"},
+    {FLAG, "list-faults", NULL, TO(list_faults), 0, "print what --fault knows, and exit"},
+    {FLAG, "tabs", NULL, TO(tabs), 0, "--list-faults as tab-separated values"},
+    {FLAG, "help", NULL, TO(help), 0, "print this, and exit"},
+    {FLAG, "version", NULL, TO(version), 0, "print the version, and exit"},
+};
+
+static const struct options defaults = {
+    .model = "gan", .batch = 8, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
+    .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
+};
+
+static const struct option *find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].kind != HEADING && strncmp(table[i].name, name, length) == 0 && table[i].name[length] == '\0')
+            return &table[i];
+    return NULL;
+}
+
+static int store_value(struct options *options, const struct option *option, const char *value, struct error *err)
+{
+    char *field = (char *)options + option->offset, *end;
+    errno = 0;
+    if (option->kind == TEXT) {
+        *(const char **)field = value;
+        return 0;
+    }
+    double number = option->kind == INTEGER ? (double)strtol(value, &end, 10) : strtod(value, &end);
+    if (errno || end == value || *end || !isfinite(number) || number < option->lowest || number > 2e9)
+        return error_set(err, "--%s %s: expected %s of at least %g", option->name, value,
+                         option->kind == INTEGER ? "a whole number" : "a number", option->lowest);
+    if (option->kind == INTEGER)
+        *(int *)field = (int)number;
+    else
+        *(double *)field = number;
+    return 0;
+}
+
+/* Takes the option at *index and its value, if it has one. */
+static int parse_one(struct options *options, int argc, char **argv, int *index, struct error *err)
+{
+    const char *argument = argv[*index];
+    if (strncmp(argument, "--", 2) != 0)
+        return error_set(err, "unexpected argument '%s': options begin with -- (see --help)", argument);
+    const char *name = argument + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct option *option = find(name, length);
+    if (!option)
+        return error_set(err, "unknown option '--%.*s' (see --help)", (int)length, name);
+    if (option->kind == FLAG) {
+        if (equals)
+            return error_set(err, "--%s takes no value", option->name);
+        *(bool *)((char *)options + option->offset) = true;
+        return 0;
+    }
+    const char *value = equals ? equals + 1 : NULL;
+    if (!value && *index + 1 < argc)
+        value = argv[++*index];
+    if (!value)
+        return error_set(err, "--%s needs a value: %s", option->name, option->value);
+    return store_value(options, option, value, err);
+}
+
+static int check_fault(const struct options *options, struct error *err)
+{
+    if (!options->fault)
+        return 0;
+    const struct fault_kind *kind = fault_find(options->fault);
+    if (!kind)
+        return error_set(err, "--fault %s: no such fault (see --list-faults)", options->fault);
+    if (kind->id == FAULT_INPLACE_ACTIVATION && (strcmp(options->model, "gan") != 0 || options->no_batch_norm))
+        return error_set(err, "--fault %s needs --model gan with batch norm", options->fault);
+    return 0;
+}
+
+static int check(const struct options *options, struct error *err)
+{
+    bool gan = strcmp(options->model, "gan") == 0;
+    if (!gan && strcmp(options->model, "cnn") != 0)
+        return error_set(err, "--model %s: expected gan or cnn", options->model);
+    if (!dcgan_can_make(options->image))
+        return error_set(err, "--image %d: expected 8, 16, 32, 64, 128 or 256", options->image);
+    if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0)
+        return error_set(err, "--average %s: expected avg or premulsum", options->average);
+    if (options->labels && !options->images)
+        return error_set(err, "--labels needs --images");
+    if (!gan && options->images && !options->labels)
+        return error_set(err, "--model cnn with --images needs --labels");
+    if (!gan && options->samples)
+        return error_set(err, "--samples: only --model gan draws images");
+    if (options->checkpoint_every && !options->checkpoint)
+        return error_set(err, "--checkpoint-every needs --checkpoint FILE");
+    return check_fault(options, err);
+}
+
+int options_parse(struct options *options, int argc, char **argv, struct error *err)
+{
+    *options = defaults;
+    for (int i = 1; i < argc; i++)
+        if (parse_one(options, argc, argv, &i, err) != 0)
+            return -1;
+    if (options->iterations == 0 && options->epochs == 0)
+        options->iterations = 100;
+    return check(options, err);
+}
+
+/* Prints text in lines of at most `width` characters, the later ones indented. */
+static void print_wrapped(const char *text, int indent, int width)
+{
+    while (*text) {
+        int length = (int)strlen(text);
+        if (length > width)
+            for (length = width; length > 0 && text[length] != ' '; length--)
+                ;
+        printf("%.*s\n", length, text);
+        text += length;
+        while (*text == ' ')
+            text++;
+        if (*text)
+            printf("%*s", indent, "");
+    }
+}
+
+void options_print_help(void)
+{
+    enum { COLUMN = 28, WIDTH = 92 };
+    printf("Usage: ddptrain [OPTION]...\n"
+           "Trains a small model on several GPUs by data parallelism, as PyTorch's DistributedDataParallel does it, and\n"
+           "makes seeded mistakes on request. Losses go to stdout, messages and progress to stderr.\n\n"
+           "  ddptrain --ranks 4 --samples samples.png      a DCGAN on 4 GPUs, started by ddptrain itself\n"
+           "  torchrun --no-python --nproc_per_node 4 ddptrain --model cnn\n"
+           "  mpirun -n 4 ddptrain --model cnn              also srun; MASTER_ADDR names rank 0's host if there are several\n"
+           "  ddptrain --ranks 4 --fault partial-barrier    hangs\n");
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const struct option *option = &table[i];
+        char left[64];
+        if (option->kind == HEADING) {
+            printf("\n%s:\n", option->name);
+            continue;
+        }
+        snprintf(left, sizeof left, "--%s %s", option->name, option->value ? option->value : "");
+        printf("  %-*s", COLUMN - 2, left);
+        print_wrapped(option->help, COLUMN, WIDTH - COLUMN);
+    }
+    printf("\nFaults (--fault):\n");
+    faults_print(stdout, false);
+    printf("\nExit status: 0 done, 1 an error while training, 2 wrong options or unusable input; with --ranks that of the\n"
+           "rank that failed first (128 + the signal's number if a signal ended it).\n");
+}

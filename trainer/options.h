@@ -1,0 +1,49 @@
+/* options.h: the command line of ddptrain. One table (options.c) parses it and prints --help. */
+#ifndef DDPTRAIN_OPTIONS_H
+#define DDPTRAIN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+
+struct options {
+    const char *model;
+    int ranks;                  /* 0: not given */
+    bool no_gang;
+    double timeout_s;           /* 0: none */
+
+    int iterations, epochs;     /* 0: not given */
+    int batch;
+    int seed;
+    int image, width, latent;
+    double learning_rate;       /* 0: the model's own */
+    bool no_batch_norm;
+
+    int dataset_size;
+    const char *images, *labels;
+
+    double first_bucket_mb, bucket_mb;
+    const char *average;
+    double clip;                /* 0: no clipping */
+    bool join, catch_up;
+    bool generator_shortcut, inplace_clone, no_version_check;
+
+    int log_every;
+    const char *samples;
+    const char *checkpoint, *resume;
+    int checkpoint_every, barrier_every;
+
+    const char *fault;
+    int fault_rank;             /* -1: the last */
+    int fault_iteration;
+
+    bool list_faults, tabs, help, version;
+};
+
+/* Fills in the defaults, then what the arguments say; strings point into argv. Returns 0, or -1 with a message
+ * for whoever typed it. */
+int options_parse(struct options *options, int argc, char **argv, struct error *err);
+void options_print_help(void);
+
+#endif

@@ -1,0 +1,229 @@
+#include "trainer/reducer.h"
+
+#include "kernels/kernels.h"
+#include "trainer/check.h"
+#include "trainer/trace_ranges.h"
+
+/* --- buckets --------------------------------------------------------------------------------------------- */
+
+static size_t gradient_bytes(const struct tensor *parameter)
+{
+    return tensor_count(parameter) * sizeof(float);
+}
+
+static void lay_out(struct reducer *reducer, const int *order)
+{
+    struct module *module = reducer->module;
+    size_t bytes[MODULE_MAX_PARAMETERS];
+    for (int p = 0; p < module->parameter_count; p++)
+        bytes[p] = gradient_bytes(module->parameters[p]);
+    bucket_assign(&reducer->layout, order, bytes, module->parameter_count, &reducer->limits);
+}
+
+static void bucket_open(struct reducer *reducer, int b)
+{
+    struct bucket *bucket = &reducer->buckets[b];
+    struct module *module = reducer->module;
+    const struct bucket_layout *layout = &reducer->layout;
+    size_t floats = 0;
+    for (int i = layout->first[b]; i < layout->first[b + 1]; i++)
+        floats += tensor_count(module->parameters[layout->order[i]]);
+    *bucket = (struct bucket){.gradients = tensor_new(module->device, shape_1d((int)floats)),
+                              .parameter_count = layout->first[b + 1] - layout->first[b]};
+    CHECK_CUDA(cudaEventCreateWithFlags(&bucket->filled, cudaEventDisableTiming));
+    CHECK_CUDA(cudaEventCreateWithFlags(&bucket->reduced, cudaEventDisableTiming));
+}
+
+static void bucket_close(struct bucket *bucket)
+{
+    tensor_free(bucket->gradients);
+    CHECK_CUDA(cudaEventDestroy(bucket->filled));
+    CHECK_CUDA(cudaEventDestroy(bucket->reduced));
+}
+
+/* Makes the parameter's gradient a view into its bucket, keeping the values it had. */
+static void place_gradient(struct tensor *parameter, const struct bucket *bucket, size_t offset)
+{
+    struct tensor *before = parameter->gradient;
+    struct tensor *view = tensor_view(bucket->gradients, offset, parameter->shape);
+    if (before)
+        CHECK_CUDA(cudaMemcpyAsync(tensor_data(view), tensor_data(before), gradient_bytes(parameter),
+                                   cudaMemcpyDeviceToDevice, tensor_device(view)->stream));
+    else
+        tensor_fill(view, 0.0f);
+    parameter->gradient = view;
+    tensor_free(before);
+}
+
+static void open_buckets(struct reducer *reducer)
+{
+    const struct bucket_layout *layout = &reducer->layout;
+    for (int b = 0; b < layout->bucket_count; b++) {
+        size_t offset = 0;
+        bucket_open(reducer, b);
+        for (int i = layout->first[b]; i < layout->first[b + 1]; i++) {
+            struct tensor *parameter = reducer->module->parameters[layout->order[i]];
+            place_gradient(parameter, &reducer->buckets[b], offset);
+            offset += tensor_count(parameter);
+            reducer->bucket_of[layout->order[i]] = b;
+        }
+    }
+    reducer->next = layout->bucket_count;
+}
+
+/* Rank 0's order of arrival decides: the ranks' backward passes could differ, their reductions must not. */
+static void rebuild_buckets(struct reducer *reducer)
+{
+    int32_t order[MODULE_MAX_PARAMETERS];
+    int count = reducer->module->parameter_count, old_count = reducer->layout.bucket_count;
+    for (int i = 0; i < count; i++)
+        order[i] = reducer->arrived_count == count ? reducer->arrived[i] : reducer->layout.order[i];
+    communicator_share_integers(reducer->communicator, order, count);
+    if (!bucket_is_permutation(order, count))
+        fatal("rank 0's order of the %s's gradients is not an order of %d parameters", reducer->module->name, count);
+
+    struct bucket old[MODULE_MAX_PARAMETERS];
+    for (int b = 0; b < old_count; b++)
+        old[b] = reducer->buckets[b];
+    lay_out(reducer, order);
+    open_buckets(reducer);
+    for (int b = 0; b < old_count; b++)
+        bucket_close(&old[b]);
+    reducer->rebuilt = true;
+}
+
+/* --- reduction ------------------------------------------------------------------------------------------- */
+
+static void reduce_bucket(struct reducer *reducer, int b)
+{
+    struct bucket *bucket = &reducer->buckets[b];
+    struct communicator *communicator = reducer->communicator;
+    float *gradients = tensor_data(bucket->gradients);
+
+    range_begin_bucket(reducer->module->name, b);
+    CHECK_CUDA(cudaEventRecord(bucket->filled, reducer->module->device->stream));
+    CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
+    CHECK_NCCL(ncclAllReduce(gradients, gradients, tensor_count(bucket->gradients), ncclFloat, reducer->average,
+                             communicator->handle, communicator->stream));
+    CHECK_CUDA(cudaEventRecord(bucket->reduced, communicator->stream));
+    tensor_wrote_in_place(bucket->gradients);
+    watchdog_expect(communicator->watchdog, communicator->stream, "AllReduce of the %s's bucket %d (%zu floats)",
+                    reducer->module->name, b, tensor_count(bucket->gradients));
+    range_end();
+}
+
+/* Reduces the buckets that are full, in their order: a full one waits for those before it. */
+static void reduce_full_buckets(struct reducer *reducer)
+{
+    while (reducer->next < reducer->layout.bucket_count && reducer->buckets[reducer->next].missing == 0)
+        reduce_bucket(reducer, reducer->next++);
+}
+
+/* The hook: parameter p's gradient is complete (its kernels are on the compute stream). */
+static void gradient_is_complete(void *owner, int p)
+{
+    struct reducer *reducer = owner;
+    if (!reducer->armed)
+        return;
+    reducer->begun = true;
+    if (!reducer->rebuilt && reducer->arrived_count < reducer->module->parameter_count)
+        reducer->arrived[reducer->arrived_count++] = p;
+    if (--reducer->buckets[reducer->bucket_of[p]].missing < 0)
+        fatal("the gradient of %s was completed twice before its reduction was finished",
+              reducer->module->parameters[p]->name);
+    reduce_full_buckets(reducer);
+}
+
+static void start_counting(struct reducer *reducer)
+{
+    for (int b = 0; b < reducer->layout.bucket_count; b++)
+        reducer->buckets[b].missing = reducer->buckets[b].parameter_count;
+    reducer->next = 0;
+    reducer->arrived_count = 0;
+    reducer->armed = true;
+}
+
+/* --- interface ------------------------------------------------------------------------------------------- */
+
+void reducer_open(struct reducer *reducer, struct module *module, struct communicator *communicator,
+                  const struct bucket_limits *limits, enum reducer_average average)
+{
+    *reducer = (struct reducer){.module = module, .communicator = communicator, .limits = *limits, .average = ncclAvg};
+    if (average == REDUCER_AVERAGE_PREMULTIPLY) {
+        float factor = 1.0f / (float)communicator->size;
+        CHECK_NCCL(ncclRedOpCreatePreMulSum(&reducer->average, &factor, ncclFloat, ncclScalarHostImmediate,
+                                            communicator->handle));
+        reducer->average_is_own = true;
+    }
+    int order[MODULE_MAX_PARAMETERS];
+    bucket_reverse_order(order, module->parameter_count);
+    lay_out(reducer, order);
+    open_buckets(reducer);
+    for (int p = 0; p < module->parameter_count; p++)
+        module->parameters[p]->hook = (struct gradient_hook){gradient_is_complete, reducer, p};
+}
+
+void reducer_close(struct reducer *reducer)
+{
+    for (int p = 0; p < reducer->module->parameter_count; p++) {
+        tensor_free(reducer->module->parameters[p]->gradient);
+        reducer->module->parameters[p]->gradient = NULL;
+        reducer->module->parameters[p]->hook.call = NULL;
+    }
+    for (int b = 0; b < reducer->layout.bucket_count; b++)
+        bucket_close(&reducer->buckets[b]);
+    if (reducer->average_is_own)
+        CHECK_NCCL(ncclRedOpDestroy(reducer->average, reducer->communicator->handle));
+}
+
+void reducer_zero_gradients(struct reducer *reducer)
+{
+    for (int b = 0; b < reducer->layout.bucket_count; b++)
+        tensor_fill(reducer->buckets[b].gradients, 0.0f);
+}
+
+int reducer_arm(struct reducer *reducer, struct error *err)
+{
+    if (reducer->begun)
+        return error_set(err, "the %s starts a new iteration, but the reduction of the one before is not finished: "
+                         "%d of %d buckets were reduced. Some parameters got no gradient", reducer->module->name,
+                         reducer->next, reducer->layout.bucket_count);
+    if (!reducer->rebuilt && reducer->arrived_count > 0)
+        rebuild_buckets(reducer);
+    start_counting(reducer);
+    return 0;
+}
+
+int reducer_finish(struct reducer *reducer, struct error *err)
+{
+    if (!reducer->begun)
+        return 0;
+    if (reducer->next < reducer->layout.bucket_count)
+        return error_set(err, "the %s's backward is over, but bucket %d still misses %d of %d gradients: parameters "
+                         "that forward did not use", reducer->module->name, reducer->next,
+                         reducer->buckets[reducer->next].missing, reducer->buckets[reducer->next].parameter_count);
+    for (int b = 0; b < reducer->layout.bucket_count; b++)
+        CHECK_CUDA(cudaStreamWaitEvent(reducer->module->device->stream, reducer->buckets[b].reduced, 0));
+    reducer->armed = reducer->begun = false;
+    return 0;
+}
+
+int reducer_shadow(struct reducer *reducer, struct error *err)
+{
+    if (reducer_arm(reducer, err) != 0)
+        return -1;
+    reducer_zero_gradients(reducer);
+    for (int i = 0; i < reducer->module->parameter_count; i++)
+        gradient_is_complete(reducer, reducer->layout.order[i]);
+    return reducer_finish(reducer, err);
+}
+
+void reducer_clip_gradients(struct reducer *reducer, float limit)
+{
+    for (int b = 0; b < reducer->layout.bucket_count; b++) {
+        struct tensor *gradients = reducer->buckets[b].gradients;
+        CHECK_CUDA(kernels_clip(tensor_count(gradients), limit, tensor_data(gradients),
+                                reducer->module->device->stream));
+        tensor_wrote_in_place(gradients);
+    }
+}

@@ -1,0 +1,252 @@
+/* The loop that all trainees share: batches, logging, checkpoints, barriers, and what happens when data run out. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "trainer/check.h"
+#include "trainer/clock.h"
+#include "trainer/job.h"
+#include "trainer/trace_ranges.h"
+
+struct run {
+    struct job *job;
+    void *trainee;
+    int first, limit;           /* iterations first .. limit - 1 */
+    float *losses;              /* pinned host memory */
+    int loss_count;
+    double began_s;
+    bool progress;              /* a line on the terminal */
+};
+
+static bool is_first_rank(const struct job *job)
+{
+    return job->environment.rank == 0;
+}
+
+/* --- losses and progress --------------------------------------------------------------------------------- */
+
+/* The one place of an iteration where the host waits for the device. */
+static void wait_for_losses(struct run *run, struct tensor *const *losses)
+{
+    struct device *device = &run->job->device;
+    for (int i = 0; i < run->loss_count; i++)
+        CHECK_CUDA(cudaMemcpyAsync(&run->losses[i], tensor_data(losses[i]), sizeof(float), cudaMemcpyDeviceToHost,
+                                   device->stream));
+    device_wait_for_compute(device);
+}
+
+static double images_per_second(const struct run *run)
+{
+    const struct job *job = run->job;
+    double images = (double)(job->iteration - run->first) * job->options->batch * job->environment.size;
+    return images / (clock_seconds() - run->began_s);
+}
+
+static void show_progress(const struct run *run)
+{
+    if (run->progress)
+        fprintf(stderr, "\riteration %d of %d, %.0f images/s ", run->job->iteration, run->limit, images_per_second(run));
+}
+
+/* Rank 0 prints the averages over all ranks; all ranks take part. */
+static void log_losses(struct run *run)
+{
+    struct job *job = run->job;
+    double averages[TRAINEE_MAX_LOSSES];
+    for (int i = 0; i < run->loss_count; i++)
+        averages[i] = run->losses[i];
+    communicator_average(&job->control, averages, run->loss_count);
+    if (!is_first_rank(job))
+        return;
+    if (run->progress)
+        fputs("\r\033[K", stderr);
+    printf("iteration %d:", job->iteration + 1);
+    for (int i = 0; i < run->loss_count; i++)
+        printf(" %s %.6f", job->trainee->losses[i], averages[i]);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* --- checkpoints and barriers ---------------------------------------------------------------------------- */
+
+/* What must be the same for a run to go on where another ended. */
+static void describe_configuration(const struct job *job, char *text, size_t bytes)
+{
+    const struct options *o = job->options;
+    snprintf(text, bytes, "model=%s image=%d width=%d latent=%d batch-norm=%d shortcut=%d seed=%d batch=%d ranks=%d "
+             "data=%zu", o->model, o->image, o->width, o->latent, !o->no_batch_norm,
+             o->generator_shortcut || o->inplace_clone, o->seed, o->batch, job->environment.size, job->dataset.count);
+}
+
+static void save_checkpoint(struct run *run, int reached)
+{
+    struct job *job = run->job;
+    struct checkpoint_section sections[TRAINEE_MAX_SECTIONS];
+    int count = job->trainee->sections(run->trainee, sections);
+    char configuration[256];
+    struct error err = {0};
+    if (!is_first_rank(job))
+        return;
+    describe_configuration(job, configuration, sizeof configuration);
+    if (checkpoint_save(job->options->checkpoint, configuration, reached, sections, count, &err) != 0)
+        fatal("%s", err.text);
+}
+
+static void resume(struct run *run)
+{
+    struct job *job = run->job;
+    struct checkpoint_section sections[TRAINEE_MAX_SECTIONS];
+    int count = job->trainee->sections(run->trainee, sections);
+    char configuration[256];
+    struct error err = {0};
+    describe_configuration(job, configuration, sizeof configuration);
+    if (checkpoint_load(job->options->resume, configuration, &run->first, sections, count, &err) != 0) {
+        notice("%s", err.text);
+        exit(2);
+    }
+    if (is_first_rank(job))
+        notice("resumed from %s at iteration %d", job->options->resume, run->first);
+}
+
+static void meet_in_barrier(struct job *job)
+{
+    if (job_fault_strikes(job, FAULT_PARTIAL_BARRIER))
+        return;
+    range_begin("job", "barrier");
+    communicator_barrier(&job->control);
+    range_end();
+}
+
+static bool is_multiple(int count, int every)
+{
+    return every > 0 && count % every == 0;
+}
+
+/* After an iteration. A checkpoint is complete before any rank goes on. */
+static void save_and_meet(struct run *run)
+{
+    struct job *job = run->job;
+    const struct options *options = job->options;
+    int reached = job->iteration + 1;
+    bool save = options->checkpoint && (is_multiple(reached, options->checkpoint_every) || reached == run->limit);
+    bool faulty = fault_is(&job->fault, FAULT_PARTIAL_BARRIER) && job->iteration == job->fault.iteration;
+    if (save)
+        save_checkpoint(run, reached);
+    if (save || faulty || is_multiple(reached, options->barrier_every))
+        meet_in_barrier(job);
+}
+
+/* --- uneven inputs --------------------------------------------------------------------------------------- */
+
+/* The lowest rank that still has data, or INT_MAX: all ranks agree on it before each iteration (--join). */
+static int agree_who_has_data(struct job *job, bool has_data)
+{
+    return communicator_minimum(&job->control, has_data ? job->environment.rank : INT_MAX);
+}
+
+/* This rank has no data: it takes part in the others' collectives until they have none either. Then all take the state
+ * of a rank that trained to the end, as their optimizers made more steps. */
+static void shadow_others(struct run *run)
+{
+    struct job *job = run->job;
+    while (agree_who_has_data(job, false) != INT_MAX) {
+        range_begin_iteration(job->iteration++);
+        job->trainee->shadow(run->trainee, job);
+        range_end();
+        device_end_batch(&job->device);
+    }
+}
+
+static void take_state_of_last(struct run *run, int trained)
+{
+    struct job *job = run->job;
+    int most = communicator_maximum(&job->control, trained);
+    int root = communicator_minimum(&job->control, trained == most ? job->environment.rank : INT_MAX);
+    job->trainee->take_state_of(run->trainee, root);
+}
+
+/* --- the loop -------------------------------------------------------------------------------------------- */
+
+static void train_on_batch(struct run *run)
+{
+    struct job *job = run->job;
+    struct tensor *losses[TRAINEE_MAX_LOSSES] = {NULL};
+    range_begin_iteration(job->iteration);
+    struct batch batch = loader_read(&job->loader, job->iteration);
+    bool trained = job->trainee->iterate(run->trainee, job, &batch, losses);
+    if (trained) {
+        wait_for_losses(run, losses);
+        if (is_multiple(job->iteration + 1, job->options->log_every))
+            log_losses(run);
+        save_and_meet(run);
+    }
+    range_end();
+    device_end_batch(&job->device);
+}
+
+/* How many iterations this rank has data for. */
+static int iterations_of_rank(const struct run *run)
+{
+    const struct job *job = run->job;
+    int one_more = fault_strikes_rank(&job->fault, FAULT_UNEVEN_INPUTS, job->environment.rank);
+    return run->limit + one_more;
+}
+
+static void run_loop(struct run *run)
+{
+    struct job *job = run->job;
+    int end = iterations_of_rank(run);
+    run->began_s = clock_seconds();
+    for (job->iteration = run->first; job->iteration < end; job->iteration++) {
+        if (job->options->join)
+            agree_who_has_data(job, true);
+        train_on_batch(run);
+        show_progress(run);
+    }
+    if (job->options->join) {
+        shadow_others(run);
+        take_state_of_last(run, end - run->first);
+    }
+}
+
+static void say_how_it_went(const struct run *run)
+{
+    const struct job *job = run->job;
+    if (run->progress)
+        fputs("\r\033[K", stderr);
+    printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first, job->environment.size,
+           job->environment.size == 1 ? "" : "s", clock_seconds() - run->began_s, images_per_second(run));
+    fflush(stdout);
+}
+
+static int iteration_limit(const struct job *job)
+{
+    const struct options *options = job->options;
+    int by_epochs = options->epochs * loader_batches_per_epoch(&job->loader);
+    if (options->epochs == 0)
+        return options->iterations;
+    return options->iterations && options->iterations < by_epochs ? options->iterations : by_epochs;
+}
+
+int job_train(struct job *job)
+{
+    struct run run = {.job = job, .limit = iteration_limit(job)};
+    while (job->trainee->losses[run.loss_count])
+        run.loss_count++;
+    run.progress = is_first_rank(job) && isatty(STDERR_FILENO);
+    run.trainee = job->trainee->open(job);
+    CHECK_CUDA(cudaMallocHost((void **)&run.losses, sizeof(float) * TRAINEE_MAX_LOSSES));
+    if (job->options->resume)
+        resume(&run);
+
+    run_loop(&run);
+    if (is_first_rank(job)) {
+        say_how_it_went(&run);
+        job->trainee->finish(run.trainee, job);
+    }
+    device_end_batch(&job->device);
+    CHECK_CUDA(cudaFreeHost(run.losses));
+    job->trainee->close(run.trainee);
+    return 0;
+}
