@@ -1,0 +1,53 @@
+#include "analyzer/clock.h"
+
+#include <stdlib.h>
+
+int clock_raise(struct clock *clock, uint64_t slot, uint64_t launch)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        if (clock->entry[i].slot != slot)
+            continue;
+        if (clock->entry[i].launch < launch) {
+            clock->entry[i].launch = launch;
+            clock->version++;
+        }
+        return 0;
+    }
+    if (clock->count == clock->capacity) {
+        uint32_t capacity = clock->capacity ? 2 * clock->capacity : 4;
+        struct clock_entry *entry = realloc(clock->entry, capacity * sizeof *entry);
+        if (!entry)
+            return -1;
+        clock->entry = entry;
+        clock->capacity = capacity;
+    }
+    clock->entry[clock->count++] = (struct clock_entry){slot, launch};
+    clock->version++;
+    return 0;
+}
+
+int clock_merge(struct clock *clock, const struct clock *other)
+{
+    for (uint32_t i = 0; i < other->count; i++)
+        if (clock_raise(clock, other->entry[i].slot, other->entry[i].launch))
+            return -1;
+    return 0;
+}
+
+void clock_drop(struct clock *clock, uint32_t index)
+{
+    clock->entry[index] = clock->entry[--clock->count];
+    clock->version++;
+}
+
+void clock_clear(struct clock *clock)
+{
+    clock->count = 0;
+    clock->version++;
+}
+
+void clock_free(struct clock *clock)
+{
+    free(clock->entry);
+    *clock = (struct clock){0};
+}

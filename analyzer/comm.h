@@ -1,0 +1,28 @@
+/* comm.h: communicators and their members. */
+#ifndef DDPCHECK_COMM_H
+#define DDPCHECK_COMM_H
+
+#include "analyzer/engine.h"
+
+/* Made known if it is not. NULL with errno = ENOMEM. */
+struct comm *comm_get(struct analyzer *analyzer, uint64_t id);
+struct comm *comm_find(struct analyzer *analyzer, uint64_t id);
+void comm_free(struct comm *comm);
+
+/* The member, made known and given to `process` if it has none yet. NULL with errno = ENOMEM, or with
+ * errno = EINVAL if the rank can't be. */
+struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank, struct process *process);
+/* NULL if never seen. */
+struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank);
+
+/* ENTER and LEAVE of the COMM calls, notice_member. ENGINE_*. `member` is set if one is concerned. */
+int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record, struct member **member);
+int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record);
+int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
+                struct member **member);
+
+/* The process that is rank `rank` of a communicator of which that rank was never seen: known only if the
+ * communicator is as large as the job. NULL otherwise. */
+struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank);
+
+#endif

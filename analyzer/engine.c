@@ -1,0 +1,294 @@
+/* engine.c: takes records, brings the model up to date, calls the checks. */
+#include "analyzer/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/channel.h"
+#include "analyzer/comm.h"
+#include "analyzer/ends.h"
+#include "analyzer/findings.h"
+#include "analyzer/memory.h"
+#include "analyzer/operations.h"
+#include "analyzer/process.h"
+#include "analyzer/progress.h"
+#include "analyzer/streams.h"
+#include "analyzer/waits.h"
+#include "lib/trace/names.h"
+
+enum { PROCESSES_MAX = 1 << 20 };
+
+struct analyzer *analyzer_new(const struct analyzer_options *options)
+{
+    struct analyzer *analyzer = calloc(1, sizeof *analyzer);
+    if (!analyzer)
+        return NULL;
+    if (options)
+        analyzer->options = *options;
+    if (!analyzer->options.hang_after_ns)
+        analyzer->options.hang_after_ns = HANG_AFTER_NS;
+    analyzer->wait_graph_empty = true;
+    return analyzer;
+}
+
+void analyzer_free(struct analyzer *analyzer)
+{
+    if (!analyzer)
+        return;
+    struct member *member, *next_member;
+    HASH_ITER(hh, analyzer->members, member, next_member) {
+        HASH_DEL(analyzer->members, member);
+        free(member);
+    }
+    HASH_CLEAR(hh, analyzer->comms);
+    for (struct comm *comm = analyzer->first_comm, *next; comm; comm = next) {
+        next = comm->next;
+        comm_free(comm);
+    }
+    channels_free(analyzer);
+    findings_free(analyzer);
+    for (int i = 0; i < analyzer->processes; i++)
+        process_free(analyzer->process[i]);
+    free(analyzer->process);
+    while (analyzer->hosts) {
+        struct host *next = analyzer->hosts->next;
+        free(analyzer->hosts);
+        analyzer->hosts = next;
+    }
+    free(analyzer);
+}
+
+int analyzer_add_process(struct analyzer *analyzer, int process, const struct process_info *info)
+{
+    if (process < 0 || process >= PROCESSES_MAX) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (process >= analyzer->processes) {
+        struct process **grown = realloc(analyzer->process, ((size_t)process + 1) * sizeof(*grown));
+        if (!grown)
+            return -1;
+        for (int i = analyzer->processes; i <= process; i++)
+            grown[i] = NULL;
+        analyzer->process = grown;
+        analyzer->processes = process + 1;
+    }
+    if (analyzer->process[process])
+        return 0;
+    analyzer->process[process] = process_new(analyzer, process, info);
+    return analyzer->process[process] ? 0 : -1;
+}
+
+#define FOR_GROUPS(analyzer, function, ...)                                                     \
+    for (const struct check_group *const *group_ = check_groups; *group_; group_++)             \
+        if ((*group_)->function && (*group_)->function(analyzer, ##__VA_ARGS__))                \
+            return ENGINE_FAILED
+
+static int tell_setup(struct analyzer *analyzer, struct process *process, const struct record *record,
+                      struct member *member)
+{
+    FOR_GROUPS(analyzer, setup, process, record, member);
+    return ENGINE_OK;
+}
+
+static int look_at_waits(struct analyzer *analyzer, bool final)
+{
+    bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty && !analyzer->ends_pending;
+    if (quiet && !final)
+        return ENGINE_OK;
+    ends_judge(analyzer, final);
+    struct wait_graph graph;
+    if (wait_graph_build(analyzer, final, &graph))
+        return ENGINE_FAILED;
+    analyzer->changes_seen = analyzer->changes;
+    analyzer->wait_graph_empty = graph.blocked_count == 0 && !analyzer->blocked;
+    int result = ENGINE_OK;
+    for (const struct check_group *const *group = check_groups; *group; group++)
+        if ((*group)->waits && (*group)->waits(analyzer, &graph))
+            result = ENGINE_FAILED;
+    wait_graph_free(&graph);
+    return result;
+}
+
+/* ENTER of a call that may block. */
+static int enter(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
+{
+    struct member *member = NULL;
+    if (!thread->group_depth)
+        thread->setups = 0;     /* of a call before whose LEAVE was lost */
+    thread_enter(analyzer, thread, record);
+    switch (class) {
+    case CLASS_COLLECTIVE: case CLASS_P2P:
+        return operations_feed(analyzer, thread, record);
+    case CLASS_GROUP:
+        return record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread) ? ENGINE_FAILED : ENGINE_OK;
+    case CLASS_COMM: {
+        int result = comm_enter(analyzer, thread, record, &member);
+        return result != ENGINE_OK ? result : tell_setup(analyzer, thread->process, record, member);
+    }
+    case CLASS_WAIT:
+        return streams_waited_for(thread->process, record, &thread->waits_for) ? ENGINE_FAILED : ENGINE_OK;
+    default:
+        return ENGINE_OK;
+    }
+}
+
+static int leave(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
+{
+    int result = ENGINE_OK;
+    bool matches = thread->in_call && thread->enter.api == record->api;
+    if (class == CLASS_WAIT && matches && record->result == 0 &&
+        progress_reached(thread->process, &thread->waits_for))
+        result = ENGINE_FAILED;
+    if (class == CLASS_COMM)
+        result = comm_leave(analyzer, thread, record);
+    if (matches && (record->api == API_cudaFree || record->api == API_cudaFreeHost) && record->result == 0)
+        memory_release(thread->process, thread->enter.wait.dst);
+    if (class == CLASS_GROUP)
+        thread->group_depth = 0;
+    if (!thread->group_depth)
+        thread->setups = 0;
+    thread_leave(analyzer, thread);
+    return result;
+}
+
+/* Work that orders the legacy default stream with the others. */
+static int put_work(struct process *process, const struct record *record)
+{
+    if (record->flags & RECORD_FLAG_CAPTURE)
+        return ENGINE_OK;
+    struct stream_state *stream = stream_get(process, record);
+    return !stream || stream_put(process, stream) ? ENGINE_FAILED : ENGINE_OK;
+}
+
+static int feed_launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    if (put_work(process, record))
+        return ENGINE_FAILED;
+    FOR_GROUPS(analyzer, launch, process, record);
+    return ENGINE_OK;
+}
+
+static int feed_notice(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    struct member *member = NULL;
+    int result;
+    switch (record->api) {
+    case API_notice_string:
+        return process_add_string(process, record);
+    case API_notice_member:
+        result = comm_notice(analyzer, process, record, &member);
+        return result != ENGINE_OK ? result : tell_setup(analyzer, process, record, member);
+    case API_notice_buffer:
+        result = memory_notice(process, record);
+        if (result != ENGINE_OK)
+            return result;
+        FOR_GROUPS(analyzer, buffer, process, record);
+        return ENGINE_OK;
+    case API_notice_progress:
+        return progress_feed(process, record);
+    case API_notice_end:
+        return ends_feed(analyzer, process, record);
+    case API_notice_lost:
+        if (record->lost.control <= process->lost_control && record->lost.bulk <= process->lost_bulk)
+            return ENGINE_OK;
+        process->lost_control = record->lost.control;
+        process->lost_bulk = record->lost.bulk;
+        FOR_GROUPS(analyzer, lost, process);
+        return ENGINE_OK;
+    case API_notice_tick:
+        if (process->host->tick_ns < record_realtime(process, record))
+            process->host->tick_ns = record_realtime(process, record);
+        return look_at_waits(analyzer, false);
+    default:
+        return ENGINE_OK;
+    }
+}
+
+static int feed_point(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                      enum api_class class)
+{
+    struct process *process = thread->process;
+    switch (class) {
+    case CLASS_STREAM: case CLASS_EVENT:
+        return streams_feed(process, record);
+    case CLASS_MEMORY:
+        return memory_feed(process, record);
+    case CLASS_DEVICE:
+        return memory_peer_access(process, record);
+    case CLASS_LAUNCH:
+        return feed_launch(analyzer, process, record);
+    case CLASS_COPY:
+        return put_work(process, record);
+    case CLASS_RANGE:
+        thread_range(thread, record);
+        return ENGINE_OK;
+    case CLASS_GROUP:
+        if (record->api == API_ncclGroupStart)
+            thread->group_depth = record->group.depth ? record->group.depth : 1;
+        return ENGINE_OK;
+    default:
+        return ENGINE_OK;
+    }
+}
+
+static int feed(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    enum api_class class = api_class_of(record->api);
+    if (class == CLASS_NONE || record->phase > RECORD_LEAVE)
+        return ENGINE_SKIPPED;
+    if (record->api != API_notice_tick)
+        analyzer->changes++;
+    if (record->serial && process->last_ns < record_realtime(process, record))
+        process->last_ns = record_realtime(process, record);
+    if (class == CLASS_NOTICE)
+        return feed_notice(analyzer, process, record);
+    struct thread *thread = process_thread(process, record->thread);
+    if (!thread)
+        return ENGINE_FAILED;
+    if (record->phase == RECORD_ENTER)
+        return enter(analyzer, thread, record, class);
+    if (record->phase == RECORD_LEAVE)
+        return leave(analyzer, thread, record, class);
+    return feed_point(analyzer, thread, record, class);
+}
+
+int analyzer_feed(struct analyzer *analyzer, int process, const struct record *record)
+{
+    if (process < 0 || process >= analyzer->processes || !analyzer->process[process]) {
+        analyzer->skipped++;
+        return 0;
+    }
+    int result = feed(analyzer, analyzer->process[process], record);
+    if (result == ENGINE_SKIPPED)
+        analyzer->skipped++;
+    if (result == ENGINE_FAILED)
+        errno = ENOMEM;
+    return result == ENGINE_FAILED ? -1 : 0;
+}
+
+static int finish(struct analyzer *analyzer)
+{
+    if (look_at_waits(analyzer, true))
+        return ENGINE_FAILED;
+    FOR_GROUPS(analyzer, finish);
+    return ENGINE_OK;
+}
+
+int analyzer_finish(struct analyzer *analyzer)
+{
+    if (analyzer->finished)
+        return 0;
+    analyzer->finished = true;
+    int result = finish(analyzer);
+    findings_flush(analyzer);
+    if (result)
+        errno = ENOMEM;
+    return result ? -1 : 0;
+}
+
+uint64_t analyzer_skipped(const struct analyzer *analyzer)
+{
+    return analyzer->skipped;
+}

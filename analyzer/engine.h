@@ -1,0 +1,50 @@
+/* engine.h: the analyzer's inside, and how checks hang on to it.
+ *
+ * A record first brings the model (model.h) up to date; then each group of checks (checks/) that has a
+ * function for what happened is called. registry.c lists them. */
+#ifndef DDPCHECK_ENGINE_H
+#define DDPCHECK_ENGINE_H
+
+#include "analyzer/model.h"
+
+struct wait_graph;
+
+struct analyzer {
+    struct analyzer_options options;
+    struct process **process;       /* by the caller's index; NULL where there is none */
+    int processes;
+    struct host *hosts;
+    struct comm *comms;             /* table */
+    struct comm *first_comm, *last_comm;    /* in order of creation */
+    uint32_t comm_count;
+    struct member *members;         /* table by (communicator, rank) */
+    struct channel *channels;       /* channel.h */
+    struct thread *blocked;         /* threads in a call */
+    struct reported *reported;      /* findings.h, in order of their id */
+    uint32_t reported_count, reported_capacity;
+    uint64_t skipped;
+    uint64_t changes, changes_seen; /* records since the start; when the wait graph was last looked at */
+    bool wait_graph_empty;          /* it had no wait then */
+    bool ends_pending, finished;
+};
+
+/* Functions of a group of checks; NULL where it does not care. All return 0, or -1 with errno = ENOMEM. */
+struct check_group {
+    const char *name;
+    int (*operation)(struct analyzer *analyzer, const struct operation *operation);     /* one was issued */
+    int (*setup)(struct analyzer *analyzer, struct process *process, const struct record *record,
+                 struct member *member);    /* ENTER of an init, or notice_member; member may be NULL */
+    int (*buffer)(struct analyzer *analyzer, struct process *process, const struct record *record);
+    int (*launch)(struct analyzer *analyzer, struct process *process, const struct record *record);
+    int (*lost)(struct analyzer *analyzer, struct process *process);
+    int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */
+    int (*finish)(struct analyzer *analyzer);
+};
+
+extern const struct check_group *const check_groups[];     /* ended by NULL */
+
+enum { ENGINE_OK = 0, ENGINE_FAILED = -1, ENGINE_SKIPPED = 1 };    /* SKIPPED: the record makes no sense */
+
+uint64_t record_realtime(const struct process *process, const struct record *record);
+
+#endif

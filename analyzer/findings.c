@@ -1,0 +1,396 @@
+#include "analyzer/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/process.h"
+
+/* The rule of suppression: while a finding of the first code is open, findings of the second codes on the
+ * same communicator, or that concern one of its processes, are its consequences. Mismatches and accesses
+ * out of place come first because they make hangs, errors and exits; a hang makes watchdogs end ranks. */
+static const struct explanation {
+    const char *code;
+    const char *consequences;
+} explains[] = {
+    {"DC101", "DC201 DC205 DC206 DC209"}, {"DC102", "DC201 DC205 DC206 DC209"},
+    {"DC103", "DC201 DC205 DC206 DC209"}, {"DC104", "DC201 DC205 DC206 DC209"},
+    {"DC105", "DC201 DC205 DC206 DC209"}, {"DC106", "DC201 DC205 DC206 DC209"},
+    {"DC107", "DC201 DC205 DC206 DC209"},
+    {"DC109", "DC201 DC205 DC206 DC209 DC405"},
+    {"DC405", "DC201 DC205 DC206 DC209"},
+    {"DC401", "DC201 DC205 DC206 DC209"},
+    {"DC403", "DC201 DC205 DC206 DC209 DC401"},
+    {"DC406", "DC201 DC205 DC206 DC209"},
+    {"DC205", "DC201 DC206 DC209"},
+    {"DC206", "DC201 DC205 DC209"},
+    {"DC201", "DC205 DC206 DC209"},
+    {"DC209", "DC201 DC205 DC206"},
+};
+
+static bool code_explains(const char *cause, const char *code)
+{
+    for (size_t i = 0; i < sizeof explains / sizeof *explains; i++)
+        if (!strcmp(explains[i].code, cause))
+            return strstr(explains[i].consequences, code) != NULL;
+    return false;
+}
+
+const char *severity_name(enum severity severity)
+{
+    static const char *const names[] = {"error", "warning", "note"};
+    return (unsigned)severity < 3 ? names[severity] : "unknown";
+}
+
+const char *certainty_name(enum certainty certainty)
+{
+    return certainty == CERTAIN ? "certain" : "possible";
+}
+
+struct draft draft_new(const char *code, enum certainty certainty, const struct comm *comm)
+{
+    const struct check *check = analyzer_check_find(code);
+    return (struct draft){.finding = {
+        .code = check->code, .severity = check->severity, .certainty = certainty, .comm = comm ? comm->id : 0,
+        .times = 1,
+    }};
+}
+
+static char *copy_text(struct draft *draft, const char *text)
+{
+    char *copy = strdup(text ? text : "");
+    if (!copy)
+        draft->failed = true;
+    return copy;
+}
+
+struct finding_side *draft_side(struct draft *draft, const char *call, const struct site *site)
+{
+    if (draft->finding.sides == FINDING_SIDES_MAX)
+        return NULL;
+    struct finding_side *side = &draft->finding.side[draft->finding.sides++];
+    *side = (struct finding_side){
+        .process = site && site->process ? site->process->index : -1,
+        .call = copy_text(draft, call), .phase = copy_text(draft, site ? site_phase(site) : ""),
+        .where = copy_text(draft, ""),
+        .stack = site ? site->stack : 0, .stack_is_address = site && site->stack_is_address,
+        .since_ns = site ? site->time_ns : 0,
+    };
+    return side;
+}
+
+void draft_side_where(struct draft *draft, struct finding_side *side, const char *where, const struct site *site)
+{
+    free(side->where);
+    side->where = copy_text(draft, where);
+    side->where_stack = site ? site->stack : 0;
+    side->where_stack_is_address = site && site->stack_is_address;
+}
+
+void draft_cover(struct draft *draft, const struct process *process)
+{
+    if (process && rankset_add(&draft->processes, process->index))
+        draft->failed = true;
+}
+
+void draft_rank(struct draft *draft, struct finding_side *side, const struct member *member)
+{
+    if (rankset_add(&side->ranks, member_shown_rank(member)))
+        draft->failed = true;
+    draft_cover(draft, member->process);
+}
+
+void draft_cover_comm(struct draft *draft, const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        draft_cover(draft, comm->member[i]->process);
+}
+
+void draft_say(struct draft *draft, struct text *what, const char *todo)
+{
+    draft->finding.what = text_take(what);
+    draft->finding.todo = copy_text(draft, todo);
+    if (!draft->finding.what)
+        draft->failed = true;
+}
+
+static void finding_clear(struct finding *finding)
+{
+    free(finding->what);
+    free(finding->todo);
+    for (int i = 0; i < finding->sides; i++) {
+        rankset_free(&finding->side[i].ranks);
+        free(finding->side[i].call);
+        free(finding->side[i].phase);
+        free(finding->side[i].where);
+    }
+}
+
+void draft_drop(struct draft *draft)
+{
+    finding_clear(&draft->finding);
+    rankset_free(&draft->processes);
+}
+
+/* Calls in an order that does not depend on which side came first. */
+static uint64_t fingerprint_of(const struct finding *finding)
+{
+    uint64_t sides = 0;
+    for (int i = 0; i < finding->sides; i++)
+        sides += hash_text(HASH_START, finding->side[i].call);
+    return hash_bytes(hash_text(HASH_START, finding->code), &sides, sizeof sides);
+}
+
+static bool sets_meet(const struct rankset *a, const struct rankset *b)
+{
+    for (uint32_t i = 0; i < a->words && i < b->words; i++)
+        if (a->bits[i] & b->bits[i])
+            return true;
+    return false;
+}
+
+static bool sets_equal(const struct rankset *a, const struct rankset *b)
+{
+    for (uint32_t i = 0; i < a->words || i < b->words; i++)
+        if ((i < a->words ? a->bits[i] : 0) != (i < b->words ? b->bits[i] : 0))
+            return false;
+    return true;
+}
+
+static bool set_add_all(struct rankset *to, const struct rankset *from)
+{
+    for (int rank = rankset_next(from, 0); rank >= 0; rank = rankset_next(from, rank + 1))
+        if (rankset_add(to, rank))
+            return false;
+    return true;
+}
+
+static bool concerns(const struct reported *reported, uint64_t comm, const struct rankset *processes)
+{
+    return (comm && reported->finding.comm == comm) || sets_meet(&reported->processes, processes);
+}
+
+static bool is_open(const struct reported *reported)
+{
+    return !reported->suppressed && reported->finding.state == FINDING_OPEN;
+}
+
+bool findings_explain(const struct analyzer *analyzer, const char *code, uint64_t comm, const struct rankset *processes)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (is_open(reported) && code_explains(reported->finding.code, code) && concerns(reported, comm, processes))
+            return true;
+    }
+    return false;
+}
+
+uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm, uint64_t number)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct finding *finding = &analyzer->reported[i].finding;
+        if (is_open(&analyzer->reported[i]) && !strcmp(finding->code, code) && finding->comm == comm &&
+            finding->number == number)
+            return finding->id;
+    }
+    return 0;
+}
+
+static void notify(struct analyzer *analyzer, struct reported *reported)
+{
+    reported->notified_times = reported->finding.times;
+    if (analyzer->options.on_finding)
+        analyzer->options.on_finding(analyzer->options.context, &reported->finding);
+}
+
+static void resolve(struct analyzer *analyzer, struct reported *reported, const char *how)
+{
+    struct text text = {0};
+    text_add(&text, "%s (%s)", reported->finding.what, how);
+    char *what = text_take(&text);
+    if (what) {
+        free(reported->finding.what);
+        reported->finding.what = what;
+    }
+    reported->finding.state = FINDING_RESOLVED;
+    reported->finding.severity = SEVERITY_NOTE;
+    notify(analyzer, reported);
+}
+
+void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how)
+{
+    resolve(analyzer, &analyzer->reported[id - 1], how);
+}
+
+/* A cause that is found after its consequence (records of another rank came later) takes its place. */
+static void suppress_consequences(struct analyzer *analyzer, const struct reported *cause)
+{
+    bool cause_precedes = cause->finding.code[2] != '2';
+    for (uint32_t i = 0; cause_precedes && i < analyzer->reported_count; i++) {
+        struct reported *reported = &analyzer->reported[i];
+        if (reported == cause || !is_open(reported) || !code_explains(cause->finding.code, reported->finding.code) ||
+            !concerns(reported, cause->finding.comm, &cause->processes))
+            continue;
+        struct text how = {0};
+        text_add(&how, "a consequence of %s", cause->finding.code);
+        char *text = text_take(&how);
+        resolve(analyzer, reported, text ? text : "a consequence");
+        reported->suppressed = true;
+        free(text);
+    }
+}
+
+void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns)
+{
+    struct reported *reported = &analyzer->reported[id - 1];
+    reported->finding.times++;
+    if (reported->finding.last_ns < time_ns)
+        reported->finding.last_ns = time_ns;
+    /* One notice for each doubling: a fault in every iteration must not flood the store. */
+    if (reported->finding.times >= 2 * reported->notified_times)
+        notify(analyzer, reported);
+}
+
+/* The same thing, known already: the same code, communicator and calls, by the same ranks. */
+static struct reported *find_same(struct analyzer *analyzer, const struct draft *draft)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        struct reported *reported = &analyzer->reported[i];
+        const struct finding *finding = &reported->finding;
+        if (!is_open(reported) || finding->fingerprint != draft->finding.fingerprint ||
+            finding->code != draft->finding.code || finding->comm != draft->finding.comm ||
+            finding->sides != draft->finding.sides)
+            continue;
+        bool same = true;
+        for (int k = 0; k < finding->sides && !draft->merges_ranks; k++)
+            same = same && sets_equal(&finding->side[k].ranks, &draft->finding.side[k].ranks);
+        if (same)
+            return reported;
+    }
+    return NULL;
+}
+
+static int join(struct analyzer *analyzer, struct reported *reported, struct draft *draft)
+{
+    int before = rankset_count(&reported->finding.side[0].ranks);
+    bool ok = set_add_all(&reported->processes, &draft->processes);
+    if (draft->merges_ranks && draft->finding.sides)
+        ok = ok && set_add_all(&reported->finding.side[0].ranks, &draft->finding.side[0].ranks);
+    if (draft->finding.first_ns < reported->finding.first_ns)
+        reported->finding.first_ns = draft->finding.first_ns;
+    if (draft->finding.sides && rankset_count(&reported->finding.side[0].ranks) != before)
+        reported->notified_times = 0;
+    findings_count(analyzer, reported->finding.id, draft->finding.last_ns);
+    draft_drop(draft);
+    return ok ? 0 : -1;
+}
+
+enum { FINDINGS_MAX = 4096 };       /* more different ones help nobody; they are dropped */
+
+static struct reported *reported_new(struct analyzer *analyzer)
+{
+    if (analyzer->reported_count == analyzer->reported_capacity) {
+        uint32_t capacity = analyzer->reported_capacity ? 2 * analyzer->reported_capacity : 16;
+        struct reported *grown = realloc(analyzer->reported, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        analyzer->reported = grown;
+        analyzer->reported_capacity = capacity;
+    }
+    return &analyzer->reported[analyzer->reported_count++];
+}
+
+int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
+{
+    if (id)
+        *id = 0;
+    draft->finding.fingerprint = fingerprint_of(&draft->finding);
+    struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
+    if (same) {
+        if (id)
+            *id = same->finding.id;
+        return join(analyzer, same, draft);
+    }
+    if (!draft->failed && (analyzer->reported_count >= FINDINGS_MAX ||
+                           findings_explain(analyzer, draft->finding.code, draft->finding.comm, &draft->processes))) {
+        draft_drop(draft);
+        return 0;
+    }
+    struct reported *reported = draft->failed ? NULL : reported_new(analyzer);
+    if (!reported) {
+        draft_drop(draft);
+        return -1;
+    }
+    *reported = (struct reported){.finding = draft->finding, .processes = draft->processes};
+    reported->finding.id = analyzer->reported_count;
+    if (id)
+        *id = reported->finding.id;
+    notify(analyzer, reported);
+    suppress_consequences(analyzer, reported);
+    return 0;
+}
+
+int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft)
+{
+    if (draft->failed) {
+        draft_drop(draft);
+        return -1;
+    }
+    struct reported *reported = &analyzer->reported[id - 1];
+    draft->finding.id = id;
+    draft->finding.times = reported->finding.times;
+    if (draft->finding.last_ns < reported->finding.last_ns)
+        draft->finding.last_ns = reported->finding.last_ns;
+    draft->finding.fingerprint = fingerprint_of(&draft->finding);
+    finding_clear(&reported->finding);
+    rankset_free(&reported->processes);
+    reported->finding = draft->finding;
+    reported->processes = draft->processes;
+    notify(analyzer, reported);
+    suppress_consequences(analyzer, reported);
+    return 0;
+}
+
+void findings_flush(struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++)
+        if (analyzer->reported[i].notified_times != analyzer->reported[i].finding.times)
+            notify(analyzer, &analyzer->reported[i]);
+}
+
+void findings_free(struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        finding_clear(&analyzer->reported[i].finding);
+        rankset_free(&analyzer->reported[i].processes);
+    }
+    free(analyzer->reported);
+}
+
+static int worse_first(const void *left, const void *right)
+{
+    const struct finding *a = *(const struct finding *const *)left, *b = *(const struct finding *const *)right;
+    if (a->severity != b->severity)
+        return a->severity < b->severity ? -1 : 1;
+    if (a->certainty != b->certainty)
+        return a->certainty < b->certainty ? -1 : 1;
+    if (a->first_ns != b->first_ns)
+        return a->first_ns < b->first_ns ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+void analyzer_visit_findings(struct analyzer *analyzer, void (*visit)(void *context, const struct finding *finding),
+                             void *context)
+{
+    const struct finding **sorted = calloc(analyzer->reported_count + 1, sizeof(*sorted));
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        if (sorted)
+            sorted[i] = &analyzer->reported[i].finding;
+        else
+            visit(context, &analyzer->reported[i].finding);     /* memory is short: in order of their coming */
+    }
+    if (sorted)
+        qsort(sorted, analyzer->reported_count, sizeof(*sorted), worse_first);
+    for (uint32_t i = 0; sorted && i < analyzer->reported_count; i++)
+        visit(context, sorted[i]);
+    free(sorted);
+}

@@ -1,0 +1,125 @@
+#include "analyzer/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALLOCATIONS_MAX = 1 << 20, PEER_ACCESS_ALREADY_ENABLED = 704 };
+
+/* Index of the first allocation whose end is above the address. */
+static uint32_t lower_bound(const struct process *process, uint64_t pointer)
+{
+    uint32_t low = 0, high = process->allocations;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct allocation *allocation = &process->allocation[middle];
+        if (allocation->base + allocation->bytes <= pointer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct allocation *memory_find(const struct process *process, uint64_t pointer)
+{
+    uint32_t i = lower_bound(process, pointer);
+    if (!pointer || i == process->allocations || process->allocation[i].base > pointer)
+        return NULL;
+    return &process->allocation[i];
+}
+
+static void remove_range(struct process *process, uint32_t from, uint32_t to)
+{
+    memmove(&process->allocation[from], &process->allocation[to],
+            (process->allocations - to) * sizeof *process->allocation);
+    process->allocations -= to - from;
+}
+
+/* Adds it in the place of whatever it overlaps: that was freed without our seeing it. */
+static int memory_add(struct process *process, const struct allocation *allocation)
+{
+    uint64_t end;
+    if (!allocation->base || !allocation->bytes || __builtin_add_overflow(allocation->base, allocation->bytes, &end))
+        return ENGINE_SKIPPED;
+    uint32_t from = lower_bound(process, allocation->base), to = from;
+    while (to < process->allocations && process->allocation[to].base < end)
+        to++;
+    if (to > from)
+        remove_range(process, from, to);
+    if (process->allocations >= ALLOCATIONS_MAX)
+        return ENGINE_OK;
+    if (process->allocations == process->allocation_capacity) {
+        uint32_t capacity = process->allocation_capacity ? 2 * process->allocation_capacity : 64;
+        struct allocation *grown = realloc(process->allocation, capacity * sizeof *grown);
+        if (!grown)
+            return ENGINE_FAILED;
+        process->allocation = grown;
+        process->allocation_capacity = capacity;
+    }
+    memmove(&process->allocation[from + 1], &process->allocation[from],
+            (process->allocations++ - from) * sizeof *process->allocation);
+    process->allocation[from] = *allocation;
+    return ENGINE_OK;
+}
+
+int memory_notice(struct process *process, const struct record *record)
+{
+    const struct allocation allocation = {
+        record->buffer.base, record->buffer.bytes, record->buffer.device, record->buffer.type,
+    };
+    return memory_add(process, &allocation);
+}
+
+void memory_release(struct process *process, uint64_t pointer)
+{
+    const struct allocation *allocation = memory_find(process, pointer);
+    if (allocation && allocation->base == pointer) {
+        uint32_t i = (uint32_t)(allocation - process->allocation);
+        remove_range(process, i, i + 1);
+    }
+}
+
+int memory_feed(struct process *process, const struct record *record)
+{
+    struct allocation allocation = {record->memory.pointer, record->memory.bytes, record->device, MEMORY_DEVICE};
+    if (record->result != 0)
+        return ENGINE_OK;
+    switch (record->api) {
+    case API_cudaMallocHost: case API_cudaHostAlloc: case API_cudaHostRegister:
+        allocation.device = RECORD_NO_DEVICE;
+        allocation.type = MEMORY_HOST_PINNED;
+        return memory_add(process, &allocation);
+    case API_cudaMallocManaged:
+        allocation.type = MEMORY_MANAGED;
+        return memory_add(process, &allocation);
+    case API_cudaMalloc: case API_cudaMallocAsync: case API_cudaMallocPitch: case API_cudaMallocFromPoolAsync:
+    case API_ncclMemAlloc:
+        return memory_add(process, &allocation);
+    case API_cudaIpcOpenMemHandle:      /* its extent and true device are not known */
+    case API_cudaFreeAsync: case API_cudaHostUnregister: case API_cudaIpcCloseMemHandle: case API_ncclMemFree:
+        memory_release(process, record->memory.pointer);
+        return ENGINE_OK;
+    default:
+        return ENGINE_OK;
+    }
+}
+
+int memory_peer_access(struct process *process, const struct record *record)
+{
+    int64_t from = record->device, to = record->device_access.peer;
+    if (from < 0 || from >= PEER_DEVICES_MAX || to < 0 || to >= PEER_DEVICES_MAX)
+        return ENGINE_SKIPPED;
+    if (record->api == API_cudaDeviceDisablePeerAccess && record->result == 0)
+        process->peer_access[from] &= ~(UINT64_C(1) << to);
+    else if (record->api == API_cudaDeviceEnablePeerAccess &&
+             (record->result == 0 || record->result == PEER_ACCESS_ALREADY_ENABLED))
+        process->peer_access[from] |= UINT64_C(1) << to;
+    return ENGINE_OK;
+}
+
+bool memory_can_access(const struct process *process, int from, int to)
+{
+    if (from == to || from < 0 || to < 0)
+        return true;
+    return from < PEER_DEVICES_MAX && to < PEER_DEVICES_MAX && (process->peer_access[from] >> to & 1);
+}

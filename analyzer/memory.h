@@ -1,0 +1,19 @@
+/* memory.h: which device the memory at an address belongs to, and how far its allocation reaches.
+ *
+ * Learned from notice_buffer (certain) and the allocation calls; a sorted list of intervals. */
+#ifndef DDPCHECK_MEMORY_H
+#define DDPCHECK_MEMORY_H
+
+#include "analyzer/engine.h"
+
+/* notice_buffer, MEMORY and freeing WAIT records. ENGINE_*. */
+int memory_notice(struct process *process, const struct record *record);
+int memory_feed(struct process *process, const struct record *record);
+void memory_release(struct process *process, uint64_t pointer);
+/* The allocation around the address; NULL if not known. Valid until the next change. */
+const struct allocation *memory_find(const struct process *process, uint64_t pointer);
+/* cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess. ENGINE_*. */
+int memory_peer_access(struct process *process, const struct record *record);
+bool memory_can_access(const struct process *process, int from, int to);
+
+#endif

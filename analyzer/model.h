@@ -1,0 +1,220 @@
+/* model.h: what the analyzer knows about processes, threads, communicators and their members.
+ *
+ * Plain state. engine.c owns it; process.c, comm.c, streams.c, progress.c, operations.c and channel.c
+ * keep it up to date; checks only read it. All times are realtime, nanoseconds. */
+#ifndef DDPCHECK_MODEL_H
+#define DDPCHECK_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/analyzer.h"
+#include "analyzer/clock.h"
+#include "analyzer/signature.h"
+#include "analyzer/table.h"
+
+enum {
+    THREAD_RANGES_MAX = 64,         /* NVTX ranges kept of one thread; deeper ones are only counted */
+    THREAD_SETUPS_MAX = 64,         /* communicators set up in one ncclGroup */
+    GROUP_CALLS_MAX = 4096,         /* calls of one ncclGroup that are compared as a group */
+    THREADS_MAX = 4096,             /* kept of one process; the oldest that is in no call goes */
+    MEMBER_ISSUERS_MAX = 4,         /* threads that issue operations of one member */
+    MEMBERS_MAX = 1 << 20,          /* a larger communicator is noise */
+    PEER_DEVICES_MAX = 64
+};
+
+/* Where a call was made. */
+struct site {
+    struct process *process;
+    uint64_t stack;
+    uint64_t phase;         /* string id of the innermost NVTX range, 0 none */
+    uint64_t time_ns;
+    bool stack_is_address;
+};
+
+/* One machine: its collector's ticks say up to when everything that happened there is known. */
+struct host {
+    char boot_id[40];
+    uint64_t tick_ns;
+    struct host *next;
+};
+
+/* A call that makes or ends a communicator and has not returned. */
+enum setup_kind { SETUP_INIT, SETUP_SPLIT, SETUP_LEAVE };
+struct setup {
+    enum setup_kind kind;
+    struct comm *comm;      /* SETUP_SPLIT: the parent */
+    struct member *member;  /* that waits; SETUP_SPLIT: on the parent; NULL if its rank is not known */
+    uint32_t ordinal;
+};
+
+struct thread {
+    uint32_t tid;
+    struct process *process;
+    bool in_call;           /* `enter` has no LEAVE yet */
+    struct record enter;
+    struct site enter_site;
+    struct clock waits_for; /* while in_call: what must be done before the call can return */
+    struct setup setup[THREAD_SETUPS_MAX];
+    uint32_t setups;
+    uint32_t group_depth;
+    struct operation *group;        /* calls of the open ncclGroup, not yet issued */
+    uint32_t group_calls, group_capacity;
+    uint64_t group_id;
+    struct record last_op;          /* for notice_buffer records that come after it */
+    uint64_t range[THREAD_RANGES_MAX];
+    uint32_t ranges;
+    bool uses_nccl;
+    uint32_t blocked_node;          /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
+    struct thread *blocked_next, *blocked_prev;     /* list of threads in a call */
+    UT_hash_handle hh;
+};
+
+/* An operation that was issued and that its stream has not passed yet. */
+struct pending {
+    uint64_t launch, number;
+    struct member *member;
+    struct channel *channel;        /* point to point; NULL for a collective */
+    struct signature signature;
+    struct site site;
+    bool receives;
+};
+
+struct slot_state {
+    uint64_t key;           /* the record's slot; without progress: made up per stream, SLOT_VIRTUAL set */
+    uint64_t started, done;
+    uint64_t next_launch;   /* virtual slots only */
+    struct pending *queue;  /* ring */
+    uint32_t head, count, capacity, counted_started;
+    UT_hash_handle hh;
+};
+#define SLOT_VIRTUAL (UINT64_C(1) << 63)
+
+/* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread. */
+struct stream_key {
+    uint64_t handle;
+    int64_t owner;          /* device or thread of the default streams, else 0 */
+};
+struct stream_state {
+    struct stream_key key;
+    int device;
+    bool known, blocking;   /* creation seen; ordered with the legacy default stream */
+    uint64_t legacy_seen;   /* version of the legacy stream's clock that was merged last */
+    uint64_t virtual_slot;  /* 0: none yet */
+    struct clock ahead;
+    UT_hash_handle hh;
+};
+
+struct event_state {
+    uint64_t handle;
+    struct clock clock;
+    UT_hash_handle hh;
+};
+
+struct allocation {
+    uint64_t base, bytes;
+    int device;             /* -1 host */
+    uint32_t type;          /* enum memory_type */
+};
+
+struct interned {
+    uint64_t id;
+    uint32_t bytes;
+    char *text;
+    UT_hash_handle hh;
+};
+
+enum end_class {
+    END_CLASS_ALIVE,
+    END_CLASS_PENDING,      /* ended a moment ago; what follows may show it to be a consequence */
+    END_CLASS_CAUSE,        /* ended wrongly, and first */
+    END_CLASS_CLEAN,        /* exit status 0 */
+    END_CLASS_CONSEQUENCE   /* ended because another one did, or killed with the whole job */
+};
+
+struct process {
+    int index;
+    struct process_info info;
+    uint64_t offset_ns;     /* record time + offset = realtime */
+    struct host *host;
+    struct thread *threads, *last_thread;
+    struct stream_state *streams;
+    struct event_state *events;
+    struct slot_state *slots;
+    uint64_t virtual_slots;
+    struct interned *strings;
+    struct allocation *allocation;  /* sorted by base, no two overlap */
+    uint32_t allocations, allocation_capacity;
+    uint64_t peer_access[PEER_DEVICES_MAX];     /* bit j of [i]: i may access j */
+    struct record launch;           /* the last LAUNCH, for records with RECORD_FLAG_MORE */
+    struct member *members;         /* linked by process_next */
+    uint32_t member_count;
+    bool several_ranks;             /* holds several members of one communicator */
+    bool ended;
+    struct record end;
+    enum end_class end_class;
+    uint64_t end_ns, last_ns;       /* of its own last record */
+    uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */
+};
+
+struct member_key {
+    uint64_t comm;
+    int64_t rank;
+};
+struct member {
+    struct member_key key;
+    struct comm *comm;
+    int rank, device;
+    struct process *process;
+    struct member *process_next;
+    uint64_t gpu;
+    bool gpu_checked;       /* compared with the other members' */
+    uint64_t next;          /* number of its next collective */
+    uint64_t started, done; /* collectives */
+    uint64_t calls_p2p;
+    uint32_t splits;        /* ncclCommSplit calls on this communicator */
+    bool exists;            /* the communicator was made on this rank */
+    bool arrived;           /* called ncclCommInit*, or notice_member named it */
+    uint32_t arrivals;      /* ncclCommInit* calls with its rank; more than one is DC109 */
+    struct site arrival;    /* of the first */
+    bool leaving, aborted, destroyed;       /* finalize or destroy was entered; abort likewise; destroy returned */
+    bool has_progress;      /* the GPU reports how far it got */
+    struct thread *issuer[MEMBER_ISSUERS_MAX];
+    uint32_t issuers;
+    bool more_issuers;
+    struct signature last;  /* its last operation */
+    bool has_last;
+    uint64_t condensed_hash, condensed_next;    /* window.h */
+    UT_hash_handle hh;
+};
+
+struct comm {
+    uint64_t id;
+    uint32_t order;         /* of creation */
+    int nranks;             /* -1 not known */
+    uint64_t parent;
+    struct member **member; /* by rank */
+    uint32_t members, capacity;
+    struct window *window;
+    struct divergence *divergence;  /* checks/dc101_match.c: where its members part; NULL while they agree */
+    struct slot *claims;    /* checks/dc109_setup.c: members by the nranks they gave; NULL while they agree */
+    uint32_t claims_finding;
+    bool has_ended;         /* a member's process ended or left */
+    uint64_t first_setup_ns;
+    struct comm *next;
+    UT_hash_handle hh;
+};
+
+/* A collective, send or receive as it is issued. */
+struct operation {
+    struct process *process;
+    struct thread *thread;
+    struct member *member;
+    struct record record;
+    struct signature signature;
+    struct site site;
+    const struct window_answer *match;  /* collectives: how it compares with its peers' (window.h) */
+    const struct channel_pair *pair;    /* sends and receives: with its counterpart's (channel.h) */
+};
+
+#endif

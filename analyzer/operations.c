@@ -1,0 +1,150 @@
+#include "analyzer/operations.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/channel.h"
+#include "analyzer/comm.h"
+#include "analyzer/process.h"
+#include "analyzer/progress.h"
+#include "analyzer/streams.h"
+#include "analyzer/window.h"
+#include "lib/trace/names.h"
+
+enum { NUMBER_MAX_BITS = 62 };     /* a larger operation number is noise */
+
+static void member_note_issuer(struct member *member, struct thread *thread)
+{
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (member->issuer[i] == thread)
+            return;
+    if (member->issuers < MEMBER_ISSUERS_MAX)
+        member->issuer[member->issuers++] = thread;
+    else
+        member->more_issuers = true;
+}
+
+/* The operation takes its place on its stream; the call itself may wait for its peers (lazy connection). */
+static int put_on_stream(struct operation *operation, struct channel *channel)
+{
+    const struct record *record = &operation->record;
+    if (record->flags & RECORD_FLAG_CAPTURE)
+        return 0;
+    struct stream_state *stream = stream_get(operation->process, record);
+    if (!stream || stream_put(operation->process, stream))
+        return -1;
+    progress_prune(operation->process, &stream->ahead);
+    return progress_issue(operation->process, stream, operation, channel, &operation->thread->waits_for);
+}
+
+/* Brings the model up to date, then asks the checks. */
+static int issue(struct analyzer *analyzer, struct operation *operation)
+{
+    struct member *member = operation->member;
+    struct channel *channel = NULL;
+    struct window_answer match = {0};
+    struct channel_pair pair = {0};
+    member_note_issuer(member, operation->thread);
+    operation->thread->uses_nccl = true;
+    member->has_progress = operation->record.op.slot != RECORD_NO_SLOT;
+    member->last = operation->signature;
+    member->last.api = operation->record.api;
+    member->has_last = true;
+    operation->thread->last_op = operation->record;
+    if (api_class_of(operation->record.api) == CLASS_P2P) {
+        member->calls_p2p++;
+        if (channel_post(analyzer, operation, &channel, &pair))
+            return -1;
+    } else if (window_pass(member->comm, member, operation->record.op.number, &operation->signature,
+                           &operation->site, &match)) {
+        return -1;
+    }
+    if (put_on_stream(operation, channel))
+        return -1;
+    operation->match = &match;
+    operation->pair = &pair;
+    for (const struct check_group *const *group = check_groups; *group; group++)
+        if ((*group)->operation && (*group)->operation(analyzer, operation))
+            return -1;
+    return 0;
+}
+
+/* Tells each call of the group how many calls there are on its communicator, and which it is. */
+static void describe_group(struct thread *thread)
+{
+    for (uint32_t i = 0; i < thread->group_calls; i++) {
+        struct operation *first = &thread->group[i];
+        if (first->signature.group_size || api_class_of(first->record.api) != CLASS_COLLECTIVE)
+            continue;
+        uint32_t size = 0;
+        uint64_t hash = 0;
+        for (uint32_t k = i; k < thread->group_calls; k++)
+            if (thread->group[k].member == first->member && api_class_of(thread->group[k].record.api) == CLASS_COLLECTIVE) {
+                thread->group[k].signature.group_index = size++;
+                hash += signature_hash(&thread->group[k].signature);
+            }
+        for (uint32_t k = i; k < thread->group_calls; k++)
+            if (thread->group[k].member == first->member && api_class_of(thread->group[k].record.api) == CLASS_COLLECTIVE) {
+                thread->group[k].signature.group_size = size;
+                thread->group[k].signature.group_hash = hash;
+            }
+    }
+}
+
+int operations_close_group(struct analyzer *analyzer, struct thread *thread)
+{
+    int result = 0;
+    describe_group(thread);
+    for (uint32_t i = 0; i < thread->group_calls; i++)
+        result |= issue(analyzer, &thread->group[i]);
+    thread->group_calls = 0;
+    return result;
+}
+
+static int keep_for_group(struct thread *thread, const struct operation *operation)
+{
+    if (thread->group_calls == thread->group_capacity) {
+        uint32_t capacity = thread->group_capacity ? 2 * thread->group_capacity : 8;
+        struct operation *group = realloc(thread->group, capacity * sizeof *group);
+        if (!group)
+            return -1;
+        thread->group = group;
+        thread->group_capacity = capacity;
+    }
+    thread->group[thread->group_calls++] = *operation;
+    return 0;
+}
+
+static bool is_nonsense(const struct record *record)
+{
+    return !record->op.comm || record->op.rank < 0 || record->op.number >> NUMBER_MAX_BITS ||
+           (api_class_of(record->api) == CLASS_P2P && record->op.root < 0);
+}
+
+int operations_feed(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    if (is_nonsense(record))
+        return ENGINE_SKIPPED;
+    /* A group whose end was lost ends where another begins. */
+    if (thread->group_calls && (thread->group_id != record->op.group || thread->group_calls >= GROUP_CALLS_MAX) &&
+        operations_close_group(analyzer, thread))
+        return ENGINE_FAILED;
+    struct comm *comm = comm_get(analyzer, record->op.comm);
+    if (!comm)
+        return ENGINE_FAILED;
+    struct member *member = member_get(analyzer, comm, record->op.rank, thread->process);
+    if (!member)
+        return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
+    if (member->process != thread->process)
+        return ENGINE_OK;       /* a rank given twice: DC109 says so, and its calls can't be told apart */
+    struct operation operation = {
+        .process = thread->process, .thread = thread, .member = member, .record = *record,
+        .site = thread_site(thread, record),
+    };
+    signature_of(record, &operation.signature);
+    if (!record->op.group)
+        return issue(analyzer, &operation) ? ENGINE_FAILED : ENGINE_OK;
+    thread->group_id = record->op.group;
+    return keep_for_group(thread, &operation) ? ENGINE_FAILED : ENGINE_OK;
+}

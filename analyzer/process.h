@@ -1,0 +1,29 @@
+/* process.h: processes, their threads, NVTX ranges and interned strings. */
+#ifndef DDPCHECK_PROCESS_H
+#define DDPCHECK_PROCESS_H
+
+#include "analyzer/engine.h"
+
+struct process *process_new(struct analyzer *analyzer, int index, const struct process_info *info);
+void process_free(struct process *process);
+
+/* The thread, made known if it is not. NULL with errno = ENOMEM. */
+struct thread *process_thread(struct process *process, uint32_t tid);
+/* A thread enters or leaves a call: keeps the list of threads that are in one. */
+void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record);
+void thread_leave(struct analyzer *analyzer, struct thread *thread);
+/* nvtxRangePush, nvtxRangePop. */
+void thread_range(struct thread *thread, const struct record *record);
+struct site thread_site(const struct thread *thread, const struct record *record);
+
+/* A piece of an interned string. ENGINE_*. */
+int process_add_string(struct process *process, const struct record *record);
+/* "" if it is not known. */
+const char *process_string(const struct process *process, uint64_t id);
+const char *site_phase(const struct site *site);
+
+/* The rank that people know (finding.h). */
+int member_shown_rank(const struct member *member);
+int process_shown_rank(const struct process *process);
+
+#endif

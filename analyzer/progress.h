@@ -1,0 +1,30 @@
+/* progress.h: which operations are issued, started and done, by the GPU's progress words.
+ *
+ * An operation without a progress slot goes to a slot made up for its stream; it is done when a host wait
+ * that covers it has returned. Operations leave the queues as they are done. A queue that gets long
+ * (progress that can't be seen) lets go of collectives that all members have issued: nobody can be
+ * waiting for a member in one of these. */
+#ifndef DDPCHECK_PROGRESS_H
+#define DDPCHECK_PROGRESS_H
+
+#include "analyzer/engine.h"
+
+/* An operation was put on `stream`. `launch_clock`, if not NULL, is raised to it. 0 or -1 (ENOMEM). */
+int progress_issue(struct process *process, struct stream_state *stream, const struct operation *operation,
+                   struct channel *channel, struct clock *launch_clock);
+/* notice_progress. ENGINE_*. */
+int progress_feed(struct process *process, const struct record *record);
+/* The host knows that all of the clock is done. 0 or -1 (ENOMEM). */
+int progress_reached(struct process *process, const struct clock *clock);
+/* Takes out of the clock what is done. */
+void progress_prune(struct process *process, struct clock *clock);
+/* The stream of a made-up slot is gone: so is the slot. */
+void progress_forget(struct process *process, uint64_t slot);
+
+/* Walks the operations of a clock that are not done: visit returns 0 to go on, else that is returned. */
+int progress_visit(struct process *process, const struct clock *clock,
+                   int (*visit)(void *context, const struct pending *pending), void *context);
+
+void progress_free(struct process *process);
+
+#endif

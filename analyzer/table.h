@@ -1,0 +1,16 @@
+/* table.h: hash tables (uthash) whose additions can fail without ending the process.
+ *
+ * TABLE_ADD adds `element` (its hash handle must be called hh) under its member `field`; afterwards
+ * TABLE_ADDED(element) is false if memory was short, and the element is in no table. */
+#ifndef DDPCHECK_TABLE_H
+#define DDPCHECK_TABLE_H
+
+#define HASH_NONFATAL_OOM 1
+#define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
+#include <uthash.h>
+
+#define TABLE_ADD(head, field, element) HASH_ADD(hh, head, field, sizeof((element)->field), element)
+#define TABLE_ADDED(element) ((element)->hh.tbl != NULL)
+#define TABLE_FIND(head, key, element) HASH_FIND(hh, head, key, sizeof *(key), element)
+
+#endif

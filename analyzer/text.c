@@ -1,0 +1,66 @@
+#include "analyzer/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_add(struct text *text, const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int need = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (need >= 0 && text->len + (size_t)need + 1 > text->capacity) {
+        size_t capacity = 2 * (text->len + (size_t)need + 32);
+        char *data = realloc(text->data, capacity);
+        if (data) {
+            text->data = data;
+            text->capacity = capacity;
+        } else {
+            text->failed = true;
+        }
+    }
+    if (need >= 0 && text->len + (size_t)need + 1 <= text->capacity)
+        text->len += (size_t)vsnprintf(text->data + text->len, text->capacity - text->len, format, again);
+    va_end(again);
+}
+
+char *text_take(struct text *text)
+{
+    char *data = text->data;
+    if (text->failed) {
+        free(data);
+        data = NULL;
+    } else if (!data) {
+        data = strdup("");
+    }
+    *text = (struct text){0};
+    return data;
+}
+
+void text_free(struct text *text)
+{
+    free(text->data);
+    *text = (struct text){0};
+}
+
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+uint64_t hash_text(uint64_t hash, const char *string)
+{
+    return hash_bytes(hash, string, strlen(string) + 1);
+}
+
+char *comm_name(uint64_t comm, char buffer[16])
+{
+    snprintf(buffer, 16, "comm %04x", (unsigned)(comm >> 48));
+    return buffer;
+}

@@ -1,0 +1,29 @@
+/* text.h: building sentences piece by piece. */
+#ifndef DDPCHECK_TEXT_H
+#define DDPCHECK_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zero-initialised is empty. */
+struct text {
+    char *data;
+    size_t len, capacity;
+    bool failed;        /* memory was short: what was added since is missing */
+};
+
+void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The string, which the caller owns now; NULL if memory was short. `text` is empty afterwards. */
+char *text_take(struct text *text);
+void text_free(struct text *text);
+
+/* FNV-1a over bytes, to be chained; start with HASH_START. */
+#define HASH_START UINT64_C(14695981039346656037)
+uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count);
+uint64_t hash_text(uint64_t hash, const char *string);
+
+/* "comm 5ae7". Returns buffer, of at least 16 bytes. */
+char *comm_name(uint64_t comm, char buffer[16]);
+
+#endif

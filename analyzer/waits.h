@@ -1,0 +1,95 @@
+/* waits.h: who waits for whom, as it stands now.
+ *
+ * Nodes are host threads that are in a call which may block, and the operations that they wait for:
+ *
+ *     thread ──all of──▶ wait ──each of──▶ member ──any of──▶ thread that issues for that member
+ *
+ * A thread can go on when all its waits are satisfied; a wait when each missing member can come; a member
+ * when one of the threads that issue for it can go on and its process lives. Threads that are in no call
+ * can always go on. What is left when this is applied until nothing changes is stuck for certain: each
+ * waits, directly or not, for itself or for somebody who is gone.
+ *
+ * Certain, but only of the records seen so far. A record that still lies in a ring could undo it, so a
+ * thread counts as blocked only if its host's collector has since said that time passed (notice_tick,
+ * which comes after all rings were read) at least SETTLE_NS after the call was entered: until then the
+ * thread counts as able to go on. A thread that moved has left its call by then. At the end of the trace
+ * every ring has been read to its end, so nothing is in doubt. */
+#ifndef DDPCHECK_WAITS_H
+#define DDPCHECK_WAITS_H
+
+#include "analyzer/engine.h"
+
+#define SETTLE_NS UINT64_C(100000000)
+#define HANG_AFTER_NS UINT64_C(10000000000)
+
+enum wait_kind {
+    WAIT_COLLECTIVE,    /* for members to issue (comm, number), or whose process ended before it was done */
+    WAIT_PEER,          /* for the counterpart of a send or receive */
+    WAIT_INIT,          /* for ranks to come to ncclCommInit* */
+    WAIT_SPLIT,         /* for members of the parent to call ncclCommSplit for the number-th time */
+    WAIT_LEAVE          /* for members to finalize or destroy the communicator */
+};
+
+/* A rank that a wait is for. */
+struct missing {
+    int rank;                   /* in the communicator */
+    struct member *member;      /* NULL: never seen */
+    struct process *process;    /* NULL: not known */
+    bool can_come;
+    bool issued;                /* it issued the operation, but its process ended before it was done */
+};
+
+struct wait_node {
+    enum wait_kind kind;
+    struct comm *comm;
+    uint64_t number;
+    struct signature signature;
+    int sender, receiver;       /* WAIT_PEER */
+    bool receives;
+    uint64_t begin_ns;          /* when the first of those who wait issued it, or entered the call */
+    struct missing *missing;
+    uint32_t missing_count;
+    bool satisfiable;
+    struct wait_node *next;
+    struct wait_node *bucket_next;
+};
+
+struct blocked {
+    struct thread *thread;
+    struct wait_node **wait;
+    uint32_t waits, capacity;
+    bool can_go_on;
+    int component;              /* the same for all threads that are stuck together; -1 if it can go on */
+};
+
+struct wait_graph {
+    struct analyzer *analyzer;
+    struct wait_node *waits;    /* all, in order of their making */
+    struct wait_node *bucket[256];
+    struct blocked *blocked;
+    uint32_t blocked_count;
+    uint64_t now_ns;            /* the latest tick */
+    bool final;                 /* the end of the trace */
+};
+
+/* Builds the graph. 0, or -1 with errno = ENOMEM (nothing to free then). */
+int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph);
+void wait_graph_free(struct wait_graph *graph);
+
+/* What a thread is blocked on; NULL if it is in no call, or only just entered it. */
+const struct blocked *wait_graph_blocked(const struct wait_graph *graph, const struct thread *thread);
+/* The first wait in `blocked` that can't be satisfied, else its first wait, else NULL. */
+struct wait_node *blocked_reason(const struct blocked *blocked);
+/* A thread of the member's process that is blocked, the one that issues for it first; NULL if there is none. */
+const struct blocked *wait_graph_member(const struct wait_graph *graph, const struct member *member,
+                                        const struct process *process);
+/* A wait that no thread is blocked in: for the members that have not issued this collective. NULL with
+ * errno = ENOMEM. */
+struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm, uint64_t number,
+                                        const struct signature *signature, uint64_t begin_ns);
+/* It ended, and that is judged to be its own doing: it will never do anything again. */
+bool process_is_gone(const struct process *process);
+/* Up to when everything that happened on the process's host is known. */
+uint64_t process_known_until(const struct process *process);
+
+#endif
