@@ -117,10 +117,10 @@ static void print_where(const struct report *report, const struct row *row, stru
         page_words(page, STYLE_WARNING, "left no trace");
         return;
     }
-    page_words(page, member->ended ? STYLE_WARNING : STYLE_PLAIN, member->where);
     bool waits = row->since_ns && row->since_ns < report->end_ns && !member->ended;
     if (waits)
-        page_format(page, STYLE_PLAIN, " for %s", moment_duration(report->end_ns - row->since_ns, duration, sizeof duration));
+        page_format(page, STYLE_PLAIN, "%s", moment_duration(report->end_ns - row->since_ns, duration, sizeof duration));
+    page_format(page, member->ended ? STYLE_WARNING : STYLE_PLAIN, "%s%s", waits ? " " : "", member->where);
     if (*member->phase && !member->ended)
         page_format(page, STYLE_PLAIN, ", phase %s", member->phase);
     if (*member->site && !member->ended) {
@@ -153,7 +153,7 @@ static void print_row(const struct report *report, const struct table *table, co
     print_where(report, row, page);
     if (*row->first->last_call && row->least[0] == row->most[0]) {
         page_line(page);
-        page_format(page, STYLE_FAINT, "last call %s", row->first->last_call);
+        page_format(page, STYLE_FAINT, "last: %s", row->first->last_call);
     }
     page_line(page);
 }

@@ -6,7 +6,7 @@
 #include "cmd/site.h"
 
 enum {
-    LABEL_COLUMN = 4, VALUE_COLUMN = 14,    /* of what is said about a side */
+    LABEL_COLUMN = 4, VALUE_COLUMN_LEAST = 14, VALUE_COLUMN_MOST = 26,      /* of what is said about a side */
     FRAMES_SHOWN = 5,
     RANKS_BYTES = 256, TIME_BYTES = 64
 };
@@ -14,6 +14,7 @@ enum {
 struct writer {
     struct report *report;
     struct page *page;
+    int value_column;       /* of the finding at hand */
 };
 
 static const struct {
@@ -77,13 +78,14 @@ static void print_head(const struct report *report, struct page *page)
 }
 
 /* "   since     " */
-static void print_label(struct page *page, const char *label)
+static void print_label(const struct writer *writer, const char *label)
 {
+    struct page *page = writer->page;
     page_line(page);
     page_column(page, LABEL_COLUMN);
     page_text(page, STYLE_FAINT, label);
-    page_column(page, VALUE_COLUMN);
-    page->indent = VALUE_COLUMN;
+    page_column(page, writer->value_column);
+    page->indent = writer->value_column;
 }
 
 static void print_frames(const struct writer *writer, const char *label, int process, uint64_t stack, bool is_address)
@@ -97,10 +99,10 @@ static void print_frames(const struct writer *writer, const char *label, int pro
         int width = text_width(frame_function(&frame[i], text, sizeof text));
         widest = width > widest ? width : widest;
     }
-    int most = (page->width - VALUE_COLUMN) / 2;
-    int column = VALUE_COLUMN + (widest < most ? widest : most) + 2;
+    int most = (page->width - writer->value_column) / 2;
+    int column = writer->value_column + (widest < most ? widest : most) + 2;
     for (int i = 0; i < shown; i++) {
-        print_label(page, i == 0 ? label : "");
+        print_label(writer, i == 0 ? label : "");
         page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN, frame_function(&frame[i], text, sizeof text));
         if (!*frame_place(&frame[i], page->width - column, place, sizeof place))
             continue;
@@ -108,7 +110,7 @@ static void print_frames(const struct writer *writer, const char *label, int pro
         page_text(page, STYLE_PLAIN, place);
     }
     if (count > shown) {
-        print_label(page, "");
+        print_label(writer, "");
         page_format(page, STYLE_FAINT, "and %d more", count - shown);
     }
 }
@@ -117,7 +119,7 @@ static void print_since(const struct writer *writer, uint64_t since_ns)
 {
     char clock[TIME_BYTES], duration[TIME_BYTES];
     uint64_t end_ns = writer->report->end_ns;
-    print_label(writer->page, "since");
+    print_label(writer, "since");
     page_words(writer->page, STYLE_PLAIN, moment_clock(since_ns, end_ns, clock, sizeof clock));
     if (since_ns <= end_ns)
         page_format(writer->page, STYLE_PLAIN, ", %s %s", moment_duration(end_ns - since_ns, duration, sizeof duration),
@@ -130,36 +132,62 @@ static void print_process(const struct writer *writer, const struct finding_side
     if (rankset_count(&side->ranks) != 1 || side->process < 0)
         return;
     const struct process_info *info = trace_process(writer->report->trace, side->process);
-    print_label(writer->page, "process");
+    print_label(writer, "process");
     page_format(writer->page, STYLE_PLAIN, "%d on %s", info->pid, info->host);
+}
+
+/* "ranks 0-2". Returns text. */
+static char *ranks_label(const struct finding_side *side, char *text, size_t bytes)
+{
+    char ranks[RANKS_BYTES];
+    snprintf(text, bytes, "%s %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+             rankset_text(&side->ranks, ranks, sizeof ranks));
+    return text;
+}
+
+static void print_where(const struct writer *writer, const struct finding_side *side)
+{
+    if (!*side->where || !strcmp(side->where, side->call))
+        return;
+    print_label(writer, "now");
+    page_words(writer->page, STYLE_PLAIN, side->where);
+    if (side->where_stack != side->stack)
+        print_frames(writer, "at", side->process, side->where_stack, side->where_stack_is_address);
 }
 
 static void print_side(const struct writer *writer, const struct finding_side *side)
 {
     struct page *page = writer->page;
-    char ranks[RANKS_BYTES];
+    char label[RANKS_BYTES + 8];
     page_line(page);
-    page->indent = VALUE_COLUMN;
+    page->indent = writer->value_column;
     page_column(page, 2);
-    page_format(page, STYLE_STRONG, "%s %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-                rankset_text(&side->ranks, ranks, sizeof ranks));
-    page_column(page, page->column < VALUE_COLUMN ? VALUE_COLUMN : page->column + 2);
+    page_text(page, STYLE_STRONG, ranks_label(side, label, sizeof label));
+    if (page->column > writer->value_column - 2)
+        page_line(page);
+    page_column(page, writer->value_column);
     page_words(page, STYLE_STRONG, side->call);
     print_frames(writer, "at", side->process, side->stack, side->stack_is_address);
     if (*side->phase) {
-        print_label(page, "phase");
+        print_label(writer, "phase");
         page_words(page, STYLE_PLAIN, side->phase);
     }
     if (side->since_ns)
         print_since(writer, side->since_ns);
-    if (*side->where) {
-        print_label(page, "now");
-        page_words(page, STYLE_PLAIN, side->where);
-        if (side->where_stack != side->stack)
-            print_frames(writer, "at", side->process, side->where_stack, side->where_stack_is_address);
-    }
+    print_where(writer, side);
     print_process(writer, side);
     page_gap(page);
+}
+
+static int value_column(const struct finding *finding)
+{
+    char label[RANKS_BYTES + 8];
+    int column = VALUE_COLUMN_LEAST;
+    for (int i = 0; i < finding->sides; i++) {
+        int width = text_width(ranks_label(&finding->side[i], label, sizeof label)) + 4;
+        column = width > column && width <= VALUE_COLUMN_MOST ? width : column;
+    }
+    return column;
 }
 
 static void print_times(const struct writer *writer, const struct finding *finding)
@@ -175,8 +203,9 @@ static void print_times(const struct writer *writer, const struct finding *findi
 
 static void print_finding(void *context, const struct finding *finding)
 {
-    const struct writer *writer = context;
+    struct writer *writer = context;
     struct page *page = writer->page;
+    writer->value_column = value_column(finding);
     const struct check *check = analyzer_check_find(finding->code);
     page->indent = 2;
     page_column(page, 2);
@@ -246,7 +275,7 @@ static void print_lost(const struct report *report, struct page *page)
     if (rankset_count(&ranks))
         page_format(page, STYLE_PLAIN, " by %s %s", rankset_count(&ranks) == 1 ? "rank" : "ranks",
                     rankset_text(&ranks, text, sizeof text));
-    page_words(page, STYLE_PLAIN, ", because a ring was full: what is said of these ranks may lack something.");
+    page_text(page, STYLE_PLAIN, ".");
     page_line(page);
     rankset_free(&ranks);
 }
@@ -263,8 +292,8 @@ static void print_trace(const struct report *report, struct page *page)
     page->indent = 4;
     if (report->unseen) {
         page_column(page, 2);
-        page_format(page, STYLE_WARNING, "%d %s of a communicator left no trace: give the traces of all hosts to one "
-                    "'ddpcheck report', or they never came.", report->unseen, plural(report->unseen, "rank", "ranks"));
+        page_format(page, STYLE_WARNING, "%d %s no trace.", report->unseen,
+                    plural(report->unseen, "rank of a communicator left", "ranks of communicators left"));
         page_line(page);
     }
     if (report->skipped) {
@@ -277,7 +306,7 @@ static void print_trace(const struct report *report, struct page *page)
 
 void report_print_text(struct report *report, struct page *page, bool all_ranks)
 {
-    struct writer writer = { report, page };
+    struct writer writer = { report, page, VALUE_COLUMN_LEAST };
     print_head(report, page);
     report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
     if (report->resolved) {

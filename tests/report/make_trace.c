@@ -157,11 +157,13 @@ static void end_rank(struct job *job, int rank, enum end_how how, int value)
     put(job, rank, API_notice_end, RECORD_POINT, SITE_NONE, end);
 }
 
+/* Nothing happens, and each host's collector says so. */
 static void tick(struct job *job, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
         job->now_ns += second_ns;
-        put(job, 0, API_notice_tick, RECORD_POINT, SITE_NONE, (struct record){0});
+        for (int host = 0; host < job->hosts; host++)
+            put(job, host * RANKS / job->hosts, API_notice_tick, RECORD_POINT, SITE_NONE, (struct record){0});
     }
 }
 

@@ -16,7 +16,7 @@ EXPECTED = {
     "mismatch": (1, ["DC102"]),
     "missing": (1, ["DC201"]),
     "dead": (1, ["DC205"]),
-    "lost": (0, []),
+    "lost": (0, ["DC901", "DC901"]),
     "cut": (3, []),
     "running": (1, ["DC201"]),
     "hosts": (1, ["DC201"]),
