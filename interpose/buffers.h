@@ -1,0 +1,21 @@
+/* buffers.h: telling the collector which allocation a pointer lies in (notice_buffer), once per pointer
+ * and thread until something is freed. */
+#ifndef DDPCHECK_BUFFERS_H
+#define DDPCHECK_BUFFERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interpose/thread.h"
+
+/* Tells of the pointer's allocation. NULL is nothing. */
+void buffers_tell(struct thread *thread, const void *pointer);
+
+/* The same for something that may be a pointer: tells of it and returns true only if it lies in memory
+ * that CUDA knows. */
+bool buffers_tell_if_known(struct thread *thread, uint64_t pointer);
+
+/* Memory was freed (or registered): what is known of pointers is stale. */
+void buffers_forget(void);
+
+#endif

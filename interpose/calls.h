@@ -1,0 +1,42 @@
+/* calls.h: the intercepted functions as an enum, and one intercepted call. */
+#ifndef DDPCHECK_CALLS_H
+#define DDPCHECK_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/trace/record.h"
+
+struct thread;
+
+enum call_id {
+#define NCCL(name, ...) CALL_##name,
+#define CUDA(name, ...) CALL_##name,
+#define CUDA_PTSZ(name, ...) CALL_##name, CALL_##name##_ptsz,
+#define CUDA_PTDS(name, ...) CALL_##name, CALL_##name##_ptds,
+#define CUDA_OWN(name, ...) CALL_##name,
+#include "interpose/calls.def"
+#undef NCCL
+#undef CUDA
+#undef CUDA_PTSZ
+#undef CUDA_PTDS
+#undef CUDA_OWN
+    CALL_COUNT
+};
+
+/* A call that is being recorded; on the wrapper's stack. */
+struct call {
+    struct thread *thread;
+    const void *site;           /* the caller's return address */
+    const void *frame;          /* the wrapper's frame: the caller's begins above it */
+    uint64_t enter;             /* serial of the ENTER record, 0 none */
+    uint64_t comm;              /* for the LEAVE record */
+    uint64_t scalar;            /* PreMulSum */
+    void *init;                 /* struct pending_init of a creating call */
+    uint32_t slot;              /* progress slot of an operation outside groups */
+    int error;                  /* errno as the program has it */
+    uint16_t api;               /* enum api */
+    bool per_thread;            /* the default stream is the thread's own */
+};
+
+#endif

@@ -1,0 +1,131 @@
+/* gpu.c: small questions to the CUDA runtime and driver. See gpu.h. */
+#include "interpose/gpu.h"
+
+#include <string.h>
+
+#include <cuda.h>
+
+#include "interpose/resolve.h"
+#include "interpose/shim.h"
+
+bool gpu_may_ask(void)
+{
+    __typeof__(&cudaPeekAtLastError) peek = REAL_HELPER(cudaPeekAtLastError);
+    return peek && peek() == cudaSuccess;
+}
+
+void gpu_forget_error(void)
+{
+    __typeof__(&cudaGetLastError) get = REAL_HELPER(cudaGetLastError);
+    if (get)
+        get();
+}
+
+static uint64_t identity_by_uuid(int device)
+{
+    __typeof__(&cuInit) init = REAL_HELPER(cuInit);
+    __typeof__(&cuDeviceGet) get = REAL_HELPER(cuDeviceGet);
+    __typeof__(&cuDeviceGetUuid) get_uuid = REAL_HELPER(cuDeviceGetUuid);
+    static const CUuuid none;
+    CUdevice handle;
+    CUuuid uuid = none;
+    if (!init || !get || !get_uuid || init(0) != CUDA_SUCCESS || get(&handle, device) != CUDA_SUCCESS ||
+        get_uuid(&uuid, handle) != CUDA_SUCCESS || !memcmp(&uuid, &none, sizeof uuid))
+        return 0;
+    return string_id((const char *)&uuid, sizeof uuid);
+}
+
+static uint64_t identity_by_address(int device)
+{
+    __typeof__(&cudaDeviceGetPCIBusId) get = REAL_HELPER(cudaDeviceGetPCIBusId);
+    char text[sizeof shim.file->process.boot_id + 32];
+    size_t length = strnlen(shim.file->process.boot_id, sizeof shim.file->process.boot_id - 1);
+    memcpy(text, shim.file->process.boot_id, length);
+    if (!get || !gpu_may_ask())
+        return 0;
+    if (get(text + length, 32, device) != cudaSuccess) {
+        gpu_forget_error();
+        return 0;
+    }
+    return string_id(text, strlen(text));
+}
+
+uint64_t gpu_identity(int device)
+{
+    if (device < 0)
+        return 0;
+    /* The runtime loads the driver when it is first asked for anything. */
+    __typeof__(&cudaGetDeviceCount) count_devices = REAL_HELPER(cudaGetDeviceCount);
+    int count;
+    if (count_devices && gpu_may_ask() && count_devices(&count) != cudaSuccess)
+        gpu_forget_error();
+    uint64_t identity = identity_by_uuid(device);
+    return identity ? identity : identity_by_address(device);
+}
+
+bool gpu_is_capturing(cudaStream_t stream)
+{
+    __typeof__(&cuStreamIsCapturing) is_capturing = REAL_HELPER(cuStreamIsCapturing);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!is_capturing)
+        return false;
+    CUresult result = is_capturing(stream, &status);
+    /* The legacy stream may not be touched while a stream that waits for it is captured. */
+    return result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+uint8_t gpu_capture_flag(cudaStream_t stream)
+{
+    bool open = atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0;
+    return open && gpu_is_capturing(stream) ? RECORD_FLAG_CAPTURE : 0;
+}
+
+/* The runtime's answer has no range; pageable memory is no error to it. */
+static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
+{
+    static const uint32_t types[] = {
+        [cudaMemoryTypeUnregistered] = MEMORY_HOST_PAGEABLE, [cudaMemoryTypeHost] = MEMORY_HOST_PINNED,
+        [cudaMemoryTypeDevice] = MEMORY_DEVICE, [cudaMemoryTypeManaged] = MEMORY_MANAGED,
+    };
+    __typeof__(&cudaPointerGetAttributes) get = REAL_HELPER(cudaPointerGetAttributes);
+    struct cudaPointerAttributes attributes;
+    if (!get || !gpu_may_ask())
+        return;
+    if (get(&attributes, (const void *)(uintptr_t)pointer) != cudaSuccess) {
+        gpu_forget_error();
+        return;
+    }
+    if ((unsigned)attributes.type < sizeof types / sizeof *types)
+        memory->type = types[attributes.type];
+    if (memory->type == MEMORY_DEVICE || memory->type == MEMORY_MANAGED)
+        memory->device = attributes.device;
+}
+
+void gpu_memory_find(uint64_t pointer, struct gpu_memory *memory)
+{
+    *memory = (struct gpu_memory){ .base = pointer, .device = RECORD_NO_DEVICE, .type = MEMORY_UNKNOWN };
+    __typeof__(&cuPointerGetAttributes) get = REAL_HELPER(cuPointerGetAttributes);
+    CUmemorytype type = 0;
+    int ordinal = RECORD_NO_DEVICE;
+    unsigned managed = 0;
+    CUdeviceptr start = 0;
+    size_t size = 0;
+    CUpointer_attribute wanted[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                     CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                     CU_POINTER_ATTRIBUTE_RANGE_SIZE };
+    void *values[] = { &type, &ordinal, &managed, &start, &size };
+    if (!get || get(sizeof wanted / sizeof *wanted, wanted, values, (CUdeviceptr)pointer) != CUDA_SUCCESS) {
+        find_by_runtime(pointer, memory);
+        return;
+    }
+    if (!type) {            /* no error, all zero: memory that CUDA does not know */
+        memory->type = MEMORY_HOST_PAGEABLE;
+        return;
+    }
+    memory->type = managed ? MEMORY_MANAGED : type == CU_MEMORYTYPE_HOST ? MEMORY_HOST_PINNED : MEMORY_DEVICE;
+    memory->device = memory->type == MEMORY_HOST_PINNED ? RECORD_NO_DEVICE : ordinal;
+    if (size) {
+        memory->base = start;
+        memory->bytes = size;
+    }
+}

@@ -1,0 +1,87 @@
+/* kernels.c: names and parameters of kernels. See kernels.h. */
+#include "interpose/kernels.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include "interpose/emit.h"
+#include "interpose/gpu.h"
+#include "interpose/resolve.h"
+
+enum { BUILD_YIELDS = 1000 };
+
+static const char *name_of(const void *function, enum kernel_kind kind)
+{
+    const char *name = NULL;
+    if (kind == KERNEL_HANDLE) {
+        __typeof__(&cuKernelGetName) get = REAL_HELPER(cuKernelGetName);
+        return get && get(&name, (CUkernel)function) == CUDA_SUCCESS ? name : NULL;
+    }
+    __typeof__(&cudaFuncGetName) get = REAL_HELPER(cudaFuncGetName);
+    if (!get || !gpu_may_ask())
+        return NULL;
+    if (get(&name, function) == cudaSuccess)
+        return name;
+    gpu_forget_error();
+    return NULL;
+}
+
+static CUfunction function_of(const void *symbol)
+{
+    __typeof__(&cudaGetFuncBySymbol) get = REAL_HELPER(cudaGetFuncBySymbol);
+    cudaFunction_t function = NULL;
+    if (!get || !gpu_may_ask())
+        return NULL;
+    if (get(&function, symbol) == cudaSuccess)
+        return (CUfunction)function;
+    gpu_forget_error();
+    return NULL;
+}
+
+static void read_parameters(struct kernel *kernel, const void *handle, enum kernel_kind kind, const char *name)
+{
+    __typeof__(&cuFuncGetParamInfo) of_function = REAL_HELPER(cuFuncGetParamInfo);
+    __typeof__(&cuKernelGetParamInfo) of_kernel = REAL_HELPER(cuKernelGetParamInfo);
+    CUfunction function = kind == KERNEL_SYMBOL && of_function ? function_of(handle) : NULL;
+    size_t offset, bytes;
+    uint32_t count = 0;
+    while (count < KERNEL_PARAMETERS) {
+        if (function ? of_function(function, count, &offset, &bytes) != CUDA_SUCCESS
+                     : kind != KERNEL_HANDLE || !of_kernel || of_kernel((CUkernel)handle, count, &offset, &bytes) != CUDA_SUCCESS)
+            break;
+        kernel->parameter[count].bytes = (uint32_t)bytes;
+        kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_VALUE;
+        count++;
+    }
+    kernel->count = count;
+    enum mangled_kind kinds[KERNEL_PARAMETERS];
+    int named = name ? mangled_parameters(name, kinds, KERNEL_PARAMETERS) : -1;
+    for (int i = 0; named == (int)count && i < named; i++)
+        kernel->parameter[i].kind = (uint8_t)kinds[i];
+}
+
+const struct kernel *kernels_find(struct thread *thread, const void *function, enum kernel_kind kind)
+{
+    uint64_t at = (uintptr_t)function * 0x9e3779b97f4a7c15u >> 40;
+    for (int i = 0; i < KERNELS_MAX; i++, at++) {
+        struct kernel *kernel = &shim.kernels.kernel[at % KERNELS_MAX];
+        const void *found = atomic_load_explicit(&kernel->function, memory_order_acquire);
+        if (!found && atomic_compare_exchange_strong(&kernel->function, &found, function)) {
+            const char *name = name_of(function, kind);
+            read_parameters(kernel, function, kind, name);
+            kernel->name = name ? emit_string(thread, name, strlen(name)) : 0;
+            atomic_store_explicit(&kernel->ready, 1, memory_order_release);
+            return kernel;
+        }
+        if (found != function)
+            continue;
+        for (int yields = 0; !atomic_load_explicit(&kernel->ready, memory_order_acquire); yields++)
+            if (yields == BUILD_YIELDS || sched_yield())
+                return NULL;
+        return kernel;
+    }
+    return NULL;
+}

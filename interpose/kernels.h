@@ -1,0 +1,39 @@
+/* kernels.h: what is known of a kernel: its name, and where among its parameters pointers may lie. */
+#ifndef DDPCHECK_KERNELS_H
+#define DDPCHECK_KERNELS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interpose/mangled.h"
+
+struct thread;
+
+enum { KERNEL_PARAMETERS = 32, KERNELS_MAX = 1024 };
+
+/* How a launch names its kernel. */
+enum kernel_kind {
+    KERNEL_SYMBOL,      /* host address of the kernel's stub, or what the runtime takes for it */
+    KERNEL_HANDLE       /* cudaKernel_t */
+};
+
+struct kernel {
+    _Atomic(const void *) function;     /* the launch's; NULL: free entry */
+    _Atomic uint32_t ready;
+    uint32_t count;                     /* parameters below */
+    uint64_t name;                      /* string id, 0 not known */
+    struct {
+        uint32_t bytes;
+        uint8_t kind;                   /* enum mangled_kind */
+    } parameter[KERNEL_PARAMETERS];
+};
+
+struct kernel_table {
+    struct kernel kernel[KERNELS_MAX];
+};
+
+/* The kernel, asked of CUDA the first time. NULL if the table is full. */
+const struct kernel *kernels_find(struct thread *thread, const void *function, enum kernel_kind kind);
+
+#endif

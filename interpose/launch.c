@@ -1,0 +1,93 @@
+/* launch.c: recording of kernel launches and the memory that they are given. */
+#include <string.h>
+
+#include "interpose/buffers.h"
+#include "interpose/emit.h"
+#include "interpose/gpu.h"
+#include "interpose/kernels.h"
+#include "interpose/recording.h"
+
+enum {
+    POINTERS_MAX = 24,          /* of one launch: four records */
+    GUESSES_MAX = 32,           /* words of structs that are looked at */
+    RECORD_POINTERS = sizeof ((struct record *)0)->launch.pointer / sizeof(uint64_t)
+};
+
+struct pointers {
+    struct { uint64_t address; bool written, inferred; } found[POINTERS_MAX];
+    int count, guesses;
+};
+
+static void add(struct pointers *pointers, struct thread *thread, uint64_t address, bool written, bool inferred)
+{
+    /* No memory lies at the ends of the address space; most numbers do. */
+    if (pointers->count == POINTERS_MAX || address < 1 << 16 || address >> 57)
+        return;
+    if (inferred && pointers->guesses++ >= GUESSES_MAX)
+        return;
+    if (!buffers_tell_if_known(thread, address))
+        return;
+    pointers->found[pointers->count].address = address;
+    pointers->found[pointers->count].written = written;
+    pointers->found[pointers->count++].inferred = inferred;
+}
+
+/* Each parameter by its kind; a class is searched for pointers at aligned places. */
+static void find_pointers(struct pointers *pointers, struct thread *thread, const struct kernel *kernel, void **arguments)
+{
+    for (uint32_t i = 0; i < kernel->count; i++) {
+        const char *value = arguments[i];
+        uint32_t bytes = kernel->parameter[i].bytes;
+        uint64_t word;
+        if (!value || bytes < sizeof word)
+            continue;
+        enum mangled_kind kind = kernel->parameter[i].kind;
+        if (kind == MANGLED_VALUE && bytes == sizeof word)
+            continue;       /* a number or a class of 8 bytes: no pointer by its type */
+        for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
+            memcpy(&word, value + at, sizeof word);
+            add(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_VALUE);
+        }
+    }
+}
+
+static uint32_t cut(uint64_t value)
+{
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static uint32_t volume(dim3 size)
+{
+    return cut((uint64_t)size.x * size.y * size.z);
+}
+
+void kernel_launched(struct call *call, cudaError_t result, const void *function, enum kernel_kind kind, dim3 grid,
+                     dim3 block, void **arguments, cudaStream_t stream)
+{
+    struct pointers pointers = { .count = 0 };
+    const struct kernel *kernel = function ? kernels_find(call->thread, function, kind) : NULL;
+    if (kernel && arguments)
+        find_pointers(&pointers, call->thread, kernel, arguments);
+    int done = 0;
+    do {
+        struct record record = { .launch = { .function = kernel ? kernel->name : 0, .grid = volume(grid),
+                                             .block = volume(block) } };
+        record.flags |= gpu_capture_flag(stream);
+        record.flags |= done ? RECORD_FLAG_MORE : 0;
+        int i = 0;
+        for (; i < (int)RECORD_POINTERS && done < pointers.count; i++, done++) {
+            record.launch.pointer[i] = pointers.found[done].address;
+            record.launch.written |= (uint8_t)(pointers.found[done].written << i);
+            record.launch.inferred |= (uint8_t)(pointers.found[done].inferred << i);
+        }
+        record.launch.count = (uint8_t)i;
+        emit_point(call, &record, result, stream);
+    } while (done < pointers.count);
+}
+
+void host_function_launched(struct call *call, cudaError_t result, cudaStream_t stream)
+{
+    struct record record = { .launch = { .function = 0 } };
+    record.flags |= gpu_capture_flag(stream);
+    emit_point(call, &record, result, stream);
+}

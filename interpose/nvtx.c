@@ -1,0 +1,251 @@
+/* nvtx.c: NVTX ranges. libddpcheck.so is an NVTX injection library (NVTX_INJECTION64_PATH names it): the
+ * first NVTX call of each object file hands over its table of functions, in which ours are written.
+ * They record only while the shim is active; NVTX itself wakes nothing. */
+#include <string.h>
+#include <wchar.h>
+
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+
+#include "interpose/emit.h"
+
+enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16, RANGES_OPEN = 256 };
+
+/* Registered strings: the handle is the copy's address. */
+static char registered[REGISTERED_BYTES];
+static _Atomic uint32_t registered_used;
+
+/* Per-thread depth, as Push and Pop return it. */
+static _Thread_local int depth __attribute__((tls_model("initial-exec")));
+
+static _Atomic uint64_t ranges_started;
+
+/* Writes the part of a wide string that is ASCII. */
+static void narrow(char *text, const wchar_t *wide)
+{
+    size_t i = 0;
+    for (; wide && wide[i] && i < TEXT_BYTES - 1; i++)
+        text[i] = wide[i] < 0x80 ? (char)wide[i] : '?';
+    text[i] = 0;
+}
+
+static void record_range(enum api api, const char *text, const void *site, const void *frame)
+{
+    struct call call;
+    if (!call_begin(&call, api, false, false, site, frame))
+        return;
+    struct record record = { .range = { .text = text ? emit_string(call.thread, text, strnlen(text, TEXT_BYTES)) : 0 } };
+    emit_point(&call, &record, 0, NULL);
+    call_end(&call);
+}
+
+/* The message of an event's attributes; `buffer` holds it if it has to be converted. */
+static const char *message(const nvtxEventAttributes_t *attributes, char *buffer)
+{
+    if (!attributes)
+        return "";
+    switch (attributes->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+        return attributes->message.ascii ? attributes->message.ascii : "";
+    case NVTX_MESSAGE_TYPE_UNICODE:
+        narrow(buffer, attributes->message.unicode);
+        return buffer;
+    case NVTX_MESSAGE_TYPE_REGISTERED: {
+        const char *text = (const char *)attributes->message.registered;
+        return text >= registered && text < registered + REGISTERED_BYTES ? text : "";
+    }
+    default:
+        return "";
+    }
+}
+
+#define SITE __builtin_return_address(0), __builtin_frame_address(0)
+
+static int push_text(const char *text, const void *site, const void *frame)
+{
+    record_range(API_nvtxRangePush, text ? text : "", site, frame);
+    return depth++;
+}
+
+static int push_a(const char *text)
+{
+    return push_text(text, SITE);
+}
+
+static int push_w(const wchar_t *wide)
+{
+    char text[TEXT_BYTES];
+    narrow(text, wide);
+    return push_text(text, SITE);
+}
+
+static int push_ex(const nvtxEventAttributes_t *attributes)
+{
+    char text[TEXT_BYTES];
+    return push_text(message(attributes, text), SITE);
+}
+
+static int pop(void)
+{
+    record_range(API_nvtxRangePop, NULL, SITE);
+    return depth > 0 ? --depth : -1;
+}
+
+static void mark_a(const char *text)
+{
+    record_range(API_nvtxMark, text ? text : "", SITE);
+}
+
+static void mark_w(const wchar_t *wide)
+{
+    char text[TEXT_BYTES];
+    narrow(text, wide);
+    record_range(API_nvtxMark, text, SITE);
+}
+
+static void mark_ex(const nvtxEventAttributes_t *attributes)
+{
+    char text[TEXT_BYTES];
+    record_range(API_nvtxMark, message(attributes, text), SITE);
+}
+
+/* Start and End may be on different threads; they are recorded like Push and Pop of the calling one. */
+static nvtxRangeId_t start_text(const char *text, const void *site, const void *frame)
+{
+    record_range(API_nvtxRangePush, text ? text : "", site, frame);
+    return atomic_fetch_add(&ranges_started, 1) + 1;
+}
+
+static nvtxRangeId_t start_a(const char *text)
+{
+    return start_text(text, SITE);
+}
+
+static nvtxRangeId_t start_w(const wchar_t *wide)
+{
+    char text[TEXT_BYTES];
+    narrow(text, wide);
+    return start_text(text, SITE);
+}
+
+static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
+{
+    char text[TEXT_BYTES];
+    return start_text(message(attributes, text), SITE);
+}
+
+static void end_range(nvtxRangeId_t id)
+{
+    (void)id;
+    record_range(API_nvtxRangePop, NULL, SITE);
+}
+
+static int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    (void)domain;
+    char text[TEXT_BYTES];
+    return push_text(message(attributes, text), SITE);
+}
+
+static int domain_pop(nvtxDomainHandle_t domain)
+{
+    (void)domain;
+    record_range(API_nvtxRangePop, NULL, SITE);
+    return depth > 0 ? --depth : -1;
+}
+
+static void domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    (void)domain;
+    char text[TEXT_BYTES];
+    record_range(API_nvtxMark, message(attributes, text), SITE);
+}
+
+static nvtxRangeId_t domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+{
+    (void)domain;
+    char text[TEXT_BYTES];
+    return start_text(message(attributes, text), SITE);
+}
+
+static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
+{
+    (void)domain;
+    (void)id;
+    record_range(API_nvtxRangePop, NULL, SITE);
+}
+
+/* A copy that lives as long as the process, NULL when there is no room (its ranges then have no text). */
+static nvtxStringHandle_t register_text(const char *text)
+{
+    size_t bytes = text ? strnlen(text, TEXT_BYTES - 1) + 1 : 1;
+    uint32_t at = atomic_load(&registered_used);
+    do {
+        if (at + bytes > REGISTERED_BYTES)
+            return NULL;
+    } while (!atomic_compare_exchange_weak(&registered_used, &at, at + (uint32_t)bytes));
+    memcpy(registered + at, text ? text : "", bytes - 1);
+    return (nvtxStringHandle_t)(void *)(registered + at);
+}
+
+static nvtxStringHandle_t domain_register_a(nvtxDomainHandle_t domain, const char *text)
+{
+    (void)domain;
+    return register_text(text);
+}
+
+static nvtxStringHandle_t domain_register_w(nvtxDomainHandle_t domain, const wchar_t *wide)
+{
+    (void)domain;
+    char text[TEXT_BYTES];
+    narrow(text, wide);
+    return register_text(text);
+}
+
+struct hook {
+    unsigned id;
+    NvtxFunctionPointer function;
+};
+
+#define HOOK(id, function) { id, (NvtxFunctionPointer)function }
+
+static const struct hook core[] = {
+    HOOK(NVTX_CBID_CORE_MarkEx, mark_ex), HOOK(NVTX_CBID_CORE_MarkA, mark_a), HOOK(NVTX_CBID_CORE_MarkW, mark_w),
+    HOOK(NVTX_CBID_CORE_RangeStartEx, start_ex), HOOK(NVTX_CBID_CORE_RangeStartA, start_a),
+    HOOK(NVTX_CBID_CORE_RangeStartW, start_w), HOOK(NVTX_CBID_CORE_RangeEnd, end_range),
+    HOOK(NVTX_CBID_CORE_RangePushEx, push_ex), HOOK(NVTX_CBID_CORE_RangePushA, push_a),
+    HOOK(NVTX_CBID_CORE_RangePushW, push_w), HOOK(NVTX_CBID_CORE_RangePop, pop),
+};
+
+static const struct hook core2[] = {
+    HOOK(NVTX_CBID_CORE2_DomainMarkEx, domain_mark), HOOK(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),
+    HOOK(NVTX_CBID_CORE2_DomainRangeEnd, domain_end), HOOK(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
+    HOOK(NVTX_CBID_CORE2_DomainRangePop, domain_pop), HOOK(NVTX_CBID_CORE2_DomainRegisterStringA, domain_register_a),
+    HOOK(NVTX_CBID_CORE2_DomainRegisterStringW, domain_register_w),
+};
+
+static bool hook_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, const struct hook *hooks,
+                        size_t count)
+{
+    NvtxFunctionTable table = NULL;
+    unsigned size = 0;
+    if (!callbacks->GetModuleFunctionTable(module, &table, &size) || !table)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (hooks[i].id < size && table[hooks[i].id])
+            *table[hooks[i].id] = hooks[i].function;
+    return true;
+}
+
+EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
+
+/* Called by NVTX. Returns 1 if the ranges of this object file are ours. */
+EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
+{
+    const NvtxExportTableCallbacks *callbacks = get_table ? get_table(NVTX_ETID_CALLBACKS) : NULL;
+    if (!callbacks || callbacks->struct_size < sizeof *callbacks)
+        return 0;
+    bool hooked = hook_module(callbacks, NVTX_CB_MODULE_CORE, core, sizeof core / sizeof *core);
+    hooked |= hook_module(callbacks, NVTX_CB_MODULE_CORE2, core2, sizeof core2 / sizeof *core2);
+    return hooked;
+}

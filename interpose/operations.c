@@ -1,0 +1,77 @@
+/* operations.c: recording of collectives, sends and receives. */
+#include "interpose/buffers.h"
+#include "interpose/communicators.h"
+#include "interpose/emit.h"
+#include "interpose/gpu.h"
+#include "interpose/progress.h"
+#include "interpose/recording.h"
+
+/* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar counts. */
+static void set_redop(struct record *record, ncclComm_t comm, int redop)
+{
+    if ((redop >= 0 && redop < ncclNumOps) || redop == REDOP_NONE)
+        record->op.redop = (uint8_t)redop;
+    else if (comms_premul_find(comm, redop, &record->op.scalar))
+        record->op.redop = REDOP_PREMULSUM;
+    else
+        record->op.redop = REDOP_UNKNOWN;
+}
+
+/* The operation's number, and its progress slot unless it only becomes part of a graph. Returns false if
+ * the operation can't be numbered. */
+static bool set_member(struct call *call, struct record *record, struct member *member,
+                       const struct operation *operation, cudaStream_t stream)
+{
+    record->op.comm = call->comm = member->comm;
+    if (!atomic_load_explicit(&member->announced, memory_order_relaxed))
+        communicators_announce(call->thread, member);
+    record->op.rank = member->rank;
+    if (operation->way == WAY_COLLECTIVE)
+        record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
+    else if (!comms_p2p_number(member, operation->root, operation->way == WAY_RECV, &record->op.number))
+        return false;
+    if (record->flags & RECORD_FLAG_CAPTURE)
+        return true;
+    record->op.slot = call->slot = progress_slot(member, stream);
+    record->op.launch = progress_next_launch(call->slot);
+    return true;
+}
+
+void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, const struct operation *operation)
+{
+    struct thread *thread = call->thread;
+    struct record record = { .op = { .sendbuff = (uintptr_t)operation->send, .recvbuff = (uintptr_t)operation->recv,
+                                     .count = operation->count, .datatype = (uint8_t)operation->type,
+                                     .root = operation->root, .slot = RECORD_NO_SLOT, .rank = RECORD_NO_RANK } };
+    if (gpu_is_capturing(stream))
+        record.flags = RECORD_FLAG_CAPTURE;
+    if (thread->group_depth) {
+        record.op.group = thread->group;
+        thread->group_calls++;
+    }
+    set_redop(&record, comm, operation->redop);
+    struct member *member = comms_find(comm);
+    if (member && !set_member(call, &record, member, operation, stream))
+        return;
+    buffers_tell(thread, operation->send);
+    if (operation->recv != operation->send)
+        buffers_tell(thread, operation->recv);
+    emit_enter(call, &record, stream);
+    if (call->slot == RECORD_NO_SLOT)
+        return;
+    if (thread->group_depth)
+        thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
+    else
+        progress_begin(thread, call->slot);
+}
+
+void operation_leave(struct call *call, ncclResult_t result)
+{
+    struct thread *thread = call->thread;
+    if (!call->enter)
+        return;
+    if (call->slot != RECORD_NO_SLOT && !thread->group_depth)
+        progress_end(thread, call->slot, result);
+    emit_leave(call, result, 0);
+    progress_poll();
+}

@@ -1,0 +1,97 @@
+/* recording.h: what calls.def's rows do before and after the real call. Each function is called by one
+ * kind of wrapper, with the in-shim flag set; `result` is what the real function returned. */
+#ifndef DDPCHECK_RECORDING_H
+#define DDPCHECK_RECORDING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "interpose/calls.h"
+#include "interpose/kernels.h"
+
+/* Collectives and point to point (operations.c). */
+enum operation_way { WAY_COLLECTIVE, WAY_SEND, WAY_RECV };
+
+struct operation {
+    const void *send, *recv;
+    size_t count;
+    int type, redop, root;
+    enum operation_way way;
+};
+
+void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, const struct operation *operation);
+void operation_leave(struct call *call, ncclResult_t result);
+
+/* Groups (groups.c). */
+void group_started(struct call *call, ncclResult_t result);
+void group_end_enter(struct call *call);
+void group_end_leave(struct call *call, ncclResult_t result);
+
+/* Communicators (communicators.c). The id of a communicator made of unique ids: */
+uint64_t unique_id_hash(const ncclUniqueId *ids, int count);
+void comm_init_enter(struct call *call, int nranks, int rank, uint64_t id, const ncclConfig_t *config);
+void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key, const ncclConfig_t *config);
+void comm_shrink_enter(struct call *call, ncclComm_t parent, const ncclConfig_t *config);
+void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm);
+void comm_init_all_enter(struct call *call, int count);
+void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *comms, int count, const int *devices);
+/* A call on a communicator; pointer and bytes as far as it has them. */
+void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t bytes);
+void comm_destroy_enter(struct call *call, ncclComm_t comm);
+void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm);
+void comm_query_enter(struct call *call);
+void comm_plain_leave(struct call *call, ncclResult_t result, uint64_t handle);
+void comm_async_error(struct call *call, ncclResult_t result, ncclComm_t comm, const ncclResult_t *error);
+
+void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t type, ncclScalarResidence_t residence,
+                        ncclComm_t comm);
+void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm, const ncclRedOp_t *op);
+void redop_destroy_enter(struct call *call, ncclRedOp_t op, ncclComm_t comm);
+void notice_blind(struct call *call, ncclResult_t result, const char *text);
+
+/* What a call wrote to *handle, if it succeeded. */
+static inline uint64_t handle_of(ncclResult_t result, void *const *handle)
+{
+    return result == ncclSuccess && handle ? (uintptr_t)*handle : 0;
+}
+
+/* Host waits, streams, events, memory, copies, graphs (runtime.c). */
+struct wait_arguments {
+    uint64_t event, dst, src, bytes, kind;
+};
+struct copy_arguments {
+    uint64_t dst, src, bytes, kind, dst_pitch, src_pitch, height;
+};
+
+void wait_enter(struct call *call, cudaStream_t stream, const struct wait_arguments *arguments);
+void wait_leave(struct call *call, cudaError_t result);
+void wait_free_leave(struct call *call, cudaError_t result);
+void stream_created(struct call *call, cudaError_t result, const cudaStream_t *stream, unsigned flags);
+void event_created(struct call *call, cudaError_t result, const cudaEvent_t *event, unsigned flags);
+void point_event(struct call *call, cudaError_t result, cudaStream_t stream, cudaEvent_t event, unsigned flags);
+void query_answered(struct call *call, cudaError_t result, cudaStream_t stream, cudaEvent_t event);
+void memory_enter(struct call *call, const void *pointer, size_t bytes);
+void memory_free_leave(struct call *call, ncclResult_t result);
+void memory_allocated(struct call *call, cudaError_t result, void *const *pointer, size_t bytes, enum memory_type type,
+                      cudaStream_t stream);
+void memory_registered(struct call *call, cudaError_t result, const void *pointer, size_t bytes);
+void memory_released(struct call *call, cudaError_t result, const void *pointer, enum memory_type type,
+                     cudaStream_t stream);
+void peer_access_changed(struct call *call, cudaError_t result, int peer);
+void point_copy(struct call *call, cudaError_t result, cudaStream_t stream, const struct copy_arguments *arguments);
+void host_function_launched(struct call *call, cudaError_t result, cudaStream_t stream);
+void capture_began(struct call *call, cudaError_t result, cudaStream_t stream);
+void capture_ended(struct call *call, cudaError_t result, cudaStream_t stream, const cudaGraph_t *graph);
+void point_graph(struct call *call, cudaError_t result, cudaStream_t stream, cudaGraph_t graph, cudaGraphExec_t exec);
+
+/* Kernels (launch.c). */
+void kernel_launched(struct call *call, cudaError_t result, const void *function, enum kernel_kind kind, dim3 grid,
+                     dim3 block, void **arguments, cudaStream_t stream);
+
+/* Progress (progress.c): a stream that is destroyed gets no more writes. */
+void progress_forget_stream(cudaStream_t stream);
+
+#endif

@@ -1,0 +1,88 @@
+/* wrappers.c: one function per row of calls.def, all of the same shape: pass through if there is nothing
+ * to record; else what the row says before and after the real function, whose result and errno the
+ * program gets unchanged. */
+#include "interpose/wrappers.h"
+
+#include <errno.h>
+
+#include "interpose/emit.h"
+#include "interpose/recording.h"
+#include "interpose/resolve.h"
+
+/* The words of calls.def: what happens before the real call, what after it. */
+#define AROUND(before, after) before, after
+#define AFTER(after) (void)0, after
+#define OPERATION(...) \
+    operation_enter(&call, comm, stream, &(struct operation){ __VA_ARGS__ }), operation_leave(&call, result)
+#define WAIT(stream_, ...) \
+    wait_enter(&call, stream_, &(struct wait_arguments){ __VA_ARGS__ }), wait_leave(&call, result)
+#define WAIT_FREE(...) \
+    wait_enter(&call, 0, &(struct wait_arguments){ __VA_ARGS__ }), wait_free_leave(&call, result)
+#define COPY(...) (void)0, point_copy(&call, result, stream, &(struct copy_arguments){ __VA_ARGS__ })
+#define LAUNCH(function, kind, grid, block, stream_) \
+    (void)0, kernel_launched(&call, result, function, kind, grid, block, args, stream_)
+
+static ncclResult_t missing_ncclResult_t(enum call_id id)
+{
+    resolve_say_missing(id);
+    return ncclSystemError;
+}
+
+static cudaError_t missing_cudaError_t(enum call_id id)
+{
+    resolve_say_missing(id);
+    return cudaErrorSharedObjectSymbolNotFound;
+}
+
+/* A child that was forked within the real call has nothing to add to its parent's records. */
+static inline bool still_active(void)
+{
+    return atomic_load_explicit(&shim.state, memory_order_relaxed) == SHIM_ACTIVE;
+}
+
+#define WRAPPER_(name, api_, wakes, per_thread_, result_type, parameters, arguments, before, after) \
+    EXPORT result_type name parameters \
+    { \
+        result_type (*real) parameters = (result_type (*) parameters)resolve_call(CALL_##name); \
+        if (!real) \
+            return missing_##result_type(CALL_##name); \
+        struct call call; \
+        if (!call_begin(&call, api_, wakes, per_thread_, __builtin_return_address(0), __builtin_frame_address(0))) \
+            return real arguments; \
+        before; \
+        errno = call.error; \
+        result_type result = real arguments; \
+        call.error = errno; \
+        if (still_active()) { \
+            after; \
+        } \
+        call_end(&call); \
+        return result; \
+    }
+#define WRAPPER(...) WRAPPER_(__VA_ARGS__)
+
+/* The device-side API of NCCL has no record of its own. */
+#define API_ncclDevCommCreate API_notice_blind
+
+#define NCCL(name, ...) WRAPPER(name, API_##name, true, false, __VA_ARGS__)
+#define CUDA(name, ...) WRAPPER(name, API_##name, false, false, __VA_ARGS__)
+#define CUDA_PTSZ(name, ...) \
+    WRAPPER(name, API_##name, false, false, __VA_ARGS__) \
+    WRAPPER(name##_ptsz, API_##name, false, true, __VA_ARGS__)
+#define CUDA_PTDS(name, ...) \
+    WRAPPER(name, API_##name, false, false, __VA_ARGS__) \
+    WRAPPER(name##_ptds, API_##name, false, true, __VA_ARGS__)
+#define CUDA_OWN(name, ...)
+#include "interpose/calls.def"
+
+/* Which device is current matters even while the shim sleeps; nothing is recorded. */
+EXPORT cudaError_t cudaSetDevice(int device)
+{
+    __typeof__(&cudaSetDevice) real = REAL_CALL(cudaSetDevice);
+    if (!real)
+        return missing_cudaError_t(CALL_cudaSetDevice);
+    cudaError_t result = real(device);
+    if (result == cudaSuccess)
+        thread_self.device = device;
+    return result;
+}
