@@ -82,7 +82,8 @@ void options_print_help(const struct options *options, FILE *out)
     fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command, options->count ? " [options]" : "",
             options->operands[0] ? " " : "", options->operands, options->summary);
     for (int i = 0; i < options->count; i++)
-        print_entry(&options->entries[i], out);
+        if (options->entries[i].help)
+            print_entry(&options->entries[i], out);
     print_entry(&(struct option_entry){"help", 'h', OPTION_FLAG, NULL, "show this", NULL}, out);
     if (options->details)
         fprintf(out, "\n%s", options->details);

@@ -34,7 +34,7 @@ struct option_entry {
     char short_name;        /* 't': -t 3, -t3; 0 none */
     enum option_kind kind;
     const char *argument;   /* name of the argument in --help; the words of a choice; NULL for a flag */
-    const char *help;
+    const char *help;       /* NULL: for ddpcheck's own use, --help does not show it */
     void *value;            /* left alone if the option is not given */
 };
 

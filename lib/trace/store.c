@@ -226,11 +226,11 @@ void store_rollback(struct store *store)
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-static int find_process(struct store *store, const struct process_info *info, struct error *err)
+int store_process_find(struct store *store, const struct process_info *info, struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_PROCESS_FIND, err);
     if (!statement)
-        return -1;
+        return -2;
     sqlite3_bind_text(statement, 1, info->boot_id, -1, SQLITE_STATIC);
     sqlite3_bind_int(statement, 2, info->pid);
     sqlite3_bind_int64(statement, 3, (sqlite3_int64)info->start_ticks);
@@ -238,19 +238,16 @@ static int find_process(struct store *store, const struct process_info *info, st
     int code = sqlite3_step(statement);
     int id = code == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
     if (code != SQLITE_ROW && code != SQLITE_DONE)
-        store_failed(store, err);
+        id = store_failed(store, err) - 1;
     sqlite3_reset(statement);
     return id;
 }
 
 int store_process(struct store *store, const struct process_info *info, struct error *err)
 {
-    struct error none = {""};
-    int id = find_process(store, info, &none);
-    if (id >= 0)
-        return id;
-    if (none.text[0])
-        return error_set(err, "%s", none.text);
+    int id = store_process_find(store, info, err);
+    if (id != -1)
+        return id < 0 ? -1 : id;
     sqlite3_stmt *statement = store_prepare(store, STORE_PROCESS_ADD, err);
     if (!statement)
         return -1;
@@ -269,7 +266,7 @@ int store_process(struct store *store, const struct process_info *info, struct e
         sqlite3_bind_text(statement, column++, texts[i], -1, SQLITE_STATIC);
     if (store_run(store, statement, err) < 0)
         return -1;
-    return find_process(store, info, err);
+    return store_process_find(store, info, err);
 }
 
 int store_event(struct store *store, int process, const struct record *record, struct error *err)

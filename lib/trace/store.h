@@ -36,6 +36,8 @@ bool store_may_retry(const struct store *store);
 /* Makes a process known and returns its index (its row in `process`), the same one if the same
  * (boot id, pid, start ticks, monotonic_ns) was stored before; -1 with err. */
 int store_process(struct store *store, const struct process_info *info, struct error *err);
+/* The index of a process that was stored before: -1 without err if it was not, -2 with err. */
+int store_process_find(struct store *store, const struct process_info *info, struct error *err);
 
 /* Appends an event. Returns 0, or -1 with err. */
 int store_event(struct store *store, int process, const struct record *record, struct error *err);

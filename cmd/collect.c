@@ -1,0 +1,160 @@
+/* ddpcheck collect: stores what the watched programs of a trace directory recorded, in the foreground or as a daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/collector.h"
+#include "cmd/collector_notify.h"
+#include "cmd/commands.h"
+#include "cmd/options.h"
+#include "cmd/trace_directory.h"
+
+struct request {
+    bool daemon, foreground, quiet, fresh;
+    double hang_after;
+    long notify_fd;
+};
+
+static const double daemon_wait_s = 30;     /* for the first producer: it started us, but may not have its ring yet */
+static const double run_wait_s = 1e9;       /* `ddpcheck run` says when the job is over */
+
+static int fail(const struct error *err)
+{
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+/* Becomes a process that neither terminal nor job can take with it. Returns 0 in the daemon, 1 in the caller's
+ * process, or -1 with err. */
+static int go_to_background(const char *directory, struct error *err)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof path, "%s/collector.log", directory);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (log < 0 || null < 0)
+        return error_set(err, "can't open %s: %s", log < 0 ? path : "/dev/null", strerror(errno));
+    pid_t child = fork();
+    if (child < 0)
+        return error_set(err, "can't start the collector: %s", strerror(errno));
+    if (child > 0)
+        return 1;
+    if (setsid() < 0 || (child = fork()) < 0)
+        _exit(STATUS_USAGE);
+    if (child > 0)
+        _exit(STATUS_CLEAN);
+    dup2(null, STDIN_FILENO);
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    close_range(3, ~0u, 0);
+    setvbuf(stderr, NULL, _IOLBF, 0);
+    return 0;
+}
+
+static int say_held(const struct request *request, const char *directory, int holder)
+{
+    notify((int)request->notify_fd, "held %d", holder);
+    if (request->daemon || request->notify_fd >= 0)
+        return STATUS_CLEAN;
+    if (holder > 0)
+        fprintf(stderr, "ddpcheck: process %d already collects into %s; it takes the records of new processes, too\n", holder, directory);
+    else
+        fprintf(stderr, "ddpcheck: another process already collects into %s\n", directory);
+    return STATUS_CLEAN;
+}
+
+static void say_result(const struct request *request, const char *directory, const struct collector_summary *summary)
+{
+    if (request->quiet || request->daemon || request->notify_fd >= 0)
+        return;
+    if (!summary->database[0])
+        fprintf(stderr, "ddpcheck: nothing to collect in %s\n", directory);
+    else
+        fprintf(stderr, "ddpcheck: %" PRIu64 " records stored in %s\n", summary->records, summary->database);
+}
+
+static int collect(const struct request *request, const char *directory, struct collector_summary *summary)
+{
+    struct error err;
+    int holder = 0, lock = directory_lock(directory, &holder, &err);
+    if (lock == -2)
+        return say_held(request, directory, holder);
+    if (lock < 0)
+        return fail(&err);
+    const struct collector_options options = {
+        .directory = directory, .hang_after_ns = (uint64_t)(request->hang_after * 1e9), .fresh = request->fresh,
+        .notify_fd = (int)request->notify_fd,
+        .first_wait_s = request->notify_fd >= 0 ? run_wait_s : request->daemon ? daemon_wait_s : 0,
+    };
+    int result = collector_run(&options, summary, &err);
+    close(lock);
+    if (result < 0)
+        return fail(&err);
+    say_result(request, directory, summary);
+    return STATUS_CLEAN;
+}
+
+/* A process that starts recording while the collector is about to end sees the lock held and starts no other:
+ * whoever left a ring file since then is taken care of by another round. */
+static int collect_rounds(const struct request *request, const char *directory)
+{
+    signal(SIGPIPE, SIG_IGN);
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGHUP);
+    sigprocmask(SIG_BLOCK, &stops, NULL);
+    struct request next = *request;
+    struct collector_summary summary = {0};
+    int status = collect(&next, directory, &summary);
+    while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() && collector_has_newcomers(directory)) {
+        next.quiet = true;
+        summary.records = 0;
+        status = collect(&next, directory, &summary);
+    }
+    return status;
+}
+
+int command_collect(int argc, char **argv)
+{
+    struct request request = {.notify_fd = -1};
+    const char *hang_after = getenv("DDPCHECK_HANG_AFTER");
+    if (hang_after)
+        request.hang_after = strtod(hang_after, NULL);
+    const struct option_entry entries[] = {
+        {"daemon", 'd', OPTION_FLAG, NULL, "in the background; messages go to DIR/collector.log", &request.daemon},
+        {"foreground", 'f', OPTION_FLAG, NULL, "in the foreground (the default)", &request.foreground},
+        {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &request.hang_after},
+        {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
+        {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
+        {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
+    };
+    const struct options options = {
+        .command = "collect", .operands = "DIR",
+        .summary = "Stores what watched programs recorded in trace directory DIR, until the last of them has ended.",
+        .details = "'ddpcheck run' and libddpcheck.so start it by themselves. By hand it takes over what a collector\n"
+                   "that was killed left behind; there is one per directory and host.\n",
+        .entries = entries, .count = OPTION_COUNT(entries),
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    if (argc != 1)
+        return options_usage_error(&options, argc ? "one directory at a time" : "which directory?");
+    if (request.daemon && request.foreground)
+        return options_usage_error(&options, "--daemon and --foreground exclude each other");
+    char directory[PATH_MAX];
+    struct error err;
+    if (directory_make(argv[0], directory, &err) < 0)
+        return fail(&err);
+    int background = request.daemon ? go_to_background(directory, &err) : 0;
+    if (background < 0)
+        return fail(&err);
+    return background ? STATUS_CLEAN : collect_rounds(&request, directory);
+}

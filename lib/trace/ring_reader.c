@@ -1,0 +1,404 @@
+#include "lib/trace/ring_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RINGS_MAX = RING_SEGMENTS_MAX * RING_KINDS };
+
+static const uint64_t patience_ns = 20000000;   /* how long a missing serial is waited for */
+
+struct cursor {
+    uint64_t position, head;    /* next to take; end of what may be taken */
+};
+
+struct ring_reader {
+    char *path;
+    int fd;
+    struct ring_file *file;
+    uint64_t mapped;
+    struct process_info process;
+    uint32_t capacity[RING_KINDS];
+    uint64_t segment_bytes, header_bytes;   /* as checked; the file's may be overwritten at any time */
+    unsigned rings;
+    struct cursor cursor[RINGS_MAX];
+    unsigned heap[RINGS_MAX], heap_size;    /* rings with records left, by the serial of the next one */
+    uint64_t lost[RING_KINDS];
+    unsigned slots;
+    struct ring_progress slot[RING_SLOTS_MAX];
+    /* Serials are dense, so what is missing is either lost, and counted, or still to come. */
+    uint64_t highest, taken, excused;
+    bool began, resumed, patient;
+    uint64_t now_ns, waiting_for, waiting_since;
+    bool held_back;
+};
+
+/* The only state outside the readers: where this thread goes on when a page under it is gone. */
+static _Thread_local sigjmp_buf *on_fault;
+
+static void fault(int signal_number)
+{
+    if (on_fault)
+        siglongjmp(*on_fault, 1);
+    signal(signal_number, SIG_DFL);     /* not ours: fault again, and die of it */
+}
+
+static int guarded(struct ring_reader *reader, int (*action)(struct ring_reader *, struct error *), struct error *err)
+{
+    sigjmp_buf here;
+    int result;
+    if (sigsetjmp(here, 0) == 0) {
+        on_fault = &here;
+        result = action(reader, err);
+    } else {
+        result = error_set(err, "ring file %s was cut off while it was read", reader->path);
+    }
+    on_fault = NULL;
+    return result;
+}
+
+static struct ring_segment *segment_of(const struct ring_reader *reader, unsigned ring)
+{
+    return (struct ring_segment *)((char *)reader->file + reader->header_bytes + ring / RING_KINDS * reader->segment_bytes);
+}
+
+static const struct record *record_at(const struct ring_reader *reader, unsigned ring, uint64_t position)
+{
+    unsigned kind = ring % RING_KINDS;
+    return segment_of(reader, ring)->records + (kind == RING_BULK ? reader->capacity[RING_CONTROL] : 0) +
+           (position & (reader->capacity[kind] - 1));
+}
+
+static bool is_capacity(uint32_t records)
+{
+    return records > 0 && records <= 1u << 24 && (records & (records - 1)) == 0;
+}
+
+static int check_header(struct ring_reader *reader, struct error *err)
+{
+    const struct ring_file *file = reader->file;
+    if (!atomic_load_explicit((_Atomic uint32_t *)&file->ready, memory_order_acquire)) {
+        static const char nothing[sizeof file->magic];
+        if (memcmp(file->magic, nothing, sizeof nothing) == 0 || memcmp(file->magic, RING_MAGIC, sizeof file->magic) == 0)
+            return RING_READER_NOT_READY;
+    }
+    if (memcmp(file->magic, RING_MAGIC, sizeof file->magic) != 0)
+        return error_set(err, "%s is not a ring file: it does not begin with " RING_MAGIC, reader->path);
+    if (file->version != RING_VERSION || file->record_version != RECORD_VERSION || file->record_bytes != RECORD_BYTES)
+        return error_set(err, "ring file %s has version %u.%u, this ddpcheck reads %d.%d; use libddpcheck.so and ddpcheck of one version",
+                         reader->path, file->version, file->record_version, RING_VERSION, RECORD_VERSION);
+    reader->capacity[RING_CONTROL] = file->control_records;
+    reader->capacity[RING_BULK] = file->bulk_records;
+    reader->segment_bytes = file->segment_bytes;
+    reader->header_bytes = file->file_header_bytes;
+    if (!is_capacity(reader->capacity[RING_CONTROL]) || !is_capacity(reader->capacity[RING_BULK]) ||
+        reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 || reader->header_bytes % RING_PAGE ||
+        reader->segment_bytes < ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK]) ||
+        reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % 64)
+        return error_set(err, "ring file %s is damaged: its header gives impossible sizes", reader->path);
+    reader->process = file->process;
+    struct process_info *process = &reader->process;
+    process->boot_id[sizeof process->boot_id - 1] = process->host[sizeof process->host - 1] = 0;
+    process->launcher[sizeof process->launcher - 1] = process->job[sizeof process->job - 1] = 0;
+    process->program[sizeof process->program - 1] = process->command[sizeof process->command - 1] = 0;
+    return RING_READER_OPEN;
+}
+
+/* Maps as much as there is; the file grows as threads come. */
+static int map(struct ring_reader *reader, uint64_t bytes, struct error *err)
+{
+    void *at = reader->file ? mremap(reader->file, reader->mapped, bytes, MREMAP_MAYMOVE)
+                            : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
+    if (at == MAP_FAILED)
+        return error_set(err, "can't map ring file %s (%" PRIu64 " bytes): %s", reader->path, bytes, strerror(errno));
+    reader->file = at;
+    reader->mapped = bytes;
+    return 0;
+}
+
+static int open_file(struct ring_reader *reader, struct error *err)
+{
+    struct stat status;
+    reader->fd = open(reader->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (reader->fd < 0 || fstat(reader->fd, &status) < 0)
+        return error_set(err, "can't open ring file %s: %s", reader->path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return error_set(err, "%s is not a ring file: it is no regular file", reader->path);
+    if (status.st_size == 0)
+        return RING_READER_NOT_READY;
+    if ((uint64_t)status.st_size < sizeof(struct ring_file))
+        return error_set(err, "ring file %s was cut off: %lld bytes, its header alone has %zu", reader->path,
+                         (long long)status.st_size, sizeof(struct ring_file));
+    if (map(reader, (uint64_t)status.st_size, err) < 0)
+        return -1;
+    return guarded(reader, check_header, err);
+}
+
+static void install_handler(void)
+{
+    struct sigaction action = {.sa_handler = fault, .sa_flags = SA_NODEFER};
+    sigaction(SIGBUS, &action, NULL);
+}
+
+int ring_reader_open(struct ring_reader **result, const char *path, struct error *err)
+{
+    *result = NULL;
+    struct ring_reader *reader = calloc(1, sizeof *reader);
+    if (!reader || !(reader->path = strdup(path))) {
+        free(reader);
+        return error_set(err, "can't read ring file %s: out of memory", path);
+    }
+    install_handler();
+    int opened = open_file(reader, err);
+    if (opened == RING_READER_OPEN)
+        *result = reader;
+    else
+        ring_reader_close(reader);
+    return opened;
+}
+
+void ring_reader_close(struct ring_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->file)
+        munmap(reader->file, reader->mapped);
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader->path);
+    free(reader);
+}
+
+const struct process_info *ring_reader_process(const struct ring_reader *reader)
+{
+    return &reader->process;
+}
+
+const char *ring_reader_path(const struct ring_reader *reader)
+{
+    return reader->path;
+}
+
+static uint64_t serial_of(const struct ring_reader *reader, unsigned ring)
+{
+    return record_at(reader, ring, reader->cursor[ring].position)->serial;
+}
+
+/* Moves heap[at] down to its place. */
+static void sift(struct ring_reader *reader, unsigned at)
+{
+    for (;;) {
+        unsigned least = at;
+        for (unsigned child = 2 * at + 1; child <= 2 * at + 2 && child < reader->heap_size; child++)
+            if (serial_of(reader, reader->heap[child]) < serial_of(reader, reader->heap[least]))
+                least = child;
+        if (least == at)
+            return;
+        unsigned ring = reader->heap[at];
+        reader->heap[at] = reader->heap[least];
+        reader->heap[least] = ring;
+        at = least;
+    }
+}
+
+static int look_at_segments(struct ring_reader *reader, struct error *err)
+{
+    struct stat status;
+    if (fstat(reader->fd, &status) < 0)
+        return error_set(err, "can't read ring file %s: %s", reader->path, strerror(errno));
+    unsigned segments = atomic_load_explicit(&reader->file->segments, memory_order_acquire);
+    uint64_t needed = reader->header_bytes + segments * reader->segment_bytes;
+    if (segments > RING_SEGMENTS_MAX || segments * RING_KINDS < reader->rings)
+        return error_set(err, "ring file %s is damaged: it claims %u threads", reader->path, segments);
+    if ((uint64_t)status.st_size < needed || (uint64_t)status.st_size < reader->mapped)
+        return error_set(err, "ring file %s was cut off: %lld bytes, %" PRIu64 " expected", reader->path,
+                         (long long)status.st_size, needed > reader->mapped ? needed : reader->mapped);
+    if (needed > reader->mapped && map(reader, (uint64_t)status.st_size, err) < 0)
+        return -1;
+    while (reader->rings < segments * RING_KINDS) {
+        unsigned ring = reader->rings++;
+        uint64_t tail = atomic_load_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
+        reader->cursor[ring] = (struct cursor){tail, tail};
+    }
+    return 0;
+}
+
+/* The slots are read before the heads: what the GPU has reached was issued in a record seen by this look. */
+static void look_at_slots(struct ring_reader *reader)
+{
+    struct ring_file *file = reader->file;
+    unsigned slots = atomic_load_explicit(&file->slots, memory_order_acquire);
+    reader->slots = slots < RING_SLOTS_MAX ? slots : RING_SLOTS_MAX;
+    for (unsigned i = 0; i < reader->slots; i++) {
+        reader->slot[i].done = atomic_load_explicit(&file->slot[i].done, memory_order_acquire);
+        reader->slot[i].started = atomic_load_explicit(&file->slot[i].started, memory_order_acquire);
+    }
+}
+
+static int look_at_rings(struct ring_reader *reader, struct error *err)
+{
+    reader->lost[RING_CONTROL] = atomic_load_explicit(&reader->file->lost_threads, memory_order_relaxed);
+    reader->lost[RING_BULK] = 0;
+    reader->heap_size = 0;
+    for (unsigned ring = 0; ring < reader->rings; ring++) {
+        struct cursor *cursor = &reader->cursor[ring];
+        unsigned kind = ring % RING_KINDS;
+        struct ring *from = &segment_of(reader, ring)->ring[kind];
+        reader->lost[kind] += atomic_load_explicit(&from->lost, memory_order_relaxed);
+        cursor->head = atomic_load_explicit(&from->head, memory_order_acquire);
+        if (cursor->head - cursor->position > reader->capacity[kind])
+            return error_set(err, "ring file %s is damaged: ring %u was read to %" PRIu64 " and is written to %" PRIu64
+                             " with room for %u records", reader->path, ring, cursor->position, cursor->head, reader->capacity[kind]);
+        if (cursor->head != cursor->position)
+            reader->heap[reader->heap_size++] = ring;
+    }
+    for (unsigned at = reader->heap_size / 2; at-- > 0;)
+        sift(reader, at);
+    return 0;
+}
+
+static int look(struct ring_reader *reader, struct error *err)
+{
+    if (look_at_segments(reader, err) < 0)
+        return -1;
+    look_at_slots(reader);
+    return look_at_rings(reader, err);
+}
+
+int ring_reader_look(struct ring_reader *reader, uint64_t now_ns, bool patient, struct error *err)
+{
+    reader->now_ns = now_ns;
+    reader->patient = patient;
+    reader->held_back = false;
+    reader->heap_size = 0;
+    return guarded(reader, look, err);
+}
+
+/* Whether to wait for a record that comes before `serial` and was not seen yet. */
+static bool hold_back(struct ring_reader *reader, uint64_t serial)
+{
+    if (!reader->began) {
+        reader->began = true;
+        reader->highest = reader->taken = reader->resumed ? serial - 1 : 0;
+    }
+    if (serial <= reader->highest + 1)
+        return false;
+    uint64_t missing = serial - 1 - reader->taken;
+    uint64_t lost = reader->lost[RING_CONTROL] + reader->lost[RING_BULK] + reader->excused;
+    if (missing <= lost || serial - 1 < reader->taken)
+        return false;
+    if (reader->waiting_for != serial) {
+        reader->waiting_for = serial;
+        reader->waiting_since = reader->now_ns;
+    }
+    if (reader->patient && reader->now_ns - reader->waiting_since < patience_ns)
+        return true;
+    reader->excused += missing - lost;
+    return false;
+}
+
+struct taking {
+    struct record *records;
+    int max, count;
+};
+
+static int take(struct ring_reader *reader, struct taking *taking, struct error *err)
+{
+    while (taking->count < taking->max && reader->heap_size > 0) {
+        unsigned ring = reader->heap[0];
+        struct cursor *cursor = &reader->cursor[ring];
+        struct record *record = &taking->records[taking->count];
+        *record = *record_at(reader, ring, cursor->position);
+        if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT || record->phase > RECORD_LEAVE)
+            return error_set(err, "ring file %s is damaged: noise in ring %u at position %" PRIu64, reader->path, ring, cursor->position);
+        if (hold_back(reader, record->serial)) {
+            reader->held_back = true;
+            return 0;
+        }
+        reader->taken++;
+        if (record->serial > reader->highest)
+            reader->highest = record->serial;
+        taking->count++;
+        if (++cursor->position == cursor->head)
+            reader->heap[0] = reader->heap[--reader->heap_size];
+        sift(reader, 0);
+    }
+    return 0;
+}
+
+int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err)
+{
+    struct taking taking = {records, max, 0};
+    struct taking *volatile state = &taking;    /* survives the jump */
+    sigjmp_buf here;
+    int result;
+    if (sigsetjmp(here, 0) == 0) {
+        on_fault = &here;
+        result = take(reader, state, err);
+    } else {
+        result = error_set(err, "ring file %s was cut off while it was read", reader->path);
+    }
+    on_fault = NULL;
+    return state->count > 0 ? state->count : result;
+}
+
+bool ring_reader_drained(const struct ring_reader *reader)
+{
+    return reader->heap_size == 0;
+}
+
+unsigned ring_reader_rings(const struct ring_reader *reader)
+{
+    return reader->rings;
+}
+
+uint64_t ring_reader_position(const struct ring_reader *reader, unsigned ring)
+{
+    return reader->cursor[ring].position;
+}
+
+void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t position)
+{
+    struct cursor *cursor = &reader->cursor[ring];
+    if (position > 0)
+        reader->resumed = true;
+    if (position > cursor->position)
+        cursor->position = cursor->head = position;
+}
+
+static int publish(struct ring_reader *reader, struct error *err)
+{
+    (void)err;
+    for (unsigned ring = 0; ring < reader->rings; ring++)
+        atomic_store_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail, reader->cursor[ring].position,
+                              memory_order_release);
+    return 0;
+}
+
+int ring_reader_publish(struct ring_reader *reader, struct error *err)
+{
+    return guarded(reader, publish, err);
+}
+
+uint64_t ring_reader_lost(const struct ring_reader *reader, int kind)
+{
+    return reader->lost[kind];
+}
+
+unsigned ring_reader_slots(const struct ring_reader *reader)
+{
+    return reader->slots;
+}
+
+struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot)
+{
+    return reader->slot[slot];
+}

@@ -1,0 +1,58 @@
+/* ring_reader.h: the collector's side of one ring file (ring.h).
+ *
+ * Nothing in the file is believed: every size and offset is checked against the real file, and a file
+ * that is cut while it is mapped gives an error, not a SIGBUS (the handler is installed by the first
+ * ring_reader_open). After an error a reader is good for nothing but its error and ring_reader_close.
+ *
+ * Reading goes in passes: look, take until nothing is left, store what was taken, publish. */
+#ifndef DDPCHECK_RING_READER_H
+#define DDPCHECK_RING_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+struct ring_reader;
+
+enum ring_reader_opened { RING_READER_OPEN = 0, RING_READER_NOT_READY = 1 };
+
+/* Maps a ring file. Returns RING_READER_OPEN; RING_READER_NOT_READY if its producer has not finished the
+ * header (it holds no record then); -1 with err if it is no ring file, damaged, or can't be read. */
+int ring_reader_open(struct ring_reader **reader, const char *path, struct error *err);
+void ring_reader_close(struct ring_reader *reader);
+
+const struct process_info *ring_reader_process(const struct ring_reader *reader);
+const char *ring_reader_path(const struct ring_reader *reader);
+
+/* Begins a pass: sees how far the producer has got. patient: wait a little for a record whose serial is missing
+ * between others (its thread is just writing it), instead of taking what comes after. Returns 0, or -1 with err. */
+int ring_reader_look(struct ring_reader *reader, uint64_t now_ns, bool patient, struct error *err);
+
+/* Takes up to `max` records that were there at the last look, in the order of their serials over all rings.
+ * Returns how many, or -1 with err if nothing could be taken because the file is damaged. */
+int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err);
+
+/* True if all records that were there at the last look were taken. */
+bool ring_reader_drained(const struct ring_reader *reader);
+
+/* Rings known so far (segment * RING_KINDS + kind), and the next position to take of each. */
+unsigned ring_reader_rings(const struct ring_reader *reader);
+uint64_t ring_reader_position(const struct ring_reader *reader, unsigned ring);
+/* Goes on at a position that was stored before, if that is further. */
+void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t position);
+
+/* Gives the taken records' room back to the producer. Only when they are safely stored. */
+int ring_reader_publish(struct ring_reader *reader, struct error *err);
+
+/* As of the last look: records lost so far, and the progress of the GPU. */
+uint64_t ring_reader_lost(const struct ring_reader *reader, int kind);
+unsigned ring_reader_slots(const struct ring_reader *reader);
+struct ring_progress {
+    uint64_t started, done;
+};
+struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot);
+
+#endif
