@@ -233,6 +233,14 @@ const char *process_string(const struct process *process, uint64_t id)
     return string ? string->text : "";
 }
 
+uint64_t process_phase(const struct process *process)
+{
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+        if (thread->uses_nccl && thread->ranges && thread->ranges <= THREAD_RANGES_MAX)
+            return thread->range[thread->ranges - 1];
+    return 0;
+}
+
 const char *site_phase(const struct site *site)
 {
     return site->process ? process_string(site->process, site->phase) : "";

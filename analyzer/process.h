@@ -21,6 +21,8 @@ int process_add_string(struct process *process, const struct record *record);
 /* "" if it is not known. */
 const char *process_string(const struct process *process, uint64_t id);
 const char *site_phase(const struct site *site);
+/* String id of the innermost NVTX range of the thread that talks to NCCL, 0 none. */
+uint64_t process_phase(const struct process *process);
 
 /* The rank that people know (finding.h). */
 int member_shown_rank(const struct member *member);

@@ -8,16 +8,6 @@
 
 enum { CALL_BYTES = 256, UNSEEN_MAX = 4096 };    /* ranks without a trace that are shown of one communicator */
 
-static const char *phase_now(const struct process *process, const struct site *site)
-{
-    if (site->process)
-        return site_phase(site);
-    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-        if (thread->uses_nccl && thread->ranges && thread->ranges <= THREAD_RANGES_MAX)
-            return process_string(process, thread->range[thread->ranges - 1]);
-    return "";
-}
-
 static void view_member(const struct wait_graph *graph, const struct member *member,
                         void (*visit)(void *context, const struct member_view *member), void *context)
 {
@@ -31,7 +21,7 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
         .nranks = member->comm->nranks, .process = member->process->index, .device = member->device,
         .issued = member->next, .started = member->started, .done = member->done, .calls_p2p = member->calls_p2p,
         .destroyed = member->destroyed, .ended = member->process->ended,
-        .where = where ? where : "", .phase = phase_now(member->process, &site),
+        .where = where ? where : "", .phase = process_string(member->process, site.phase),
         .where_stack = site.stack, .where_stack_is_address = site.stack_is_address, .where_since_ns = site.time_ns,
         .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
     };

@@ -90,6 +90,7 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
     const struct thread *thread = blocked ? blocked->thread : call_in_progress(process);
     if (!thread) {
         text_add(text, member && member->destroyed ? "running (it has destroyed the communicator)" : "running");
+        site->phase = process_phase(process);
         return;
     }
     *site = thread->enter_site;

@@ -73,7 +73,7 @@ static void print_head(const struct report *report, struct page *page)
                     moment_date(report->end_ns, date, sizeof date));
     }
     if (report->collecting)
-        page_words(page, STYLE_STRONG, " The job still runs: this is how it stands now.");
+        page_line(page), page_words(page, STYLE_STRONG, "The job still runs: this is how it stands now.");
     page_gap(page);
 }
 
@@ -145,14 +145,19 @@ static char *ranks_label(const struct finding_side *side, char *text, size_t byt
     return text;
 }
 
+/* Whether `where` says something that the call did not. */
+static bool has_where(const struct finding_side *side)
+{
+    return *side->where && strcmp(side->where, side->call);
+}
+
 static void print_where(const struct writer *writer, const struct finding_side *side)
 {
-    if (!*side->where || !strcmp(side->where, side->call))
+    if (!has_where(side))
         return;
     print_label(writer, "now");
     page_words(writer->page, STYLE_PLAIN, side->where);
-    if (side->where_stack != side->stack)
-        print_frames(writer, "at", side->process, side->where_stack, side->where_stack_is_address);
+    print_frames(writer, "at", side->process, side->where_stack, side->where_stack_is_address);
 }
 
 static void print_side(const struct writer *writer, const struct finding_side *side)
@@ -167,7 +172,8 @@ static void print_side(const struct writer *writer, const struct finding_side *s
         page_line(page);
     page_column(page, writer->value_column);
     page_words(page, STYLE_STRONG, side->call);
-    print_frames(writer, "at", side->process, side->stack, side->stack_is_address);
+    if (side->stack != side->where_stack || !has_where(side))
+        print_frames(writer, "at", side->process, side->stack, side->stack_is_address);
     if (*side->phase) {
         print_label(writer, "phase");
         page_words(page, STYLE_PLAIN, side->phase);

@@ -101,12 +101,40 @@ static bool is_missing(const struct wait_node *wait, const struct member *member
     return false;
 }
 
-/* Side 0: who issued the operation. The first one that is seen waiting says where. */
+/* Where the first that came called the operation; NULL where the wait is for something else. */
+static const struct site *issued_at(const struct wait_node *wait)
+{
+    struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number) : NULL;
+    return slot ? &slot_variant(slot, 0)->site : NULL;
+}
+
+/* Where the thread waits. The side's stacks are of one process, so that of the call goes if it is of another. */
+static void place_waiting(struct draft *draft, struct finding_side *side, const struct blocked *blocked)
+{
+    char call[CALL_BYTES];
+    struct text where = {0};
+    const struct site *site = &blocked->thread->enter_site;
+    text_add(&where, "in %s", record_text(&blocked->thread->enter, call, sizeof call));
+    draft_side_where(draft, side, where.data ? where.data : "", site);
+    text_free(&where);
+    if (side->process == blocked->thread->process->index)
+        return;
+    side->process = blocked->thread->process->index;
+    side->stack = 0;
+    if (*side->phase)
+        return;
+    free(side->phase);
+    side->phase = strdup(site_phase(site));
+    draft->failed = draft->failed || !side->phase;
+}
+
+/* Side 0: who issued the operation. The first to issue it says where it waits, if it does, else another. */
 static void add_waiting_side(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
 {
     char call[CALL_BYTES];
-    struct finding_side *side = draft_side(draft, wait_call(wait, call, sizeof call), NULL);
-    bool placed = false;
+    const struct site *issued = issued_at(wait);
+    struct finding_side *side = draft_side(draft, wait_call(wait, call, sizeof call), issued);
+    const struct blocked *example = NULL;
     for (uint32_t i = 0; i < wait->comm->members; i++) {
         const struct member *member = wait->comm->member[i];
         const struct blocked *blocked = NULL;
@@ -114,23 +142,12 @@ static void add_waiting_side(struct draft *draft, const struct wait_graph *graph
         if (is_missing(wait, member) || (wait->kind == WAIT_PEER && !waiting))
             continue;
         draft_rank(draft, side, member);
-        if (!waiting || placed)
-            continue;
-        placed = true;
-        struct text where = {0};
-        struct site site;
-        text_add(&where, "in %s", record_text(&blocked->thread->enter, call, sizeof call));
-        site = blocked->thread->enter_site;
-        draft_side_where(draft, side, where.data ? where.data : "", &site);
-        text_free(&where);
-        side->process = member->process->index;
-        side->since_ns = wait->begin_ns;
-        free(side->phase);
-        side->phase = strdup(site_phase(&site));
-        draft->failed = draft->failed || !side->phase;
+        if (waiting && (!example || (issued && member->process == issued->process)))
+            example = blocked;
     }
-    if (side->since_ns == 0)
-        side->since_ns = wait->begin_ns;
+    if (example)
+        place_waiting(draft, side, example);
+    side->since_ns = wait->begin_ns;
 }
 
 static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call, size_t bytes)
@@ -203,10 +220,11 @@ static void say(struct draft *draft, enum root_kind kind, const struct wait_node
     if (wait->begin_ns && now_ns > wait->begin_ns)
         text_add(&what, " (for %.1f s)", (double)(now_ns - wait->begin_ns) / 1e9);
     if (kind == ROOT_SETUP)
-        text_add(&what, "; %s %s %s not come", one_missing ? "rank" : "ranks", missing, one_missing ? "has" : "have");
+        text_add(&what, "; %s %s %s not come%s%s", one_missing ? "rank" : "ranks", missing, one_missing ? "has" : "have",
+                 *first_where ? ": " : "", first_where);
     else if (kind == ROOT_MISSING || kind == ROOT_SPLIT)
-        text_add(&what, "; %s %s %s: it is %s", one_missing ? "rank" : "ranks", missing, first,
-                 *first_where ? first_where : "elsewhere");
+        text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
+                 *first_where ? ": " : "", first_where);
     draft_say(draft, &what, root_rules[kind].todo);
 }
 
