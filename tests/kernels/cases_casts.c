@@ -41,7 +41,7 @@ static void *device_copy(const void *host, size_t bytes)
     void *device;
 
     MUST(cudaMalloc(&device, bytes));
-    MUST(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
+    copy_to_device(device, host, bytes);
     return device;
 }
 

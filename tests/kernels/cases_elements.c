@@ -113,11 +113,11 @@ static void cross_entropy_agrees(int n, int classes, bool label_is_second)
         labels[1] = label_is_second ? classes - 1 : 0;
         for (int i = 0; i < classes; i++)
             x->host[classes + i] = (float)x->truth[classes + i];
-        MUST(cudaMemcpy(x->device, x->host, sizeof *x->host * x->count, cudaMemcpyHostToDevice));
+        copy_to_device(x->device, x->host, sizeof *x->host * x->count);
     }
     MUST(cudaMalloc((void **)&device_labels, sizeof *labels * n));
     MUST(cudaMalloc((void **)&device_correct, sizeof correct));
-    MUST(cudaMemcpy(device_labels, labels, sizeof *labels * n, cudaMemcpyHostToDevice));
+    copy_to_device(device_labels, labels, sizeof *labels * n);
     loss->truth[0] = reference_cross_entropy(n, classes, x->truth, labels, &correct);
     reference_cross_entropy_backward(n, classes, x->truth, labels, n, g_x->truth);
     LAUNCHED(kernels_cross_entropy_forward(n, classes, x->device, device_labels, loss->device, device_correct,

@@ -107,37 +107,36 @@ static void release(unsigned first, unsigned count)
             coroutines[i].waiting = RUNNABLE;
 }
 
-/* Lets those go on that all others have come to. Returns false if none can. */
-static bool release_complete(unsigned threads)
+/* Runs a warp until none of its threads can go on without another warp. */
+static void run_warp(unsigned first)
 {
-    const unsigned ended = count_of(0, threads, ENDED);
-    bool released = false;
-
-    for (unsigned warp = 0; warp < threads; warp += LANES)
-        if (count_of(warp, LANES, AT_WARP_BARRIER) == LANES) {
-            release(warp, LANES);
-            released = true;
-        }
-    if (!released && ended < threads && count_of(0, threads, AT_BLOCK_BARRIER) + ended == threads) {
-        release(0, threads);
-        released = true;
-    }
-    return released;
-}
-
-static void run_block(unsigned threads)
-{
-    for (unsigned i = 0; i < threads; i++)
-        coroutine_start(coroutines[i]);
-    do {
-        for (unsigned i = 0; i < threads; i++)
+    for (;;) {
+        for (unsigned i = first; i < first + LANES; i++)
             if (coroutines[i].waiting == RUNNABLE) {
                 threadIdx = uint3{ i, 0, 0 };
                 swapcontext(&scheduler, &coroutines[i].context);
             }
-    } while (release_complete(threads));
-    if (count_of(0, threads, ENDED) != threads)
-        give_up("threads wait for each other at different places");
+        if (count_of(first, LANES, AT_WARP_BARRIER) != LANES)
+            return;
+        release(first, LANES);
+    }
+}
+
+/* Each warp goes as far ahead of the others as barriers let it: a barrier that is missing shows. */
+static void run_block(unsigned threads)
+{
+    unsigned ended = 0;
+
+    for (unsigned i = 0; i < threads; i++)
+        coroutine_start(coroutines[i]);
+    while (ended < threads) {
+        for (unsigned warp = 0; warp < threads; warp += LANES)
+            run_warp(warp);
+        ended = count_of(0, threads, ENDED);
+        if (count_of(0, threads, AT_BLOCK_BARRIER) + ended != threads)
+            give_up("threads wait for each other at different places");
+        release(0, threads);
+    }
 }
 
 cudaError_t simt_run(dim3 grid, dim3 block, const std::function<void()> &thread)

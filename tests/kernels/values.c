@@ -57,6 +57,12 @@ unsigned comparisons(void)
     return compared;
 }
 
+void copy_to_device(void *device, const void *host, size_t bytes)
+{
+    MUST(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream));
+    MUST(cudaStreamSynchronize(stream));
+}
+
 struct values *values_random(size_t count, double low, double high)
 {
     struct values *values = &all[used++];
@@ -77,7 +83,7 @@ struct values *values_random(size_t count, double low, double high)
         values->truth[i] = values->host[i];
     }
     MUST(cudaMalloc((void **)&values->device, count * sizeof *values->device));
-    MUST(cudaMemcpy(values->device, values->host, count * sizeof *values->device, cudaMemcpyHostToDevice));
+    copy_to_device(values->device, values->host, count * sizeof *values->device);
     return values;
 }
 

@@ -30,6 +30,10 @@ double random_uniform(void);
 void values_expect(struct values *values, double tolerance, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Copies to the device and waits until it is there. cudaMemcpy from pageable memory would not do: it may return
+ * before, and a non-blocking stream does not wait for it. Ends the program if it fails. */
+void copy_to_device(void *device, const void *host, size_t bytes);
+
 /* Prints and counts a failure. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 unsigned failures(void);
