@@ -1,0 +1,95 @@
+/* stream.h: a small language to write what the processes of a job did, and to see what the analyzer says.
+ *
+ * A job is one process per rank. Its records are kept per process; job_analyze feeds them in the order in
+ * which they were written, or in another interleaving of the processes, and keeps the findings. Time goes
+ * on by one microsecond per record. */
+#ifndef DDPCHECK_TEST_STREAM_H
+#define DDPCHECK_TEST_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/analyzer.h"
+
+enum { JOB_RANKS_MAX = 16, JOB_FINDINGS_MAX = 64 };
+
+struct job;
+
+struct job *job_new(int ranks);
+void job_free(struct job *job);
+void job_sleep_ms(struct job *job, uint64_t ms);
+/* The time of the next record, ns. */
+uint64_t job_now(const struct job *job);
+
+/* Appends a record of `rank` as it is, with time and serial filled in; returns its serial. */
+uint64_t job_record(struct job *job, int rank, struct record record);
+/* Records of the thread `thread` from now on (default: 100 + rank). */
+void job_thread(struct job *job, int rank, uint32_t thread);
+
+/* One communicator of all ranks, or of ranks first .. last; its rank in it is rank - first. */
+void job_init(struct job *job, uint64_t comm, int first, int last);
+void init_enter(struct job *job, int rank, uint64_t comm, int nranks, int comm_rank, uint64_t gpu);
+void init_leave(struct job *job, int rank, uint64_t comm, int nranks, int comm_rank, int result);
+void comm_call_enter(struct job *job, int rank, uint16_t api, uint64_t comm);
+void call_leave(struct job *job, int rank);         /* of the last ENTER of this rank */
+
+/* A collective, with fields by designated initialisers; type float32 and sum unless given. */
+struct call {
+    uint16_t api;
+    uint64_t comm, count;
+    int type, redop, root;      /* 0: float32; 0: sum; root as it is */
+    uint64_t stream, scalar;
+    uint64_t sendbuff, recvbuff;
+    bool no_progress;           /* no slot */
+};
+void issue(struct job *job, int rank, struct call call);
+#define ALL_REDUCE(job, rank, comm_, count_, ...) \
+    issue(job, rank, (struct call){.api = API_ncclAllReduce, .comm = comm_, .count = count_, ##__VA_ARGS__})
+void group_start(struct job *job, int rank);
+void group_end(struct job *job, int rank);
+
+void wait_enter(struct job *job, int rank, uint16_t api, uint64_t stream);
+void wait_done(struct job *job, int rank, uint16_t api, uint64_t stream);   /* ENTER, LEAVE */
+void event_record(struct job *job, int rank, uint64_t event, uint64_t stream);
+void event_wait(struct job *job, int rank, uint64_t event, uint64_t stream);
+void stream_create(struct job *job, int rank, uint64_t stream, bool non_blocking);
+/* The GPU has passed all that the rank issued on its slot of (comm, stream). */
+void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream);
+void range_push(struct job *job, int rank, const char *text);
+void range_pop(struct job *job, int rank);
+uint64_t intern(struct job *job, int rank, const char *text);   /* notice_string; returns the id */
+void buffer(struct job *job, int rank, uint64_t base, uint64_t bytes, int device, enum memory_type type);
+void end(struct job *job, int rank, enum end_how how, int value, bool oom);
+/* Time passes for all: `ms` in steps of 250 ms, a tick each. */
+void ticks(struct job *job, uint64_t ms);
+
+struct found {
+    char code[8];
+    enum severity severity;
+    enum certainty certainty;
+    enum finding_state state;
+    uint64_t comm, number, times, fingerprint;
+    char what[1024];
+    int sides;
+    char ranks[FINDING_SIDES_MAX][64];
+    char call[FINDING_SIDES_MAX][256];
+    char where[FINDING_SIDES_MAX][512];
+    uint64_t seen_ns;           /* time of the record at which it was reported first */
+};
+struct verdict {
+    struct found found[JOB_FINDINGS_MAX];
+    int count;                  /* that are open and no notes */
+    uint64_t skipped;
+};
+
+/* In the order of writing, ticks where they were written. seed: processes interleave at random between
+ * ticks (a collector reads ring by ring, and ticks only when all were read); 0 in order of writing. */
+void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict);
+/* Like job_analyze, and fails the test unless exactly this one finding is there (code NULL: none). */
+const struct found *expect_in(struct job *job, struct verdict *verdict, const char *code);
+#define expect(job, code) expect_in(job, &(struct verdict){0}, code)
+
+/* xorshift, for tests that draw by chance but can be repeated. */
+uint64_t draw(uint64_t *state);
+
+#endif

@@ -1,0 +1,420 @@
+/* Hangs: DC201, DC205, DC206, DC209 and the split of DC109; each faulty job has a correct twin. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stream.h"
+
+#define WORLD UINT64_C(0x5ae7000000000001)
+#define CONTROL UINT64_C(0xc0de000000000002)
+
+enum { RANKS = 4, GRADIENT_STREAM = 0x70, CONTROL_STREAM = 0x80 };
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in \"%s\"", part, text);
+}
+
+/* Ranks 0-2 call the barrier (#5 of the control communicator), rank 3 does not and goes on. */
+static struct job *partial_barrier(bool faulty)
+{
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    job_init(job, CONTROL, 0, RANKS - 1);
+    for (int step = 0; step < 5; step++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            for (int bucket = 0; bucket < 7; bucket++)
+                ALL_REDUCE(job, rank, WORLD, 1000 + (uint64_t)bucket, .stream = GRADIENT_STREAM);
+            wait_done(job, rank, API_cudaStreamSynchronize, GRADIENT_STREAM);
+            ALL_REDUCE(job, rank, CONTROL, 1, .stream = CONTROL_STREAM);
+            wait_done(job, rank, API_cudaStreamSynchronize, CONTROL_STREAM);
+        }
+    for (int rank = 0; rank < RANKS; rank++) {
+        range_push(job, rank, "iteration");
+        if (rank != 3 || !faulty)
+            ALL_REDUCE(job, rank, CONTROL, 1, .stream = CONTROL_STREAM);
+        if (rank != 3 && faulty) {
+            wait_enter(job, rank, API_cudaStreamSynchronize, CONTROL_STREAM);
+            continue;
+        }
+        for (int bucket = 0; bucket < 7; bucket++)
+            ALL_REDUCE(job, rank, WORLD, 1000 + (uint64_t)bucket, .stream = GRADIENT_STREAM);
+        if (faulty)
+            wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENT_STREAM);
+        else
+            wait_done(job, rank, API_cudaStreamSynchronize, GRADIENT_STREAM);
+    }
+    return job;
+}
+
+static void partial_barrier_names_the_rank(void **state)
+{
+    (void)state;
+    struct job *job = partial_barrier(true);
+    uint64_t last_call = job_now(job);
+    ticks(job, 1000);
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, "DC201");
+    assert_int_equal(found->certainty, CERTAIN);
+    assert_int_equal(found->comm, CONTROL);
+    assert_int_equal(found->number, 5);
+    assert_int_equal(found->sides, 2);
+    assert_string_equal(found->ranks[0], "0-2");
+    assert_string_equal(found->call[0], "ncclAllReduce(count=1, float32, sum)");
+    assert_has(found->where[0], "in cudaStreamSynchronize");
+    assert_string_equal(found->ranks[1], "3");
+    assert_string_equal(found->call[1], "never called it");
+    assert_string_equal(found->where[1], "in cudaStreamSynchronize, waiting for ncclAllReduce(count=1000, float32, sum) #35 "
+                                         "of comm 5ae7 that ranks 0-2 have not called");
+    assert_true(found->seen_ns - last_call < 700000000);    /* of the trace's time, not ours */
+    job_free(job);
+    job = partial_barrier(false);
+    ticks(job, 12000);
+    expect(job, NULL);
+    job_free(job);
+}
+
+/* Without ticks nothing is certain before the end, and at the end all is. */
+static void the_end_settles_it(void **state)
+{
+    (void)state;
+    struct job *job = partial_barrier(true);
+    expect(job, "DC201");
+    for (int rank = 0; rank < RANKS; rank++)
+        end(job, rank, END_SIGNAL, SIGTERM, false);
+    ticks(job, 3000);
+    expect(job, "DC201");
+    job_free(job);
+}
+
+/* A cycle that only seems one because rank 3's next records have not been read yet. */
+static void records_that_come_late_are_no_cycle(void **state)
+{
+    (void)state;
+    struct job *job = partial_barrier(true);
+    call_leave(job, 3);                         /* its wait was over at once: rank 3 only came late */
+    ALL_REDUCE(job, 3, CONTROL, 1, .stream = CONTROL_STREAM);
+    for (int rank = 0; rank < 3; rank++)
+        call_leave(job, rank);
+    for (int rank = 0; rank < 3; rank++)
+        for (int bucket = 0; bucket < 7; bucket++)
+            ALL_REDUCE(job, rank, WORLD, 1000 + (uint64_t)bucket, .stream = GRADIENT_STREAM);
+    ticks(job, 500);
+    expect(job, NULL);
+    job_free(job);
+}
+
+static void silent_rank_is_possible_then_resolved(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    ALL_REDUCE(job, 0, WORLD, 8);
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ticks(job, 5000);
+    expect(job, NULL);
+    ticks(job, 6000);
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, "DC201");
+    assert_int_equal(found->certainty, POSSIBLE);
+    assert_string_equal(found->ranks[1], "1");
+    assert_string_equal(found->where[1], "running");
+    ALL_REDUCE(job, 1, WORLD, 8);
+    call_leave(job, 0);
+    ticks(job, 500);
+    expect(job, NULL);
+    job_free(job);
+}
+
+/* A rank that makes records is late, not lost. */
+static void straggler_is_none(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    ALL_REDUCE(job, 0, WORLD, 8);
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    for (int i = 0; i < 10; i++) {
+        ticks(job, 3000);
+        range_push(job, 1, "still computing");
+    }
+    expect(job, NULL);
+    job_free(job);
+}
+
+/* The wait goes through an event and another stream. */
+static void waits_follow_events(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct job *job = job_new(2);
+        job_init(job, WORLD, 0, 1);
+        for (int rank = 0; rank < 2; rank++) {
+            stream_create(job, rank, 0x10, true);
+            stream_create(job, rank, 0x20, true);
+            ALL_REDUCE(job, rank, WORLD, 8, .stream = 0x10);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0x10);
+        }
+        ALL_REDUCE(job, 0, WORLD, 8, .stream = 0x10);
+        event_record(job, 0, 0xe0, 0x10);
+        event_wait(job, 0, 0xe0, 0x20);
+        event_record(job, 0, 0xe1, faulty ? 0x20 : 0x30);
+        wait_enter(job, 0, API_cudaEventSynchronize, 0xe1);
+        end(job, 1, END_EXIT, 1, false);
+        ticks(job, 2000);
+        if (faulty) {
+            struct verdict verdict;
+            assert_has(expect_in(job, &verdict, "DC205")->where[0], "in cudaEventSynchronize");
+        }
+        job_free(job);
+    }
+}
+
+static struct job *crash(enum end_how how, int value, bool oom)
+{
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int step = 0; step < 3; step++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+    end(job, 2, how, value, oom);
+    for (int rank = 0; rank < RANKS; rank++)
+        if (rank != 2) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+        }
+    return job;
+}
+
+static void ended_rank_is_named_once(void **state)
+{
+    (void)state;
+    static const struct {
+        enum end_how how;
+        int value;
+        bool oom;
+        const char *said;
+    } cases[] = {
+        {END_EXIT, 1, false, "exited with status 1"},
+        {END_SIGNAL, SIGSEGV, false, "was killed by signal 11"},
+        {END_SIGNAL, SIGKILL, true, "ran out of memory"},
+        {END_SIGNAL, SIGKILL, false, "was killed by signal 9"},
+        {END_UNKNOWN, 0, false, "how it ended is not known"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = crash(cases[i].how, cases[i].value, cases[i].oom);
+        ticks(job, 2000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, "DC205");
+        assert_int_equal(found->number, 3);
+        assert_string_equal(found->ranks[0], "0-1,3");
+        assert_string_equal(found->ranks[1], "2");
+        assert_has(found->call[1], cases[i].said);
+        for (int rank = 0; rank < RANKS; rank++)        /* the launcher ends the gang */
+            if (rank != 2)
+                end(job, rank, END_SIGNAL, SIGTERM, false);
+        ticks(job, 2000);
+        expect(job, "DC205");
+        job_free(job);
+    }
+}
+
+/* The launcher was quicker than the first judgement. */
+static void gang_ended_at_once_is_one_finding(void **state)
+{
+    (void)state;
+    struct job *job = crash(END_SIGNAL, SIGSEGV, false);
+    for (int rank = 0; rank < RANKS; rank++)
+        if (rank != 2)
+            end(job, rank, END_SIGNAL, SIGTERM, false);
+    struct verdict verdict;
+    assert_string_equal(expect_in(job, &verdict, "DC205")->ranks[1], "2");
+    job_free(job);
+}
+
+static void job_killed_as_a_whole_is_none(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
+    for (int k = 0; k < 3; k++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        ALL_REDUCE(job, 0, WORLD, 16);          /* rank 0 was a little ahead */
+        wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+        for (int rank = 0; rank < RANKS; rank++) {
+            end(job, rank, END_SIGNAL, signals[k], false);
+            job_sleep_ms(job, 50);
+        }
+        ticks(job, 3000);
+        expect(job, NULL);
+        job_free(job);
+    }
+}
+
+static void uneven_inputs(void **state)
+{
+    (void)state;
+    for (int by_exit = 0; by_exit < 2; by_exit++)
+        for (int faulty = 0; faulty < 2; faulty++) {
+            struct job *job = job_new(RANKS);
+            job_init(job, WORLD, 0, RANKS - 1);
+            for (int rank = 0; rank < RANKS; rank++) {
+                for (int step = 0; step < 10 + (faulty && rank == 3); step++) {
+                    ALL_REDUCE(job, rank, WORLD, 16);
+                    if (step < 10)
+                        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+                    else
+                        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+                }
+                if (faulty && rank == 3)
+                    continue;
+                comm_call_enter(job, rank, API_ncclCommDestroy, WORLD);
+                if (by_exit) {
+                    call_leave(job, rank);
+                    end(job, rank, END_EXIT, 0, false);
+                }
+            }
+            if (!faulty && !by_exit)
+                for (int rank = 0; rank < RANKS; rank++)
+                    call_leave(job, rank);
+            ticks(job, 12000);
+            struct verdict verdict;
+            const struct found *found = expect_in(job, &verdict, faulty ? "DC206" : NULL);
+            if (faulty) {
+                assert_int_equal(found->number, 10);
+                assert_string_equal(found->ranks[0], "3");
+                assert_string_equal(found->ranks[1], "0-2");
+                assert_has(found->what, "ranks 0-2 left after 10 operations");
+            }
+            job_free(job);
+        }
+}
+
+static void rank_that_never_comes(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; how++) {         /* never; after all; exits before; is stuck elsewhere */
+        struct job *job = job_new(3);
+        if (how == 3)
+            job_init(job, CONTROL, 0, 2);
+        init_enter(job, 0, WORLD, 3, 0, 1);
+        init_enter(job, 1, WORLD, 3, 1, 2);
+        if (how == 2)
+            end(job, 2, END_EXIT, 1, false);
+        if (how == 3) {
+            ALL_REDUCE(job, 2, CONTROL, 1);
+            wait_enter(job, 2, API_cudaStreamSynchronize, 0);
+        }
+        ticks(job, how < 2 ? 12000 : 2000);
+        struct verdict verdict;
+        if (how == 1) {
+            init_enter(job, 2, WORLD, 3, 2, 3);
+            for (int rank = 0; rank < 3; rank++)
+                init_leave(job, rank, WORLD, 3, rank, 0);
+            ticks(job, 500);
+            expect(job, NULL);
+        } else if (how == 3) {
+            const struct found *found = expect_in(job, &verdict, "DC209");      /* of two waits, the one for fewer */
+            assert_int_equal(found->certainty, CERTAIN);
+            assert_has(found->where[1], "waiting for ncclAllReduce");
+        } else {
+            const struct found *found = expect_in(job, &verdict, "DC209");
+            assert_int_equal(found->certainty, how == 2 ? CERTAIN : POSSIBLE);
+            assert_string_equal(found->ranks[0], "0-1");
+            assert_string_equal(found->ranks[1], "2");
+        }
+        job_free(job);
+    }
+}
+
+static void split_that_leaves_someone_waiting(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++)
+            ALL_REDUCE(job, rank, WORLD, 1);
+        for (int rank = 0; rank < RANKS - faulty; rank++)
+            comm_call_enter(job, rank, API_ncclCommSplit, WORLD);
+        if (faulty) {
+            ALL_REDUCE(job, 3, WORLD, 1);
+            wait_enter(job, 3, API_cudaStreamSynchronize, 0);
+        } else {
+            for (int rank = 0; rank < RANKS; rank++)
+                call_leave(job, rank);
+        }
+        ticks(job, 1000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, faulty ? "DC109" : NULL);
+        if (faulty) {
+            assert_string_equal(found->ranks[1], "3");
+            assert_string_equal(found->call[0], "ncclCommSplit");
+        }
+        job_free(job);
+    }
+}
+
+/* A receive whose send never comes because the sender waits for the receiver. */
+static void receive_without_send(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    issue(job, 0, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = 4, .root = 1});
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ALL_REDUCE(job, 1, WORLD, 1);
+    wait_enter(job, 1, API_cudaStreamSynchronize, 0);
+    ticks(job, 1000);
+    expect(job, "DC201");
+    job_free(job);
+}
+
+/* What a mismatch makes hang is not told again. */
+static void consequences_keep_quiet(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    ALL_REDUCE(job, 0, WORLD, 8);
+    ALL_REDUCE(job, 1, WORLD, 16);
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ticks(job, 12000);
+    end(job, 1, END_EXIT, 1, false);
+    ticks(job, 2000);
+    expect(job, "DC102");
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(partial_barrier_names_the_rank),
+        cmocka_unit_test(the_end_settles_it),
+        cmocka_unit_test(records_that_come_late_are_no_cycle),
+        cmocka_unit_test(silent_rank_is_possible_then_resolved),
+        cmocka_unit_test(straggler_is_none),
+        cmocka_unit_test(waits_follow_events),
+        cmocka_unit_test(ended_rank_is_named_once),
+        cmocka_unit_test(gang_ended_at_once_is_one_finding),
+        cmocka_unit_test(job_killed_as_a_whole_is_none),
+        cmocka_unit_test(uneven_inputs),
+        cmocka_unit_test(rank_that_never_comes),
+        cmocka_unit_test(split_that_leaves_someone_waiting),
+        cmocka_unit_test(receive_without_send),
+        cmocka_unit_test(consequences_keep_quiet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
