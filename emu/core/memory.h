@@ -36,6 +36,8 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
 /* Frees what starts at `pointer` and is of a kind in `kinds` (bits 1 << kind). Returns 0 or
  * cudaErrorInvalidValue. */
 int emu_memory_free(void *pointer, unsigned kinds);
+/* The same after everything on the memory's device is done (release.c). NULL is allowed. */
+int emu_memory_free_when_idle(void *pointer, unsigned kinds);
 /* Forgets all of a device's memory; its pages go only if `unmap` (nothing can be using them). */
 void emu_memory_drop_device(int device, bool unmap);
 

@@ -33,6 +33,11 @@ void emu_process_begin(void)
     atomic_store(&machine_used, true);
 }
 
+bool emu_process_uses(void)
+{
+    return atomic_load(&machine_used);
+}
+
 int emu_process_check(void)
 {
     if (atomic_load_explicit(&child_of_user, memory_order_relaxed))

@@ -9,6 +9,7 @@
 
 /* Says that the machine is in use from now on, so that a later fork makes the child unusable. */
 void emu_process_begin(void);
+bool emu_process_uses(void);
 /* 0, cudaErrorInitializationError in the forked child of a process that used the machine, or
  * cudaErrorNotPermitted inside a host callback. */
 int emu_process_check(void);

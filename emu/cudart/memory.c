@@ -2,7 +2,6 @@
 
 #include "emu/core/capture.h"
 #include "emu/core/memory.h"
-#include "emu/core/stream.h"
 #include "emu/cudart/call.h"
 
 enum { PITCH_BYTES = 512, DEVICE_KINDS = 1 << EMU_MEMORY_DEVICE | 1 << EMU_MEMORY_MANAGED };
@@ -73,28 +72,14 @@ CALL(cudaMallocManaged, (void **pointer, size_t bytes, unsigned int flags), (poi
     return allocate_host(pointer, bytes, EMU_MEMORY_MANAGED, flags);
 }
 
-/* Frees only when nothing on the memory's device can be using it. */
-static int free_when_idle(void *pointer, unsigned kinds)
-{
-    struct emu_range range;
-    int error = emu_capture_forbids_call();
-
-    if (!pointer || error)
-        return error;
-    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer || !(kinds & 1u << range.kind))
-        return cudaErrorInvalidValue;
-    error = emu_stream_synchronize_device(emu_device_get(range.device));
-    return error ? error : emu_memory_free(pointer, kinds);
-}
-
 CALL(cudaFree, (void *pointer), (pointer))
 {
-    return free_when_idle(pointer, DEVICE_KINDS);
+    return emu_memory_free_when_idle(pointer, DEVICE_KINDS);
 }
 
 CALL(cudaFreeHost, (void *pointer), (pointer))
 {
-    return free_when_idle(pointer, 1 << EMU_MEMORY_PINNED);
+    return emu_memory_free_when_idle(pointer, 1 << EMU_MEMORY_PINNED);
 }
 
 CALL(cudaHostRegister, (void *pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))

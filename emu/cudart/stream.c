@@ -5,7 +5,7 @@
 #include "emu/core/capture.h"
 #include "emu/core/event.h"
 #include "emu/core/handles.h"
-#include "emu/core/process.h"
+#include "emu/core/host_call.h"
 #include "emu/cudart/call.h"
 
 enum { GREATEST_PRIORITY = -5 };
@@ -121,61 +121,29 @@ STREAM_CALL(cudaStreamGetDevice, (cudaStream_t stream, int *device), (stream, de
     return cudaSuccess;
 }
 
-/* Host functions and callbacks run on the stream's thread, and may not call CUDA. */
-
-struct host_call {
-    cudaHostFn_t function;
-    cudaStreamCallback_t callback;
-    cudaStream_t stream;
-    void *data;
-};
-
-static int run_host_call(void *arg)
-{
-    const struct host_call *call = arg;
-
-    emu_process_callback(true);
-    if (call->function)
-        call->function(call->data);
-    else
-        call->callback(call->stream, cudaSuccess, call->data);
-    emu_process_callback(false);
-    return 0;
-}
-
-static int push_host_call(cudaStream_t handle, struct host_call model, const char *name)
-{
-    struct emu_stream *stream;
-    struct host_call *call;
-    int error;
-
-    if (!call_stream(handle, &stream, &error))
-        return error;
-    call = malloc(sizeof(*call));
-    if (!call)
-        return cudaErrorMemoryAllocation;
-    *call = model;
-    error = emu_stream_push(stream, name, run_host_call, call, free);
-    if (error)
-        free(call);
-    return error;
-}
-
 STREAM_CALL(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data), (stream, function, data))
 {
+    const struct emu_host_call call = { .function = function, .data = data };
+    struct emu_stream *found;
+    int error;
+
     if (!function)
         return cudaErrorInvalidValue;
-    return push_host_call(stream, (struct host_call){ .function = function, .data = data }, "cudaLaunchHostFunc");
+    return call_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaLaunchHostFunc") : error;
 }
 
 STREAM_CALL(cudaStreamAddCallback, (cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                     unsigned int flags),
             (stream, callback, data, flags))
 {
+    const struct emu_host_call call = { .callback = (void (*)(void *, int, void *))callback, .stream = stream,
+                                        .data = data };
+    struct emu_stream *found;
+    int error;
+
     if (!callback || flags)
         return cudaErrorInvalidValue;
-    return push_host_call(stream, (struct host_call){ .callback = callback, .stream = stream, .data = data },
-                          "cudaStreamAddCallback");
+    return call_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaStreamAddCallback") : error;
 }
 
 STREAM_CALL(cudaStreamAttachMemAsync, (cudaStream_t stream, void *pointer, size_t bytes, unsigned int flags),

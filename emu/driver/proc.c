@@ -1,0 +1,56 @@
+/* cuGetProcAddress: functions by name, in the newest form that the caller's CUDA version knows. No
+ * CUDA header here: the table holds nothing but names and addresses. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500 };
+enum { FOUND = 0, NO_SYMBOL = 1, VERSION_TOO_OLD = 2 };     /* CUdriverProcAddressQueryResult */
+enum { PER_THREAD = 2 };                                    /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
+
+int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t flags, int *status);
+int cuGetProcAddress(const char *name, void **address, int version, uint64_t flags);
+
+#define FUNCTION(name, symbol, per_thread, since) void symbol(void);
+#include "emu/driver/functions.def"
+#undef FUNCTION
+#define FUNCTION(name, symbol, per_thread, since) void per_thread(void);
+#include "emu/driver/functions.def"
+#undef FUNCTION
+
+static const struct function {
+    const char *name;
+    void (*symbol)(void), (*per_thread)(void);
+    int since;      /* CUDA version that brought this form */
+} functions[] = {
+#define FUNCTION(name, symbol, per_thread, since) { #name, symbol, per_thread, since },
+#include "emu/driver/functions.def"
+#undef FUNCTION
+    { "cuGetProcAddress", (void (*)(void))cuGetProcAddress, (void (*)(void))cuGetProcAddress, 11030 },
+    { "cuGetProcAddress", (void (*)(void))cuGetProcAddress_v2, (void (*)(void))cuGetProcAddress_v2, 12000 },
+};
+
+int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t flags, int *status)
+{
+    const struct function *best = NULL;
+    int known = 0;
+
+    if (!name || !address)
+        return INVALID_VALUE;
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        if (strcmp(functions[i].name, name))
+            continue;
+        known = 1;
+        if (functions[i].since <= version && (!best || functions[i].since > best->since))
+            best = &functions[i];
+    }
+    *address = best ? (void *)(flags & PER_THREAD ? best->per_thread : best->symbol) : NULL;
+    if (status)
+        *status = best ? FOUND : known ? VERSION_TOO_OLD : NO_SYMBOL;
+    return best ? SUCCESS : NOT_FOUND;
+}
+
+int cuGetProcAddress(const char *name, void **address, int version, uint64_t flags)
+{
+    return cuGetProcAddress_v2(name, address, version, flags, NULL);
+}

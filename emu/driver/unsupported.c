@@ -1,0 +1,14 @@
+/* Every other function of the driver: it says its name once and returns CUDA_ERROR_NOT_SUPPORTED.
+ * cuGetProcAddress does not give them out, so programs that ask first take another way. */
+#include "emu/core.h"
+
+enum { NOT_SUPPORTED = 801 };
+
+#define UNSUPPORTED(name)                                                       \
+    int name(void);                                                             \
+    int name(void)                                                              \
+    {                                                                           \
+        emu_unsupported(#name, "the emulated CUDA driver does not have it");    \
+        return NOT_SUPPORTED;                                                   \
+    }
+#include "emu/driver/unsupported.def"
