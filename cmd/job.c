@@ -1,0 +1,172 @@
+#include "cmd/job.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROCESSES_MAX = 32768 };
+
+/* A process outside the foreground may not give the terminal away unless it ignores SIGTTOU. */
+static void give_terminal(pid_t group)
+{
+    void (*before)(int) = signal(SIGTTOU, SIG_IGN);
+    tcsetpgrp(STDIN_FILENO, group);
+    signal(SIGTTOU, before);
+}
+
+static void become_program(char *const *argv, int report, bool has_terminal)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    setpgid(0, 0);
+    if (has_terminal)
+        give_terminal(getpid());
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(argv[0], argv);
+    int number = errno;
+    if (write(report, &number, sizeof number) != sizeof number)
+        _exit(JOB_NOT_RUNNABLE);
+    _exit(number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE);
+}
+
+int job_start(struct job *job, char *const *argv, struct error *err)
+{
+    int report[2], number = 0;
+    *job = (struct job){.has_terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp()};
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (pipe2(report, O_CLOEXEC) < 0 || (job->pid = fork()) < 0) {
+        error_set(err, "can't start %s: %s", argv[0], strerror(errno));
+        return JOB_NOT_RUNNABLE;
+    }
+    if (job->pid == 0)
+        become_program(argv, report[1], job->has_terminal);
+    setpgid(job->pid, job->pid);    /* both do it, so that neither has to wait for the other */
+    close(report[1]);
+    ssize_t got = read(report[0], &number, sizeof number);
+    close(report[0]);
+    if (got != sizeof number)
+        return 0;
+    waitpid(job->pid, NULL, 0);
+    job_release_terminal(job);
+    const char *hint = number == ENOENT ? " (is it in PATH?)" : number == EACCES ? " (is it executable?)" : "";
+    error_set(err, "can't run %s: %s%s", argv[0], strerror(number), hint);
+    return number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE;
+}
+
+void job_release_terminal(struct job *job)
+{
+    if (job->has_terminal)
+        give_terminal(getpgrp());
+    job->has_terminal = false;
+}
+
+/* Ctrl-Z: the shell must see us stopped; when it continues us, the job goes on. */
+static void stop_with_job(struct job *job)
+{
+    bool had_terminal = job->has_terminal;
+    job_release_terminal(job);
+    raise(SIGSTOP);
+    job->has_terminal = had_terminal && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    if (job->has_terminal)
+        give_terminal(job->pid);
+    kill(-job->pid, SIGCONT);
+}
+
+void job_reap(struct job *job, pid_t *other, int *other_status)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+        if (WIFSTOPPED(status)) {
+            if (pid == job->pid && job->has_terminal)
+                stop_with_job(job);
+        } else if (pid == job->pid) {
+            job->ended = true;
+            job->status = status;
+            job_release_terminal(job);
+        } else if (pid == *other) {
+            *other = 0;
+            *other_status = status;
+        }
+    }
+}
+
+void job_forward(const struct job *job, int signal_number)
+{
+    if (!job->ended)
+        kill(-job->pid, signal_number);
+}
+
+struct family {
+    pid_t pid, parent;
+};
+
+static int read_processes(struct family *processes)
+{
+    DIR *directory = opendir("/proc");
+    int count = 0;
+    for (struct dirent *entry; directory && count < PROCESSES_MAX && (entry = readdir(directory));) {
+        char path[300], text[512];
+        int pid = atoi(entry->d_name), parent;
+        if (pid <= 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/stat", pid);
+        FILE *file = fopen(path, "re");
+        size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+        if (file)
+            fclose(file);
+        text[length] = 0;
+        char *name_end = strrchr(text, ')');
+        char state;
+        if (name_end && sscanf(name_end + 1, " %c %d", &state, &parent) == 2 && state != 'Z')
+            processes[count++] = (struct family){pid, parent};
+    }
+    if (directory)
+        closedir(directory);
+    return count;
+}
+
+/* Moves descendants of `root` to the front, `spared` and its children left out. Returns how many there are. */
+static int find_descendants(struct family *processes, int count, pid_t root, pid_t spared)
+{
+    int found = 0;
+    for (int parent = -1; parent < found; parent++) {
+        pid_t of = parent < 0 ? root : processes[parent].pid;
+        for (int i = found; i < count; i++) {
+            if (processes[i].parent != of || processes[i].pid == spared)
+                continue;
+            struct family child = processes[i];
+            processes[i] = processes[found];
+            processes[found++] = child;
+        }
+    }
+    return found;
+}
+
+int job_signal_all(const struct job *job, pid_t spared, int signal_number)
+{
+    if (!job->ended)
+        kill(-job->pid, signal_number);
+    struct family *processes = malloc(PROCESSES_MAX * sizeof *processes);
+    if (!processes)
+        return 0;
+    int count = find_descendants(processes, read_processes(processes), getpid(), spared), sent = 0;
+    for (int i = 0; i < count; i++) {
+        bool in_group = getpgid(processes[i].pid) == job->pid && !job->ended;
+        sent += in_group || kill(processes[i].pid, signal_number) == 0;
+    }
+    free(processes);
+    return sent;
+}
+
+int job_exit_status(const struct job *job)
+{
+    return WIFSIGNALED(job->status) ? 128 + WTERMSIG(job->status) : WEXITSTATUS(job->status);
+}

@@ -1,0 +1,359 @@
+/* ddpcheck run: runs a program under the shim, with a collector beside it, and says what is found as it is found. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/collector.h"
+#include "cmd/commands.h"
+#include "cmd/job.h"
+#include "cmd/options.h"
+#include "cmd/run_environment.h"
+#include "cmd/trace_directory.h"
+
+enum { ON_FINDING_WARN, ON_FINDING_ABORT };
+enum { NO_STATUS = -1, COLLECTOR_STARTS_MAX = 5, LINE_BYTES = 4096 };
+
+static const double kill_after_s = 5;           /* between SIGTERM and SIGKILL */
+static const double collector_patience_s = 30;  /* for the collector, after the job */
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+struct run {
+    long emulate, error_exitcode;
+    const char *directory_name;
+    double timeout, hang_after;
+    int on_finding, stacks;
+    bool quiet;
+
+    char directory[PATH_MAX];
+    struct job job;
+    pid_t collector;
+    int collector_status, collector_starts;
+    int socket;                 /* to the collector; -1 none */
+    char line[LINE_BYTES];
+    size_t line_bytes;
+    bool ready, shared;         /* shared: another `ddpcheck run` or shim collects into this directory */
+    uint64_t last_activity_ns, ending_since_ns;
+    bool killed;
+    bool saw_end;
+    int ranks, communicators, errors, warnings;
+};
+
+static int fail(const struct error *err)
+{
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+/* The collector is this program again, in a session of its own, so that no Ctrl-C reaches it. */
+static void become_collector(const struct run *run, int socket)
+{
+    char fd[16], hang_after[32];
+    const char *argv[10];
+    int count = 0;
+    snprintf(fd, sizeof fd, "%d", socket);
+    snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
+    argv[count++] = "ddpcheck";
+    argv[count++] = "collect";
+    argv[count++] = "--notify-fd";
+    argv[count++] = fd;
+    if (run->hang_after > 0) {
+        argv[count++] = "--hang-after";
+        argv[count++] = hang_after;
+    }
+    if (run->collector_starts == 1)
+        argv[count++] = "--fresh";
+    argv[count++] = run->directory;
+    argv[count] = NULL;
+    setsid();
+    fcntl(socket, F_SETFD, 0);
+    execv("/proc/self/exe", (char *const *)argv);
+    fprintf(stderr, "ddpcheck: can't start the collector: /proc/self/exe: %s\n", strerror(errno));
+    _exit(STATUS_USAGE);
+}
+
+static int start_collector(struct run *run, struct error *err)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return error_set(err, "can't start the collector: %s", strerror(errno));
+    run->collector_starts++;
+    run->collector = fork();
+    if (run->collector < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return error_set(err, "can't start the collector: %s", strerror(errno));
+    }
+    if (run->collector == 0) {
+        close(ends[0]);
+        become_collector(run, ends[1]);
+    }
+    close(ends[1]);
+    run->socket = ends[0];
+    run->line_bytes = 0;
+    return 0;
+}
+
+/* Ends the job as a user would: asks first, kills what does not listen. */
+static void end_job(struct run *run, const char *why)
+{
+    if (run->job.ended || run->ending_since_ns)
+        return;
+    fprintf(stderr, "ddpcheck: %s: ending the job\n", why);
+    run->ending_since_ns = monotonic_now_ns();
+    job_signal_all(&run->job, run->collector, SIGTERM);
+    job_signal_all(&run->job, run->collector, SIGCONT);
+}
+
+static void take_finding(struct run *run, const char *text)
+{
+    char severity[16], code[16];
+    int what = 0;
+    if (sscanf(text, "%15s %15s %n", severity, code, &what) != 2 || what == 0)
+        return;
+    bool is_error = strcmp(severity, "error") == 0;
+    if (!run->quiet)
+        fprintf(stderr, "ddpcheck: %s %s: %s\n          see: ddpcheck report %s\n", code, severity, text + what, run->directory_name);
+    run->errors += is_error;
+    if (is_error && run->on_finding == ON_FINDING_ABORT)
+        end_job(run, "--on-finding abort");
+}
+
+static void take_line(struct run *run, const char *line)
+{
+    int holder;
+    if (strcmp(line, "ready") == 0)
+        run->ready = true;
+    else if (strcmp(line, "activity") == 0)
+        run->last_activity_ns = monotonic_now_ns();
+    else if (strncmp(line, "finding ", 8) == 0)
+        take_finding(run, line + 8);
+    else if (sscanf(line, "held %d", &holder) == 1) {
+        run->shared = true;
+        if (!run->quiet)
+            fprintf(stderr, "ddpcheck: process %d already collects into %s; it takes this job's records and findings, too\n",
+                    holder, run->directory_name);
+    } else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors, &run->warnings) == 4)
+        run->saw_end = true;
+}
+
+/* Reads what the collector says. Returns false when it has closed its end. */
+static bool read_collector(struct run *run)
+{
+    ssize_t got = recv(run->socket, run->line + run->line_bytes, sizeof run->line - run->line_bytes, MSG_DONTWAIT);
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (got == 0)
+        return false;
+    run->line_bytes += (size_t)got;
+    char *start = run->line, *end;
+    while ((end = memchr(start, '\n', run->line_bytes - (size_t)(start - run->line)))) {
+        *end = 0;
+        take_line(run, start);
+        start = end + 1;
+    }
+    run->line_bytes -= (size_t)(start - run->line);
+    memmove(run->line, start, run->line_bytes);
+    if (run->line_bytes == sizeof run->line)    /* no line of ours is that long */
+        run->line_bytes = 0;
+    return true;
+}
+
+static void close_collector(struct run *run)
+{
+    if (run->socket >= 0)
+        close(run->socket);
+    run->socket = -1;
+}
+
+/* Waits until the collector watches the directory. Returns 0, or the exit status. */
+static int wait_ready(struct run *run)
+{
+    while (!run->ready && !run->shared) {
+        struct pollfd fd = {.fd = run->socket, .events = POLLIN};
+        poll(&fd, 1, -1);
+        if (!read_collector(run)) {
+            waitpid(run->collector, NULL, 0);   /* it has said why */
+            run->collector = 0;
+            return STATUS_USAGE;
+        }
+    }
+    return 0;
+}
+
+/* A collector that was killed is replaced: the rings hold what came meanwhile. */
+static void replace_collector(struct run *run)
+{
+    close_collector(run);
+    if (run->shared || run->saw_end)
+        return;
+    struct error err = {"it keeps ending"};
+    if (run->collector_starts < COLLECTOR_STARTS_MAX && start_collector(run, &err) == 0)
+        return;
+    fprintf(stderr, "ddpcheck: no collector: %s; afterwards, 'ddpcheck collect %s' stores what the rings still hold\n", err.text,
+            run->directory_name);
+}
+
+static void check_time(struct run *run)
+{
+    uint64_t now_ns = monotonic_now_ns();
+    if (run->timeout > 0 && (double)(now_ns - run->last_activity_ns) / 1e9 > run->timeout) {
+        char why[64];
+        snprintf(why, sizeof why, "no progress for %g s", run->timeout);
+        end_job(run, why);
+    }
+    if (run->ending_since_ns && !run->killed && (double)(now_ns - run->ending_since_ns) / 1e9 > kill_after_s) {
+        job_signal_all(&run->job, run->collector, SIGKILL);
+        run->killed = true;
+    }
+}
+
+static void take_signals(struct run *run, int signals)
+{
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof info) == sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            job_forward(&run->job, (int)info.ssi_signo);
+    job_reap(&run->job, &run->collector, &run->collector_status);
+}
+
+/* Until the program has ended. */
+static void watch(struct run *run, int signals)
+{
+    run->last_activity_ns = monotonic_now_ns();
+    while (!run->job.ended) {
+        struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = run->socket, .events = POLLIN}};
+        poll(fds, 2, run->timeout > 0 || run->ending_since_ns ? 100 : -1);
+        if (fds[0].revents)
+            take_signals(run, signals);
+        if (run->socket >= 0 && fds[1].revents && !read_collector(run))
+            replace_collector(run);
+        check_time(run);
+    }
+    if (run->ending_since_ns)       /* what the program started and left behind ends with it */
+        for (int i = 0; i < 20 && job_signal_all(&run->job, run->collector, SIGKILL) > 0; i++) {
+            poll(NULL, 0, 50);
+            job_reap(&run->job, &run->collector, &run->collector_status);
+        }
+}
+
+/* Lets the collector store and analyse what is left. */
+static void finish(struct run *run, int signals)
+{
+    if (run->socket < 0)
+        return;
+    shutdown(run->socket, SHUT_WR);
+    uint64_t since_ns = monotonic_now_ns();
+    while (run->socket >= 0) {
+        struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = run->socket, .events = POLLIN}};
+        poll(fds, 2, 1000);
+        if (fds[0].revents)
+            take_signals(run, signals);
+        if (fds[1].revents && !read_collector(run)) {
+            replace_collector(run);
+            if (run->socket >= 0)
+                shutdown(run->socket, SHUT_WR);
+        }
+        if ((double)(monotonic_now_ns() - since_ns) / 1e9 > collector_patience_s) {
+            fprintf(stderr, "ddpcheck: processes of the job still run; the collector goes on with them in the background\n");
+            return;
+        }
+    }
+}
+
+static void print_summary(const struct run *run, const char *program)
+{
+    if (run->quiet || run->shared)
+        return;
+    if (!run->saw_end || run->ranks == 0) {
+        fprintf(stderr, "ddpcheck: no NCCL call of the program was seen; 'ddpcheck doctor -- %s' says why\n", program);
+        return;
+    }
+    char found[64] = "no finding";
+    int used = 0;
+    if (run->errors)
+        used = snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
+    if (run->warnings)
+        snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "", run->warnings, run->warnings == 1 ? "" : "s");
+    fprintf(stderr, "ddpcheck: %d rank%s, %d communicator%s, %s; report: ddpcheck report %s\n", run->ranks, run->ranks == 1 ? "" : "s",
+            run->communicators, run->communicators == 1 ? "" : "s", found, run->directory_name);
+}
+
+/* Signals arrive through a file descriptor. Returns it, or -1 with err. */
+static int open_signals(struct error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+        sigaddset(&set, forwarded[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd >= 0 ? fd : error_set(err, "can't wait for signals: %s", strerror(errno));
+}
+
+static int run_program(struct run *run, char **argv)
+{
+    static const char *const stacks[] = {"0", "nccl", "all"};  /* as the shim reads DDPCHECK_STACKS */
+    struct error err;
+    char hang_after[32];
+    if (directory_make(run->directory_name, run->directory, &err) < 0 || start_collector(run, &err) < 0)
+        return fail(&err);
+    int status = wait_ready(run);
+    int signals = status ? -1 : open_signals(&err);
+    if (status)
+        return status;
+    snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
+    const struct run_environment environment = {
+        .directory = run->directory, .has_collector = !run->shared, .emulate = run->emulate,
+        .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
+    };
+    status = signals < 0 || run_environment_set(&environment, &err) < 0 ? STATUS_USAGE : job_start(&run->job, argv, &err);
+    if (status) {
+        fail(&err);
+        close_collector(run);
+        if (run->collector > 0)
+            waitpid(run->collector, NULL, 0);
+        return status;
+    }
+    watch(run, signals);
+    finish(run, signals);
+    print_summary(run, argv[0]);
+    return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode : job_exit_status(&run->job);
+}
+
+int command_run(int argc, char **argv)
+{
+    struct run run = {.directory_name = "ddpcheck-trace", .error_exitcode = NO_STATUS, .stacks = -1, .socket = -1};
+    const struct option_entry entries[] = {
+        {"emulate", 0, OPTION_NUMBER, "N", "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
+        {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)", &run.directory_name},
+        {"timeout", 0, OPTION_SECONDS, "S", "end the job when nothing in it made progress for S seconds", &run.timeout},
+        {"on-finding", 0, OPTION_CHOICE, "warn|abort", "abort: end the job at the first error (default: warn)", &run.on_finding},
+        {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &run.hang_after},
+        {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
+        {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
+        {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
+    };
+    const struct options options = {
+        .command = "run", .operands = "-- PROGRAM [ARGUMENT...]",
+        .summary = "Runs a program, records its NCCL and CUDA calls, and says what is wrong as soon as it is known.",
+        .details = "Exit status: the program's (128 + signal if it was killed; 127 if it is not found, 126 if it can't be run).\n",
+        .entries = entries, .count = OPTION_COUNT(entries), .stop_at_operand = true,
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    if (argc == 0)
+        return options_usage_error(&options, "which program?");
+    if (run.emulate > 64 || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
+        return options_usage_error(&options, run.emulate > 64 ? "--emulate takes 1 to 64 devices" : "--error-exitcode is at most 255");
+    return run_program(&run, argv);
+}

@@ -1,0 +1,80 @@
+#include "cmd/run_environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int tool_folder(char folder[PATH_MAX], struct error *err)
+{
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length < 0)
+        return error_set(err, "can't find out where ddpcheck lies: /proc/self/exe: %s", strerror(errno));
+    folder[length] = 0;
+    *strrchr(folder, '/') = 0;
+    return 0;
+}
+
+/* A file below lib/ beside bin/, where ddpcheck lies. */
+static int below_lib(char path[PATH_MAX], const char *name, struct error *err)
+{
+    char folder[PATH_MAX], relative[PATH_MAX + 64];
+    if (tool_folder(folder, err) < 0)
+        return -1;
+    snprintf(relative, sizeof relative, "%s/../lib/%s", folder, name);
+    if (!realpath(relative, path))
+        return error_set(err, "can't find %s: %s; ddpcheck's bin/ and lib/ belong together", relative, strerror(errno));
+    return 0;
+}
+
+int shim_path(char shim[PATH_MAX], struct error *err)
+{
+    return below_lib(shim, "libddpcheck.so", err);
+}
+
+static int put(const char *name, const char *value, struct error *err)
+{
+    return setenv(name, value, 1) == 0 ? 0 : error_set(err, "can't set %s: %s", name, strerror(errno));
+}
+
+/* Puts `first` before what the variable holds, separated by a colon. */
+static int prepend(const char *name, const char *first, struct error *err)
+{
+    const char *rest = getenv(name);
+    if (!rest || !rest[0])
+        return put(name, first, err);
+    char *joined;
+    if (asprintf(&joined, "%s:%s", first, rest) < 0)
+        return error_set(err, "can't set %s: out of memory", name);
+    int result = put(name, joined, err);
+    free(joined);
+    return result;
+}
+
+static int set_emulation(long devices, struct error *err)
+{
+    char folder[PATH_MAX], number[24];
+    if (below_lib(folder, "ddpcheck/emu", err) < 0)
+        return error_prefix(err, "--emulate needs the emulated CUDA libraries");
+    snprintf(number, sizeof number, "%ld", devices);
+    return prepend("LD_LIBRARY_PATH", folder, err) < 0 || put("DDPCHECK_EMU_DEVICES", number, err) < 0 ? -1 : 0;
+}
+
+int run_environment_set(const struct run_environment *environment, struct error *err)
+{
+    char shim[PATH_MAX];
+    if (shim_path(shim, err) < 0)
+        return -1;
+    /* ld.so splits LD_PRELOAD at spaces and colons and knows no way to quote them. */
+    if (strpbrk(shim, " :"))
+        return error_set(err, "can't preload %s: LD_PRELOAD allows no space and no colon in a path; install ddpcheck elsewhere", shim);
+    const char *injection = getenv("NVTX_INJECTION64_PATH");
+    if (prepend("LD_PRELOAD", shim, err) < 0 || put("DDPCHECK_DIR", environment->directory, err) < 0 ||
+        (environment->has_collector && put("DDPCHECK_COLLECT", "0", err) < 0) ||
+        (!(injection && injection[0]) && put("NVTX_INJECTION64_PATH", shim, err) < 0) ||
+        (environment->stacks && put("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
+        (environment->hang_after && put("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
+        return -1;
+    return environment->emulate ? set_emulation(environment->emulate, err) : 0;
+}

@@ -1,0 +1,26 @@
+/* run_environment.h: the environment in which a watched program runs. */
+#ifndef DDPCHECK_RUN_ENVIRONMENT_H
+#define DDPCHECK_RUN_ENVIRONMENT_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "lib/base/error.h"
+
+struct run_environment {
+    const char *directory;      /* absolute path of the trace directory */
+    bool has_collector;         /* the shim need not start one */
+    long emulate;               /* devices to emulate; 0 none */
+    const char *stacks;         /* NULL: as the environment says */
+    const char *hang_after;     /* likewise */
+};
+
+/* The folder of the running ddpcheck. Returns 0, or -1 with err. */
+int tool_folder(char folder[PATH_MAX], struct error *err);
+/* libddpcheck.so: ../lib of ddpcheck's folder. Returns 0, or -1 with err if it is not there. */
+int shim_path(char shim[PATH_MAX], struct error *err);
+
+/* Sets it for this process, whose children inherit it. Returns 0, or -1 with err. */
+int run_environment_set(const struct run_environment *environment, struct error *err);
+
+#endif
