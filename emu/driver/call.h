@@ -46,6 +46,6 @@ bool driver_stream(CUstream handle, struct emu_stream **stream, int *error);
     CONTEXT_CALL(symbol, parameters, arguments)
 
 /* An older symbol of the same function; in the file that defines `symbol`. */
-#define DRIVER_ALIAS(older, symbol) __asm__(".globl " #older "\n.set " #older ", " #symbol)
+#define DRIVER_ALIAS(older, symbol) __asm__(".globl " #older "\n.type " #older ", @function\n.set " #older ", " #symbol)
 
 #endif

@@ -1,0 +1,133 @@
+/* CUPTI's callback interface as far as a second user of it can tell: one subscriber at a time, which
+ * may enable callbacks and read back what is enabled. None are delivered: in the emulated machine
+ * calls are watched by interposing. */
+#include <cupti.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "emu/core.h"
+
+enum { CALLBACKS = 1024 };      /* more than any domain has */
+
+struct CUpti_Subscriber_st {
+    CUpti_CallbackFunc callback;
+    void *data;
+    bool enabled[CUPTI_CB_DOMAIN_SIZE][CALLBACKS];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct CUpti_Subscriber_st *one;
+} subscriber = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+
+    if (!handle)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    pthread_mutex_lock(&subscriber.lock);
+    if (subscriber.one) {
+        result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    } else {
+        *handle = subscriber.one = calloc(1, sizeof(*subscriber.one));
+        if (*handle) {
+            (*handle)->callback = callback;
+            (*handle)->data = data;
+        } else {
+            result = CUPTI_ERROR_OUT_OF_MEMORY;
+        }
+    }
+    pthread_mutex_unlock(&subscriber.lock);
+    return result;
+}
+
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
+{
+    return subscribe(handle, callback, data);
+}
+
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data,
+                              CUpti_SubscriberParams *parameters)
+{
+    (void)parameters;
+    return subscribe(handle, callback, data);
+}
+
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
+{
+    CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
+
+    pthread_mutex_lock(&subscriber.lock);
+    if (handle && handle == subscriber.one) {
+        subscriber.one = NULL;
+        free(handle);
+        result = CUPTI_SUCCESS;
+    }
+    pthread_mutex_unlock(&subscriber.lock);
+    return result;
+}
+
+CUptiResult cuptiFinalize(void)
+{
+    pthread_mutex_lock(&subscriber.lock);
+    free(subscriber.one);
+    subscriber.one = NULL;
+    pthread_mutex_unlock(&subscriber.lock);
+    return CUPTI_SUCCESS;
+}
+
+/* Enables (or disables) callbacks [first, end) of a domain. */
+static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, unsigned first,
+                          unsigned end)
+{
+    CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
+
+    if (on)
+        emu_unsupported("CUPTI callbacks", "they may be enabled, but none are delivered");
+    pthread_mutex_lock(&subscriber.lock);
+    if (handle && handle == subscriber.one && domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE &&
+        end <= CALLBACKS) {
+        for (unsigned i = first; i < end; i++)
+            handle->enabled[domain][i] = on != 0;
+        result = CUPTI_SUCCESS;
+    }
+    pthread_mutex_unlock(&subscriber.lock);
+    return result;
+}
+
+CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id)
+{
+    return id < CALLBACKS ? enable(on, handle, domain, id, id + 1) : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
+{
+    return enable(on, handle, domain, 0, CALLBACKS);
+}
+
+CUptiResult cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle handle)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+
+    for (int domain = CUPTI_CB_DOMAIN_INVALID + 1; domain < CUPTI_CB_DOMAIN_SIZE && !result; domain++)
+        result = enable(on, handle, (CUpti_CallbackDomain)domain, 0, CALLBACKS);
+    return result;
+}
+
+CUptiResult cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                                  CUpti_CallbackId id)
+{
+    CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
+
+    pthread_mutex_lock(&subscriber.lock);
+    if (on && handle && handle == subscriber.one && domain > CUPTI_CB_DOMAIN_INVALID &&
+        domain < CUPTI_CB_DOMAIN_SIZE && id < CALLBACKS) {
+        *on = handle->enabled[domain][id];
+        result = CUPTI_SUCCESS;
+    }
+    pthread_mutex_unlock(&subscriber.lock);
+    return result;
+}

@@ -1,0 +1,60 @@
+#include <cupti.h>
+#include <string.h>
+#include <time.h>
+
+enum { VERSION_12 = 28, VERSION_13 = 130001 };      /* of CUDA 12.9 and 13.0 */
+
+CUptiResult cuptiGetVersion(uint32_t *version)
+{
+    if (!version)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    *version = DDPCHECK_EMU_CUDART == 13 ? VERSION_13 : VERSION_12;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
+{
+    struct timespec now;
+
+    if (!timestamp)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *timestamp = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return CUPTI_SUCCESS;
+}
+
+static const struct {
+    CUptiResult result;
+    const char *name, *text;
+} results[] = {
+#define RESULT(name, text) { name, #name, text },
+#include "emu/cupti/results.def"
+#undef RESULT
+};
+
+static CUptiResult describe(CUptiResult result, const char **text, int name)
+{
+    if (!text)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+        if (results[i].result == result) {
+            *text = name ? results[i].name : results[i].text;
+            return CUPTI_SUCCESS;
+        }
+    return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
+{
+    return describe(result, text, 1);
+}
+
+CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **text)
+{
+    return describe(result, text, 0);
+}
+
+CUptiResult cuptiGetLastError(void)
+{
+    return CUPTI_SUCCESS;       /* activities, which it is about, are not supported */
+}
