@@ -1,0 +1,189 @@
+/* Devices, buffers and lost records: DC401, DC403, DC406, DC901, DC902; and the catalogue. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stream.h"
+
+#define WORLD UINT64_C(0x5ae7000000000001)
+
+enum { BASE = 0x10000, BYTES = 4096 };
+
+static void buffer_on_another_device(void **state)
+{
+    (void)state;
+    static const struct {
+        int device;
+        enum memory_type type;
+        const char *code;
+    } cases[] = {
+        {1, MEMORY_DEVICE, NULL}, {0, MEMORY_DEVICE, "DC401"}, {-1, MEMORY_HOST_PINNED, NULL}, {0, MEMORY_MANAGED, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = job_new(2);
+        job_init(job, WORLD, 0, 1);
+        buffer(job, 1, BASE, BYTES, cases[i].device, cases[i].type);
+        for (int step = 0; step < 5; step++)
+            for (int rank = 0; rank < 2; rank++)
+                ALL_REDUCE(job, rank, WORLD, 16, .sendbuff = BASE, .recvbuff = BASE);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, cases[i].code);
+        if (cases[i].code) {
+            assert_string_equal(found->ranks[0], "1");
+            assert_int_equal(found->times, 5);
+            assert_int_equal(found->number, 0);
+        }
+        job_free(job);
+    }
+}
+
+/* Elements of 4 bytes that fit the allocation exactly, for each kind and 2 ranks. */
+static void operation_past_the_end(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t api;
+        uint64_t fits;
+        bool in_send;
+        int root;
+    } cases[] = {
+        {API_ncclAllReduce, BYTES / 4, true, 0}, {API_ncclAllReduce, BYTES / 4, false, 0},
+        {API_ncclAllGather, BYTES / 8, false, 0}, {API_ncclAllGather, BYTES / 4, true, 0},
+        {API_ncclReduceScatter, BYTES / 8, true, 0}, {API_ncclReduceScatter, BYTES / 4, false, 0},
+        {API_ncclAlltoAll, BYTES / 8, true, 0}, {API_ncclGather, BYTES / 8, false, 0},
+        {API_ncclScatter, BYTES / 8, true, 0}, {API_ncclReduce, BYTES / 4, false, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int over = 0; over < 2; over++) {
+            struct job *job = job_new(2);
+            job_init(job, WORLD, 0, 1);
+            buffer(job, 0, BASE, BYTES, 0, MEMORY_DEVICE);
+            for (int rank = 0; rank < 2; rank++) {
+                struct call call = {.api = cases[i].api, .comm = WORLD, .count = cases[i].fits + (uint64_t)over,
+                                    .root = cases[i].root};
+                *(cases[i].in_send ? &call.sendbuff : &call.recvbuff) = BASE;
+                issue(job, rank, call);
+            }
+            struct verdict verdict;
+            if (over)
+                assert_string_equal(expect_in(job, &verdict, "DC406")->ranks[0], "0");
+            else
+                expect(job, NULL);
+            job_free(job);
+        }
+    /* Where the root alone uses the buffer the others' does not count. */
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    buffer(job, 0, BASE, 4, 0, MEMORY_DEVICE);
+    for (int rank = 0; rank < 2; rank++)
+        issue(job, rank, (struct call){.api = API_ncclReduce, .comm = WORLD, .count = 64, .recvbuff = BASE, .root = 1});
+    expect(job, NULL);
+    job_free(job);
+}
+
+static void kernel_with_far_pointer(void **state)
+{
+    (void)state;
+    enum { FAR, PEER_ACCESS, NEAR, GUESSED, FREED, CASES };
+    for (int how = 0; how < CASES; how++) {
+        struct job *job = job_new(1);
+        job_init(job, WORLD, 0, 0);
+        uint64_t kernel = intern(job, 0, "conv2d_forward");
+        buffer(job, 0, BASE, BYTES, 0, MEMORY_DEVICE);
+        buffer(job, 0, 4 * BASE, BYTES, how == NEAR ? 0 : 1, MEMORY_DEVICE);
+        if (how == PEER_ACCESS) {
+            struct record access = {.api = API_cudaDeviceEnablePeerAccess};
+            access.device_access.peer = 1;
+            job_record(job, 0, access);
+        }
+        if (how == FREED) {
+            struct record release = {.api = API_cudaFree, .phase = RECORD_ENTER};
+            release.wait.dst = 4 * BASE;
+            job_record(job, 0, release);
+            call_leave(job, 0);
+        }
+        struct record launch = {.api = API_cudaLaunchKernel, .stream = 0x70};
+        launch.launch.function = kernel;
+        launch.launch.count = 2;
+        launch.launch.pointer[0] = BASE;
+        launch.launch.pointer[1] = 4 * BASE + 64;
+        launch.launch.inferred = how == GUESSED ? 2 : 0;
+        job_record(job, 0, launch);
+        job_record(job, 0, launch);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, how == FAR || how == GUESSED ? "DC403" : NULL);
+        if (verdict.count) {
+            assert_int_equal(found->certainty, how == FAR ? CERTAIN : POSSIBLE);
+            assert_int_equal(found->times, 2);
+            assert_non_null(strstr(found->call[0], "conv2d_forward"));
+        }
+        job_free(job);
+    }
+}
+
+static void lost_records_weaken(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    struct record lost = {.api = API_notice_lost};
+    lost.lost.control = 3;
+    lost.lost.bulk = 9;
+    job_record(job, 0, lost);
+    ALL_REDUCE(job, 0, WORLD, 8);
+    ALL_REDUCE(job, 1, WORLD, 9);
+    struct verdict verdict;
+    job_analyze(job, 0, &verdict);
+    assert_int_equal(verdict.count, 2);
+    assert_string_equal(verdict.found[0].code, "DC901");
+    assert_int_equal(verdict.found[0].severity, SEVERITY_WARNING);
+    assert_string_equal(verdict.found[1].code, "DC102");
+    assert_int_equal(verdict.found[1].certainty, POSSIBLE);
+    job_free(job);
+}
+
+/* A rank without a trace is a note, and holds nobody up. */
+static void unseen_rank_is_a_note(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    for (int rank = 0; rank < 2; rank++)
+        init_enter(job, rank, WORLD, 3, rank, 0);
+    for (int rank = 0; rank < 2; rank++)
+        init_leave(job, rank, WORLD, 3, rank, 0);
+    for (int rank = 0; rank < 2; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 8);
+        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    ticks(job, 15000);
+    expect(job, NULL);
+    job_free(job);
+}
+
+static void every_check_explains_itself(void **state)
+{
+    (void)state;
+    const char *before = "";
+    for (const struct check *check = analyzer_checks; check->code; check++) {
+        assert_true(strcmp(before, check->code) < 0);
+        assert_true(*check->title && *check->text && check->example && check->mend_c && check->mend_torch);
+        assert_true(check->code[2] == '9' || (*check->example && *check->mend_c && *check->mend_torch));
+        assert_ptr_equal(analyzer_check_find(check->code), check);
+        before = check->code;
+    }
+    assert_null(analyzer_check_find("DC000"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buffer_on_another_device), cmocka_unit_test(operation_past_the_end),
+        cmocka_unit_test(kernel_with_far_pointer), cmocka_unit_test(lost_records_weaken),
+        cmocka_unit_test(unseen_rank_is_a_note), cmocka_unit_test(every_check_explains_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
