@@ -338,6 +338,15 @@ void ticks(struct job *job, uint64_t ms)
     }
 }
 
+bool job_event(const struct job *job, size_t i, int *rank, struct record *record)
+{
+    if (i >= job->events)
+        return false;
+    *rank = job->event[i].rank;
+    *record = job->event[i].record;
+    return true;
+}
+
 struct collected {
     struct verdict *verdict;
     uint64_t now_ns;

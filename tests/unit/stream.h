@@ -7,6 +7,7 @@
 #define DDPCHECK_TEST_STREAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "analyzer/analyzer.h"
@@ -60,6 +61,8 @@ void range_pop(struct job *job, int rank);
 uint64_t intern(struct job *job, int rank, const char *text);   /* notice_string; returns the id */
 void buffer(struct job *job, int rank, uint64_t base, uint64_t bytes, int device, enum memory_type type);
 void end(struct job *job, int rank, enum end_how how, int value, bool oom);
+/* The i-th record as it was written; rank -1 is a tick. False past the end. */
+bool job_event(const struct job *job, size_t i, int *rank, struct record *record);
 /* Time passes for all: `ms` in steps of 250 ms, a tick each. */
 void ticks(struct job *job, uint64_t ms);
 
