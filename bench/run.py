@@ -61,7 +61,7 @@ def calls(bench):
         lines = bench.run([bench.path("bench/bench_calls")], env=bench.environment(1, **shim)).splitlines()
         return {name: float(ns) for ns, name in (line.split(" ", 1) for line in lines)}
 
-    ways = {"alone": {}, "no stacks": {"DDPCHECK_STACKS": "off"}, "stacks": {"DDPCHECK_STACKS": "all"}}
+    ways = {"alone": {}, "no stacks": {"DDPCHECK_STACKS": "0"}, "stacks": {"DDPCHECK_STACKS": "all"}}
     rounds = {way: [] for way in ways}
     for _ in range(3):      # alternating, so that a busy moment does not fall on one way alone
         for way, settings in ways.items():

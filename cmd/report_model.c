@@ -223,11 +223,3 @@ bool report_incomplete(const struct report *report)
 {
     return !report->complete || report->unseen > 0 || report->events == 0;
 }
-
-bool report_many_hosts(const struct report *report)
-{
-    for (int i = 1; i < trace_process_count(report->trace); i++)
-        if (strcmp(trace_process(report->trace, i)->host, trace_process(report->trace, 0)->host))
-            return true;
-    return false;
-}

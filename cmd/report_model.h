@@ -62,7 +62,4 @@ void report_visit_findings(struct report *report, enum finding_state state,
 /* True if a rank is not in the traces or they lack their end, so that a clean report proves little. */
 bool report_incomplete(const struct report *report);
 
-/* True if the traces come from several hosts, so that hosts are worth naming. */
-bool report_many_hosts(const struct report *report);
-
 #endif

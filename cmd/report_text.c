@@ -215,10 +215,9 @@ static void print_finding(void *context, const struct finding *finding)
     const struct check *check = analyzer_check_find(finding->code);
     page->indent = 2;
     page_column(page, 2);
-    page_format(page, severities[finding->severity].style, "%s %s", severities[finding->severity].title, finding->code);
+    page_format(page, severities[finding->severity].style, "%s%s %s", finding->certainty == POSSIBLE ? "POSSIBLE " : "",
+                severities[finding->severity].title, finding->code);
     page_format(page, STYLE_STRONG, ": %s", check ? check->title : "a check of another version");
-    if (finding->certainty == POSSIBLE)
-        page_words(page, STYLE_FAINT, " (possible, not proven)");
     page_line(page);
     page_sentence(page, STYLE_PLAIN, finding->what);
     print_times(writer, finding);

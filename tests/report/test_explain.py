@@ -29,14 +29,16 @@ class Explain(unittest.TestCase):
                 status, out, err = self.tool.call("explain", code)
                 self.assertEqual((status, err), (0, ""))
                 self.assertTrue(out.startswith(code + ": "))
-                for part in "How to get it", "The mend in C", "The mend in PyTorch":
-                    self.assertIn("\n%s\n" % part, out)
-                self.assertGreater(len(out), 400, "too short to explain anything")
+                self.assertGreater(len(out.split()), 40, "too short to explain anything")
+                if not code.startswith("DC9"):      # those are about the trace, not about the program
+                    for part in "How to get it", "The mend in C", "The mend in PyTorch":
+                        self.assertIn("\n%s\n" % part, out)
 
     def test_prose_fits_80_columns(self):
         for code in self.codes:
             for line in self.tool.call("explain", code)[1].splitlines():
-                self.assertLessEqual(len(line), 80, "%s: %s" % (code, line))
+                listing = line.startswith("    ")
+                self.assertTrue(listing or len(line) <= 80, "%s: %s" % (code, line))
 
     def test_ways_to_name_a_code(self):
         expected = self.tool.call("explain", "DC102")[1]

@@ -45,7 +45,7 @@ class Schema(unittest.TestCase):
         if not os.path.exists(trainer):
             self.skipTest("ddptrain was not built")
         done = subprocess.run([self.tool.program, "run", "--emulate", "2", "-o", self.tool.path("real"), "--timeout", "5",
-                               "--hang-after", "2", "--", trainer, "--model", "cnn", "--ranks", "2", "--iterations", "4",
+                               "--hang-after", "2", "--", trainer, "--model", "gan", "--ranks", "2", "--iterations", "12",
                                "--no-gang", "--fault", "partial-barrier"], capture_output=True, text=True, timeout=90)
         paths = glob.glob(self.tool.path("real/*.db"))
         self.assertEqual(len(paths), 1, done.stdout + done.stderr)
