@@ -181,11 +181,7 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         result = comm_notice(analyzer, process, record, &member);
         return result != ENGINE_OK ? result : tell_setup(analyzer, process, record, member);
     case API_notice_buffer:
-        result = memory_notice(process, record);
-        if (result != ENGINE_OK)
-            return result;
-        FOR_GROUPS(analyzer, buffer, process, record);
-        return ENGINE_OK;
+        return memory_notice(process, record);
     case API_notice_progress:
         return progress_feed(process, record);
     case API_notice_end:

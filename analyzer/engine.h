@@ -34,7 +34,6 @@ struct check_group {
     int (*operation)(struct analyzer *analyzer, const struct operation *operation);     /* one was issued */
     int (*setup)(struct analyzer *analyzer, struct process *process, const struct record *record,
                  struct member *member);    /* ENTER of an init, or notice_member; member may be NULL */
-    int (*buffer)(struct analyzer *analyzer, struct process *process, const struct record *record);
     int (*launch)(struct analyzer *analyzer, struct process *process, const struct record *record);
     int (*lost)(struct analyzer *analyzer, struct process *process);
     int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */

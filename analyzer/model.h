@@ -61,7 +61,6 @@ struct thread {
     struct operation *group;        /* calls of the open ncclGroup, not yet issued */
     uint32_t group_calls, group_capacity;
     uint64_t group_id;
-    struct record last_op;          /* for notice_buffer records that come after it */
     uint64_t range[THREAD_RANGES_MAX];
     uint32_t ranges;
     bool uses_nccl;

@@ -51,7 +51,6 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
     member->last = operation->signature;
     member->last.api = operation->record.api;
     member->has_last = true;
-    operation->thread->last_op = operation->record;
     if (api_class_of(operation->record.api) == CLASS_P2P) {
         member->calls_p2p++;
         if (channel_post(analyzer, operation, &channel, &pair))
