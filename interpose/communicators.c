@@ -36,10 +36,10 @@ static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
     return init;
 }
 
-static void enter(struct call *call, const struct pending_init *init, const void *handle)
+static void enter(struct call *call, const struct pending_init *init, const void *handle, int rank)
 {
     struct record record = { .comm = { .comm = init->comm, .parent = init->parent, .handle = (uintptr_t)handle,
-                                       .nranks = init->nranks, .rank = init->rank, .device = init->device,
+                                       .nranks = init->nranks, .rank = rank, .device = init->device,
                                        .color = init->color, .key = init->key, .ordinal = init->ordinal,
                                        .gpu = init->gpu, .flags = init->flags } };
     call->comm = init->comm;
@@ -54,9 +54,10 @@ void comm_init_enter(struct call *call, int nranks, int rank, uint64_t id, const
     init->comm = id;
     init->nranks = nranks;
     init->rank = rank;
-    enter(call, init, NULL);
+    enter(call, init, NULL, rank);
 }
 
+/* Handle and rank of the ENTER record are the caller's in the parent. */
 static void child_enter(struct call *call, ncclComm_t handle, const ncclConfig_t *config, uint64_t mark, int color, int key)
 {
     struct pending_init *init = begin(call, config);
@@ -75,7 +76,7 @@ static void child_enter(struct call *call, ncclComm_t handle, const ncclConfig_t
     uint64_t words[3] = { init->parent, init->ordinal, mark };
     if (color != NCCL_SPLIT_NOCOLOR)
         init->comm = string_id((const char *)words, sizeof words);
-    enter(call, init, handle);
+    enter(call, init, handle, parent ? parent->rank : RECORD_NO_RANK);
 }
 
 void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key, const ncclConfig_t *config)
@@ -168,7 +169,7 @@ void comm_init_all_enter(struct call *call, int count)
     uint64_t words[4] = { string_id(process->boot_id, strlen(process->boot_id)), (uint64_t)process->pid,
                           process->start_ticks, init.ordinal };
     init.comm = string_id((const char *)words, sizeof words);
-    enter(call, &init, NULL);
+    enter(call, &init, NULL, RECORD_NO_RANK);
     call->scalar = init.ordinal;
 }
 

@@ -1,0 +1,139 @@
+/* ring_dump.c: prints the records of ring files as JSON lines, for the tests of this directory.
+ *
+ * ring_dump FILE.. : per file a line of the process, then its records in order, then its slots. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/trace/ring_reader.h"
+
+static const char *const names[API_COUNT] = {
+#define API(number, name, class) [number] = #name,
+#include "lib/trace/apis.def"
+#undef API
+};
+
+static const char *const classes[API_COUNT] = {
+#define API(number, name, class) [number] = #class,
+#include "lib/trace/apis.def"
+#undef API
+};
+
+#define N(field) printf(", \"" #field "\": %" PRId64, (int64_t)r->field)
+
+static void print_text(const char *name, const char *text, int bytes)
+{
+    printf(", \"%s\": \"", name);
+    for (int i = 0; i < bytes && text[i]; i++)
+        printf((unsigned char)text[i] < 0x20 || strchr("\"\\", text[i]) ? "\\u%04x" : "%c", (unsigned char)text[i]);
+    printf("\"");
+}
+
+static void print_notice(const struct record *r)
+{
+    switch (r->api) {
+    case API_notice_string:
+        N(string.id), N(string.bytes), N(string.offset);
+        print_text("text", r->string.text, sizeof r->string.text);
+        break;
+    case API_notice_stack:
+        N(frames.id), N(frames.count), N(frames.offset), N(frames.address[0]);
+        break;
+    case API_notice_module:
+        N(module.base), N(module.start), N(module.end), N(module.path), N(module.build_id_bytes);
+        break;
+    case API_notice_buffer:
+        N(buffer.base), N(buffer.bytes), N(buffer.pointer), N(buffer.device), N(buffer.type);
+        break;
+    case API_notice_exit:
+        N(end.how), N(end.value);
+        break;
+    case API_notice_blind:
+        N(range.text);
+        break;
+    default:        /* member */
+        N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.gpu), N(comm.handle);
+        N(comm.ordinal), N(comm.color), N(comm.flags);
+    }
+}
+
+static void print_payload(const struct record *r)
+{
+    const char *class = classes[r->api];
+    if (!strcmp(class, "NOTICE"))
+        print_notice(r);
+    else if (r->phase == RECORD_LEAVE || r->api == API_ncclCommGetAsyncError)
+        N(leave.enter), N(leave.comm), N(leave.handle);
+    else if (!strcmp(class, "COLLECTIVE") || !strcmp(class, "P2P"))
+        N(op.comm), N(op.number), N(op.sendbuff), N(op.recvbuff), N(op.count), N(op.datatype), N(op.redop), N(op.root),
+            N(op.scalar), N(op.group), N(op.slot), N(op.rank), N(op.launch);
+    else if (!strcmp(class, "GROUP"))
+        N(group.group), N(group.depth), N(group.calls);
+    else if (!strcmp(class, "COMM"))
+        N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.color), N(comm.key),
+            N(comm.ordinal), N(comm.gpu), N(comm.flags), N(comm.pointer), N(comm.bytes), N(comm.handle);
+    else if (!strcmp(class, "WAIT"))
+        N(wait.event), N(wait.dst), N(wait.src), N(wait.bytes), N(wait.kind);
+    else if (!strcmp(class, "MEMORY"))
+        N(memory.pointer), N(memory.bytes), N(memory.type);
+    else if (!strcmp(class, "COPY"))
+        N(copy.dst), N(copy.src), N(copy.bytes), N(copy.kind), N(copy.height);
+    else if (!strcmp(class, "LAUNCH"))
+        N(launch.function), N(launch.grid), N(launch.block), N(launch.count), N(launch.inferred), N(launch.written),
+            N(launch.pointer[0]), N(launch.pointer[1]), N(launch.pointer[2]), N(launch.pointer[3]);
+    else if (!strcmp(class, "RANGE"))
+        N(range.text);
+    else if (!strcmp(class, "EVENT") || !strcmp(class, "STREAM"))
+        N(event.event), N(event.flags);
+}
+
+static void print_record(const struct record *r)
+{
+    static const char *const phases[] = { "POINT", "ENTER", "LEAVE" };
+    printf("{\"api\": \"%s\", \"phase\": \"%s\"", names[r->api] ? names[r->api] : "?", r->phase < 3 ? phases[r->phase] : "?");
+    N(serial), N(flags), N(thread), N(result), N(device), N(stack), N(stream);
+    print_payload(r);
+    printf("}\n");
+}
+
+static int dump(const char *path)
+{
+    struct ring_reader *reader;
+    struct error err = { "" };
+    if (ring_reader_open(&reader, path, &err) != RING_READER_OPEN) {
+        fprintf(stderr, "%s: %s\n", path, err.text);
+        return 1;
+    }
+    const struct process_info *info = ring_reader_process(reader);
+    printf("{\"api\": \"process\", \"pid\": %d, \"rank\": %d, \"local_rank\": %d, \"world_size\": %d, \"nccl\": %d", info->pid,
+           info->rank, info->local_rank, info->world_size, info->nccl_version);
+    print_text("launcher", info->launcher, sizeof info->launcher);
+    print_text("program", info->program, sizeof info->program);
+    print_text("command", info->command, sizeof info->command);
+    print_text("boot_id", info->boot_id, sizeof info->boot_id);
+    printf("}\n");
+    struct record records[256];
+    int count = 0;
+    if (ring_reader_look(reader, 0, false, &err) == 0)
+        while ((count = ring_reader_take(reader, records, 256, &err)) > 0)
+            for (int i = 0; i < count; i++)
+                print_record(&records[i]);
+    for (unsigned slot = 0; slot < ring_reader_slots(reader); slot++) {
+        struct ring_progress progress = ring_reader_slot(reader, slot);
+        printf("{\"api\": \"slot\", \"started\": %" PRIu64 ", \"done\": %" PRIu64 "}\n", progress.started, progress.done);
+    }
+    printf("{\"api\": \"lost\", \"control\": %" PRIu64 ", \"bulk\": %" PRIu64 ", \"rings\": %u}\n",
+           ring_reader_lost(reader, RING_CONTROL), ring_reader_lost(reader, RING_BULK), ring_reader_rings(reader));
+    if (count < 0)
+        fprintf(stderr, "%s: %s\n", path, err.text);
+    ring_reader_close(reader);
+    return count < 0;
+}
+
+int main(int argc, char **argv)
+{
+    int failed = 0;
+    for (int i = 1; i < argc; i++)
+        failed |= dump(argv[i]);
+    return failed;
+}

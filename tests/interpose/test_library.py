@@ -1,0 +1,39 @@
+"""libddpcheck.so as a file: what it exports, what it needs, how it is linked."""
+
+import subprocess
+import sys
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main():
+    library, golden = sys.argv[1:]
+    exported = sorted(line.split()[-1] for line in output("nm", "-D", "--defined-only", library).splitlines())
+    with open(golden, encoding="ascii") as file:
+        expected = file.read().split()
+    assert exported == expected, "exported but not in %s: %s; missing: %s" % (
+        golden, sorted(set(exported) - set(expected)), sorted(set(expected) - set(exported)))
+
+    needed = [line for line in output("objdump", "-p", library).splitlines() if "NEEDED" in line]
+    assert [line.split()[1] for line in needed] == ["libc.so.6"], needed
+
+    dynamic = output("readelf", "-dW", library)
+    assert "BIND_NOW" in dynamic and "STATIC_TLS" in dynamic, dynamic
+    assert "INIT_ARRAY" not in dynamic or constructors(library) <= 1, "the shim must not run code before main"
+    assert "GNU_RELRO" in output("readelf", "-lW", library)
+    print("%d names exported, libc needed" % len(exported))
+
+
+def constructors(library):
+    """Entries of .init_array: the compiler's own frame_dummy is one."""
+    for line in output("readelf", "-SW", library).splitlines():
+        fields = line.replace("[ ", "[").split()
+        if len(fields) > 5 and fields[1] == ".init_array":
+            return int(fields[5], 16) // 8
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+/* test_ring_threads.c: one thread appends while another drains, through ring_append and the head and tail
+ * that the collector uses. Under ThreadSanitizer this proves the order of the accesses. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/trace/ring.h"
+
+enum { CAPACITY = 64, RECORDS = 200000 };
+
+static struct ring ring;
+static struct record *records;
+static _Atomic int finished;
+static uint64_t appended;
+
+static void *produce(void *argument)
+{
+    for (uint64_t i = 0; i < RECORDS; i++) {
+        struct record record = { .serial = i + 1, .api = API_ncclAllReduce, .op = { .count = i * 7 } };
+        appended += (uint64_t)ring_append(&ring, records, CAPACITY, &record);
+    }
+    atomic_store_explicit(&finished, 1, memory_order_release);
+    return argument;
+}
+
+static void nothing_is_torn_or_reordered(void **state)
+{
+    (void)state;
+    records = aligned_alloc(RING_PAGE, CAPACITY * sizeof *records);
+    assert_non_null(records);
+    pthread_t producer;
+    assert_int_equal(pthread_create(&producer, NULL, produce, NULL), 0);
+    uint64_t tail = 0, last = 0, taken = 0;
+    for (;;) {
+        int last_look = atomic_load_explicit(&finished, memory_order_acquire);
+        uint64_t head = atomic_load_explicit(&ring.head, memory_order_acquire);
+        for (; tail < head; tail++, taken++) {
+            struct record record;
+            memcpy(&record, &records[tail % CAPACITY], sizeof record);
+            assert_true(record.serial > last && record.op.count == (record.serial - 1) * 7);
+            last = record.serial;
+        }
+        atomic_store_explicit(&ring.tail, tail, memory_order_release);
+        if (last_look)
+            break;
+    }
+    assert_int_equal(pthread_join(producer, NULL), 0);
+    assert_int_equal(taken, appended);
+    assert_int_equal(taken + atomic_load(&ring.lost), RECORDS);
+    free(records);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_torn_or_reordered) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,476 @@
+"""libddpcheck.so in real processes on the fakes of this directory: what it records, and what it must not disturb.
+
+test_shim.py BUILD FAKE-LIBRARIES [TEST..]"""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+BUILD, FAKE = (os.path.abspath(path) for path in sys.argv[1:3])
+SHIM = os.path.join(BUILD, "lib", "libddpcheck.so")
+PROGRAMS = os.path.join(BUILD, "tests", "interpose")
+JOB = os.path.join(PROGRAMS, "interpose_job")
+DUMP = os.path.join(PROGRAMS, "ring_dump")
+
+NONE_RANK, NO_SLOT = -1, 0xFFFFFFFF
+LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
+
+
+class Run:
+    """A program under the shim, with its output and what is in its rings."""
+
+    def __init__(self, *program, preload=True, timeout=60, cwd=None, trace=True, **environment):
+        self.folder = tempfile.mkdtemp(prefix="ddpcheck-interpose-")
+        self.trace = os.path.join(self.folder, "trace")
+        clean = {name: value for name, value in os.environ.items()
+                 if name not in LAUNCHER and not name.startswith("DDPCHECK")}
+        self.environment = {**clean, "LD_LIBRARY_PATH": FAKE, "DDPCHECK_COLLECT": "0", "DDPCHECK_STACKS": "0",
+                            **({"LD_PRELOAD": SHIM} if preload else {}), **({"DDPCHECK_DIR": self.trace} if trace else {}),
+                            **environment}
+        done = subprocess.run(program, env=self.environment, cwd=cwd or self.folder, capture_output=True, text=True,
+                              timeout=timeout)
+        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.rings():
+            shutil.rmtree(self.rings(), ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def rings(self):
+        try:
+            with open(os.path.join(self.trace, "rings"), encoding="ascii") as file:
+                return file.read().rstrip("\n")
+        except FileNotFoundError:
+            return None
+
+    def files(self):
+        return sorted(os.path.join(self.rings(), name) for name in os.listdir(self.rings())) if self.rings() else []
+
+    def records(self, file=None):
+        if file is None:
+            assert len(self.files()) == 1, "ring files: %s" % self.files()
+            file = self.files()[0]
+        done = subprocess.run([DUMP, file], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def ok(self, status=0):
+        assert (self.status, self.out, self.err) == (status, "ok\n" if status == 0 else "", ""), \
+            "status %d, stdout %r, stderr %r" % (self.status, self.out, self.err)
+        return self
+
+
+def of(records, api, phase=None):
+    return [record for record in records if record["api"] == api and phase in (None, record.get("phase"))]
+
+
+def equal(got, expected, what):
+    assert got == expected, "%s: expected %s, got %s" % (what, expected, got)
+
+
+def fnv(data):
+    value = 14695981039346656037
+    for byte in data:
+        value = ((value ^ byte) * 1099511628211) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+def words(*values):
+    return b"".join((value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little") for value in values)
+
+
+UNIQUE = signed(fnv(b"\7" * 128))
+
+
+def test_collectives():
+    with Run(JOB, "collectives").ok() as run:
+        records = run.records()
+        # api, number, count, datatype, redop, root
+        expected = [("ncclAllReduce", 0, 10, 7, 0, -1), ("ncclBroadcast", 1, 11, 8, 255, 1), ("ncclBcast", 2, 12, 0, 255, 2),
+                    ("ncclReduce", 3, 13, 1, 2, 3), ("ncclAllGather", 4, 14, 2, 255, -1),
+                    ("ncclReduceScatter", 5, 15, 3, 3, -1), ("ncclAlltoAll", 6, 16, 4, 255, -1),
+                    ("ncclGather", 7, 17, 5, 255, 0), ("ncclScatter", 8, 18, 6, 255, 1), ("ncclSend", 0, 19, 9, 255, 3),
+                    ("ncclSend", 1, 20, 9, 255, 3), ("ncclRecv", 0, 21, 10, 255, 3), ("ncclAllReduce", 9, 22, 7, 5, -1)]
+        got = [record for record in records if "op.number" in record and record["phase"] == "ENTER"]
+        equal([tuple(record[name] for name in ("api", "op.number", "op.count", "op.datatype", "op.redop", "op.root"))
+               for record in got], expected, "operations")
+        for at, record in enumerate(got):
+            equal((record["op.comm"], record["op.rank"], record["op.group"], record["device"]), (UNIQUE, 2, 0, 0), "member")
+            equal((record["op.slot"], record["op.launch"]), (0, at + 1), "progress of " + record["api"])
+            leave = [r for r in records if r.get("leave.enter") == record["serial"]]
+            equal([(r["api"], r["phase"], r["result"], r["leave.comm"]) for r in leave], [(record["api"], "LEAVE", 0, UNIQUE)],
+                  "LEAVE")
+            assert record["stack"] and record["flags"] == 1, "call site of %s" % record
+        equal(got[2]["op.sendbuff"], got[2]["op.recvbuff"], "ncclBcast is in place")
+        equal((got[9]["op.recvbuff"], got[11]["op.sendbuff"]), (0, 0), "unused buffers")
+        equal(got[12]["op.scalar"], 0x3F000000, "scalar of PreMulSum (0.5f)")
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(13, 13)], "progress")
+        equal(len(of(records, "cudaMemcpyAsync")), 0, "calls that NCCL makes itself")
+        buffers = of(records, "notice_buffer")
+        base = of(records, "cudaMalloc")[0]["memory.pointer"]
+        equal([(b["buffer.base"], b["buffer.bytes"], b["buffer.pointer"] - base, b["buffer.type"], b["buffer.device"])
+               for b in buffers], [(base, 4096, 0, 3, 0), (base, 4096, 2048, 3, 0)], "buffers, once each")
+        assert buffers[0]["serial"] < got[0]["serial"], "the buffer is told before the operation"
+        serials = [record["serial"] for record in records if "serial" in record]
+        equal(sorted(serials), list(range(1, len(serials) + 1)), "serials")
+        equal([r["end.value"] for r in of(records, "notice_exit")], [0], "exit")
+        process = of(records, "process")[0]
+        equal((process["program"], process["command"], process["nccl"]), (os.path.realpath(JOB), JOB + " collectives", 22809),
+              "process")
+        assert process["boot_id"], "no boot id"
+        member = of(records, "notice_member")[0]
+        equal((member["comm.comm"], member["comm.rank"], member["comm.nranks"], member["comm.device"]), (UNIQUE, 2, 4, 0),
+              "member")
+        assert member["comm.gpu"], "the GPU has an identity"
+        equal([r["phase"] for r in of(records, "ncclCommDestroy")], ["ENTER", "LEAVE"], "destroy")
+
+
+def test_groups():
+    with Run(JOB, "groups").ok() as run:
+        records = run.records()
+        starts, ends = of(records, "ncclGroupStart"), of(records, "ncclGroupEnd")
+        equal([(r["group.depth"], r["group.group"] == starts[0]["serial"]) for r in starts[:2]], [(1, True), (2, True)], "starts")
+        equal([(r["phase"], r.get("group.calls")) for r in ends], [("ENTER", 3), ("LEAVE", None), ("ENTER", 0), ("LEAVE", None)],
+              "outermost ends")
+        operations = [r for r in records if "op.number" in r]
+        equal([(r["op.group"], r["op.launch"]) for r in operations],
+              [(starts[0]["serial"], 1)] * 3 + [(0, 2)], "one launch per group")
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(2, 2)], "progress")
+        members = [(r["comm.rank"], r["comm.device"], r["comm.nranks"]) for r in of(records, "notice_member")]
+        equal(members, [(0, 0, 2), (0, 0, 2), (1, 1, 2)], "members, two of them made in a group")
+        gpus = [r["comm.gpu"] for r in of(records, "notice_member")]
+        assert gpus[0] == gpus[1] != gpus[2], "identity of GPUs: %s" % gpus
+
+
+def test_children():
+    with Run(JOB, "children").ok() as run:
+        records = run.records()
+        splits = of(records, "ncclCommSplit", "ENTER")
+        child = signed(fnv(words(UNIQUE, 0, 5)))
+        equal([(r["comm.comm"], r["comm.parent"], r["comm.ordinal"], r["comm.color"], r["comm.rank"]) for r in splits],
+              [(child, UNIQUE, 0, 5, 1), (0, UNIQUE, 1, -1, 1)], "splits")
+        equal([r["op.comm"] for r in of(records, "ncclAllReduce", "ENTER")][:1], [child], "operation on the child")
+        shrink = of(records, "ncclCommShrink", "ENTER")[0]
+        equal(shrink["comm.comm"], signed(fnv(words(UNIQUE, 2, 0x6B6E69726873))), "shrunk communicator")
+        everyone = of(records, "ncclCommInitAll", "ENTER")[0]["comm.comm"]
+        equal([(r["comm.rank"], r["comm.device"]) for r in of(records, "notice_member") if r["comm.comm"] == everyone],
+              [(0, 0), (1, 1), (2, 2)], "members of ncclCommInitAll")
+        equal([(r["op.comm"], r["op.rank"]) for r in of(records, "ncclAllReduce", "ENTER")][1:], [(everyone, 2)], "its third")
+        scalable = signed(fnv(words(signed(fnv(b"\3" * 128)), 2)))
+        equal([r["comm.comm"] for r in of(records, "ncclCommInitRankScalable", "ENTER")], [scalable], "scalable")
+        equal(len(of(records, "notice_member")), 7, "members: no colour, no member")
+
+
+def test_ids_are_equal_across_processes():
+    with Run(JOB, "children", RANK="0").ok() as one, Run(JOB, "children", RANK="1").ok() as two:
+        mine, yours = one.records(), two.records()
+        for api in ("ncclCommInitRank", "ncclCommSplit", "ncclCommShrink", "ncclCommInitRankScalable"):
+            equal([r["comm.comm"] for r in of(mine, api, "ENTER")], [r["comm.comm"] for r in of(yours, api, "ENTER")], api)
+        assert of(mine, "ncclCommInitAll", "ENTER")[0]["comm.comm"] != of(yours, "ncclCommInitAll", "ENTER")[0]["comm.comm"]
+
+
+def test_handles_are_reused():
+    with Run(JOB, "reuse").ok() as run:
+        operations = of(run.records(), "ncclAllReduce", "ENTER")
+        lost = of(run.records(), "lost")[0]["control"]
+        if not lost:
+            equal([(r["op.number"], r["op.rank"]) for r in operations], [(0, 1)] * 10, "numbers of new communicators")
+            equal(len({r["op.comm"] for r in operations}), 10, "communicators")
+        assert lost or len(operations) == 10
+
+
+def test_nonblocking():
+    with Run(JOB, "nonblocking").ok() as run:
+        records = run.records()
+        equal([(r["result"], r["leave.comm"]) for r in of(records, "ncclCommGetAsyncError")], [(0, UNIQUE)],
+              "only the change is recorded")
+        equal([(r["comm.rank"], r["comm.nranks"], r["comm.flags"]) for r in of(records, "notice_member")], [(1, 2, 1)], "member")
+        assert of(records, "notice_member")[0]["serial"] > of(records, "ncclCommInitRankConfig", "LEAVE")[0]["serial"]
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 0)], "not done before NCCL says so")
+
+
+def test_runtime():
+    with Run(JOB, "runtime").ok() as run:
+        records = run.records()
+        base = of(records, "cudaMalloc")[0]["memory.pointer"]
+        launches = of(records, "cudaLaunchKernel")
+        name = signed(fnv(b"_Z3addPKfPfi4Pair"))
+        equal([(r["launch.function"], r["launch.grid"], r["launch.block"]) for r in launches[:2]], [(name, 8, 32), (name, 1, 1)],
+              "launches")
+        for launch in launches[:2]:
+            equal((launch["launch.count"], launch["launch.written"], launch["launch.inferred"]), (3, 0b110, 0b100), "pointers")
+            equal([launch["launch.pointer[%d]" % i] - base for i in range(3)], [0, 32, 16], "pointers")
+        equal((launches[2]["launch.count"], launches[2]["launch.written"], launches[2]["launch.inferred"]), (3, 0b111, 0b100),
+              "a name that says nothing: everything may be written")
+        strings = [r["text"] for r in of(records, "notice_string") if r["string.id"] == name]
+        equal(strings, ["_Z3addPKfPfi4Pair"], "name, told once")
+        event = of(records, "cudaEventCreateWithFlags")[0]["event.event"]
+        stream = of(records, "cudaStreamCreate")[0]["stream"]
+        equal([(r["event.event"], r["stream"]) for r in of(records, "cudaEventRecord") + of(records, "cudaStreamWaitEvent")],
+              [(event, stream)] * 2, "events")
+        equal([(r["copy.dst"] - base, r["copy.src"] - base, r["copy.bytes"], r["copy.kind"])
+               for r in of(records, "cudaMemcpyAsync")], [(32, 0, 16, 3)], "copy")
+        equal([(r["phase"], r.get("wait.bytes")) for r in of(records, "cudaMemcpy")], [("ENTER", 8), ("LEAVE", None)], "wait")
+        equal([(r["phase"], r["stream"]) for r in of(records, "cudaStreamSynchronize")], [("ENTER", stream), ("LEAVE", 0)], "wait")
+        equal([r["wait.dst"] for r in of(records, "cudaFree", "ENTER")], [base], "free")
+        last = of(records, "notice_buffer")[-1]
+        equal((last["buffer.type"], last["buffer.bytes"]), (1, 0), "pageable host memory")
+
+
+def test_dynamic_loading():
+    with Run(os.path.join(PROGRAMS, "interpose_dynamic")).ok() as run:
+        operations = of(run.records(), "ncclAllReduce", "ENTER")
+        equal([(r["op.count"], r["op.comm"]) for r in operations], [(5, UNIQUE)], "operation of a program that uses dlsym")
+        equal(len(of(run.records(), "cudaMalloc")), 1, "cudaMalloc")
+
+
+def test_next_is_relative_to_the_caller():
+    program = os.path.join(PROGRAMS, "interpose_next")
+    with Run(program, preload=False).ok(), Run(program).ok() as run:
+        equal(run.files(), [], "ring files")
+
+
+def test_threads_reuse_segments():
+    with Run(JOB, "threads").ok() as run:
+        records = run.records()
+        equal(of(records, "lost")[0]["rings"], 4, "rings of two segments: main thread, and one thread at a time")
+        equal([r["op.count"] for r in of(records, "ncclAllReduce", "ENTER")], list(range(100, 140)), "operations")
+        equal(len({r["thread"] for r in of(records, "ncclAllReduce", "ENTER")} - {os.getpid()}), 40, "threads")
+
+
+def test_more_threads_than_segments():
+    with Run(JOB, "many_threads").ok() as run:
+        records = run.records()
+        seen = len(of(records, "ncclAllReduce", "ENTER"))
+        equal((seen, of(records, "lost")[0]["rings"]), (255, 512), "threads seen besides the main one, rings")
+        assert lost_without_segment(run) >= 2 * (300 - seen), "losses are counted: %d" % lost_without_segment(run)
+
+
+def header_word(run, offset):
+    """A 64-bit word of struct ring_file."""
+    with open(run.files()[0], "rb") as file:
+        return int.from_bytes(file.read(offset + 8)[offset:], "little")
+
+
+def serials_given(run):
+    return header_word(run, 56)
+
+
+def lost_without_segment(run):
+    return header_word(run, 64)
+
+
+def test_forks():
+    with Run(JOB, "forks").ok() as run:
+        files = run.files()
+        equal(len(files), 2, "ring files: the parent, and the child that used NCCL itself")
+        by_rank = {tuple(r["comm.rank"] for r in of(run.records(file), "notice_member")): run.records(file) for file in files}
+        parent, child = by_rank[(0,)], by_rank[(1,)]
+        equal([r["op.count"] for r in of(parent, "ncclAllReduce", "ENTER")], [4], "the parent's operation")
+        equal([r["op.count"] for r in of(child, "ncclAllReduce", "ENTER")], [8], "the child's operation")
+        equal(len(of(parent, "cudaStreamSynchronize")), 0, "a child that is not watched")
+        equal([r["end.value"] for r in of(child, "notice_exit")], [3], "the child's status")
+
+
+def test_overflow_is_counted():
+    with Run(JOB, "overflow").ok() as run:
+        records = run.records()
+        waits, lost = len(of(records, "cudaStreamSynchronize")), of(records, "lost")[0]["control"]
+        assert 0 < waits < 40000 and not of(records, "notice_exit"), waits
+        equal(waits + lost, 40000 + 1, "waits written, and waits and the notice of the exit lost")
+        equal([r["serial"] for r in records if "serial" in r][-1] + lost, int(serials_given(run)), "the oldest are kept")
+
+
+def test_result_and_errno_are_the_programs():
+    with Run(JOB, "keeps_errno").ok(), Run(JOB, "fails", FAKE_NCCL_RESULT="3").ok() as run:
+        records = run.records()
+        equal([r["result"] for r in of(records, "ncclAllReduce", "LEAVE")], [3], "result")
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 0)], "a launch that failed is not done")
+
+
+def test_capture_has_no_progress():
+    with Run(JOB, "collectives", FAKE_CAPTURE="1").ok() as run:
+        records = run.records()
+        operations = [r for r in records if "op.number" in r]
+        equal({(r["op.slot"], r["flags"] & 4) for r in operations}, {(NO_SLOT, 4)}, "captured operations")
+
+
+def test_events_where_writes_are_refused():
+    with Run(JOB, "collectives", FAKE_NO_WRITES="1").ok() as run:
+        slots = of(run.records(), "slot")
+        equal([(r["started"], r["done"]) for r in slots], [(13, 13)], "progress by events")
+
+
+def test_stacks():
+    with Run(JOB, "collectives", DDPCHECK_STACKS="1").ok() as run:
+        records = run.records()
+        operations = [r for r in records if "op.number" in r]
+        stacks = {}
+        for piece in of(records, "notice_stack"):
+            stacks.setdefault(piece["frames.id"], piece)
+        for operation in operations:
+            assert operation["flags"] & 1 == 0 and operation["stack"] in stacks, "stack of %s" % operation
+            assert stacks[operation["stack"]]["frames.count"] >= 2, "at least collectives and main"
+        equal(len({r["stack"] for r in operations}), len(operations), "each line has its own stack")
+        first = stacks[operations[0]["stack"]]["frames.address[0]"] & 0xFFFFFFFFFFFFFFFF
+        modules = of(records, "notice_module")
+        inside = [m for m in modules if m["module.start"] <= first < m["module.end"]]
+        equal(len(inside), 1, "the innermost frame's module")
+        path = "".join(r["text"] for r in of(records, "notice_string") if r["string.id"] == inside[0]["module.path"])
+        equal(path, os.path.realpath(JOB), "the shim's own frames are left out")
+        assert inside[0]["module.build_id_bytes"] in (0, 20)
+    with Run(JOB, "threads", DDPCHECK_STACKS="1").ok() as run:
+        records = run.records()
+        stacks = {r["stack"] for r in of(records, "ncclAllReduce", "ENTER")}
+        equal(len(stacks), 1, "the same stack in 40 threads")
+        told = [r["frames.offset"] for r in of(records, "notice_stack") if r["frames.id"] in stacks]
+        equal(told, sorted(set(told)), "and told once")
+
+
+def test_nvtx():
+    with Run(os.path.join(PROGRAMS, "interpose_nvtx"), NVTX_INJECTION64_PATH=SHIM).ok() as run:
+        records = run.records()
+        texts = {r["string.id"]: r["text"] for r in of(records, "notice_string")}
+        ranges = [(r["api"][4:], texts.get(r["range.text"])) for r in records if r["api"].startswith("nvtx")]
+        equal(ranges, [("RangePush", "iteration"), ("RangePush", "forward"), ("RangePop", None), ("Mark", "here"),
+                       ("RangePush", "registered"), ("RangePop", None), ("RangePop", None)], "ranges")
+
+
+def test_launchers():
+    cases = {"torchrun": {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_PROCID": "0"},
+             "openmpi": {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "8"},
+             "mpich": {"PMI_RANK": "3", "MPI_LOCALRANKID": "1", "PMI_SIZE": "8"},
+             "slurm": {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NTASKS": "8"},
+             "explicit": {"DDPCHECK_RANK": "3", "DDPCHECK_LOCAL_RANK": "1", "DDPCHECK_WORLD_SIZE": "8", "RANK": "0"}}
+    for launcher, environment in cases.items():
+        with Run(JOB, "keeps_errno", **environment).ok() as run:
+            process = of(run.records(), "process")[0]
+            equal((process["launcher"], process["rank"], process["local_rank"], process["world_size"]), (launcher, 3, 1, 8),
+                  launcher)
+    with Run(JOB, "keeps_errno", RANK="one").ok() as run:
+        process = of(run.records(), "process")[0]
+        equal((process["launcher"], process["rank"]), ("none", -1), "no launcher")
+
+
+def test_dormant_programs_leave_nothing():
+    for program in (["ls", "/"], ["bash", "-c", "echo a; (echo b); exit 3"], [sys.executable, "-c", "import ctypes; print(1)"],
+                    ["sleep", "0.01"]):
+        with Run(*program, preload=False) as plain, Run(*program) as watched:
+            equal((watched.status, watched.out, watched.err), (plain.status, plain.out, plain.err), program[0])
+            equal(os.listdir(watched.folder), [], "left by " + program[0])
+
+
+def test_disabled():
+    with Run(JOB, "collectives", DDPCHECK_DISABLE="1").ok() as run:
+        equal(os.listdir(run.folder), [], "left behind")
+
+
+def test_default_directory():
+    with Run(JOB, "keeps_errno", trace=False).ok() as run:
+        run.trace = os.path.join(run.folder, "ddpcheck-trace")
+        equal(len(run.files()), 1, "ring files")
+        mode = os.lstat(run.rings())
+        equal((stat.S_IMODE(mode.st_mode), mode.st_uid), (0o700, os.geteuid()), "directory of the rings")
+
+
+def test_missing_function():
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "empty.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("int empty_library;\n")
+        for name in ("libnccl.so.2", "libcudart.so.13"):
+            subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname," + name, "-o", os.path.join(folder, name), source],
+                           check=True)
+        with Run(JOB, "collectives", LD_LIBRARY_PATH=folder, LD_BIND_NOW="") as run:
+            equal((run.status, run.out), (9, ""), "the job sees the error")
+            lines = run.err.splitlines()
+            equal([line for line in lines if line.startswith("ddpcheck: ")],
+                  ["ddpcheck: missing real function: no loaded library has ncclCommInitRank; the call fails"], "said once")
+
+
+def test_directory_that_can_not_be_used():
+    with tempfile.NamedTemporaryFile() as file:
+        with Run(JOB, "collectives", DDPCHECK_DIR=file.name + "/trace") as run:
+            equal((run.status, run.out), (0, "ok\n"), "the job is undisturbed")
+            equal(len(run.err.splitlines()), 1, "one line")
+            assert run.err.startswith("ddpcheck: can't use the trace directory"), run.err
+
+
+def test_full_file_system():
+    if os.geteuid():
+        print("  not root: skipped")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % (900 * 1024), "tmpfs", folder], capture_output=True)
+        if mounted.returncode:
+            print("  can't mount a tmpfs: skipped")
+            return
+        try:
+            rings = os.path.join(folder, "rings")
+            os.mkdir(rings, 0o700)
+            trace = os.path.join(folder, "trace")
+            os.mkdir(trace)
+            with open(os.path.join(trace, "rings"), "w", encoding="ascii") as file:
+                file.write(rings + "\n")
+            with Run(JOB, "collectives", DDPCHECK_DIR=trace).ok() as run:
+                run.trace = trace
+                equal(len([r for r in run.records() if "op.number" in r]), 13, "operations in the smallest rings")
+                os.remove(run.files()[0])
+                run.trace = "/nonexistent"
+            full = os.open(os.path.join(folder, "full"), os.O_WRONLY | os.O_CREAT)
+            try:
+                while os.write(full, b"x" * 4096):
+                    pass
+            except OSError:
+                os.close(full)
+            with Run(JOB, "collectives", DDPCHECK_DIR=trace) as run:
+                equal((run.status, run.out), (0, "ok\n"), "the job is undisturbed")
+                assert run.err.startswith("ddpcheck: can't reserve") and run.err.count("\n") == 1, run.err
+                equal(os.listdir(rings), [], "left behind")
+        finally:
+            subprocess.run(["umount", folder], check=True)
+
+
+def test_collector_is_started():
+    with tempfile.TemporaryDirectory() as folder:
+        collector = os.path.join(folder, "collector")
+        with open(collector, "w", encoding="ascii") as file:
+            file.write('#!/bin/sh\necho "$@" preload="$LD_PRELOAD" > %s/started\nls -l /proc/self/fd > %s/fds\n' % (folder, folder))
+        os.chmod(collector, 0o755)
+        with Run(JOB, "collectives", DDPCHECK_COLLECT="1", DDPCHECK_COLLECTOR=collector).ok() as run:
+            with open(os.path.join(folder, "started"), encoding="ascii") as file:
+                equal(file.read(), "collect --daemon %s preload=\n" % os.path.realpath(run.trace), "the collector's arguments")
+        with Run(JOB, "collectives", DDPCHECK_COLLECT="1", DDPCHECK_COLLECTOR="/nonexistent") as run:
+            equal((run.status, run.out), (0, "ok\n"), "the job is undisturbed")
+            assert run.err.startswith("ddpcheck: no collector program found") and run.err.count("\n") == 1, run.err
+            assert len(run.records()) > 20, "the records wait in the rings"
+
+
+def main():
+    wanted = sys.argv[3:]
+    tests = [(name, test) for name, test in globals().items() if name.startswith("test_") and (not wanted or name in wanted)]
+    failed = 0
+    for name, test in tests:
+        try:
+            test()
+            print("passed", name)
+        except (AssertionError, subprocess.SubprocessError, IndexError, KeyError) as error:
+            failed += 1
+            print("FAILED %s: %s: %s" % (name, type(error).__name__, error))
+    print("%d tests, %d failed" % (len(tests), failed))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
