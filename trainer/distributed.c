@@ -101,7 +101,9 @@ void distributed_begin_forward(struct distributed *distributed)
 {
     struct error err = {0};
     synchronise_buffers(distributed);
-    if (!distributed->no_sync)
+    if (distributed->no_sync)
+        reducer_disarm(&distributed->reducer);
+    else
         or_fatal(reducer_arm(&distributed->reducer, &err), &err);
 }
 

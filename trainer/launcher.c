@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,12 @@ static void become_rank(int rank, int size, int store_socket, int port, char **a
         fcntl(store_socket, F_SETFD, 0);
         set_number(ENVIRONMENT_STORE_SOCKET, store_socket);
     }
-    execv("/proc/self/exe", argv);
-    fprintf(stderr, "ddptrain: rank %d: can't start: %s\n", rank, strerror(errno));
+    /* By its path, not as /proc/self/exe, so that ps and debuggers show the program's name. */
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    execv(path, argv);
+    fprintf(stderr, "ddptrain: rank %d: can't start %s: %s\n", rank, path, strerror(errno));
     _exit(127);
 }
 

@@ -194,6 +194,12 @@ int reducer_arm(struct reducer *reducer, struct error *err)
     return 0;
 }
 
+void reducer_disarm(struct reducer *reducer)
+{
+    if (!reducer->begun)
+        reducer->armed = false;
+}
+
 int reducer_finish(struct reducer *reducer, struct error *err)
 {
     if (!reducer->begun)

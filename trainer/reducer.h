@@ -63,6 +63,8 @@ void reducer_zero_gradients(struct reducer *reducer);
 /* Before a forward pass whose backward is to be reduced. Rebuilds the buckets when it is time for that (then all
  * ranks take part in a Broadcast). Fails if a reduction has begun and was never finished. */
 int reducer_arm(struct reducer *reducer, struct error *err);
+/* Before a forward pass whose backward only accumulates gradients. */
+void reducer_disarm(struct reducer *reducer);
 /* After backward: the compute stream waits for the reduced gradients. Fails if some never came. */
 int reducer_finish(struct reducer *reducer, struct error *err);
 
