@@ -4,9 +4,11 @@
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
 
+import json
 import os
 import platform
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import threading
 import time
 
 TRAINING_RUNS = 5
-TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "60", "--seed", "1"]
+TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
 
 class Bench:
@@ -105,29 +107,54 @@ def wait_collector(trace, seconds=60):
         time.sleep(0.02)
 
 
-def watch_memory(trace, peak, stop):
-    """Keeps the collector's peak resident memory (kB) in peak[0]."""
-    while not stop.is_set():
-        pid = holder_of(trace)
-        try:
-            with open("/proc/%d/status" % pid) if pid else open(os.devnull) as status:
-                found = re.search(r"VmHWM:\s+(\d+) kB", status.read())
-            peak[0] = max(peak[0], int(found.group(1)) if found else 0)
-        except OSError:
-            pass
-        time.sleep(0.02)
+class Collector(threading.Thread):
+    """Watches the collector of a trace directory while it runs."""
+
+    def __init__(self, trace):
+        super().__init__()
+        self.trace, self.peak_kb, self.cpu_s, self.stop = trace, 0, 0.0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stop.is_set():
+            pid = holder_of(self.trace)
+            try:
+                with open("/proc/%s/status" % pid) as status:
+                    self.peak_kb = max(self.peak_kb, int(re.search(r"VmHWM:\s+(\d+) kB", status.read()).group(1)))
+                with open("/proc/%s/stat" % pid) as stat:
+                    ticks = stat.read().rsplit(")", 1)[1].split()[11:13]
+                    self.cpu_s = max(self.cpu_s, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
+            except (OSError, AttributeError):
+                pass
+            time.sleep(0.02)
+
+    def end(self):
+        wait_collector(self.trace)
+        self.stop.set()
+        self.join()
 
 
 def train(bench, trace=None):
-    """(images a second, wall seconds)"""
+    """(images a second, processor seconds of the trainer)"""
     more = {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace} if trace else {}
-    begin = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     out = bench.run([bench.path("bin/ddptrain"), *TRAINING], env=bench.environment(2, **more))
-    wall = time.monotonic() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     rates = re.findall(r"([0-9.]+) images/s", out)
     if not rates:
         raise SystemExit("bench: ddptrain printed no rate:\n" + out)
-    return float(rates[-1]), wall
+    return float(rates[-1]), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def train_watched(bench):
+    """The same, and the collector's peak memory (kB), its processor seconds, and the events stored."""
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+        collector = Collector(trace)
+        rate, cpu = train(bench, trace)
+        collector.end()
+        lines = bench.run([bench.tool, "report", "--json", trace]).splitlines()
+        summary = json.loads(lines[-1])
+    return rate, cpu, collector.peak_kb, collector.cpu_s, summary["events"], summary["lost"]
 
 
 def training(bench):
@@ -135,26 +162,23 @@ def training(bench):
     if bench.missing("bin/ddptrain", "lib/libddpcheck.so"):
         return
     train(bench)
-    alone, watched, peak, size = [], [], [0], 0
+    alone, watched = [], []
     for _ in range(TRAINING_RUNS):
         alone.append(train(bench))
-        with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
-            stop = threading.Event()
-            watcher = threading.Thread(target=watch_memory, args=(trace, peak, stop))
-            watcher.start()
-            watched.append(train(bench, trace))
-            wait_collector(trace)
-            stop.set()
-            watcher.join()
-            size = sum(os.path.getsize(os.path.join(trace, name)) for name in os.listdir(trace) if name.endswith(".db"))
-    rate = [statistics.median(run[0] for run in runs) for runs in (alone, watched)]
-    wall = [statistics.median(run[1] for run in runs) for runs in (alone, watched)]
-    bench.say("%-24s %12.1f images/s %10.2f s" % ("alone", rate[0], wall[0]))
-    bench.say("%-24s %12.1f images/s %10.2f s   %+.1f %% images/s (aim: at most 2 %% slower)"
-              % ("under the shim", rate[1], wall[1], (rate[1] / rate[0] - 1) * 100))
-    spread = max(run[0] for run in alone) / min(run[0] for run in alone) - 1
-    bench.say("%-24s %12.1f %%  (fastest to slowest run alone: differences below that are noise)" % ("spread", spread * 100))
-    bench.say("%-24s %12.1f MB   database %.1f MB" % ("collector's peak memory", peak[0] / 1024, size / 2**20))
+        watched.append(train_watched(bench))
+
+    def middle(runs, column):
+        return statistics.median(run[column] for run in runs)
+
+    rates = [run[0] for run in alone]
+    spread = (max(rates) / min(rates) - 1) * 100
+    rate, cpu = middle(watched, 0) / middle(alone, 0) - 1, middle(watched, 1) / middle(alone, 1) - 1
+    bench.say("%-24s %10.1f images/s %8.2f s of processor" % ("alone", middle(alone, 0), middle(alone, 1)))
+    bench.say("%-24s %10.1f images/s %8.2f s of processor" % ("under the shim", middle(watched, 0), middle(watched, 1)))
+    bench.say("%-24s %+10.1f %% images/s %+7.1f %% of processor (aim: at most 2 %% slower)" % ("difference", rate * 100, cpu * 100))
+    bench.say("%-24s %10.1f %%: from the slowest to the fastest run alone; differences below that are noise" % ("spread", spread))
+    bench.say("%-24s %10.2f s of processor, peak memory %.1f MB, %d events, %d records lost"
+              % ("the collector", middle(watched, 3), middle(watched, 2) / 1024, middle(watched, 4), middle(watched, 5)))
 
 
 PARTS = {"calls": calls, "store": store, "analyzer": analyzer, "training": training}
