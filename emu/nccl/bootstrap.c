@@ -74,7 +74,7 @@ static int join(struct ncclComm *comm)
     if (joined)
         return joined;
     placed = take_place(comm, &comm->segment);
-    close(lock);
+    segment_unlock(lock);
     return !placed;
 }
 

@@ -153,17 +153,24 @@ int segment_open(struct segment *segment, struct segment_id id, int ranks, int *
         }
     }
     if (header.ranks != ranks) {
-        close(file);
+        segment_unlock(file);
         return 1;
     }
     if (map(segment, file, &header)) {
         error = errno;
-        close(file);
+        segment_unlock(file);
         errno = error;
         return -1;
     }
     *lock = file;
     return 0;
+}
+
+/* Closing alone would not do: the mapping keeps the file open, and with it the lock. */
+void segment_unlock(int lock)
+{
+    flock(lock, LOCK_UN);
+    close(lock);
 }
 
 void segment_unlink(const struct segment *segment)

@@ -81,10 +81,11 @@ int segment_id_make(struct segment_id *id);
 /* The id all holders of `id` get for the same numbers, for split and shrink. */
 struct segment_id segment_id_derive(struct segment_id id, uint64_t number, uint64_t what);
 
-/* Maps the segment, making it if nobody has. *lock is a descriptor that holds the segment's lock
- * until it is closed. Returns 0, 1 if the segment is of another number of ranks (not mapped then),
+/* Maps the segment, making it if nobody has. *lock holds the segment's lock, for
+ * segment_unlock. Returns 0, 1 if the segment is of another number of ranks (not mapped then),
  * or -1 with errno. */
 int segment_open(struct segment *segment, struct segment_id id, int ranks, int *lock);
+void segment_unlock(int lock);
 void segment_unlink(const struct segment *segment);
 void segment_close(struct segment *segment);
 /* Unlinks segments whose processes are all dead. */
