@@ -156,10 +156,10 @@ void progress_begin(struct thread *thread, uint32_t slot)
 void progress_end(struct thread *thread, uint32_t slot, ncclResult_t result)
 {
     struct slot_state *state = &progress.slot[slot];
-    if (result == ncclSuccess && !(state->member->flags & RECORD_COMM_NONBLOCKING))
-        enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
-    else if (result == ncclSuccess || result == ncclInProgress)
+    if (result == ncclInProgress || (result == ncclSuccess && (state->member->flags & RECORD_COMM_NONBLOCKING)))
         atomic_store(&state->unfinished, 1);
+    else
+        enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
     if (result == ncclInProgress)
         atomic_store(&state->member->async, ncclInProgress);
 }

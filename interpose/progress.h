@@ -23,8 +23,8 @@ uint32_t progress_slot(struct member *member, cudaStream_t stream);
 /* The number that the slot's next launch will have. */
 uint64_t progress_next_launch(uint32_t slot);
 
-/* Enqueue the launch's number before and after it. A launch that failed is not done; one that NCCL
- * finishes in the background is done when progress_flush says so. */
+/* Enqueue the launch's number before and after it. A launch that failed is done at once: the stream waits
+ * for nothing. One that NCCL finishes in the background is done when progress_flush says so. */
 void progress_begin(struct thread *thread, uint32_t slot);
 void progress_end(struct thread *thread, uint32_t slot, ncclResult_t result);
 

@@ -21,7 +21,7 @@ static const struct { const char *name, *kinds; } names[] = {
     { "_Z4fillIfEvPT_S0_m", "wvv" },                             /* void fill<float>(T*, T, unsigned long) */
     { "_Z4castIf6__halfEvPKT_PT0_i", "rwv" },
     { "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", "vvv" },
-    { "_Z4structP4PairKS_PKS_", "wvr" },
+    { "_Z6structP4PairPKS_", "wr" },
     { "_ZN12_GLOBAL__N_14kernEPKvPv", "rw" },
     { "_ZL6hiddenPKfPf", "rw" },
     { "_Z4pairPPKfPKPf", "wr" },                                 /* (float const**, float* const*) */
@@ -34,7 +34,8 @@ static const struct { const char *name, *kinds; } names[] = {
     { "_Z3addPKfS9_", NULL },
     { "_Z3addPK", NULL },
     { "_Z99short", NULL },
-    { "_ZN3fooE3bar", NULL },
+    { "_ZN3fooE3bar", "v" },
+    { "_ZN3foo", NULL },
     { "_Z4fillIXsr3fooE3barEEvPf", NULL },
 };
 

@@ -296,7 +296,7 @@ def test_result_and_errno_are_the_programs():
     with Run(JOB, "keeps_errno").ok(), Run(JOB, "fails", FAKE_NCCL_RESULT="3").ok() as run:
         records = run.records()
         equal([r["result"] for r in of(records, "ncclAllReduce", "LEAVE")], [3], "result")
-        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 0)], "a launch that failed is not done")
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 1)], "the stream waits for nothing after a launch that failed")
 
 
 def test_capture_has_no_progress():
