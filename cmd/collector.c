@@ -102,8 +102,7 @@ static void take(struct collector *collector, uint64_t now_ns)
         int taken = producer_pass(collector->producers[i], collector->store, collector->batch, quota, now_ns, &why);
         if (taken < 0)
             collector_set_aside(collector->producers[i]->path, &why);
-        if (taken > 0)
-            collector->last_producer_ns = now_ns;
+        collector->saw_living |= !collector->producers[i]->liveness.ended;
     }
 }
 
@@ -173,8 +172,9 @@ static bool is_over(struct collector *collector, bool job_over)
         return false;
     if (collector->recovering || collector_stopping())
         return true;
+    bool only_left_overs = !collector->saw_living && collector->options.first_wait_s == 0;
     if (collector->last_producer_ns)
-        return now_ns - collector->last_producer_ns >= (job_over ? grace_over_ns : grace_ns);
+        return only_left_overs || now_ns - collector->last_producer_ns >= (job_over ? grace_over_ns : grace_ns);
     return job_over || (double)(now_ns - collector->began_ns) / 1e9 >= collector->options.first_wait_s;
 }
 

@@ -48,6 +48,7 @@ struct collector {
     bool *process_ended;        /* by process: its notice_end is stored */
     bool recovering;            /* finishing what a dead collector left, before a new job's database */
     bool no_space_told, replaying, memory_short;
+    bool saw_living;            /* a producer that ran while we did: others may follow it */
     uint32_t highest_finding;   /* findings up to this id were told */
     uint64_t began_ns, last_event_ns, last_producer_ns;
     struct collector_summary *summary;
