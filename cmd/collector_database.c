@@ -1,4 +1,5 @@
 /* The database of a job: go on with it, or begin a new one; rebuild what was known; end it. */
+#include <inttypes.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,12 +139,14 @@ int collector_move_old(struct collector *collector, struct error *err)
 
 static int begin_session(struct collector *collector, struct error *err)
 {
-    char now[32], started[32];
+    char now[32], started[32], hang_after[32];
     write_moment(now);
+    snprintf(hang_after, sizeof hang_after, "%" PRIu64, collector->options.hang_after_ns);
     if (store_begin(collector->store, err) < 0)
         return -1;
     if (store_meta_get(collector->store, "started", started, sizeof started, err) < 0 ||
         (!started[0] && store_meta(collector->store, "started", now, err) < 0) ||
+        store_meta(collector->store, "hang_after_ns", collector->options.hang_after_ns ? hang_after : NULL, err) < 0 ||
         store_meta(collector->store, "ended", NULL, err) < 0 || store_commit(collector->store, err) < 0) {
         store_rollback(collector->store);
         return -1;

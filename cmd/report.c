@@ -68,7 +68,7 @@ int command_report(int argc, char **argv)
         {"only", 0, OPTION_TEXT, "CODES", "only these findings: DC201,DC1xx", &request.only},
         {"fail-on", 0, OPTION_CHOICE, "error|warning|note", "exit with 1 from this on (default: warning)", &request.fail_on},
         {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state", &request.all_ranks},
-        {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: 10)", &request.hang_after_s},
+        {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
         {"allow-missing", 0, OPTION_FLAG, NULL, "a trace without its end or some ranks is no failure", &request.allow_missing},
         OPTION_COLOR(&request.color),
     };

@@ -77,7 +77,8 @@ static int replay(struct report *report, struct error *err)
 static int start_analyzer(struct report *report, const struct report_options *options, struct error *err)
 {
     int processes = trace_process_count(report->trace);
-    report->analyzer = analyzer_new(&(struct analyzer_options){ .hang_after_ns = options->hang_after_ns });
+    uint64_t hang_after_ns = options->hang_after_ns ? options->hang_after_ns : trace_hang_after_ns(report->trace);
+    report->analyzer = analyzer_new(&(struct analyzer_options){ .hang_after_ns = hang_after_ns });
     report->lost = calloc(processes + 1, sizeof *report->lost);
     if (!report->analyzer || !report->lost)
         return no_memory(err);

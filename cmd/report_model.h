@@ -45,7 +45,7 @@ struct report {
 };
 
 struct report_options {
-    uint64_t hang_after_ns;         /* 0: the analyzer's own */
+    uint64_t hang_after_ns;         /* 0: what the collectors took */
     const char *only;               /* "DC102,DC2xx"; NULL all */
 };
 

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/moment.h"
@@ -15,6 +16,8 @@ struct writer {
     struct report *report;
     struct page *page;
     int value_column;       /* of the finding at hand */
+    const char *code;       /* of the last finding; its `todo` is still to be said */
+    char *todo;
 };
 
 static const struct {
@@ -94,7 +97,7 @@ static void print_frames(const struct writer *writer, const char *label, int pro
     struct page *page = writer->page;
     char text[sizeof frame[0].function + 32], place[sizeof frame[0].file];
     int count = site_frames(writer->report->trace, process, stack, is_address, frame);
-    int shown = count > FRAMES_SHOWN ? FRAMES_SHOWN : count, widest = 0;
+    int shown = count > FRAMES_SHOWN + 1 ? FRAMES_SHOWN : count, widest = 0;
     for (int i = 0; i < shown; i++) {
         int width = text_width(frame_function(&frame[i], text, sizeof text));
         widest = width > widest ? width : widest;
@@ -104,9 +107,10 @@ static void print_frames(const struct writer *writer, const char *label, int pro
     for (int i = 0; i < shown; i++) {
         print_label(writer, i == 0 ? label : "");
         page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN, frame_function(&frame[i], text, sizeof text));
-        if (!*frame_place(&frame[i], page->width - column, place, sizeof place))
+        int begin = page->column + 2 > column ? page->column + 2 : column;
+        if (!*frame_place(&frame[i], page->width - begin, place, sizeof place))
             continue;
-        page_column(page, column);
+        page_column(page, begin);
         page_text(page, STYLE_PLAIN, place);
     }
     if (count > shown) {
@@ -207,10 +211,32 @@ static void print_times(const struct writer *writer, const struct finding *findi
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));
 }
 
+/* What to do is said once for findings of one kind that follow each other. */
+static void print_todo(struct writer *writer)
+{
+    struct page *page = writer->page;
+    if (!writer->code)
+        return;
+    page->indent = 9;
+    page_column(page, 2);
+    page_text(page, STYLE_GOOD, "To do: ");
+    page_sentence(page, STYLE_PLAIN, writer->todo ? writer->todo : "");
+    page_line(page);
+    page_column(page, 2);
+    page_text(page, STYLE_FAINT, "More:  ");
+    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", writer->code);
+    page_gap(page);
+    free(writer->todo);
+    writer->todo = NULL;
+    writer->code = NULL;
+}
+
 static void print_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     struct page *page = writer->page;
+    if (writer->code && (strcmp(writer->code, finding->code) || !writer->todo || strcmp(writer->todo, finding->todo)))
+        print_todo(writer);
     writer->value_column = value_column(finding);
     const struct check *check = analyzer_check_find(finding->code);
     page->indent = 2;
@@ -224,15 +250,9 @@ static void print_finding(void *context, const struct finding *finding)
     page_gap(page);
     for (int i = 0; i < finding->sides; i++)
         print_side(writer, &finding->side[i]);
-    page->indent = 9;
-    page_column(page, 2);
-    page_text(page, STYLE_GOOD, "To do: ");
-    page_sentence(page, STYLE_PLAIN, finding->todo);
-    page_line(page);
-    page_column(page, 2);
-    page_text(page, STYLE_FAINT, "More:  ");
-    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", finding->code);
-    page_gap(page);
+    free(writer->todo);
+    writer->code = finding->code;
+    writer->todo = strdup(finding->todo);
 }
 
 static void print_resolved(void *context, const struct finding *finding)
@@ -311,9 +331,10 @@ static void print_trace(const struct report *report, struct page *page)
 
 void report_print_text(struct report *report, struct page *page, bool all_ranks)
 {
-    struct writer writer = { report, page, VALUE_COLUMN_LEAST };
+    struct writer writer = { .report = report, .page = page };
     print_head(report, page);
     report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
+    print_todo(&writer);
     if (report->resolved) {
         page->indent = 0;
         page_words(page, STYLE_STRONG, "The job got over");

@@ -43,10 +43,18 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
     return kept;
 }
 
+/* Without what gcc adds to the names of functions that it made of others: ".part.0", ".constprop.0", ".isra.0". */
+static int plain_length(const char *function)
+{
+    const char *dot = strchr(function + (*function == '.'), '.');
+    bool added = dot && !strchr(function, '(') && dot[1] >= 'a' && dot[1] <= 'z';
+    return (int)(added ? (size_t)(dot - function) : strlen(function));
+}
+
 char *frame_function(const struct frame *frame, char *text, size_t bytes)
 {
     if (frame->function[0])
-        snprintf(text, bytes, strchr(frame->function, '(') ? "%s" : "%s()", frame->function);
+        snprintf(text, bytes, strchr(frame->function, '(') ? "%.*s" : "%.*s()", plain_length(frame->function), frame->function);
     else if (frame->module[0])
         snprintf(text, bytes, "0x%" PRIx64 " in %s", frame->address, base_name(frame->module));
     else

@@ -208,9 +208,9 @@ static void say(struct draft *draft, enum root_kind kind, const struct wait_node
     const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
     const char *first_where = draft->finding.sides > 1 ? draft->finding.side[1].where : "";
     if (kind == ROOT_LEFT)
-        text_add(&what, "%s %s left after %llu operations; %s %s go on and wait in ", one_missing ? "rank" : "ranks",
+        text_add(&what, "%s %s left after %llu operations; %s %s %s in ", one_missing ? "rank" : "ranks",
                  missing, wait->missing[0].member ? (unsigned long long)wait->missing[0].member->next : 0,
-                 one_waits ? "rank" : "ranks", waiting);
+                 one_waits ? "rank" : "ranks", waiting, one_waits ? "goes on and waits" : "go on and wait");
     else if (kind == ROOT_ENDED)
         text_add(&what, "%s %s %s, while %s %s %s in ", one_missing ? "rank" : "ranks", missing, first,
                  one_waits ? "rank" : "ranks", waiting, one_waits ? "waits" : "wait");

@@ -208,6 +208,17 @@ bool trace_complete(struct trace *trace)
     return true;
 }
 
+uint64_t trace_hang_after_ns(struct trace *trace)
+{
+    uint64_t shortest = 0;
+    for (int i = 0; i < trace->source_count; i++) {
+        uint64_t hang_after_ns = source_hang_after_ns(&trace->sources[i]);
+        if (hang_after_ns && (!shortest || hang_after_ns < shortest))
+            shortest = hang_after_ns;
+    }
+    return shortest;
+}
+
 static struct source *source_of(struct trace *trace, int process, int *local)
 {
     if (process < 0 || process >= trace->process_count)

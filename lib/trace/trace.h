@@ -35,6 +35,10 @@ uint64_t trace_event_count(struct trace *trace);        /* rows so far, for prog
 /* True if the collector of every database ended in order (else the trace may go on, or was cut). */
 bool trace_complete(struct trace *trace);
 
+/* The silence that the collectors took for a hang (--hang-after), the shortest of several; 0 if they do not
+ * say: the analyzer's usual. A reader that takes the same finds the same. */
+uint64_t trace_hang_after_ns(struct trace *trace);
+
 /* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */
 const char *trace_string(struct trace *trace, int process, uint64_t id);
 

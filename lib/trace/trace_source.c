@@ -301,3 +301,10 @@ bool source_complete(struct source *source)
     return !source->damaged && !source->cut_at &&
            query_integer(source->db, "SELECT count(*) FROM meta WHERE key = 'ended'", &code) == 1;
 }
+
+uint64_t source_hang_after_ns(struct source *source)
+{
+    int code;
+    int64_t value = query_integer(source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'hang_after_ns'", &code);
+    return code == SQLITE_OK && value > 0 ? (uint64_t)value : 0;
+}

@@ -38,6 +38,8 @@ int source_fetch(struct source *source, struct error *err);
 
 /* True if its collector ended in order. */
 bool source_complete(struct source *source);
+/* What its collector took for a hang; 0 if it does not say. */
+uint64_t source_hang_after_ns(struct source *source);
 
 /* Describes SQLite's last failure on reading. Returns -1. */
 int source_failed(struct source *source, const char *doing, struct error *err);
