@@ -1,0 +1,181 @@
+#include <stdatomic.h>
+
+#include "support.h"
+
+static atomic_int counter;
+
+static void count_up(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&counter, 1);
+}
+
+static void captured_work_runs_when_launched(void **state)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    enum cudaStreamCaptureStatus status;
+    size_t nodes;
+    char *memory, back[8];
+
+    (void)state;
+    atomic_store(&counter, 0);
+    OK(cudaMalloc((void **)&memory, 8));
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    OK(cudaStreamIsCapturing(stream, &status));
+    assert_int_equal(status, cudaStreamCaptureStatusActive);
+    OK(cudaMemsetAsync(memory, 4, 8, stream));
+    OK(cudaLaunchHostFunc(stream, count_up, NULL));
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaStreamIsCapturing(stream, &status));
+    assert_int_equal(status, cudaStreamCaptureStatusNone);
+    OK(cudaGraphGetNodes(graph, NULL, &nodes));
+    assert_int_equal(nodes, 2);
+    OK(cudaStreamSynchronize(stream));
+    assert_int_equal(atomic_load(&counter), 0);     /* recorded, not done */
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    for (int i = 0; i < 3; i++)
+        OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    assert_int_equal(atomic_load(&counter), 3);
+    OK(cudaMemcpy(back, memory, 8, cudaMemcpyDeviceToHost));
+    assert_int_equal(back[7], 4);
+    OK(cudaGraphExecDestroy(exec));
+    EXPECT(cudaGraphExecDestroy(exec), cudaErrorInvalidValue);
+    EXPECT(cudaGraphDestroy(graph), cudaErrorInvalidValue);
+    OK(cudaStreamDestroy(stream));
+}
+
+/* Two branches that events fork and join: they overlap, and what follows waits for both. */
+static void branches_run_side_by_side(void **state)
+{
+    struct gate gate = GATE_CLOSED;
+    cudaStream_t main_stream, side;
+    cudaEvent_t fork, join;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t roots[4];
+    size_t count = 4;
+
+    (void)state;
+    atomic_store(&counter, 0);
+    OK(cudaStreamCreateWithFlags(&main_stream, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    OK(cudaEventCreate(&fork));
+    OK(cudaEventCreate(&join));
+    OK(cudaStreamBeginCapture(main_stream, cudaStreamCaptureModeThreadLocal));
+    OK(cudaLaunchHostFunc(main_stream, count_up, NULL));
+    OK(cudaEventRecord(fork, main_stream));
+    OK(cudaStreamWaitEvent(side, fork, 0));
+    OK(cudaLaunchHostFunc(main_stream, gate_pass, &gate));
+    OK(cudaLaunchHostFunc(side, gate_open, &gate));
+    OK(cudaEventRecord(join, side));
+    EXPECT(cudaEventQuery(join), cudaErrorCapturedEvent);
+    OK(cudaStreamWaitEvent(main_stream, join, 0));
+    OK(cudaLaunchHostFunc(main_stream, count_up, NULL));
+    OK(cudaStreamEndCapture(main_stream, &graph));
+    OK(cudaGraphGetRootNodes(graph, roots, &count));
+    assert_int_equal(count, 1);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, main_stream));
+    OK(cudaStreamSynchronize(main_stream));
+    assert_false(gate.timed_out);           /* one branch freed the other */
+    assert_int_equal(atomic_load(&counter), 2);
+    OK(cudaLaunchHostFunc(side, count_up, NULL));   /* is an ordinary stream again */
+    OK(cudaStreamSynchronize(side));
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaStreamDestroy(main_stream));
+    OK(cudaStreamDestroy(side));
+    OK(cudaEventDestroy(fork));
+    OK(cudaEventDestroy(join));
+}
+
+static void launches_are_ordered_with_the_stream(void **state)
+{
+    struct gate gate = GATE_CLOSED;
+    cudaStream_t stream, other;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+
+    (void)state;
+    atomic_store(&counter, 0);
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    OK(cudaLaunchHostFunc(stream, count_up, NULL));
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cudaLaunchHostFunc(stream, gate_pass, &gate));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaGraphLaunch(exec, other));       /* the same instance: after the first launch */
+    EXPECT(cudaStreamQuery(other), cudaErrorNotReady);
+    assert_int_equal(atomic_load(&counter), 0);
+    gate_open(&gate);
+    OK(cudaDeviceSynchronize());
+    assert_int_equal(atomic_load(&counter), 2);
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaStreamDestroy(stream));
+    OK(cudaStreamDestroy(other));
+}
+
+static void waiting_breaks_a_capture(void **state)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    void *memory;
+
+    (void)state;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    EXPECT(cudaMalloc(&memory, 10), cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaLaunchHostFunc(0, count_up, NULL), cudaErrorStreamCaptureImplicit);
+    EXPECT(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaLaunchHostFunc(stream, count_up, NULL), cudaErrorStreamCaptureInvalidated);
+    EXPECT(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+    assert_null(graph);
+    OK(cudaLaunchHostFunc(0, count_up, NULL));
+    OK(cudaDeviceSynchronize());
+    OK(cudaMalloc(&memory, 10));
+    EXPECT(cudaStreamEndCapture(stream, &graph), cudaErrorIllegalState);
+    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported);
+    OK(cudaStreamDestroy(stream));
+}
+
+static void branches_must_join(void **state)
+{
+    cudaStream_t stream, side;
+    cudaEvent_t event;
+    cudaGraph_t graph;
+
+    (void)state;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamCreate(&side));
+    OK(cudaEventCreate(&event));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    OK(cudaEventRecord(event, stream));
+    OK(cudaStreamWaitEvent(side, event, 0));
+    OK(cudaLaunchHostFunc(side, count_up, NULL));
+    EXPECT(cudaStreamEndCapture(side, &graph), cudaErrorStreamCaptureUnmatched);
+    EXPECT(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureUnjoined);
+    OK(cudaStreamDestroy(stream));
+    OK(cudaStreamDestroy(side));
+    OK(cudaEventDestroy(event));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(captured_work_runs_when_launched, reset_devices),
+        cmocka_unit_test_setup(branches_run_side_by_side, reset_devices),
+        cmocka_unit_test_setup(launches_are_ordered_with_the_stream, reset_devices),
+        cmocka_unit_test_setup(waiting_breaks_a_capture, reset_devices),
+        cmocka_unit_test_setup(branches_must_join, reset_devices),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

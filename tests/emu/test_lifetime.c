@@ -1,0 +1,89 @@
+/* fork and exit, with streams that hang. */
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+/* Runs `body` in a child and returns its exit status; the test's own time limit catches a deadlock. */
+static int in_child(void (*body)(void))
+{
+    int status;
+    pid_t child = fork();
+
+    if (!child) {
+        body();
+        exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void use_after_fork(void)
+{
+    void *memory;
+    int bad = 0;
+
+    bad += cudaMalloc(&memory, 10) != cudaErrorInitializationError;
+    bad += cudaDeviceSynchronize() != cudaErrorInitializationError;
+    bad += cudaStreamSynchronize(0) != cudaErrorInitializationError;
+    bad += cudaGetLastError() != cudaErrorInitializationError;
+    exit(10 + bad);
+}
+
+static void hang(void)
+{
+    static struct gate never = GATE_CLOSED;
+    cudaStream_t stream;
+
+    if (cudaStreamCreate(&stream) || cudaLaunchHostFunc(stream, gate_pass, &never) ||
+        cudaStreamQuery(stream) != cudaErrorNotReady)
+        exit(1);
+    exit(7);            /* does not wait for the stream */
+}
+
+static void fresh_process_may_use_cuda(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(hang), 7);
+}
+
+static void child_of_a_user_gets_an_error(void **state)
+{
+    struct gate gate = GATE_CLOSED;
+
+    (void)state;
+    OK(cudaLaunchHostFunc(0, gate_pass, &gate));        /* forks while work is under way */
+    assert_int_equal(in_child(use_after_fork), 10);
+    gate_open(&gate);
+    OK(cudaDeviceSynchronize());
+}
+
+static void reset_lets_go_of_a_hung_stream(void **state)
+{
+    static struct gate never = GATE_CLOSED;
+    cudaStream_t stream;
+    void *memory;
+
+    (void)state;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaLaunchHostFunc(stream, gate_pass, &never));
+    OK(cudaDeviceReset());
+    OK(cudaMalloc(&memory, 100));
+    OK(cudaMemset(memory, 0, 100));
+    OK(cudaDeviceSynchronize());
+    EXPECT(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);
+    gate_open(&never);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fresh_process_may_use_cuda),       /* first: nothing has used CUDA here yet */
+        cmocka_unit_test(child_of_a_user_gets_an_error),
+        cmocka_unit_test(reset_lets_go_of_a_hung_stream),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
