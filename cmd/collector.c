@@ -208,11 +208,9 @@ static int collect(struct collector *collector, struct error *err)
 /* The job is over, or a signal asks to stop. */
 static int end(struct collector *collector, struct error *err)
 {
-    if (!collector->store)
-        return 0;
     if (collector->producer_count > 0)
         return collector_close(collector, err);
-    if (collector_finish(collector, err) < 0)
+    if (collector->store && collector_finish(collector, err) < 0)
         return -1;
     const struct collector_summary *summary = collector->summary;
     if (!collector->recovering)

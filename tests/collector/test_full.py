@@ -1,0 +1,75 @@
+"""A full disk: the collector says so once, keeps the records in the rings, and stores them all once there is room.
+Needs a small tmpfs, so root; without it the test is skipped."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+from tool import Trace, stop, wait_until
+
+
+def main():
+    mount = tempfile.mkdtemp(prefix="ddpcheck-small-")
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", mount], capture_output=True).returncode:
+        os.rmdir(mount)
+        print("skipped: can't mount a tmpfs")
+        sys.exit(77)
+    try:
+        with Trace(sys.argv[1], "full", parent=mount) as trace:
+            ballast = os.path.join(mount, "ballast")
+            collector = trace.start_collector()
+            trace.start_producer(1, 1, 12000, "pause=1000")
+            wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 20, "the first record")
+            with open(ballast, "wb", buffering=0) as file:
+                try:
+                    while True:
+                        file.write(bytes(65536))
+                except OSError:
+                    pass
+            # The producer waits for room in its ring, so it stands still while nothing can be stored.
+            before = -1
+            while before != trace.journal(1)[0]:
+                before = trace.journal(1)[0]
+                subprocess.run(["sleep", "1.5"])
+            assert 0 < before < 12000, before
+            assert collector.poll() is None, collector.stderr.read()
+            # Killed while full, and restarted: still nothing lost.
+            stop(collector, signal.SIGTERM)
+            said = collector.stderr.read()
+            assert said.count("no space left") >= 1, said
+            os.unlink(ballast)
+            subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
+            collector = trace.start_collector()
+            trace.producers[0][0].wait(timeout=60)
+            assert collector.wait(timeout=60) == 0, collector.stderr.read()
+            assert trace.check_complete() == 12000
+            # And one that stays through it.
+            collector = trace.start_collector()
+            trace.start_producer(2, 1, 20000, "pause=1000")
+            wait_until(lambda: trace.journal(2)[0] > 100, 20, "the second producer's start")
+            subprocess.run(["mount", "-o", "remount,size=%dk" % (used(mount) + 256), mount], check=True)
+            before = -1
+            while before != trace.journal(2)[0]:
+                before = trace.journal(2)[0]
+                subprocess.run(["sleep", "1.5"])
+            subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
+            trace.producers[1][0].wait(timeout=60)
+            assert collector.wait(timeout=60) == 0
+            said = collector.stderr.read()
+            assert before < 20000 and said.count("no space left") == 1 and "takes records again" in said, (before, said)
+            assert trace.check_complete() == 32000
+    finally:
+        subprocess.run(["umount", "-l", mount])
+        os.rmdir(mount)
+    print("full twice: nothing lost")
+
+
+def used(mount):
+    status = os.statvfs(mount)
+    return (status.f_blocks - status.f_bfree) * status.f_frsize // 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""`ddpcheck run` and the command line: statuses, signals, messages. With a plain shell in place of a job where no NCCL
+is needed; parts that need libddpcheck.so are left out where it was not built."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+build = os.path.abspath(sys.argv[1])
+TOOL = os.path.join(build, "bin", "ddpcheck")
+SHIM = os.path.join(build, "lib", "libddpcheck.so")
+
+
+def call(*arguments, timeout=60, **more):
+    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=timeout, **more)
+
+
+def check(what, condition, *details):
+    assert condition, (what, *details)
+
+
+def command_line():
+    cases = [
+        (["--version"], 0, "ddpcheck ", ""), (["--help"], 0, "Usage: ddpcheck", ""), ([], 2, "", "Usage: ddpcheck"),
+        (["reprot"], 2, "", "did you mean 'report'?"), (["collect"], 2, "", "which directory?"),
+        (["collect", "--dameon", "x"], 2, "", "did you mean --daemon?"), (["collect", "a", "b"], 2, "", "one directory at a time"),
+        (["run", "--emulate", "x", "--", "ls"], 2, "", "needs a number"), (["run", "--on-finding=stop", "ls"], 2, "", "is one of warn|abort"),
+        (["run", "--timeout"], 2, "", "needs an argument"), (["run"], 2, "", "which program?"), (["run", "--help"], 0, "--error-exitcode N", ""),
+        (["run", "-z", "ls"], 2, "", "no option -z"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
+        (["collect", "/proc/self/nothing"], 2, "", "can't make the trace directory"),
+    ]
+    for arguments, status, out, err in cases:
+        done = call(*arguments)
+        check(arguments, done.returncode == status and out in done.stdout and err in done.stderr, done)
+    full = subprocess.run([TOOL, "--help"], stdout=open("/dev/full", "w"), stderr=subprocess.PIPE, text=True)
+    check("full", full.returncode == 2 and "can't write the output" in full.stderr, full)
+    with tempfile.TemporaryDirectory() as folder:
+        open(os.path.join(folder, os.uname().nodename + ".db"), "w").write("this is no database, it is a letter to a friend\n" * 50)
+        done = call("collect", folder)
+        check("no database", done.returncode == 2 and "is not a database" in done.stderr, done)
+    with tempfile.TemporaryDirectory() as folder:
+        import sqlite3
+        path = os.path.join(folder, os.uname().nodename + ".db")
+        sqlite3.connect(path).executescript("CREATE TABLE recipes(name)")
+        done = call("collect", folder)
+        check("foreign", done.returncode == 2 and "another program" in done.stderr, done)
+        sqlite3.connect(path).executescript("PRAGMA application_id = 0x44445043; PRAGMA user_version = 2000")
+        done = call("collect", folder)
+        check("newer", done.returncode == 2 and "trace schema 2.0" in done.stderr, done)
+
+
+def doctor():
+    done = call("doctor", "--", "/bin/ls")
+    check("doctor", done.returncode in (0, 1) and "LD_PRELOAD reaches it" in done.stdout and "\033" not in done.stdout, done)
+    done = call("doctor", "--color=always", "--", "/no/such/program")
+    check("doctor", done.returncode == 1 and "there is no program" in done.stdout and "\033[31m" in done.stdout, done)
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"noise": b"\x7fELF" + os.urandom(200), "short": b"\x7fELF", "text": b"hello\n", "loop": b"#!" + folder.encode() + b"/loop\n"}
+        for name, content in files.items():
+            path = os.path.join(folder, name)
+            open(path, "wb").write(content)
+            os.chmod(path, 0o755)
+            done = call("doctor", "--", path)
+            check(name, done.returncode == 1, done)
+
+
+def statuses(folder):
+    trace = os.path.join(folder, "trace")
+    for script, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)):
+        done = call("run", "-q", "-o", trace, "--", "sh", "-c", script)
+        check(script, done.returncode == status and done.stderr == "", done)
+    done = call("run", "-o", trace, "--", "no-such-program-here")
+    check("not found", done.returncode == 127 and "can't run no-such-program-here" in done.stderr, done)
+    done = call("run", "-o", trace, "--", "/etc/passwd")
+    check("not executable", done.returncode == 126, done)
+    done = call("run", "-o", trace, "--", "true")
+    check("no NCCL", done.returncode == 0 and "no NCCL call" in done.stderr, done)
+    done = call("run", "-q", "-o", trace, "--", "sh", "-c", "echo $DDPCHECK_DIR; echo $LD_PRELOAD", env={**os.environ, "LD_PRELOAD": ""})
+    check("environment", done.stdout.split() == [os.path.realpath(trace), os.path.realpath(SHIM)], done)
+    done = call("run", "-q", "-o", trace, "sh", "-c", "cat; exit 3", input="through\n")
+    check("stdin", done.returncode == 3 and done.stdout == "through\n", done)
+
+
+def signals(folder):
+    trace = os.path.join(folder, "trace")
+    job = subprocess.Popen([TOOL, "run", "-q", "-o", trace, "--", "sh", "-c", "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.05; done"],
+                           stdout=subprocess.PIPE, text=True)
+    check("ready", job.stdout.readline() == "ready\n")
+    job.send_signal(signal.SIGTERM)
+    out, _ = job.communicate(timeout=30)
+    check("forwarded", job.returncode == 5 and out == "caught\n", job.returncode, out)
+
+
+def timeout_ends_all(folder):
+    """A job that ignores SIGTERM and left its process group is gone all the same."""
+    trace = os.path.join(folder, "trace")
+    marker = "7654.321"
+    script = "trap '' TERM; setsid sh -c \"trap '' TERM; sleep %s & wait\" & sleep %s & wait" % (marker, marker)
+    done = call("run", "--timeout", "1", "-o", trace, "--", "sh", "-c", script, timeout=60)
+    check("timeout", done.returncode == 137 and "no progress for 1 s" in done.stderr, done)
+    left = subprocess.run(["pgrep", "-f", "^sleep " + marker.replace(".", "[.]")], capture_output=True, text=True).stdout.split()
+    check("descendants", left == [], left)
+
+
+def terminal(folder):
+    """Ctrl-C on the terminal reaches the job, not the collector; the terminal comes back."""
+    trace = os.path.join(folder, "trace")
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execv(TOOL, [TOOL, "run", "-q", "-o", trace, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"])
+    output = b""
+    end = time.monotonic() + 30
+    sent = False
+    while time.monotonic() < end:
+        try:
+            output += os.read(master, 1024)
+        except OSError:
+            break
+        if b"ready" in output and not sent:
+            os.write(master, b"\x03")
+            sent = True
+    _, status = os.waitpid(pid, 0)
+    check("Ctrl-C", os.waitstatus_to_exitcode(status) == 9 and b"caught" in output, status, output)
+
+
+def main():
+    command_line()
+    doctor()
+    if not os.path.exists(SHIM):
+        print("command line and doctor ok; 'run' needs libddpcheck.so, which was not built")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (statuses, signals, timeout_ends_all, terminal):
+            part(folder)
+            print("ok", part.__name__)
+
+
+if __name__ == "__main__":
+    main()
