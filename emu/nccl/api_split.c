@@ -11,6 +11,7 @@ struct split {
     struct ncclComm *parent;    /* a reference */
     struct vote vote;
     uint64_t number;            /* of the parent's host calls */
+    bool ran;
 };
 
 /* Unlike operations, these are allowed on a communicator that was revoked. */
@@ -61,8 +62,10 @@ static ncclResult_t split_run(struct job *job)
     struct split *split = (struct split *)job;
     struct ncclComm *child = split->creation.comm;
     int rank = 0, ranks = 0;
-    ncclResult_t result = vote(split, &rank, &ranks);
+    ncclResult_t result;
 
+    split->ran = true;
+    result = vote(split, &rank, &ranks);
     if (!result && child) {
         child->id = segment_id_derive(split->parent->id, split->number, (uint64_t)split->vote.color);
         result = communicator_resize(child, rank, ranks) ? bootstrap_join(child)
@@ -78,6 +81,11 @@ static void split_free(struct job *job)
     struct split *split = (struct split *)job;
 
     creation_release(&split->creation);
+    if (!split->ran) {
+        communicator_host_return(split->parent, split->number);
+        if (!job->blocking)
+            atomic_store(&split->parent->state, ncclSuccess);
+    }
     communicator_put(split->parent);
     free(split);
 }
@@ -166,8 +174,6 @@ static ncclResult_t exclude(const struct ncclComm *parent, const int *list, int 
         else
             out[list[i]] = true;
     }
-    *rank = *ranks = 0;
-    *what = 0;
     for (int i = 0; i < parent->ranks && !result; i++) {
         *what = *what * UINT64_C(0x100000001b3) + (uint64_t)out[i] + 1;
         *ranks += !out[i];

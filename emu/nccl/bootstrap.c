@@ -13,10 +13,12 @@ enum { PENDING = 64 };
 /* Segments that still have a name because a rank is missing, to be unlinked if the process exits. */
 static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct segment *pending[PENDING];
+static pid_t pending_owner;     /* a forked child must leave them alone */
 
 static void pending_set(const struct segment *from, const struct segment *to)
 {
     pthread_mutex_lock(&pending_lock);
+    pending_owner = getpid();
     for (int i = 0; i < PENDING; i++)
         if (pending[i] == from) {
             pending[i] = to;
@@ -27,9 +29,13 @@ static void pending_set(const struct segment *from, const struct segment *to)
 
 __attribute__((destructor)) static void unlink_pending(void)
 {
-    for (int i = 0; i < PENDING; i++)
+    /* exit() may have interrupted the holder; then the next job clears up. */
+    if (pthread_mutex_trylock(&pending_lock))
+        return;
+    for (int i = 0; i < PENDING && pending_owner == getpid(); i++)
         if (pending[i])
             segment_unlink(pending[i]);
+    pthread_mutex_unlock(&pending_lock);
 }
 
 static uint64_t host_number(void)

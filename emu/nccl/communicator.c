@@ -166,6 +166,14 @@ uint64_t communicator_host_number(struct ncclComm *comm)
     return number;
 }
 
+void communicator_host_return(struct ncclComm *comm, uint64_t number)
+{
+    pthread_mutex_lock(&comm->lock);
+    if (comm->host_issued == number + 1)
+        comm->host_issued--;
+    pthread_mutex_unlock(&comm->lock);
+}
+
 bool communicator_host_enter(struct ncclComm *comm, uint64_t number)
 {
     bool aborted;

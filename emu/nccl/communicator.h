@@ -86,6 +86,8 @@ struct guard communicator_host_guard(const struct ncclComm *comm);
 /* Host calls of one communicator that meet other members run one after the other, as issued:
  * take a number when called, and run between enter and leave. enter is false when aborted. */
 uint64_t communicator_host_number(struct ncclComm *comm);
+/* Gives the last number back: the call will never run. */
+void communicator_host_return(struct ncclComm *comm, uint64_t number);
 bool communicator_host_enter(struct ncclComm *comm, uint64_t number);
 void communicator_host_leave(struct ncclComm *comm);
 

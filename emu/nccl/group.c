@@ -179,14 +179,13 @@ static ncclResult_t run_in_background(struct job *jobs)
     return ncclInProgress;
 }
 
+/* Jobs that never ran, the last first: they give back numbers they took. */
 static void free_jobs(struct job *jobs)
 {
-    while (jobs) {
-        struct job *next = jobs->next;
-
-        jobs->free(jobs);
-        jobs = next;
-    }
+    if (!jobs)
+        return;
+    free_jobs(jobs->next);
+    jobs->free(jobs);
 }
 
 static ncclResult_t run_jobs(struct job *jobs)

@@ -21,6 +21,7 @@ struct window_job {
     struct job job;
     struct ncclComm *comm;      /* a reference */
     uint64_t number;
+    bool ran;
 };
 
 static ncclResult_t add(struct ncclComm *comm, enum registration_kind kind, void *buffer, size_t bytes, void **handle)
@@ -108,6 +109,7 @@ static ncclResult_t window_run(struct job *job)
 {
     struct window_job *window = (struct window_job *)job;
 
+    window->ran = true;
     if (!communicator_host_enter(window->comm, window->number) || !bootstrap_meet(window->comm))
         return fail(ncclInternalError, "ncclCommWindowRegister : the communicator was aborted");
     communicator_host_leave(window->comm);
@@ -118,7 +120,14 @@ static ncclResult_t window_run(struct job *job)
 
 static void window_free(struct job *job)
 {
-    communicator_put(((struct window_job *)job)->comm);
+    struct window_job *window = (struct window_job *)job;
+
+    if (!window->ran) {
+        communicator_host_return(window->comm, window->number);
+        if (!job->blocking)
+            atomic_store(&window->comm->state, ncclSuccess);
+    }
+    communicator_put(window->comm);
     free(job);
 }
 

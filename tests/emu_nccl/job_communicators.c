@@ -143,6 +143,7 @@ static void one_process(struct rank *me)
             NCCL(ncclAllReduce(buffers[i], buffers[i], COUNT, ncclFloat32, ncclSum, used[i], streams[i]));
         NCCL(ncclGroupEnd());
         for (int i = 0; i < RANKS; i++) {
+            CUDA(cudaSetDevice(i));
             CUDA(cudaStreamSynchronize(streams[i]));
             floats_check(buffers[i], 0, COUNT, 0 + 1 + 2 + 3);
         }
@@ -235,6 +236,14 @@ static void wrong_arguments(struct rank *me)
     NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, 9, me->comm, me->stream), ncclInvalidArgument);
     CHECK_EQUAL(ncclGroupEnd(), ncclInvalidArgument);
+    /* Nor does a split of such a group disturb the next one. */
+    NCCL(ncclGroupStart());
+    NCCL(ncclCommSplit(me->comm, 0, 0, &comm, NULL));
+    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, 9, me->comm, me->stream), ncclInvalidArgument);
+    CHECK_EQUAL(ncclGroupEnd(), ncclInvalidArgument);
+    CHECK(!comm);
+    NCCL(ncclCommSplit(me->comm, 0, 0, &comm, NULL));
+    NCCL(ncclCommDestroy(comm));
     /* A simulated group does nothing either. */
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
