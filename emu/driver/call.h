@@ -45,7 +45,8 @@ bool driver_stream(CUstream handle, struct emu_stream **stream, int *error);
     }                                                               \
     CONTEXT_CALL(symbol, parameters, arguments)
 
-/* An older symbol of the same function; in the file that defines `symbol`. */
-#define DRIVER_ALIAS(older, symbol) __asm__(".globl " #older "\n.type " #older ", @function\n.set " #older ", " #symbol)
+/* Another symbol for a function that this file defines, both as text: cuda.h makes macros of names. */
+#define DRIVER_ALIAS(older, symbol) \
+    __asm__(".globl " older "\n.type " older ", @function\n.set " older ", " symbol)
 
 #endif

@@ -38,7 +38,7 @@ DRIVER_CALL(cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device), (uuid, device))
     emu_device_uuid(emu_device_get(device), (unsigned char *)uuid->bytes);
     return 0;
 }
-DRIVER_ALIAS(cuDeviceGetUuid, cuDeviceGetUuid_v2);
+DRIVER_ALIAS("cuDeviceGetUuid", "cuDeviceGetUuid_v2");
 
 DRIVER_CALL(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device), (bytes, device))
 {

@@ -58,4 +58,4 @@ DRIVER_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent 
         return CUDA_ERROR_INVALID_HANDLE;
     return emu_event_elapsed(emu_event_find(start), emu_event_find(end), milliseconds);
 }
-DRIVER_ALIAS(cuEventElapsedTime, cuEventElapsedTime_v2);
+DRIVER_ALIAS("cuEventElapsedTime", "cuEventElapsedTime_v2");

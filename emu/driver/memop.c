@@ -107,18 +107,19 @@ static int wait_value(CUstream stream, CUdeviceptr address, uint64_t value, unsi
 }
 
 #define VALUE_CALL(name, type, function)                                                                            \
-    STREAM_CALL(name##_v2, name##_v2_ptsz, (CUstream stream, CUdeviceptr address, type value, unsigned int flags),  \
+    STREAM_CALL(cuStream##name##_v2, cuStream##name##_v2_ptsz,                                                      \
+                (CUstream stream, CUdeviceptr address, type value, unsigned int flags),                             \
                 (stream, address, value, flags))                                                                    \
     {                                                                                                               \
         return function(stream, address, value, flags, sizeof(type));                                               \
     }                                                                                                               \
-    DRIVER_ALIAS(name, name##_v2);                                                                                  \
-    DRIVER_ALIAS(name##_ptsz, name##_v2_ptsz);
+    DRIVER_ALIAS("cuStream" #name, "cuStream" #name "_v2");                                                         \
+    DRIVER_ALIAS("cuStream" #name "_ptsz", "cuStream" #name "_v2_ptsz");
 
-VALUE_CALL(cuStreamWriteValue32, cuuint32_t, write_value)
-VALUE_CALL(cuStreamWriteValue64, cuuint64_t, write_value)
-VALUE_CALL(cuStreamWaitValue32, cuuint32_t, wait_value)
-VALUE_CALL(cuStreamWaitValue64, cuuint64_t, wait_value)
+VALUE_CALL(WriteValue32, cuuint32_t, write_value)
+VALUE_CALL(WriteValue64, cuuint64_t, write_value)
+VALUE_CALL(WaitValue32, cuuint32_t, wait_value)
+VALUE_CALL(WaitValue64, cuuint64_t, wait_value)
 
 static int push_one(CUstream stream, const CUstreamBatchMemOpParams *p)
 {

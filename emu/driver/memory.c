@@ -52,7 +52,7 @@ CONTEXT_CALL(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned int fl
         return CUDA_ERROR_INVALID_VALUE;
     return emu_memory_register(emu_device_current(), pointer, bytes, flags);
 }
-DRIVER_ALIAS(cuMemHostRegister, cuMemHostRegister_v2);
+DRIVER_ALIAS("cuMemHostRegister", "cuMemHostRegister_v2");
 
 CONTEXT_CALL(cuMemHostUnregister, (void *pointer), (pointer))
 {
@@ -69,7 +69,7 @@ CONTEXT_CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr *device, void *host, uns
     *device = (CUdeviceptr)host;    /* unified addresses */
     return 0;
 }
-DRIVER_ALIAS(cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2);
+DRIVER_ALIAS("cuMemHostGetDevicePointer", "cuMemHostGetDevicePointer_v2");
 
 CONTEXT_CALL(cuMemHostGetFlags, (unsigned int *flags, void *host), (flags, host))
 {
