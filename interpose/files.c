@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -25,10 +26,14 @@ static uint64_t header_bytes(void)
     return (sizeof(struct ring_file) + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
-/* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. */
+/* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. A limit on the size of files
+ * (ulimit -f) is looked at first: to pass it raises SIGXFSZ. */
 static int reserve(int fd, uint64_t offset, uint64_t bytes)
 {
+    struct rlimit limit;
     int error;
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
+        return EFBIG;
     do {
         error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     } while (error == EINTR);

@@ -56,11 +56,14 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
         kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_VALUE;
         count++;
     }
-    kernel->count = count;
     enum mangled_kind kinds[KERNEL_PARAMETERS];
     int named = name ? mangled_parameters(name, kinds, KERNEL_PARAMETERS) : -1;
-    for (int i = 0; named == (int)count && i < named; i++)
+    for (int i = 0; i < named && (!count || named == (int)count); i++) {
         kernel->parameter[i].kind = (uint8_t)kinds[i];
+        if (!count)     /* a driver older than 12.4 knows no sizes: pointers have one, classes go unsearched */
+            kernel->parameter[i].bytes = kinds[i] == MANGLED_VALUE ? 0 : sizeof(void *);
+    }
+    kernel->count = count || named < 0 ? count : (uint32_t)named;
 }
 
 const struct kernel *kernels_find(struct thread *thread, const void *function, enum kernel_kind kind)

@@ -85,6 +85,13 @@ void kernel_launched(struct call *call, cudaError_t result, const void *function
     } while (done < pointers.count);
 }
 
+void kernel_launched_by_config(struct call *call, cudaError_t result, const cudaLaunchConfig_t *config,
+                               const void *function, void **arguments)
+{
+    if (config)
+        kernel_launched(call, result, function, KERNEL_SYMBOL, config->gridDim, config->blockDim, arguments, config->stream);
+}
+
 void host_function_launched(struct call *call, cudaError_t result, cudaStream_t stream)
 {
     struct record record = { .launch = { .function = 0 } };

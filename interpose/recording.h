@@ -91,6 +91,9 @@ void point_graph(struct call *call, cudaError_t result, cudaStream_t stream, cud
 void kernel_launched(struct call *call, cudaError_t result, const void *function, enum kernel_kind kind, dim3 grid,
                      dim3 block, void **arguments, cudaStream_t stream);
 
+void kernel_launched_by_config(struct call *call, cudaError_t result, const cudaLaunchConfig_t *config,
+                               const void *function, void **arguments);
+
 /* Progress (progress.c): a stream that is destroyed gets no more writes. */
 void progress_forget_stream(cudaStream_t stream);
 

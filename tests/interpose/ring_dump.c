@@ -7,6 +7,8 @@
 
 #include "lib/trace/ring_reader.h"
 
+enum { NOT_READY = 3 };     /* exit status: the process had not finished the file's header */
+
 static const char *const names[API_COUNT] = {
 #define API(number, name, class) [number] = #name,
 #include "lib/trace/apis.def"
@@ -100,9 +102,10 @@ static int dump(const char *path)
 {
     struct ring_reader *reader;
     struct error err = { "" };
-    if (ring_reader_open(&reader, path, &err) != RING_READER_OPEN) {
-        fprintf(stderr, "%s: %s\n", path, err.text);
-        return 1;
+    int opened = ring_reader_open(&reader, path, &err);
+    if (opened != RING_READER_OPEN) {
+        fprintf(stderr, "%s: %s\n", path, opened == RING_READER_NOT_READY ? "not ready" : err.text);
+        return opened == RING_READER_NOT_READY ? NOT_READY : 1;
     }
     const struct process_info *info = ring_reader_process(reader);
     printf("{\"api\": \"process\", \"pid\": %d, \"rank\": %d, \"local_rank\": %d, \"world_size\": %d, \"nccl\": %d", info->pid,
@@ -127,7 +130,7 @@ static int dump(const char *path)
     if (count < 0)
         fprintf(stderr, "%s: %s\n", path, err.text);
     ring_reader_close(reader);
-    return count < 0;
+    return count < 0 ? 1 : 0;
 }
 
 int main(int argc, char **argv)
