@@ -7,31 +7,37 @@
 
 /* The rule of suppression: while a finding of the first code is open, findings of the second codes on the
  * same communicator, or that concern one of its processes, are its consequences. Mismatches and accesses
- * out of place come first because they make hangs, errors and exits; a hang makes watchdogs end ranks. */
+ * out of place come first because they make hangs, errors and exits; a hang makes watchdogs end ranks.
+ *
+ * Codes of the third column are consequences only if they began later: a rank that has diverged, left or
+ * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
+ * reduce differently go on in step. */
+#define HANGS " DC201 DC205 DC206 DC209"
+#define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107"
 static const struct explanation {
     const char *code;
-    const char *consequences;
+    const char *consequences, *later;
 } explains[] = {
-    {"DC101", "DC201 DC205 DC206 DC209"}, {"DC102", "DC201 DC205 DC206 DC209"},
-    {"DC103", "DC201 DC205 DC206 DC209"}, {"DC104", "DC201 DC205 DC206 DC209"},
-    {"DC105", "DC201 DC205 DC206 DC209"}, {"DC106", "DC201 DC205 DC206 DC209"},
-    {"DC107", "DC201 DC205 DC206 DC209"},
-    {"DC109", "DC201 DC205 DC206 DC209 DC405"},
-    {"DC405", "DC201 DC205 DC206 DC209"},
-    {"DC401", "DC201 DC205 DC206 DC209"},
-    {"DC403", "DC201 DC205 DC206 DC209 DC401"},
-    {"DC406", "DC201 DC205 DC206 DC209"},
-    {"DC205", "DC201 DC206 DC209"},
-    {"DC206", "DC201 DC205 DC209"},
-    {"DC201", "DC205 DC206 DC209"},
-    {"DC209", "DC201 DC205 DC206"},
+    {"DC101", HANGS, DIVERGED}, {"DC102", HANGS, DIVERGED}, {"DC103", HANGS, DIVERGED}, {"DC105", HANGS, DIVERGED},
+    {"DC106", HANGS, DIVERGED}, {"DC107", HANGS, DIVERGED}, {"DC104", HANGS, ""},
+    {"DC109", HANGS " DC405", ""},
+    {"DC405", HANGS, ""},
+    {"DC401", HANGS, "DC401"},
+    {"DC403", HANGS " DC401", "DC403"},
+    {"DC406", HANGS, ""},
+    {"DC205", "DC201 DC206 DC209", ""},
+    {"DC206", "DC201 DC205 DC209", "DC206"},
+    {"DC201", "DC205 DC206 DC209", ""},
+    {"DC209", "DC201 DC205 DC206", ""},
 };
 
-static bool code_explains(const char *cause, const char *code)
+/* What `cause` says explains a finding of this code that began then. */
+static bool explains_code(const struct finding *cause, const char *code, uint64_t first_ns)
 {
     for (size_t i = 0; i < sizeof explains / sizeof *explains; i++)
-        if (!strcmp(explains[i].code, cause))
-            return strstr(explains[i].consequences, code) != NULL;
+        if (!strcmp(explains[i].code, cause->code))
+            return strstr(explains[i].consequences, code) ||
+                   (cause->first_ns <= first_ns && strstr(explains[i].later, code));
     return false;
 }
 
@@ -174,11 +180,14 @@ static bool is_open(const struct reported *reported)
     return !reported->suppressed && reported->finding.state == FINDING_OPEN;
 }
 
-bool findings_explain(const struct analyzer *analyzer, const char *code, uint64_t comm, const struct rankset *processes)
+/* An open finding explains the one in the making. */
+static bool is_explained(const struct analyzer *analyzer, const struct draft *draft)
 {
+    const struct finding *finding = &draft->finding;
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
-        if (is_open(reported) && code_explains(reported->finding.code, code) && concerns(reported, comm, processes))
+        if (is_open(reported) && explains_code(&reported->finding, finding->code, finding->first_ns) &&
+            concerns(reported, finding->comm, &draft->processes))
             return true;
     }
     return false;
@@ -227,7 +236,8 @@ static void suppress_consequences(struct analyzer *analyzer, const struct report
     bool cause_precedes = cause->finding.code[2] != '2';
     for (uint32_t i = 0; cause_precedes && i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
-        if (reported == cause || !is_open(reported) || !code_explains(cause->finding.code, reported->finding.code) ||
+        if (reported == cause || !is_open(reported) ||
+            !explains_code(&cause->finding, reported->finding.code, reported->finding.first_ns) ||
             !concerns(reported, cause->finding.comm, &cause->processes))
             continue;
         struct text how = {0};
@@ -310,8 +320,7 @@ int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id
             *id = same->finding.id;
         return join(analyzer, same, draft);
     }
-    if (!draft->failed && (analyzer->reported_count >= FINDINGS_MAX ||
-                           findings_explain(analyzer, draft->finding.code, draft->finding.comm, &draft->processes))) {
+    if (!draft->failed && (analyzer->reported_count >= FINDINGS_MAX || is_explained(analyzer, draft))) {
         draft_drop(draft);
         return 0;
     }
@@ -336,6 +345,10 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
         return -1;
     }
     struct reported *reported = &analyzer->reported[id - 1];
+    if (reported->suppressed) {
+        draft_drop(draft);
+        return 0;
+    }
     draft->finding.id = id;
     draft->finding.times = reported->finding.times;
     if (draft->finding.last_ns < reported->finding.last_ns)

@@ -1,7 +1,7 @@
 /* findings.h: findings while they are built, kept, merged and passed on.
  *
  * One fault gives one finding. What follows from it is suppressed by one rule (findings.c, `explains`):
- * a finding keeps quiet what its code explains on the same communicator or the same processes. */
+ * a finding keeps quiet what it explains on the same communicator or the same processes. */
 #ifndef DDPCHECK_FINDINGS_H
 #define DDPCHECK_FINDINGS_H
 
@@ -45,8 +45,6 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
 void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns);
 /* The job got over it. */
 void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how);
-/* An open finding explains one of this code on this communicator or these processes. */
-bool findings_explain(const struct analyzer *analyzer, const char *code, uint64_t comm, const struct rankset *processes);
 /* The open finding with this code, communicator and number; 0 if there is none. */
 uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm, uint64_t number);
 void findings_flush(struct analyzer *analyzer);     /* passes on the counts that were held back */

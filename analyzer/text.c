@@ -64,3 +64,25 @@ char *comm_name(uint64_t comm, char buffer[16])
     snprintf(buffer, 16, "comm %04x", (unsigned)(comm >> 48));
     return buffer;
 }
+
+char *text_kernel_name(const char *mangled, char *name, size_t bytes)
+{
+    snprintf(name, bytes, "%s", mangled);
+    if (strncmp(mangled, "_Z", 2))
+        return name;
+    const char *at = mangled + 2;
+    size_t used = 0;
+    bool is_nested = *at == 'N';
+    at += is_nested;
+    while (*at >= '1' && *at <= '9') {
+        char *identifier;
+        unsigned long length = strtoul(at, &identifier, 10);
+        if (length > strlen(identifier) || used + length + 3 > bytes)
+            break;
+        used += (size_t)snprintf(name + used, bytes - used, "%s%.*s", used ? "::" : "", (int)length, identifier);
+        at = identifier + length;
+        if (!is_nested)     /* what follows is a parameter's type */
+            break;
+    }
+    return name;
+}

@@ -26,4 +26,8 @@ uint64_t hash_text(uint64_t hash, const char *string);
 /* "comm 5ae7". Returns buffer, of at least 16 bytes. */
 char *comm_name(uint64_t comm, char buffer[16]);
 
+/* The identifier inside a kernel's mangled name (Itanium C++ ABI, 5.1): "ns::conv2d" of "_ZN2ns6conv2dEPKf";
+ * template arguments are left out, other names are copied. Returns name. */
+char *text_kernel_name(const char *mangled, char *name, size_t bytes);
+
 #endif

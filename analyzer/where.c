@@ -76,7 +76,7 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
     char buffer[CALL_BYTES];
     *site = (struct site){0};
     if (!process) {
-        text_add(text, "not seen");
+        text_add(text, "no trace of it");
         return;
     }
     /* Killed with the rest: where it was before says more. */

@@ -103,7 +103,8 @@ static int report_launch(struct analyzer *analyzer, struct process *process, con
         return -1;
     struct site site = thread_site(thread, record);
     struct text call = {0};
-    text_add(&call, "kernel %s", *name ? name : "(name not known)");
+    char kernel[CALL_BYTES];
+    text_add(&call, "kernel %s", *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
     struct finding_side *side = draft_side(&draft, call.data ? call.data : "", &site);
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))

@@ -7,14 +7,32 @@ import time
 
 from line import Line, end_group
 
-GAN = ["--model", "gan", "--ranks", "4", "--iterations", "8", "--no-gang"]
+GAN = ["--model", "gan", "--ranks", "4", "--iterations", "12", "--no-gang"]
+CNN = ["--model", "cnn", "--ranks", "4", "--iterations", "12", "--no-gang"]
 
-# name: arguments, (code, ranks on the faulty side) or None for a clean run, how the job ends by itself:
-# "hang" (never), "ends", with the exit status left open.
+
+def fault(name, *more):
+    return GAN + ["--fault", name, *more]
+
+
+# name: arguments, (code, ranks of the faulty side or None) or None for no finding, how the job ends if
+# nobody ends it: "hang" (never) or "ends".
 SCENARIOS = {
     "clean": (GAN, None, "ends"),
-    "clean-cnn": (["--model", "cnn", "--ranks", "4", "--iterations", "8"], None, "ends"),
-    "partial-barrier": (GAN + ["--fault", "partial-barrier"], ("DC201", "3"), "hang"),
+    "clean-cnn": (CNN, None, "ends"),
+    "inplace-activation-twin": (GAN + ["--generator-shortcut", "--inplace-clone"], None, "ends"),
+    "inplace-bucket-twin": (GAN + ["--clip", "0.01"], None, "ends"),
+    "partial-barrier": (fault("partial-barrier"), ("DC201", "3"), "hang"),
+    "partial-barrier-twin": (GAN + ["--barrier-every", "5"], None, "ends"),
+    "init-world": (fault("init-world"), ("DC109", "3"), "hang"),
+    "init-duplicate": (fault("init-duplicate"), ("DC109", None), "hang"),
+    "init-gpu": (fault("init-gpu"), ("DC405", None), "ends"),
+    "init-missing": (fault("init-missing"), ("DC209", "3"), "hang"),
+    "uneven-inputs": (fault("uneven-inputs"), ("DC206", "0-2"), "hang"),
+    "uneven-inputs-twin": (fault("uneven-inputs", "--join"), None, "ends"),
+    "oom-skip": (fault("oom-skip"), ("DC101", "3"), "hang"),
+    "oom-skip-twin": (fault("oom-skip", "--catch-up"), None, "ends"),
+    "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
 }
 
 
