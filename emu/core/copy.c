@@ -8,7 +8,11 @@
  *   device to device             does not wait                  does not wait
  *   host to host                 waits                          waits
  *
- * The synchronous cudaMemset does not wait either, unless it fills pinned or managed memory. */
+ * The synchronous cudaMemset does not wait either, unless it fills pinned or managed memory.
+ *
+ * A plain copy that touches another device's memory needs peer access here, and fails like a kernel
+ * without. CUDA is more lenient: under unified addressing it stages such a copy through the host, as
+ * cudaMemcpyPeer does. The device of copy_work is where to change that. */
 #include "emu/core/copy.h"
 
 #include <driver_types.h>

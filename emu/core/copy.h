@@ -28,6 +28,8 @@ struct emu_fill {
 /* `async`: the call's name ends in Async. `name` is the call's name. Return a cudaError_t. */
 int emu_copy(struct emu_stream *stream, const struct emu_copy *copy, bool async, const char *name);
 int emu_fill(struct emu_stream *stream, const struct emu_fill *fill, bool async, const char *name);
+/* cudaMemcpyPeer, in order with everything on the devices that take part (peer_copy.c). */
+int emu_copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes);
 struct emu_copy emu_copy_plain(void *to, const void *from, size_t bytes, int kind);
 
 #endif

@@ -59,28 +59,23 @@ STREAM_CALL(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, siz
 }
 
 /* Between devices by name: the copy may pass through the host, so no peer access is needed. */
-static int copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes,
-                             cudaStream_t stream, bool async, const char *name)
-{
-    struct emu_copy copy = emu_copy_plain(to, from, bytes, cudaMemcpyDefault);
-
-    if (!emu_device_get(to_device) || !emu_device_get(from_device))
-        return cudaErrorInvalidDevice;
-    copy.peer = true;
-    return copy_on(stream, &copy, async, name);
-}
 
 CALL(cudaMemcpyPeer, (void *to, int to_device, const void *from, int from_device, size_t bytes),
      (to, to_device, from, from_device, bytes))
 {
-    return copy_peer(to, to_device, from, from_device, bytes, cudaStreamLegacy, false, "cudaMemcpyPeer");
+    return emu_copy_peer(to, to_device, from, from_device, bytes);
 }
 
 CALL(cudaMemcpyPeerAsync, (void *to, int to_device, const void *from, int from_device, size_t bytes,
                            cudaStream_t stream),
      (to, to_device, from, from_device, bytes, stream))
 {
-    return copy_peer(to, to_device, from, from_device, bytes, stream, true, "cudaMemcpyPeerAsync");
+    struct emu_copy copy = emu_copy_plain(to, from, bytes, cudaMemcpyDefault);
+
+    if (!emu_device_get(to_device) || !emu_device_get(from_device))
+        return cudaErrorInvalidDevice;
+    copy.peer = true;
+    return copy_on(stream, &copy, true, "cudaMemcpyPeerAsync");
 }
 
 /* Copies of boxes between pitched memory; arrays (textures) do not exist here. */

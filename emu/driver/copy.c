@@ -42,7 +42,8 @@ CONTEXT_CALL(cuMemcpyPeer, (CUdeviceptr to, CUcontext to_context, CUdeviceptr fr
 {
     if (!context_device(to_context) || !context_device(from_context))
         return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_on(CU_STREAM_LEGACY, (void *)to, (void *)from, bytes, cudaMemcpyDefault, false, true);
+    return emu_copy_peer((void *)to, context_device(to_context)->index, (void *)from,
+                         context_device(from_context)->index, bytes);
 }
 
 STREAM_CALL(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,

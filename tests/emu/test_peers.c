@@ -51,10 +51,19 @@ static void peer_access_makes_it_legal(void **state)
 static void peer_copies_need_no_access(void **state)
 {
     char *own = allocate_on(0), *foreign = allocate_on(2), back[100];
+    struct gate gate = GATE_CLOSED;
+    cudaStream_t busy;
 
     (void)state;
+    OK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
+    OK(cudaLaunchHostFunc(busy, gate_pass, &gate));
+    OK(cudaMemsetAsync(foreign, 3, 100, busy));
+    OK(cudaSetDevice(1));                   /* waits for the streams of 2, and those of 0 wait for it */
     OK(cudaMemcpyPeer(own, 0, foreign, 2, 100));
+    assert_false(gate_is_open(&gate));      /* the host does not wait */
     OK(cudaSetDevice(0));
+    EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
+    gate_open(&gate);
     OK(cudaDeviceSynchronize());
     OK(cudaMemcpy(back, own, 100, cudaMemcpyDeviceToHost));
     assert_int_equal(back[0], 3);
