@@ -33,7 +33,7 @@ static const struct option table[] = {
     {INTEGER, "image", "N", TO(image), 8, "height and width: 8, 16, 32, 64, 128 or 256 (32)"},
     {INTEGER, "width", "N", TO(width), 1, "channels of the layers next to the image (8)"},
     {INTEGER, "latent", "N", TO(latent), 1, "length of the generator's noise vector (32)"},
-    {NUMBER, "learning-rate", "R", TO(learning_rate), 0, "of Adam (gan 0.0002, cnn 0.001)"},
+    {NUMBER, "learning-rate", "R", TO(learning_rate), 0, "of Adam (gan 0.002, cnn 0.001)"},
     {FLAG, "no-batch-norm", NULL, TO(no_batch_norm), 0, "models without batch norm: then N ranks compute what one would"},
 
     {HEADING, "Data", NULL, 0, 0, NULL},

@@ -1,0 +1,282 @@
+"""ddptrain from outside, with several ranks on the emulator: what it computes, and how its faults show.
+
+run_trainer.py --list, or run_trainer.py --program DDPTRAIN CASE; exit status 77: the case can't run here.
+
+Losses are compared without batch norm where the number of ranks differs: batch norm takes its statistics from a
+rank's own batch, so that N ranks with batch B/N do not compute what one with batch B does. With the same number of
+ranks everything is compared."""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+TOLERANCE = 1e-4        # relative: sums of floats in another order
+PROGRAM = None
+
+
+def start(arguments, environment=None, command=None):
+    return subprocess.Popen((command or [PROGRAM]) + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                            env={**os.environ, **(environment or {})})
+
+
+def end(process):
+    """Kills the process group; returns what it printed."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    return process.communicate()[0]
+
+
+def run(arguments, expected=0, timeout=60, **more):
+    process = start(arguments.split(), **more)
+    try:
+        out = process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        raise AssertionError("ddptrain %s hangs:\n%s" % (arguments, end(process)))
+    if process.returncode != expected:
+        raise AssertionError("ddptrain %s: exit status %d, expected %d:\n%s"
+                             % (arguments, process.returncode, expected, out))
+    return out
+
+
+def losses(out):
+    found = {int(line[0]): [float(v) for v in re.findall(r" ([0-9.]+)", line[1])]
+             for line in re.findall(r"iteration (\d+):(.*)", out)}
+    if not found:
+        raise AssertionError("no losses in:\n" + out)
+    return found
+
+
+def must_contain(out, *texts):
+    for text in texts:
+        if text not in out:
+            raise AssertionError("expected '%s' in:\n%s" % (text, out))
+
+
+def must_be_close(one, other, what):
+    if one.keys() != other.keys():
+        raise AssertionError("%s: iterations %s and %s" % (what, sorted(one), sorted(other)))
+    for iteration in one:
+        for a, b in zip(one[iteration], other[iteration], strict=True):
+            if abs(a - b) > TOLERANCE * max(abs(a), abs(b)):
+                raise AssertionError("%s: iteration %d: %g and %g" % (what, iteration, a, b))
+
+
+def must_differ(one, other, what):
+    if one == other:
+        raise AssertionError("%s: the losses are the same: %s" % (what, one))
+
+
+def must_hang(arguments, *texts, quiet_s=3):
+    """The job must still be there, and silent, after a while; then all of it is killed."""
+    process = start(arguments.split())
+    time.sleep(quiet_s)
+    alive = process.poll() is None
+    out = end(process)
+    if not alive:
+        raise AssertionError("ddptrain %s was expected to hang, but ended with %d:\n%s"
+                             % (arguments, process.returncode, out))
+    must_contain(out, *texts)
+
+
+def same_losses(model, more=""):
+    def of(ranks):
+        return losses(run("--model %s --no-batch-norm --batch %d --ranks %d --iterations 12 --log-every 3 %s"
+                          % (model, 32 // ranks, ranks, more)))
+    one = of(1)
+    for ranks in (2, 4):
+        must_be_close(one, of(ranks), "1 and %d ranks" % ranks)
+
+
+def case_gan_equal_over_ranks():
+    same_losses("gan", "--first-bucket-mb 0.01 --bucket-mb 0.05")
+
+
+def case_cnn_equal_over_ranks():
+    same_losses("cnn")
+    same_losses("cnn", "--average premulsum --first-bucket-mb 0 --bucket-mb 0")
+
+
+def case_cnn_learns():
+    out = run("--model cnn --ranks 2 --batch 16 --iterations 600 --seed 1")
+    accuracy = float(re.search(r"accuracy ([0-9.]+) on 512 held-out images", out)[1])
+    if accuracy < 0.85:
+        raise AssertionError("accuracy %g on held-out shapes; expected at least 0.85 (chance: 0.25)" % accuracy)
+
+
+def case_samples():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "samples.png")
+        run("--ranks 2 --iterations 3 --samples " + path)
+        with open(path, "rb") as file:
+            head = file.read(24)
+        if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:24]) != (274, 274):
+            raise AssertionError("not a PNG of 274 x 274: %r" % head)
+
+
+def resume_gives_the_same_losses(model):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        options = "--model %s --ranks 2 --log-every 1 --dataset-size 96 " % model      # several epochs
+        whole = losses(run(options + "--iterations 14"))
+        run(options + "--iterations 8 --checkpoint-every 4 --checkpoint " + path)
+        out = run(options + "--iterations 14 --resume " + path)
+        must_contain(out, "resumed from %s at iteration 8" % path)
+        rest = losses(out)
+        if rest != {i: v for i, v in whole.items() if i > 8}:
+            raise AssertionError("resumed: %s\nuninterrupted: %s" % (rest, whole))
+        must_contain(run(options + "--width 4 --resume " + path, expected=2), "written with other options")
+        os.truncate(path, os.path.getsize(path) - 7)
+        must_contain(run(options + "--resume " + path, expected=2), "cut off or damaged")
+
+
+def case_resume_gan():
+    resume_gives_the_same_losses("gan")
+
+
+def case_resume_cnn():
+    resume_gives_the_same_losses("cnn")
+
+
+def write_idx(path, dimensions, data):
+    with open(path, "wb") as file:
+        file.write(bytes([0, 0, 8, len(dimensions)]) + struct.pack(">%dI" % len(dimensions), *dimensions) + bytes(data))
+
+
+def case_idx_files():
+    with tempfile.TemporaryDirectory() as folder:
+        images, labels = os.path.join(folder, "images"), os.path.join(folder, "labels")
+        write_idx(images, (64, 28, 28), ((i // 784 % 2) * 255 for i in range(64 * 784)))
+        write_idx(labels, (64,), (i % 2 for i in range(64)))
+        out = run("--model cnn --ranks 2 --iterations 20 --images %s --labels %s" % (images, labels))
+        must_contain(out, "accuracy 1.0000 on 64 training images")
+        os.truncate(images, 1000)
+        must_contain(run("--images %s --labels %s" % (images, labels), expected=2), images + " is cut off")
+        must_contain(run("--model cnn --images " + images, expected=2), "needs --labels")
+
+
+def case_launchers():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    expected = losses(run("--ranks 2 --iterations 4 --log-every 1"))
+    ranks = [start("--iterations 4 --log-every 1".split(),
+                   {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "MASTER_ADDR": "localhost",
+                    "MASTER_PORT": port}) for r in (1, 0)]
+    outs = [rank.communicate(timeout=60)[0] for rank in ranks]
+    if losses(outs[1]) != expected or [rank.returncode for rank in ranks] != [0, 0]:
+        raise AssertionError("as torchrun starts them: %s" % outs)
+    must_contain(run("--ranks 3", expected=2, environment={"RANK": "0", "WORLD_SIZE": "2"}), "differ")
+
+
+def case_mpirun():
+    if not shutil.which("mpirun"):
+        print("mpirun is not installed")
+        sys.exit(77)
+    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "-x", "LD_LIBRARY_PATH",
+              "-x", "DDPCHECK_EMU_DEVICES", PROGRAM]
+    must_be_close(losses(run("--iterations 4 --log-every 1", command=mpirun)),
+                  losses(run("--ranks 2 --iterations 4 --log-every 1")), "mpirun and --ranks")
+
+
+def case_gang():
+    out = run("--ranks 3 --iterations 100000 --fault wrong-device --fault-rank 1", expected=1)
+    must_contain(out, "rank 1 ended with exit status 1; ending the others", "cudaErrorIllegalAddress")
+    process = start("--ranks 2 --iterations 100000".split())
+    time.sleep(1)
+    process.terminate()
+    out = process.communicate(timeout=30)[0]
+    if process.returncode != 128 + signal.SIGTERM:
+        raise AssertionError("exit status %d after SIGTERM, expected 143:\n%s" % (process.returncode, out))
+
+
+GAN = "--ranks 4 --iterations 8 --log-every 8 "
+
+
+def case_inplace_activation():
+    out = run(GAN + "--no-gang --fault inplace-activation", expected=1)
+    for rank in range(4):
+        must_contain(out, "rank %d: a tensor that is needed to compute a gradient was modified by an in-place operation"
+                     % rank)
+    must_contain(out, "is at version 1; expected version 0")
+    wrong = losses(run(GAN + "--fault inplace-activation --no-version-check"))
+    clone = losses(run(GAN + "--inplace-clone"))
+    if clone != losses(run(GAN + "--generator-shortcut")):
+        raise AssertionError("in place on a clone and out of place differ")
+    must_differ(wrong, clone, "in place with the version check off")
+
+
+def case_inplace_bucket():
+    run(GAN + "--clip 0.01")
+    run(GAN + "--model cnn --clip 0.01 --join")
+    must_differ(losses(run(GAN + "--fault inplace-bucket")), losses(run(GAN)), "clipping too early on one rank")
+
+
+def case_partial_barrier():
+    must_hang(GAN + "--log-every 4 --fault partial-barrier", "iteration 4:")
+    out = run(GAN + "--no-gang --fault partial-barrier --timeout 1.5", expected=1)
+    must_contain(out, "rank 0: no collective has completed for 1.5 s (--timeout); still waiting for AllReduce of 1 element "
+                 "(barrier) on control", "rank 3: no collective has completed for 1.5 s (--timeout); still waiting for Broadcast")
+    run(GAN + "--barrier-every 5 --timeout 30")
+
+
+def case_init_faults():
+    must_contain(run(GAN + "--fault init-gpu", expected=1), "ncclCommInitRankConfig", "invalid usage")
+    must_hang(GAN + "--fault init-missing", "rank 3: still loading data")
+    for fault in ("init-world", "init-duplicate"):
+        process = start((GAN + "--fault " + fault).split())
+        time.sleep(2)
+        out, status = end(process), process.returncode
+        if status == 0 or "iteration" in out:
+            raise AssertionError("%s trained:\n%s" % (fault, out))
+
+
+def case_uneven_inputs():
+    must_hang(GAN + "--fault uneven-inputs", "8 iterations on 4 ranks")
+    must_contain(run(GAN + "--fault uneven-inputs --join"), "9 iterations on 4 ranks")
+    run(GAN + "--fault uneven-inputs --fault-rank 0 --join")
+    run(GAN + "--model cnn --fault uneven-inputs --join")
+
+
+def case_oom_skip():
+    must_hang(GAN + "--fault oom-skip", "rank 3: iteration 5: out of device memory")
+    must_contain(run(GAN + "--fault oom-skip --catch-up"), "rank 3: iteration 5: out of device memory")
+    run(GAN + "--model cnn --fault oom-skip --catch-up")
+
+
+def case_wrong_device():
+    must_contain(run(GAN + "--fault wrong-device", expected=1),
+                 "rank 3: discriminator.down0.weight is now on device 0, its input stays on device 3",
+                 "rank 3: cudaStreamSynchronize", "cudaErrorIllegalAddress")
+
+
+CASES = {name[5:]: function for name, function in list(globals().items()) if name.startswith("case_")}
+
+
+def main():
+    global PROGRAM
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--program")
+    parser.add_argument("case", nargs="?")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(CASES))
+        return
+    PROGRAM = os.path.abspath(options.program)
+    CASES[options.case]()
+    print(options.case + ": as expected")
+
+
+if __name__ == "__main__":
+    main()
