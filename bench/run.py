@@ -71,11 +71,11 @@ def calls(bench):
                 watched = {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace, **settings} if settings else {}
                 rounds[way].append(measure(**watched))
                 wait_collector(trace)
-    bench.say("%-38s %8s %10s %10s" % ("", "alone", "+ shim", "+ stacks"))
-    bench.say("%-38s %8s %10.1f" % ("a bare ring append", "", floor))
+    bench.say("%-42s %8s %10s %10s" % ("", "alone", "+ shim", "+ stacks"))
+    bench.say("%-42s %8s %10.1f" % ("a bare ring append", "", floor))
     for name in rounds["alone"][0]:
         alone, off, all_ = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
-        bench.say("%-38s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
+        bench.say("%-42s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
     bench.say("aim: at most 100 ns a call without stacks")
 
 
