@@ -32,6 +32,9 @@ bool call_begin_active(struct call *call, bool wakes)
     thread->inside = 1;
     atomic_signal_fence(memory_order_seq_cst);
     call->error = errno;
+    if (call->api != API_ncclGetUniqueId && call->api != API_ncclGroupStart &&
+        !atomic_load_explicit(&shim.cuda_used, memory_order_relaxed))
+        atomic_store_explicit(&shim.cuda_used, 1, memory_order_relaxed);
     if (atomic_load_explicit(&shim.state, memory_order_acquire) != SHIM_ACTIVE && !(wakes && shim_wake()))
         goto pass;
     if (!thread->attached && !thread_attach(thread))

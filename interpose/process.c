@@ -7,11 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include "interpose/files.h"
 #include "interpose/resolve.h"
+#include "interpose/shim.h"
 
 /* The launchers' variables, best first (docs of each; Slurm last, because its variables are inherited by
  * everything that runs in a job). A row counts if its rank variable is set. */
@@ -84,10 +86,12 @@ static void describe_versions(struct process_info *info)
     int version;
     __typeof__(&ncclGetVersion) nccl = REAL_HELPER(ncclGetVersion);
     __typeof__(&cudaRuntimeGetVersion) runtime = REAL_HELPER(cudaRuntimeGetVersion);
-    __typeof__(&cudaDriverGetVersion) driver = REAL_HELPER(cudaDriverGetVersion);
+    __typeof__(&cuDriverGetVersion) driver = NULL;
+    if (atomic_load(&shim.cuda_used))
+        driver = REAL_HELPER(cuDriverGetVersion);
     info->nccl_version = nccl && nccl(&version) == ncclSuccess ? version : -1;
     info->cuda_runtime_version = runtime && runtime(&version) == cudaSuccess ? version : -1;
-    info->cuda_driver_version = driver && driver(&version) == cudaSuccess ? version : -1;
+    info->cuda_driver_version = driver && driver(&version) == CUDA_SUCCESS ? version : -1;
 }
 
 static void describe_program(struct process_info *info)

@@ -21,7 +21,7 @@ enum library { LIBRARY_NCCL, LIBRARY_CUDART, LIBRARY_DRIVER };
     HELPER(ncclCommCount, NCCL, "ncclCommCount") \
     HELPER(ncclCommCuDevice, NCCL, "ncclCommCuDevice") \
     HELPER(cudaRuntimeGetVersion, CUDART, "cudaRuntimeGetVersion") \
-    HELPER(cudaDriverGetVersion, CUDART, "cudaDriverGetVersion") \
+    HELPER(cuDriverGetVersion, DRIVER, "cuDriverGetVersion") \
     HELPER(cudaGetDevice, CUDART, "cudaGetDevice") \
     HELPER(cudaGetDeviceCount, CUDART, "cudaGetDeviceCount") \
     HELPER(cudaDeviceGetPCIBusId, CUDART, "cudaDeviceGetPCIBusId") \

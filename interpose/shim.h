@@ -34,6 +34,8 @@ struct shim {
     _Atomic(struct ring_segment *) segment[RING_SEGMENTS_MAX];
     _Atomic uint32_t growing;           /* lock of the file's length; held only while a thread gets a segment */
     _Atomic uint32_t segments_ended;    /* how often a segment was given back: worth another look for a free one */
+    _Atomic uint32_t cuda_used;         /* the program uses CUDA, so it may be asked. Before that, asking would
+                                           initialise it, and the program could not fork any more */
     enum stack_mode stacks;
     char directory[4096];               /* the trace directory's absolute path */
     _Atomic uint64_t buffer_epoch;      /* goes up with every free: cached pointers are stale */

@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 
 #include "interpose/files.h"
+#include "interpose/gpu.h"
 #include "interpose/resolve.h"
 
 _Thread_local struct thread thread_self __attribute__((tls_model("initial-exec"))) = { .device = RECORD_NO_DEVICE };
@@ -90,11 +91,18 @@ void thread_forked(struct thread *thread)
 
 int32_t thread_device(struct thread *thread)
 {
+    enum { TRIES = 16 };
     if (__builtin_expect(thread->device >= 0, 1))
         return thread->device;
+    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->device_asked == TRIES || !gpu_may_ask())
+        return RECORD_NO_DEVICE;
     __typeof__(&cudaGetDevice) get_device = REAL_HELPER(cudaGetDevice);
     int device;
-    if (get_device && get_device(&device) == cudaSuccess)
+    if (get_device && get_device(&device) == cudaSuccess) {
         thread->device = device;
+    } else {
+        thread->device_asked++;
+        gpu_forget_error();
+    }
     return thread->device;
 }

@@ -41,6 +41,7 @@ struct thread {
     volatile uint32_t inside;   /* in a recorded call: calls that it makes pass through */
     bool attached;
     bool group_failed;          /* a call of the open group failed */
+    uint8_t device_asked;       /* how often CUDA could not tell the device */
     int32_t device;             /* current CUDA device, RECORD_NO_DEVICE if not known */
     uint32_t id;                /* kernel thread id */
     uint32_t segments_seen;     /* shim.segments_ended when no segment was to be had */
@@ -67,7 +68,7 @@ void thread_forked(struct thread *thread);
 /* Makes the key whose destructor gives segments back. Returns 0 or an errno value. */
 int thread_start(void);
 
-/* The thread's current CUDA device, asked once if nobody told. */
+/* The thread's current CUDA device; CUDA is asked if nobody told and the program uses it. */
 int32_t thread_device(struct thread *thread);
 
 #endif

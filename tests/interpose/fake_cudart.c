@@ -47,11 +47,6 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     return cudaSuccess;
 }
 
-cudaError_t cudaDriverGetVersion(int *version)
-{
-    *version = 13010;
-    return cudaSuccess;
-}
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
 {
@@ -105,6 +100,12 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
 {
     *function = (cudaFunction_t)(uintptr_t)symbol;
     return cudaSuccess;
+}
+
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = 13010;
+    return CUDA_SUCCESS;
 }
 
 /* Kernels of the tests: two pointers, a number, a struct of two words. */
