@@ -228,6 +228,18 @@ static void keeps_errno(void)
     EXPECT(errno == 1234);
 }
 
+int cuda_fake_questions(void);
+
+/* A launcher that makes the unique id and then forks must not find CUDA initialised. */
+static void unique_id(void)
+{
+    ncclUniqueId id;
+    EXPECT(!ncclGetUniqueId(&id));
+    EXPECT(cuda_fake_questions() == 0);
+    EXPECT(!cudaMalloc((void **)&memory, 64));
+    EXPECT(cuda_fake_questions() > 0);
+}
+
 static void fails(void)
 {
     begin(2, 0);
@@ -238,7 +250,7 @@ static const struct { const char *name; void (*run)(void); } jobs[] = {
     { "collectives", collectives }, { "groups", groups }, { "children", children }, { "reuse", reuse },
     { "nonblocking", nonblocking }, { "runtime", runtime }, { "threads", threads },
     { "many_threads", many_threads }, { "forks", forks }, { "overflow", overflow }, { "keeps_errno", keeps_errno },
-    { "fails", fails },
+    { "fails", fails }, { "unique_id", unique_id },
 };
 
 int main(int argc, char **argv)

@@ -217,6 +217,12 @@ def test_result_and_errno_are_the_programs():
         equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 1)], "the stream waits for nothing after a launch that failed")
 
 
+def test_cuda_is_not_asked_first():
+    with Run(JOB, "unique_id").ok() as run:
+        equal([r["device"] for r in of(run.records(), "ncclGetUniqueId")], [-1, -1], "the device is not known yet")
+        equal([r["device"] for r in of(run.records(), "cudaMalloc")], [0], "now it is")
+
+
 def test_capture_has_no_progress():
     with Run(JOB, "collectives", FAKE_CAPTURE="1").ok() as run:
         records = run.records()
