@@ -57,10 +57,9 @@ def calls(bench):
     bench.say("Intercepted calls, ns per call (emulated CUDA and NCCL; the shim's cost is the difference)")
     if bench.missing("bench/bench_calls", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
         return
-    floor = float(bench.run([bench.path("bench/bench_ring_append")]))
 
-    def measure(**shim):
-        lines = bench.run([bench.path("bench/bench_calls")], env=bench.environment(1, **shim)).splitlines()
+    def figures(program, **options):
+        lines = bench.run([bench.path("bench/" + program)], **options).splitlines()
         return {name: float(ns) for ns, name in (line.split(" ", 1) for line in lines)}
 
     ways = {"alone": {}, "no stacks": {"DDPCHECK_STACKS": "0"}, "stacks": {"DDPCHECK_STACKS": "all"}}
@@ -69,10 +68,11 @@ def calls(bench):
         for way, settings in ways.items():
             with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
                 watched = {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace, **settings} if settings else {}
-                rounds[way].append(measure(**watched))
+                rounds[way].append(figures("bench_calls", env=bench.environment(1, **watched)))
                 wait_collector(trace)
     bench.say("%-42s %8s %10s %10s" % ("", "alone", "+ shim", "+ stacks"))
-    bench.say("%-42s %8s %10.1f" % ("a bare ring append", "", floor))
+    for name, ns in figures("bench_ring_append").items():
+        bench.say("%-42s %8s %10.1f" % (name, "", ns))
     for name in rounds["alone"][0]:
         alone, off, all_ = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
         bench.say("%-42s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
