@@ -1,6 +1,7 @@
 /* core.h: the emulated machine that libcudart, libcuda, libcupti and libnccl of emu/ share.
  *
- * DDPCHECK_EMU_DEVICES (default 1) virtual devices in each process. Device memory is host memory that belongs to a device; a
+ * DDPCHECK_EMU_DEVICES (default 1) virtual devices in each process, of DDPCHECK_EMU_MEMORY bytes each
+ * (default 2 GiB); CUDA_VISIBLE_DEVICES picks from them. Device memory is host memory that belongs to a device; a
  * stream is a thread with a FIFO of work. The libraries of emu/ are thin skins over this one
  * (libddpcheck_emu.so), so that a stream of the runtime API is a stream of the driver API and of
  * NCCL. Only emu/ may include this. */

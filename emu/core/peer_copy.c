@@ -41,6 +41,8 @@ static int order(struct emu_device *device, struct emu_stream *copying, bool bef
 
         if (!error && !atomic_load(&streams[i]->capture))
             error = emu_stream_append_wait(waits, goes_on, atomic_load(&goes_on->pushed));
+        if (error == cudaErrorInvalidResourceHandle)
+            error = 0;      /* it ended meanwhile: nothing more will run there */
         emu_stream_release(streams[i]);
     }
     free(streams);

@@ -156,7 +156,9 @@ int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run
         return cudaErrorMemoryAllocation;
     *item = (struct emu_item){ NULL, name, run, arg, release };
     pthread_mutex_lock(&stream->lock);
-    if (!stream->running)
+    if (stream->ended)
+        error = cudaErrorInvalidResourceHandle;
+    else if (!stream->running)
         error = emu_worker_start(stream);
     if (!error && !emu_order_before(stream, &first, &last))
         error = cudaErrorMemoryAllocation;

@@ -37,6 +37,7 @@ struct emu_stream {
     uint64_t behind_legacy;                 /* ordered behind the legacy stream up to here */
     int waiters;
     bool running, sleeping, closed;
+    bool ended;                             /* closed, drained and the thread gone: takes no more work */
     atomic_bool dropped;                    /* the device was reset: nothing runs any more */
 
     struct emu_capture *_Atomic capture;    /* NULL: not being captured */
@@ -64,7 +65,7 @@ int emu_stream_synchronize_device(struct emu_device *device);
 
 /* Waits for a position. With `device` not NULL gives up when that device fails. Returns 0 or its error. */
 int emu_stream_wait_position(struct emu_stream *stream, uint64_t position, const struct emu_device *device);
-/* Appends work with no regard to capture. *position (may be NULL) is where it stands. */
+/* Appends work with no regard to capture. Fails with cudaErrorInvalidResourceHandle if the stream has ended. *position (may be NULL) is where it stands. */
 int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *),
                       uint64_t *position);
 /* Appends a wait for a position of another stream. */

@@ -60,6 +60,7 @@ static void *worker(void *arg)
         if (stream->waiters)
             pthread_cond_broadcast(&stream->progress);
     }
+    stream->ended = true;
     pthread_mutex_unlock(&stream->lock);
     emu_stream_unlink(stream);
     emu_stream_release(stream);

@@ -4,6 +4,7 @@
 #include <cupti.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "emu/core.h"
@@ -13,6 +14,7 @@ enum { CALLBACKS = 1024 };      /* more than any domain has */
 struct CUpti_Subscriber_st {
     CUpti_CallbackFunc callback;
     void *data;
+    char name[CUPTI_SUBSCRIBER_NAME_MAX_LEN];
     bool enabled[CUPTI_CB_DOMAIN_SIZE][CALLBACKS];
 };
 
@@ -21,7 +23,15 @@ static struct {
     struct CUpti_Subscriber_st *one;
 } subscriber = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
+/* Gives the name of the one who is there to the one who comes too late. */
+static void tell_name(const CUpti_SubscriberParams *parameters)
+{
+    if (parameters && parameters->oldSubscriberName && parameters->oldSubscriberSize)
+        snprintf(parameters->oldSubscriberName, parameters->oldSubscriberSize, "%s", subscriber.one->name);
+}
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data,
+                             const CUpti_SubscriberParams *parameters)
 {
     CUptiResult result = CUPTI_SUCCESS;
 
@@ -30,11 +40,14 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
     pthread_mutex_lock(&subscriber.lock);
     if (subscriber.one) {
         result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+        tell_name(parameters);
     } else {
         *handle = subscriber.one = calloc(1, sizeof(*subscriber.one));
         if (*handle) {
             (*handle)->callback = callback;
             (*handle)->data = data;
+            snprintf((*handle)->name, sizeof((*handle)->name), "%s",
+                     parameters && parameters->subscriberName ? parameters->subscriberName : "CUPTI client");
         } else {
             result = CUPTI_ERROR_OUT_OF_MEMORY;
         }
@@ -45,14 +58,13 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
 {
-    return subscribe(handle, callback, data);
+    return subscribe(handle, callback, data, NULL);
 }
 
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data,
                               CUpti_SubscriberParams *parameters)
 {
-    (void)parameters;
-    return subscribe(handle, callback, data);
+    return subscribe(handle, callback, data, parameters);
 }
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)

@@ -9,12 +9,19 @@ static void callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId i
 
 static void one_subscriber_at_a_time(void **state)
 {
+    char name[64] = "";
+    CUpti_SubscriberParams mine = { .structSize = CUpti_SubscriberParams_STRUCT_SIZE, .subscriberName = "ours" };
+    CUpti_SubscriberParams theirs = { .structSize = CUpti_SubscriberParams_STRUCT_SIZE, .oldSubscriberName = name,
+                                      .oldSubscriberSize = sizeof(name) };
     CUpti_SubscriberHandle first, second;
     const char *text;
     uint32_t on;
 
     (void)state;
-    assert_int_equal(cuptiSubscribe(&first, callback, NULL), CUPTI_SUCCESS);
+    assert_int_equal(cuptiSubscribe_v2(&first, callback, NULL, &mine), CUPTI_SUCCESS);
+    assert_int_equal(cuptiSubscribe_v2(&second, callback, NULL, &theirs),
+                     CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    assert_string_equal(name, "ours");
     assert_int_equal(cuptiSubscribe(&second, callback, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     assert_int_equal(cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text), CUPTI_SUCCESS);
     assert_string_equal(text, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");

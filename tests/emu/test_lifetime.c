@@ -49,6 +49,37 @@ static void fresh_process_may_use_cuda(void **state)
     assert_int_equal(in_child(hang), 7);
 }
 
+static int pipe_ends[2];
+
+/* Sees the third GPU as its first. */
+static void send_identity(void)
+{
+    struct cudaDeviceProp properties;
+    int count;
+
+    setenv("CUDA_VISIBLE_DEVICES", "2,1", 1);
+    if (cudaGetDeviceCount(&count) || count != 2 || cudaGetDeviceProperties(&properties, 0) ||
+        write(pipe_ends[1], &properties, sizeof(properties)) != sizeof(properties))
+        exit(1);
+}
+
+static void devices_are_the_same_in_every_process(void **state)
+{
+    struct cudaDeviceProp theirs, ours, other;
+
+    (void)state;
+    assert_int_equal(pipe(pipe_ends), 0);
+    assert_int_equal(in_child(send_identity), 0);
+    assert_int_equal(read(pipe_ends[0], &theirs, sizeof(theirs)), sizeof(theirs));
+    OK(cudaGetDeviceProperties(&ours, 2));
+    OK(cudaGetDeviceProperties(&other, 0));
+    assert_memory_equal(&theirs.uuid, &ours.uuid, sizeof(ours.uuid));
+    assert_int_equal(theirs.pciBusID, ours.pciBusID);
+    assert_memory_not_equal(&theirs.uuid, &other.uuid, sizeof(ours.uuid));
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
 static void child_of_a_user_gets_an_error(void **state)
 {
     struct gate gate = GATE_CLOSED;
@@ -81,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fresh_process_may_use_cuda),       /* first: nothing has used CUDA here yet */
+        cmocka_unit_test(devices_are_the_same_in_every_process),
         cmocka_unit_test(child_of_a_user_gets_an_error),
         cmocka_unit_test(reset_lets_go_of_a_hung_stream),
     };
