@@ -18,7 +18,7 @@ int source_failed(struct source *source, const char *doing, struct error *err)
     int code = sqlite3_extended_errcode(source->db);
     if ((code & 0xff) == SQLITE_NOTADB)
         return error_set(err, "%s is not a trace: it is no SQLite database", source->path);
-    if (source->cut_at && ((code & 0xff) == SQLITE_CORRUPT || code == SQLITE_OK || code == SQLITE_DONE))
+    if (source->cut_at)
         return error_set(err, "%s was cut off at byte %" PRId64 ": can't read on after event %" PRId64 " (what came before is good)",
                          source->path, source->cut_at, source->last);
     if ((code & 0xff) == SQLITE_CORRUPT)
@@ -171,6 +171,8 @@ int source_refresh(struct source *source, struct error *err)
     int code;
     if (source->damaged)
         return 0;
+    if (source->events)
+        sqlite3_reset(source->events);
     source->limit = query_integer(source->db, "SELECT coalesce(max(seq), 0) FROM event", &code);
     if (code == SQLITE_CORRUPT) {       /* the last page is gone: read up to where it breaks */
         source->limit = INT64_MAX;
@@ -178,8 +180,6 @@ int source_refresh(struct source *source, struct error *err)
     }
     if (code != SQLITE_OK)
         return source_failed(source, "read", err);
-    if (source->events)
-        sqlite3_reset(source->events);
     return 0;
 }
 
@@ -276,10 +276,19 @@ int source_fetch(struct source *source, struct error *err)
         sqlite3_bind_int64(source->events, 2, source->limit);
     }
     int code = sqlite3_step(source->events);
+    /* Cells in the missing part of a page read as zeroes: their number is too low. */
+    if (code == SQLITE_ROW && sqlite3_column_int64(source->events, 0) <= source->last) {
+        source->damaged = true;
+        sqlite3_reset(source->events);
+        return source->cut_at ? source_failed(source, "read", err)
+                              : error_set(err, "%s is damaged: its events are out of order after event %" PRId64, source->path, source->last);
+    }
     if (code == SQLITE_ROW) {
         source->last = sqlite3_column_int64(source->events, 0);
         source->head_process = sqlite3_column_int(source->events, 1);
         read_record(source->events, &source->head);
+        if (source->last >= source->limit && !source->cut_at)
+            sqlite3_reset(source->events);      /* an open query would hold this reader, and the log, at what it saw first */
         if (source->head_process >= 0 && source->head_process < source->process_count)
             return 1;
         source->damaged = true;

@@ -1,0 +1,212 @@
+/* The collector's side of a ring file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "lib/trace/ring_reader.h"
+#include "tests/unit/trace_files.h"
+
+enum { CONTROL = 16, BULK = 32, THREADS = 4 };
+
+static struct ring_file *file;
+static uint64_t file_bytes;
+
+static struct ring_segment *segment(uint32_t index)
+{
+    return (struct ring_segment *)((char *)file + ring_segment_offset(file, index));
+}
+
+static struct ring_file *make(const char *path, uint32_t segments)
+{
+    file_bytes = sizeof *file + THREADS * ring_segment_bytes(CONTROL, BULK);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)file_bytes), 0);
+    file = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(file, MAP_FAILED);
+    close(fd);
+    memcpy(file->magic, RING_MAGIC, 8);
+    file->version = RING_VERSION;
+    file->record_version = RECORD_VERSION;
+    file->record_bytes = RECORD_BYTES;
+    file->file_header_bytes = sizeof *file;
+    file->control_records = CONTROL;
+    file->bulk_records = BULK;
+    file->segment_bytes = ring_segment_bytes(CONTROL, BULK);
+    file->process = process_named("one", 1, 5000);
+    file->segments = segments;
+    file->ready = 1;
+    return file;
+}
+
+static int put(uint32_t thread, int kind, uint64_t serial)
+{
+    struct record record = {.serial = serial, .api = API_cudaMalloc, .thread = thread};
+    struct ring_segment *to = segment(thread);
+    return ring_append(&to->ring[kind], ring_records(file, to, kind), kind == RING_BULK ? BULK : CONTROL, &record);
+}
+
+static struct ring_reader *open_reader(const char *path)
+{
+    struct ring_reader *reader;
+    struct error err = {""};
+    if (ring_reader_open(&reader, path, &err) != RING_READER_OPEN)
+        fail_msg("%s", err.text);
+    return reader;
+}
+
+static void records_of_all_rings_come_in_the_order_of_serials(void **state)
+{
+    make(scratch_path(state, "1-1.ring"), 2);
+    struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
+    uint64_t seed = 9, serial = 0, next = 1;
+    for (int round = 0; round < 500; round++) {
+        if (round == 100)
+            file->segments = THREADS;
+        for (uint64_t n = random_word(&seed) % 12; n > 0; n--)
+            assert_int_equal(put((uint32_t)(random_word(&seed) % file->segments), (int)(random_word(&seed) % 2), ++serial), 1);
+        assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+        struct record records[5];
+        for (int got; (got = ring_reader_take(reader, records, 5, NULL)) > 0;)
+            for (int i = 0; i < got; i++)
+                assert_int_equal(records[i].serial, next++);
+        assert_true(ring_reader_drained(reader));
+        assert_int_equal(next, serial + 1);
+        assert_int_equal(ring_reader_publish(reader, NULL), 0);
+    }
+    assert_string_equal(ring_reader_process(reader)->host, "one");
+    ring_reader_close(reader);
+}
+
+static void a_missing_serial_is_waited_for_a_little(void **state)
+{
+    make(scratch_path(state, "1-1.ring"), 2);
+    struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
+    struct record records[8];
+    put(0, RING_CONTROL, 1);
+    put(0, RING_CONTROL, 3);    /* 2 is being written by the other thread */
+    assert_int_equal(ring_reader_look(reader, 1000000, true, NULL), 0);
+    assert_int_equal(ring_reader_take(reader, records, 8, NULL), 1);
+    assert_false(ring_reader_drained(reader));
+    put(1, RING_BULK, 2);
+    assert_int_equal(ring_reader_look(reader, 2000000, true, NULL), 0);
+    assert_int_equal(ring_reader_take(reader, records, 8, NULL), 2);
+    assert_int_equal(records[0].serial, 2);
+    assert_int_equal(records[1].serial, 3);
+    put(0, RING_CONTROL, 5);    /* 4 never comes */
+    assert_int_equal(ring_reader_look(reader, 3000000, true, NULL), 0);
+    assert_int_equal(ring_reader_take(reader, records, 8, NULL), 0);
+    assert_int_equal(ring_reader_look(reader, 3000000 + 50000000, true, NULL), 0);
+    assert_int_equal(ring_reader_take(reader, records, 8, NULL), 1);
+    put(0, RING_CONTROL, 7);    /* 6 never comes, and the process is dead */
+    assert_int_equal(ring_reader_look(reader, 54000000, false, NULL), 0);
+    assert_int_equal(ring_reader_take(reader, records, 8, NULL), 1);
+    ring_reader_close(reader);
+}
+
+static void losses_are_counted_and_not_waited_for(void **state)
+{
+    make(scratch_path(state, "1-1.ring"), 1);
+    struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
+    struct record records[64];
+    uint64_t serial = 0;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < CONTROL + 5; i++)
+            put(0, RING_CONTROL, ++serial);
+        put(0, RING_BULK, ++serial);
+        assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+        assert_int_equal(ring_reader_take(reader, records, 64, NULL), CONTROL + 1);
+        assert_int_equal(ring_reader_publish(reader, NULL), 0);
+        assert_int_equal(ring_reader_lost(reader, RING_CONTROL), 5 * (uint64_t)(round + 1));
+    }
+    ring_reader_close(reader);
+}
+
+static void reading_goes_on_where_it_was_stored(void **state)
+{
+    make(scratch_path(state, "1-1.ring"), 1);
+    for (uint64_t serial = 1; serial <= 10; serial++)
+        put(0, RING_CONTROL, serial);
+    struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
+    struct record record;
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    ring_reader_seek(reader, RING_CONTROL, 7);      /* stored, but the tail was never moved */
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_take(reader, &record, 1, NULL), 1);
+    assert_int_equal(record.serial, 8);
+    assert_int_equal(ring_reader_position(reader, RING_CONTROL), 8);
+    ring_reader_close(reader);
+}
+
+static void damage_is_an_error(void **state)
+{
+    const char *path = scratch_path(state, "1-1.ring");
+    struct ring_reader *reader;
+    struct record record;
+    struct error err;
+    make(path, 1);
+    file->ready = 0;
+    assert_int_equal(ring_reader_open(&reader, path, &err), RING_READER_NOT_READY);
+    file->ready = 1;
+    file->segment_bytes = 64;
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+    make(path, 1);
+    file->record_version = 9;
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+    assert_non_null(strstr(err.text, "version"));
+    make(path, 1);
+    reader = open_reader(path);
+    file->segments = 200;
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), -1);
+    ring_reader_close(reader);
+    make(path, 1);
+    reader = open_reader(path);
+    segment(0)->ring[RING_BULK].head = 1000;
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), -1);
+    ring_reader_close(reader);
+    make(path, 1);
+    put(0, RING_CONTROL, 1);
+    put(0, RING_CONTROL, 0);    /* no serial: noise */
+    reader = open_reader(path);
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
+    struct record two[2];
+    assert_int_equal(ring_reader_take(reader, two, 2, &err), 1);    /* what is good is given */
+    assert_int_equal(ring_reader_take(reader, &record, 1, &err), -1);
+    ring_reader_close(reader);
+}
+
+static void a_file_cut_under_the_reader_is_an_error(void **state)
+{
+    const char *path = scratch_path(state, "1-1.ring");
+    struct record records[8];
+    struct error err;
+    make(path, 1);
+    put(0, RING_CONTROL, 1);
+    struct ring_reader *reader = open_reader(path);
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_int_equal(ring_reader_take(reader, records, 8, &err), -1);
+    assert_non_null(strstr(err.text, "cut off"));
+    assert_int_equal(ring_reader_publish(reader, &err), -1);
+    assert_int_equal(ring_reader_look(reader, 2, true, &err), -1);
+    ring_reader_close(reader);
+}
+
+int main(void)
+{
+#define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        WITH_SCRATCH(records_of_all_rings_come_in_the_order_of_serials),
+        WITH_SCRATCH(a_missing_serial_is_waited_for_a_little),
+        WITH_SCRATCH(losses_are_counted_and_not_waited_for),
+        WITH_SCRATCH(reading_goes_on_where_it_was_stored),
+        WITH_SCRATCH(damage_is_an_error),
+        WITH_SCRATCH(a_file_cut_under_the_reader_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

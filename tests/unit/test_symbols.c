@@ -1,0 +1,79 @@
+/* Names for addresses of this very program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/trace/symbols.h"
+
+extern const char __executable_start[];
+
+__attribute__((noinline)) static void *here(void)
+{
+    return __builtin_return_address(0);
+}
+
+static struct symbols_module this_program(char *path, size_t bytes)
+{
+    ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    assert_true(length > 0);
+    path[length] = 0;
+    return (struct symbols_module){.path = path, .base = (uint64_t)(uintptr_t)__executable_start};
+}
+
+static void a_return_address_has_function_file_and_line(void **state)
+{
+    (void)state;
+    char path[4096];
+    struct symbols_module module = this_program(path, sizeof path);
+    struct symbols *symbols = symbols_new();
+    struct frame frame;
+    void *address = here(); int line = __LINE__;
+    symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame);
+    if (!frame.function[0]) {   /* built without libdw */
+        assert_non_null(strstr(frame.module, "+0x"));
+    } else {
+        assert_string_equal(frame.function, "a_return_address_has_function_file_and_line");
+        assert_string_equal(frame.module, path);
+        assert_non_null(strstr(frame.file, "tests/unit/test_symbols.c"));
+        assert_int_equal(frame.line, line);
+    }
+    symbols_free(symbols);
+}
+
+static void another_build_is_not_used(void **state)
+{
+    (void)state;
+    char path[4096];
+    uint8_t build_id[20];
+    struct symbols_module module = this_program(path, sizeof path);
+    assert_int_equal(build_id_parse("00112233445566778899aabbccddeeff00112233", build_id, sizeof build_id), 20);
+    assert_int_equal(build_id_parse("xy", build_id, sizeof build_id), 0);
+    build_id_parse("00112233445566778899aabbccddeeff00112233", build_id, sizeof build_id);
+    module.build_id = build_id;
+    module.build_id_bytes = 20;
+    struct symbols *symbols = symbols_new();
+    struct frame frame;
+    symbols_find(symbols, &module, module.base + 0x1234, &frame);
+    assert_string_equal(frame.function, "");
+    assert_non_null(strstr(frame.module, "+0x1234"));
+    module = (struct symbols_module){.path = "/no/such/library.so", .base = 0x1000};
+    symbols_find(symbols, &module, 0x3000, &frame);
+    assert_string_equal(frame.function, "");
+    assert_non_null(strstr(frame.module, "/no/such/library.so+0x2000"));
+    symbols_free(symbols);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_return_address_has_function_file_and_line),
+        cmocka_unit_test(another_build_is_not_used),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
