@@ -76,7 +76,7 @@ static void put_bytes(FILE *out, const char *text, size_t bytes)
 
 static void put_styled(struct page *page, enum style style, const char *text, size_t bytes)
 {
-    bool styled = page->color && style != STYLE_PLAIN;
+    bool styled = page->color && style != STYLE_PLAIN && bytes > 0;
     if (styled)
         fputs(style_code[style], page->out);
     put_bytes(page->out, text, bytes);
