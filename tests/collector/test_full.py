@@ -19,8 +19,8 @@ def main():
     try:
         with Trace(sys.argv[1], "full", parent=mount) as trace:
             ballast = os.path.join(mount, "ballast")
-            collector = trace.start_collector()
             trace.start_producer(1, 1, 12000, "pause=1000")
+            collector = trace.start_collector()
             wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 20, "the first record")
             with open(ballast, "wb", buffering=0) as file:
                 try:
@@ -35,7 +35,7 @@ def main():
                 subprocess.run(["sleep", "1.5"])
             assert 0 < before < 12000, before
             assert collector.poll() is None, collector.stderr.read()
-            # Killed while full, and restarted: still nothing lost.
+            # Ended while full, and another started: still nothing lost.
             stop(collector, signal.SIGTERM)
             said = collector.stderr.read()
             assert said.count("no space left") >= 1, said
@@ -46,8 +46,8 @@ def main():
             assert collector.wait(timeout=60) == 0, collector.stderr.read()
             assert trace.check_complete() == 12000
             # And one that stays through it.
-            collector = trace.start_collector()
             trace.start_producer(2, 1, 20000, "pause=1000")
+            collector = trace.start_collector()
             wait_until(lambda: trace.journal(2)[0] > 100, 20, "the second producer's start")
             subprocess.run(["mount", "-o", "remount,size=%dk" % (used(mount) + 256), mount], check=True)
             before = -1

@@ -62,7 +62,7 @@ def cut_while_mapped(build):
         other = trace.start_producer(7, 1, 300, "pause=20000")
         collector = trace.start_collector()
         wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 20, "the first record")
-        name = [entry for entry in os.listdir(trace.rings()) if entry.startswith("%d-" % victim.pid)][0]
+        name = trace.ring_of(victim)
         os.truncate(os.path.join(trace.rings(), name), 8192)
         other.wait(timeout=30)
         stop(victim)

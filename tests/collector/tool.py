@@ -78,7 +78,16 @@ class Trace:
         journal = os.path.join(self.folder, "journal-%d" % seed)
         process = subprocess.Popen([self.producer_program, self.rings(), journal, str(threads), str(records), str(seed), *options])
         self.producers.append((process, seed))
+        # A collector started next must find it: without any producer it would end at once.
+        wait_until(lambda: process.poll() is not None or self.ring_of(process), 30, "the producer's ring file")
         return process
+
+    def ring_of(self, process):
+        try:
+            names = os.listdir(self.rings())
+        except FileNotFoundError:       # a collector that just ended has removed it
+            return None
+        return next((name for name in names if name.startswith("%d-" % process.pid)), None)
 
     def journal(self, seed):
         """How many records each thread had appended."""
