@@ -129,8 +129,8 @@ static int check_saved(const struct node *node, struct error *err)
         if (!saved->storage || saved->storage->version == saved->version)
             continue;
         char shape[64];
-        return error_set(err, "a tensor that is needed to compute a gradient was modified by an in-place operation: the "
-                         "output of %s (%s floats), saved by %s, is at version %u; expected version %u. Use the "
+        return error_set(err, "a tensor that is needed to compute a gradient was modified by an in-place operation: "
+                         "the output of %s (%s floats), saved by %s, is at version %u; expected version %u. Use the "
                          "operation's out-of-place form, or apply it in place to a clone", saved->producer,
                          shape_text(&saved->shape, shape, sizeof shape), node->operation->name,
                          saved->storage->version, saved->version);

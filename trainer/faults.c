@@ -11,7 +11,7 @@ static const struct fault_kind kinds[] = {
      "a rank clips the discriminator's gradients before it waits for their AllReduce",
      "weights differ between ranks, silently", "DC301", "--clip 0.01", 2},
     {FAULT_PARTIAL_BARRIER, "partial-barrier", 5,
-     "after an iteration all ranks but one call a barrier, as before a checkpoint",
+     "after an iteration all ranks but one call a barrier, as around a checkpoint",
      "hang", "DC201", "--barrier-every 5", 2},
     {FAULT_INIT_WORLD, "init-world", 9,
      "a rank passes one rank too many to ncclCommInitRankConfig", "hang or NCCL error at start", "DC109", "", 2},

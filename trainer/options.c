@@ -26,8 +26,8 @@ struct option {
 static const struct option table[] = {
     {HEADING, "What to train", NULL, 0, 0, NULL},
     {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
-    {INTEGER, "iterations", "N", TO(iterations), 0, "stop after N iterations (100, if --epochs is not given)"},
-    {INTEGER, "epochs", "N", TO(epochs), 0, "stop after N passes over the data set"},
+    {INTEGER, "iterations", "N", TO(iterations), 1, "stop after N iterations (100, if --epochs is not given)"},
+    {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},
     {INTEGER, "batch", "N", TO(batch), 1, "images per rank and iteration (8)"},
     {INTEGER, "seed", "N", TO(seed), 0, "of weights, data, noise and shuffling (1)"},
     {INTEGER, "image", "N", TO(image), 8, "height and width: 8, 16, 32, 64, 128 or 256 (32)"},
@@ -42,19 +42,21 @@ static const struct option table[] = {
     {TEXT, "labels", "FILE", TO(labels), 0, "the IDX file of their labels (needed by cnn)"},
 
     {HEADING, "Ranks", NULL, 0, 0, NULL},
-    {INTEGER, "ranks", "N", TO(ranks), 1, "start N ranks on this machine; without it: the rank that torchrun, mpirun or srun "
-     "gives, else one"},
+    {INTEGER, "ranks", "N", TO(ranks), 1, "start N ranks on this machine; without it: the rank that torchrun, mpirun "
+     "or srun gives, else one"},
     {FLAG, "no-gang", NULL, TO(no_gang), 0, "leave the other ranks alone when one fails (they may hang)"},
     {NUMBER, "timeout", "S", TO(timeout_s), 0, "abort a rank when no collective completes for S seconds (off)"},
 
     {HEADING, "Gradients", NULL, 0, 0, NULL},
     {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "limit of the first bucket (1)"},
-    {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have several"},
+    {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have "
+     "several"},
     {TEXT, "average", "avg|premulsum", TO(average), 0, "how NCCL divides by the ranks: ncclAvg (default) or PreMulSum"},
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
     {FLAG, "join", NULL, TO(join), 0, "ranks that run out of data shadow the others' collectives until all are done"},
     {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
-    {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0, "a shortcut with a leaky ReLU around the generator's last batch norm"},
+    {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0, "a shortcut with a leaky ReLU around the generator's "
+     "last batch norm"},
     {FLAG, "inplace-clone", NULL, TO(inplace_clone), 0, "that shortcut's leaky ReLU in place, on a clone (correct)"},
     {FLAG, "no-version-check", NULL, TO(no_version_check), 0, "let backward use saved tensors that were changed in place"},
 

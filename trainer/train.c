@@ -180,6 +180,8 @@ static void train_on_batch(struct run *run)
         if (is_multiple(job->iteration + 1, job->options->log_every))
             log_losses(run);
         save_and_meet(run);
+    } else {
+        device_wait_for_compute(&job->device);      /* the next batch overwrites this one's host memory */
     }
     range_end();
     device_end_batch(&job->device);
