@@ -319,7 +319,8 @@ static int check(int device, uintptr_t address, size_t bytes, bool pageable, str
 
     *found = range;
     if (range)
-        return bytes <= range->bytes - (address - range->base) && may_touch(device, range) ? 0 : cudaErrorIllegalAddress;
+        return bytes <= range->bytes - (address - range->base) && may_touch(device, range) ? 0
+                                                                                           : cudaErrorIllegalAddress;
     return pageable && address && arena_of(address) < 0 ? 0 : cudaErrorIllegalAddress;
 }
 

@@ -65,7 +65,8 @@ int emu_stream_synchronize_device(struct emu_device *device);
 
 /* Waits for a position. With `device` not NULL gives up when that device fails. Returns 0 or its error. */
 int emu_stream_wait_position(struct emu_stream *stream, uint64_t position, const struct emu_device *device);
-/* Appends work with no regard to capture. Fails with cudaErrorInvalidResourceHandle if the stream has ended. *position (may be NULL) is where it stands. */
+/* Appends work with no regard to capture. *position (may be NULL) is where it stands. Fails with
+ * cudaErrorInvalidResourceHandle if the stream has ended. */
 int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *),
                       uint64_t *position);
 /* Appends a wait for a position of another stream. */

@@ -70,7 +70,8 @@ CALL_ANYTIME(cudaDeviceReset, (void), ())
     return device ? emu_device_reset(device) : cudaErrorNoDevice;
 }
 
-CALL_ANYTIME(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device), (value, attribute, device))
+CALL_ANYTIME(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
+             (value, attribute, device))
 {
     const struct emu_device *found = emu_device_get(device);
 

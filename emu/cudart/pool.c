@@ -110,7 +110,8 @@ CALL(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep), (pool, keep))
 /* The reuse policies are 32 bits wide, everything else 64. */
 static bool is_policy(enum cudaMemPoolAttr attribute)
 {
-    return attribute >= cudaMemPoolReuseFollowEventDependencies && attribute <= cudaMemPoolReuseAllowInternalDependencies;
+    return attribute >= cudaMemPoolReuseFollowEventDependencies &&
+           attribute <= cudaMemPoolReuseAllowInternalDependencies;
 }
 
 CALL(cudaMemPoolSetAttribute, (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value),

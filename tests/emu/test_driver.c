@@ -65,7 +65,8 @@ static void pointers_tell_their_range(void **state)
     CHECK(cuPointerGetAttributes(5, attributes, values, (CUdeviceptr)&bytes), CUDA_SUCCESS);
     assert_int_equal(type, 0);
     assert_int_equal(ordinal, -2);
-    CHECK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&bytes), CUDA_ERROR_INVALID_VALUE);
+    CHECK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)&bytes),
+          CUDA_ERROR_INVALID_VALUE);
 }
 
 static void contexts_follow_devices(void **state)
@@ -142,7 +143,8 @@ static void functions_are_found_by_name(void **state)
     int version = 0;
 
     (void)state;
-    OK(cudaGetDriverEntryPointByVersion("cuDriverGetVersion", (void **)&get_version, 12000, cudaEnableDefault, &status));
+    OK(cudaGetDriverEntryPointByVersion("cuDriverGetVersion", (void **)&get_version, 12000, cudaEnableDefault,
+                                        &status));
     assert_int_equal(status, cudaDriverEntryPointSuccess);
     CHECK(get_version(&version), CUDA_SUCCESS);
     assert_true(version >= 13000);
@@ -150,7 +152,8 @@ static void functions_are_found_by_name(void **state)
     CHECK(cuGetProcAddress("cuMemAlloc", &by_driver, 13000, 0, &driver_status), CUDA_SUCCESS);
     assert_ptr_equal(by_runtime, by_driver);
     assert_ptr_equal(by_driver, (void *)cuMemAlloc);        /* that is cuMemAlloc_v2 */
-    OK(cudaGetDriverEntryPointByVersion("cuStreamQuery", &by_runtime, 13000, cudaEnablePerThreadDefaultStream, &status));
+    OK(cudaGetDriverEntryPointByVersion("cuStreamQuery", &by_runtime, 13000, cudaEnablePerThreadDefaultStream,
+                                        &status));
     CHECK(cuGetProcAddress("cuStreamQuery", &by_driver, 13000, 0, &driver_status), CUDA_SUCCESS);
     assert_ptr_not_equal(by_runtime, by_driver);
     CHECK(cuGetProcAddress("cuNoSuchThing", &by_driver, 13000, 0, &driver_status), CUDA_ERROR_NOT_FOUND);

@@ -28,6 +28,7 @@ static void streams_overlap(void **state)
     OK(cudaLaunchHostFunc(opens, gate_open, &gate));      /* runs although `waits` stands still */
     OK(cudaStreamSynchronize(waits));
     assert_false(gate.timed_out);
+    OK(cudaStreamSynchronize(opens));
     OK(cudaStreamQuery(opens));
     OK(cudaStreamDestroy(waits));
     OK(cudaStreamDestroy(opens));
