@@ -256,11 +256,14 @@ static int run(struct collector *collector, struct error *err)
     if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
         return -1;
     notify(collector->options.notify_fd, "ready");
-    if (collect(collector, err) < 0 || end(collector, err) < 0)
-        return -1;
-    if (rmdir(collector->rings) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
+    return collect(collector, err) < 0 || end(collector, err) < 0 ? -1 : 0;
+}
+
+/* An empty directory holds nothing of anybody; the next process makes it again. */
+static void remove_rings(const struct collector *collector)
+{
+    if (collector->rings[0] && rmdir(collector->rings) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
         fprintf(stderr, "ddpcheck: can't remove %s: %s\n", collector->rings, strerror(errno));
-    return 0;
 }
 
 int collector_run(const struct collector_options *options, struct collector_summary *summary, struct error *err)
@@ -276,6 +279,7 @@ int collector_run(const struct collector_options *options, struct collector_summ
     collector->began_ns = collector->last_event_ns = monotonic_now_ns();
     int result = run(collector, err);
     collector_close(collector, NULL);
+    remove_rings(collector);
     for (int i = 0; i < collector->producer_count; i++)
         producer_free(collector->producers[i]);
     free(collector->producers);
