@@ -29,6 +29,7 @@ static void name_offset(const struct symbols_module *module, uint64_t address, c
 
 #ifdef HAVE_LIBDW
 
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
 enum object_state { OBJECT_GOOD, OBJECT_GONE, OBJECT_CHANGED };
@@ -118,6 +119,41 @@ static enum object_state compare(const struct object *object, const struct symbo
     return same ? OBJECT_GOOD : OBJECT_CHANGED;
 }
 
+static void set_line(struct frame *frame, const char *directory, const char *file, int line)
+{
+    if (!file)
+        return;
+    frame->line = line;
+    if (file[0] == '/' || !directory)
+        snprintf(frame->file, sizeof frame->file, "%s", file);
+    else
+        snprintf(frame->file, sizeof frame->file, "%s/%s", directory, file);
+}
+
+/* GCC writes .debug_aranges, by which libdw finds the unit of an address; clang does not: ask each unit. */
+static void find_line(struct object *object, GElf_Addr at, struct frame *frame)
+{
+    int number = 0;
+    Dwfl_Line *known = dwfl_module_getsrc(object->module, at);
+    if (known) {
+        const char *file = dwfl_lineinfo(known, NULL, &number, NULL, NULL, NULL);
+        set_line(frame, dwfl_line_comp_dir(known), file, number);
+        return;
+    }
+    Dwarf_Addr bias;
+    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(object->module, unit, &bias));) {
+        if (dwarf_haspc(unit, at - bias) <= 0)
+            continue;
+        Dwarf_Line *line = dwarf_getsrc_die(unit, at - bias);
+        if (!line || dwarf_lineno(line, &number))
+            return;
+        Dwarf_Attribute attribute;
+        const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+        set_line(frame, directory, dwarf_linesrc(line, NULL, NULL), number);
+        return;
+    }
+}
+
 void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame)
 {
     *frame = (struct frame){.address = address};
@@ -135,14 +171,7 @@ void symbols_find(struct symbols *symbols, const struct symbols_module *module, 
         return;
     snprintf(frame->function, sizeof frame->function, "%s", function);
     snprintf(frame->module, sizeof frame->module, "%s", module->path);
-    Dwfl_Line *line = dwfl_module_getsrc(object->module, at);
-    const char *file = line ? dwfl_lineinfo(line, NULL, &frame->line, NULL, NULL, NULL) : NULL;
-    if (!file)
-        frame->line = 0;
-    else if (file[0] == '/' || !dwfl_line_comp_dir(line))
-        snprintf(frame->file, sizeof frame->file, "%s", file);
-    else
-        snprintf(frame->file, sizeof frame->file, "%s/%s", dwfl_line_comp_dir(line), file);
+    find_line(object, at, frame);
 }
 
 #else
