@@ -34,6 +34,14 @@ int clock_merge(struct clock *clock, const struct clock *other)
     return 0;
 }
 
+uint64_t clock_at(const struct clock *clock, uint64_t slot)
+{
+    for (uint32_t i = 0; i < clock->count; i++)
+        if (clock->entry[i].slot == slot)
+            return clock->entry[i].launch;
+    return 0;
+}
+
 void clock_drop(struct clock *clock, uint32_t index)
 {
     clock->entry[index] = clock->entry[--clock->count];

@@ -21,6 +21,8 @@ struct clock {
 /* Both raise what is there. Return 0, or -1 with errno = ENOMEM. */
 int clock_raise(struct clock *clock, uint64_t slot, uint64_t launch);
 int clock_merge(struct clock *clock, const struct clock *other);
+/* The last launch on the slot that is in it; 0 none. */
+uint64_t clock_at(const struct clock *clock, uint64_t slot);
 /* Takes out the entry at `index`; another one takes its place. */
 void clock_drop(struct clock *clock, uint32_t index);
 void clock_clear(struct clock *clock);

@@ -92,6 +92,13 @@ static int tell_setup(struct analyzer *analyzer, struct process *process, const 
     return ENGINE_OK;
 }
 
+static int tell_call(struct analyzer *analyzer, struct thread *thread, const struct record *record, int result)
+{
+    if (result == ENGINE_OK)
+        FOR_GROUPS(analyzer, call, thread, record);
+    return result;
+}
+
 static int look_at_waits(struct analyzer *analyzer, bool final)
 {
     bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty && !analyzer->ends_pending;
@@ -128,7 +135,9 @@ static int enter(struct analyzer *analyzer, struct thread *thread, const struct 
         return result != ENGINE_OK ? result : tell_setup(analyzer, thread->process, record, member);
     }
     case CLASS_WAIT:
-        return streams_waited_for(thread->process, record, &thread->waits_for) ? ENGINE_FAILED : ENGINE_OK;
+        if (streams_waited_for(thread->process, record, &thread->waits_for))
+            return ENGINE_FAILED;
+        return tell_call(analyzer, thread, record, ENGINE_OK);
     default:
         return ENGINE_OK;
     }
@@ -207,16 +216,20 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
 {
     struct process *process = thread->process;
     switch (class) {
-    case CLASS_STREAM: case CLASS_EVENT:
+    case CLASS_STREAM:
+        return tell_call(analyzer, thread, record, streams_feed(process, record));
+    case CLASS_EVENT:
         return streams_feed(process, record);
     case CLASS_MEMORY:
-        return memory_feed(process, record);
+        return tell_call(analyzer, thread, record, memory_feed(process, record));
     case CLASS_DEVICE:
         return memory_peer_access(process, record);
     case CLASS_LAUNCH:
         return feed_launch(analyzer, process, record);
     case CLASS_COPY:
-        return put_work(process, record);
+        return tell_call(analyzer, thread, record, put_work(process, record));
+    case CLASS_GRAPH:
+        return record->api == API_cudaGraphLaunch ? put_work(process, record) : ENGINE_OK;
     case CLASS_RANGE:
         thread_range(thread, record);
         return ENGINE_OK;

@@ -35,6 +35,8 @@ struct check_group {
     int (*setup)(struct analyzer *analyzer, struct process *process, const struct record *record,
                  struct member *member);    /* ENTER of an init, or notice_member; member may be NULL */
     int (*launch)(struct analyzer *analyzer, struct process *process, const struct record *record);
+    /* A copy, an allocation, a stream made or destroyed; ENTER of a wait. */
+    int (*call)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
     int (*lost)(struct analyzer *analyzer, struct process *process);
     int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */
     int (*finish)(struct analyzer *analyzer);

@@ -82,6 +82,7 @@ struct pending {
 struct slot_state {
     uint64_t key;           /* the record's slot; without progress: made up per stream, SLOT_VIRTUAL set */
     uint64_t started, done;
+    uint64_t seen;          /* a host wait that covers these launches has returned: all that follows comes after them */
     uint64_t next_launch;   /* virtual slots only */
     struct pending *queue;  /* ring */
     uint32_t head, count, capacity, counted_started;
@@ -99,13 +100,15 @@ struct stream_state {
     int device;
     bool known, blocking;   /* creation seen; ordered with the legacy default stream */
     uint64_t legacy_seen;   /* version of the legacy stream's clock that was merged last */
+    bool partial;           /* it waited for an event whose record was not seen: more than `ahead` is ahead */
     uint64_t virtual_slot;  /* 0: none yet */
-    struct clock ahead;
+    struct clock ahead;     /* also what is done, until the host has seen that: it tells the order */
     UT_hash_handle hh;
 };
 
 struct event_state {
     uint64_t handle;
+    bool partial;           /* its stream was when it was recorded */
     struct clock clock;
     UT_hash_handle hh;
 };
@@ -138,6 +141,7 @@ struct process {
     struct host *host;
     struct thread *threads, *last_thread;
     struct stream_state *streams;
+    uint64_t default_puts;          /* work put on legacy default streams, and waits for them */
     struct event_state *events;
     struct slot_state *slots;
     uint64_t virtual_slots;
@@ -154,6 +158,7 @@ struct process {
     enum end_class end_class;
     uint64_t end_ns, last_ns;       /* of its own last record */
     uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */
+    struct hazards *hazards;    /* checks/dc301_writes.c; NULL until an operation with a buffer is issued */
 };
 
 struct member_key {
@@ -212,6 +217,7 @@ struct operation {
     struct record record;
     struct signature signature;
     struct site site;
+    struct clock_entry place;           /* of its launch; launch 0: captured into a graph, nothing ran */
     const struct window_answer *match;  /* collectives: how it compares with its peers' (window.h) */
     const struct channel_pair *pair;    /* sends and receives: with its counterpart's (channel.h) */
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/hazards.h"
 #include "analyzer/progress.h"
 #include "analyzer/streams.h"
 
@@ -67,6 +68,7 @@ void process_free(struct process *process)
     }
     streams_free(process);
     progress_free(process);
+    hazards_free(process->hazards);
     free(process->allocation);
     free(process);
 }

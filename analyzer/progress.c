@@ -121,7 +121,7 @@ static struct slot_state *slot_of(struct process *process, struct stream_state *
     return slot;
 }
 
-int progress_issue(struct process *process, struct stream_state *stream, const struct operation *operation,
+int progress_issue(struct process *process, struct stream_state *stream, struct operation *operation,
                    struct channel *channel, struct clock *launch_clock)
 {
     struct pending pending = {
@@ -132,12 +132,14 @@ int progress_issue(struct process *process, struct stream_state *stream, const s
     struct slot_state *slot = slot_of(process, stream, &operation->record, &pending.launch);
     if (!slot)
         return -1;
+    operation->place = (struct clock_entry){slot->key, pending.launch};
+    if (clock_raise(&stream->ahead, slot->key, pending.launch))
+        return -1;
     if (pending.launch <= slot->done) {     /* progress was read after the record was written */
         count_done(&pending);
         return 0;
     }
-    if (clock_raise(&stream->ahead, slot->key, pending.launch) ||
-        (launch_clock && clock_raise(launch_clock, slot->key, pending.launch)))
+    if (launch_clock && clock_raise(launch_clock, slot->key, pending.launch))
         return -1;
     if (queue_push(slot, &pending))
         return -1;
@@ -168,16 +170,23 @@ int progress_reached(struct process *process, const struct clock *clock)
             return -1;
         if (slot->done < clock->entry[i].launch)
             slot->done = clock->entry[i].launch;
+        if (slot->seen < clock->entry[i].launch)
+            slot->seen = clock->entry[i].launch;
         slot_settle(slot);
     }
     return 0;
 }
 
+bool progress_was_seen(struct process *process, const struct clock_entry *launch)
+{
+    const struct slot_state *slot = slot_find(process, launch->slot);
+    return !slot || slot->seen >= launch->launch;
+}
+
 void progress_prune(struct process *process, struct clock *clock)
 {
     for (uint32_t i = 0; i < clock->count;) {
-        const struct slot_state *slot = slot_find(process, clock->entry[i].slot);
-        if (!slot || slot->done >= clock->entry[i].launch)
+        if (progress_was_seen(process, &clock->entry[i]))
             clock_drop(clock, i);
         else
             i++;

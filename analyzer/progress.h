@@ -9,15 +9,19 @@
 
 #include "analyzer/engine.h"
 
-/* An operation was put on `stream`. `launch_clock`, if not NULL, is raised to it. 0 or -1 (ENOMEM). */
-int progress_issue(struct process *process, struct stream_state *stream, const struct operation *operation,
+/* An operation was put on `stream`; fills in its place. `launch_clock`, if not NULL, is raised to it unless it is
+ * done. 0 or -1 (ENOMEM). */
+int progress_issue(struct process *process, struct stream_state *stream, struct operation *operation,
                    struct channel *channel, struct clock *launch_clock);
 /* notice_progress. ENGINE_*. */
 int progress_feed(struct process *process, const struct record *record);
-/* The host knows that all of the clock is done. 0 or -1 (ENOMEM). */
+/* A host wait for all of the clock has returned. 0 or -1 (ENOMEM). */
 int progress_reached(struct process *process, const struct clock *clock);
-/* Takes out of the clock what is done. */
+/* Takes out of the clock what the host has seen done. What is done by progress alone stays: by chance it was
+ * done in time, and the clock tells what is ordered. */
 void progress_prune(struct process *process, struct clock *clock);
+/* Whether the host has seen it done, and so all that it issues from now on comes after it. */
+bool progress_was_seen(struct process *process, const struct clock_entry *launch);
 /* The stream of a made-up slot is gone: so is the slot. */
 void progress_forget(struct process *process, uint64_t slot);
 

@@ -3,16 +3,18 @@
 
 #include "analyzer/engine.h"
 
-extern const struct check_group checks_match, checks_pairs, checks_setup, checks_waits, checks_devices, checks_trace;
+extern const struct check_group checks_match, checks_pairs, checks_setup, checks_waits, checks_devices, checks_writes,
+                                checks_trace;
 
 const struct check_group *const check_groups[] = {
-    &checks_match, &checks_pairs, &checks_setup, &checks_devices, &checks_waits, &checks_trace, NULL,
+    &checks_match, &checks_pairs, &checks_setup, &checks_devices, &checks_writes, &checks_waits, &checks_trace, NULL,
 };
 
 const struct check analyzer_checks[] = {
 #define CHECK(code, title, severity, ...) {code, title, SEVERITY_##severity, __VA_ARGS__},
 #include "analyzer/checks/dc1xx_text.def"
 #include "analyzer/checks/dc2xx_text.def"
+#include "analyzer/checks/dc3xx_text.def"
 #include "analyzer/checks/dc4xx_text.def"
 #include "analyzer/checks/dc9xx_text.def"
 #undef CHECK

@@ -45,9 +45,17 @@ struct stream_state *stream_get(struct process *process, const struct record *re
     return stream_of_key(process, key_of(record), record->device);
 }
 
-static bool is_legacy(const struct stream_state *stream)
+bool stream_is_default(const struct stream_state *stream)
 {
     return stream->key.handle == HANDLE_DEFAULT;
+}
+
+bool streams_are_known(const struct process *process)
+{
+    for (const struct stream_state *stream = process->streams; stream; stream = stream->hh.next)
+        if (!stream->known)
+            return false;
+    return true;
 }
 
 static struct stream_state *legacy_of(struct process *process, int device)
@@ -62,16 +70,22 @@ int stream_put(struct process *process, struct stream_state *stream)
 {
     if (!stream->blocking)
         return 0;
-    if (!is_legacy(stream)) {
+    if (!stream_is_default(stream)) {
         struct stream_state *legacy = legacy_of(process, stream->device);
+        if (legacy)
+            stream->partial |= legacy->partial;
         if (!legacy || legacy->ahead.version == stream->legacy_seen)
             return 0;
         progress_prune(process, &legacy->ahead);
         stream->legacy_seen = legacy->ahead.version;
         return clock_merge(&stream->ahead, &legacy->ahead);
     }
+    process->default_puts++;
     for (struct stream_state *other = process->streams; other; other = other->hh.next) {
-        if (other == stream || !other->blocking || other->device != stream->device || !other->ahead.count)
+        if (other == stream || !other->blocking || other->device != stream->device)
+            continue;
+        stream->partial |= other->partial;
+        if (!other->ahead.count)
             continue;
         progress_prune(process, &other->ahead);
         if (clock_merge(&stream->ahead, &other->ahead))
@@ -148,7 +162,19 @@ static int event_recorded(struct process *process, const struct record *record)
         return ENGINE_FAILED;
     progress_prune(process, &stream->ahead);
     clock_clear(&event->clock);
+    event->partial = stream->partial;
     return clock_merge(&event->clock, &stream->ahead) ? ENGINE_FAILED : ENGINE_OK;
+}
+
+/* One that is not recorded yet holds nothing up (cudaStreamWaitEvent). */
+static int event_created(struct process *process, const struct record *record)
+{
+    struct event_state *event = event_get(process, record->event.event);
+    if (!event)
+        return ENGINE_FAILED;
+    clock_clear(&event->clock);
+    event->partial = false;
+    return ENGINE_OK;
 }
 
 static int stream_waits_event(struct process *process, const struct record *record)
@@ -159,6 +185,7 @@ static int stream_waits_event(struct process *process, const struct record *reco
     uint64_t handle = record->event.event;
     struct event_state *event;
     TABLE_FIND(process->events, &handle, event);
+    stream->partial |= !event || event->partial;
     if (!event)
         return stream_put(process, stream) ? ENGINE_FAILED : ENGINE_OK;
     progress_prune(process, &event->clock);
@@ -178,6 +205,8 @@ int streams_feed(struct process *process, const struct record *record)
     case API_cudaStreamDestroy:
         stream_drop(process, record);
         return ENGINE_OK;
+    case API_cudaEventCreate: case API_cudaEventCreateWithFlags:
+        return event_created(process, record);
     case API_cudaEventDestroy:
         event_drop(process, handle);
         return ENGINE_OK;
@@ -217,7 +246,7 @@ int streams_waited_for(struct process *process, const struct record *record, str
     case API_cudaStreamSynchronize:
         stream = stream_get(process, record);
         /* What the legacy stream waits for is ahead of this call as well. */
-        if (stream && is_legacy(stream) && stream_put(process, stream))
+        if (stream && stream_is_default(stream) && stream_put(process, stream))
             return -1;
         return stream ? clock_merge(clock, &stream->ahead) : -1;
     case API_cudaDeviceSynchronize: case API_cudaDeviceReset: case API_cudaFree: case API_cudaFreeHost:

@@ -11,6 +11,10 @@
 
 /* The stream of a record; made known if it is not. NULL with errno = ENOMEM. */
 struct stream_state *stream_get(struct process *process, const struct record *record);
+/* Whether it is a legacy default stream. */
+bool stream_is_default(const struct stream_state *stream);
+/* Whether the creation of all streams of the process was seen, and so which the default stream is ordered with. */
+bool streams_are_known(const struct process *process);
 /* Work was put on the stream: orders it with the legacy default stream. 0 or -1 (ENOMEM). */
 int stream_put(struct process *process, struct stream_state *stream);
 /* STREAM and EVENT records. ENGINE_*. */
