@@ -16,17 +16,26 @@ from line import Line, end_group
 ROUNDS = 6
 
 
-def processes(name):
-    """pids of the running programs of that name below this test."""
+def matching(accept):
+    """pids of the running processes for which accept(folder in /proc) holds."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/comm" % pid) as comm:
-                if comm.read().strip() == name:
-                    found.append(int(pid))
+            if accept("/proc/" + pid):
+                found.append(int(pid))
         except OSError:
             pass
     return found
+
+
+def session_of(folder):
+    with open(folder + "/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[3])
+
+
+def has_argument(folder, argument):
+    with open(folder + "/cmdline") as command:
+        return argument in command.read().split("\0")
 
 
 def kill(pid):
@@ -54,8 +63,8 @@ def one_round(build, victim, random_source):
             assert job.poll() is None, job.communicate()[0]
             time.sleep(0.02)
         time.sleep(random_source.uniform(0, 2))
-        ranks = [pid for pid in processes("ddptrain") if pid != job.pid]
-        collectors = processes("ddpcheck")
+        ranks = [pid for pid in matching(lambda folder: session_of(folder) == job.pid) if pid != job.pid]
+        collectors = matching(lambda folder: has_argument(folder, line.trace))
         if victim == "rank" and ranks:
             kill(random_source.choice(ranks))
         if victim in ("all", "collector and all"):
