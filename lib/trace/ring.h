@@ -93,9 +93,11 @@ struct ring_file {
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 
+/* Whole pages, so that every segment is aligned as its type asks. */
 static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records)
 {
-    return sizeof(struct ring_segment) + ((uint64_t)control_records + bulk_records) * RECORD_BYTES;
+    uint64_t bytes = sizeof(struct ring_segment) + ((uint64_t)control_records + bulk_records) * RECORD_BYTES;
+    return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
 static inline uint64_t ring_segment_offset(const struct ring_file *file, uint32_t index)

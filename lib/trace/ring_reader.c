@@ -102,7 +102,7 @@ static int check_header(struct ring_reader *reader, struct error *err)
     if (!is_capacity(reader->capacity[RING_CONTROL]) || !is_capacity(reader->capacity[RING_BULK]) ||
         reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 || reader->header_bytes % RING_PAGE ||
         reader->segment_bytes < ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK]) ||
-        reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % 64)
+        reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % RING_PAGE)
         return error_set(err, "ring file %s is damaged: its header gives impossible sizes", reader->path);
     reader->process = file->process;
     struct process_info *process = &reader->process;

@@ -108,7 +108,11 @@ class Trace:
         rows = []
         for path in self.databases():
             connection = sqlite3.connect("file:" + path + "?mode=ro", uri=True, timeout=20)
-            rows += connection.execute(sql, values).fetchall()
+            try:
+                rows += connection.execute(sql, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "no such table" not in str(error):   # its tables are not there yet
+                    raise
             connection.close()
         return rows
 

@@ -58,14 +58,15 @@ def gaps(line):
 
 def one_round(build, victim, random_source):
     with Line(build, name="kills") as line:
-        job = line.start_bare([line.trainer, "--model", "gan", "--ranks", "4", "--iterations", "40"])
+        job = line.start_bare([line.trainer, "--model", "gan", "--ranks", "4", "--iterations", "1000"])
         while not line.live_database():
             assert job.poll() is None, job.communicate()[0]
             time.sleep(0.02)
         time.sleep(random_source.uniform(0, 2))
         ranks = [pid for pid in matching(lambda folder: session_of(folder) == job.pid) if pid != job.pid]
         collectors = matching(lambda folder: has_argument(folder, line.trace))
-        if victim == "rank" and ranks:
+        assert ranks and collectors, "nobody to kill: ranks %s, collectors %s" % (ranks, collectors)
+        if victim == "rank":
             kill(random_source.choice(ranks))
         if victim in ("all", "collector and all"):
             for pid in ranks:

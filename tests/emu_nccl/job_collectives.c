@@ -56,7 +56,7 @@ static double reference(int op, ncclDataType_t type, size_t index)
 static ncclRedOp_t operator_of(struct rank *me, int op, ncclDataType_t type)
 {
     ncclRedOp_t made;
-    char two[8];
+    _Alignas(8) char two[8];
 
     if (op != PREMUL)
         return (ncclRedOp_t)op;

@@ -1,0 +1,88 @@
+"""Runs every command of README.md on the emulator, in the order in which they stand there.
+
+`./train` is ddptrain, `torchrun`, `srun` and `python` are stand-ins that start it (the real ones are not on every
+machine), mpirun is the real one where there is one. `make` targets are only looked up: tests are run by one of them."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+
+from line import Line
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+# Starts 2 ranks of ddptrain whatever it is asked to start.
+STAND_IN = "#!/bin/sh\n%s exec ./train --ranks 2 --iterations 3\n"
+SRUN = """#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+        --export=ALL,*) export $(echo "${1#--export=ALL,}" | tr ',' ' '); shift ;;
+        -*) shift ;;
+        *) break ;;
+    esac
+done
+exec "$@"
+"""
+STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1)}     # others: 0
+
+
+def commands():
+    """Indented lines that start with a command of ours or a variable for one."""
+    with open(os.path.join(ROOT, "README.md")) as readme:
+        for line in readme:
+            found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|make|torchrun|mpirun|srun|\./train)\b.*?)(?:\s+#.*)?$", line)
+            if found:
+                yield found.group(1).rstrip()
+
+
+def script(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+
+def prepare(line):
+    folder = os.path.join(line.folder, "bin")
+    os.mkdir(folder)
+    for name in ("torchrun", "python"):
+        script(folder, name, STAND_IN % "")
+    script(folder, "srun", SRUN)
+    os.symlink(line.tool, os.path.join(folder, "ddpcheck"))
+    os.symlink(os.path.dirname(line.shim), os.path.join(line.folder, "lib"))
+    script(line.folder, "train", "#!/bin/sh\nexec %s --iterations 3 --dataset-size 64\n" % line.trainer)
+    return {**os.environ, "PATH": folder + ":" + os.environ["PATH"], "LD_LIBRARY_PATH": line.emu,
+            "DDPCHECK_EMU_DEVICES": "8", "DDPCHECK_HANG_AFTER": "60",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl": "self,tcp"}
+
+
+def check(command, line, environment):
+    if command.startswith("make"):
+        done = subprocess.run(["make", "-n", *command.split()[1:]], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, "%s: %s" % (command, done.stderr)
+        return "looked up"
+    if "mpirun" in command and not shutil.which("mpirun"):
+        return "skipped: no mpirun"
+    done = subprocess.run(["bash", "-c", command], cwd=line.folder, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=100)
+    allowed = next((value for start, value in STATUS.items() if command.startswith(start)), (0,))
+    assert done.returncode in allowed, "%s: status %d\n%s%s" % (command, done.returncode, done.stdout, done.stderr)
+    return "status %d" % done.returncode
+
+
+def main():
+    found = list(commands())
+    assert len(found) > 15, "README.md shows only %s" % found
+    with Line(sys.argv[1], devices=8, name="readme") as line:
+        environment = prepare(line)
+        for command in found:
+            print("%-100s %s" % (command, check(command, line, environment)), flush=True)
+            if os.path.exists(os.path.join(line.trace, "collector.lock")):
+                line.wait_collector()
+
+
+if __name__ == "__main__":
+    main()
