@@ -1,6 +1,7 @@
 #include "lib/trace/symbols.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,28 +131,54 @@ static void set_line(struct frame *frame, const char *directory, const char *fil
         snprintf(frame->file, sizeof frame->file, "%s/%s", directory, file);
 }
 
-/* GCC writes .debug_aranges, by which libdw finds the unit of an address; clang does not: ask each unit. */
+/* The unit of an address. GCC writes .debug_aranges, by which libdw finds it; clang does not: ask each unit. */
+static Dwarf_Die *find_unit(struct object *object, GElf_Addr at, Dwarf_Addr *bias)
+{
+    Dwarf_Die *unit = dwfl_module_addrdie(object->module, at, bias);
+    while (!unit || dwarf_haspc(unit, at - *bias) <= 0)
+        if (!(unit = dwfl_module_nextcu(object->module, unit, bias)))
+            return NULL;
+    return unit;
+}
+
+/* Where the function itself called what was inlined into it there: its name goes with that line, not with
+ * one of a header. False if nothing was inlined. */
+static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Addr at, const char *directory, struct frame *frame)
+{
+    /* dwarf_getscopes goes on with the scopes of the inlined function's definition; its tree has the callers. */
+    Dwarf_Die *innermost = NULL, *scopes = NULL;
+    int count = dwarf_getscopes(unit, at, &innermost) > 0 ? dwarf_getscopes_die(&innermost[0], &scopes) : 0, outermost = -1;
+    free(innermost);
+    for (int i = 0; i < count; i++)
+        if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+            outermost = i;
+    Dwarf_Attribute attribute;
+    Dwarf_Word line, file;
+    Dwarf_Files *files;
+    size_t file_count;
+    bool found = outermost >= 0 && !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_line, &attribute), &line) &&
+                 !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_file, &attribute), &file) &&
+                 !dwarf_getsrcfiles(unit, &files, &file_count) && file < file_count;
+    if (found)
+        set_line(frame, directory, dwarf_filesrc(files, file, NULL, NULL), (int)line);
+    free(scopes);
+    return found;
+}
+
 static void find_line(struct object *object, GElf_Addr at, struct frame *frame)
 {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die *unit = find_unit(object, at, &bias);
+    if (!unit)
+        return;
+    Dwarf_Attribute attribute;
+    const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    if (find_inlining_line(unit, at - bias, directory, frame))
+        return;
     int number = 0;
-    Dwfl_Line *known = dwfl_module_getsrc(object->module, at);
-    if (known) {
-        const char *file = dwfl_lineinfo(known, NULL, &number, NULL, NULL, NULL);
-        set_line(frame, dwfl_line_comp_dir(known), file, number);
-        return;
-    }
-    Dwarf_Addr bias;
-    for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(object->module, unit, &bias));) {
-        if (dwarf_haspc(unit, at - bias) <= 0)
-            continue;
-        Dwarf_Line *line = dwarf_getsrc_die(unit, at - bias);
-        if (!line || dwarf_lineno(line, &number))
-            return;
-        Dwarf_Attribute attribute;
-        const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    Dwarf_Line *line = dwarf_getsrc_die(unit, at - bias);
+    if (line && !dwarf_lineno(line, &number))
         set_line(frame, directory, dwarf_linesrc(line, NULL, NULL), number);
-        return;
-    }
 }
 
 void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame)

@@ -47,6 +47,39 @@ static void a_return_address_has_function_file_and_line(void **state)
     symbols_free(symbols);
 }
 
+static inline __attribute__((always_inline)) void *inlined(void)
+{
+    return here();
+}
+
+static inline __attribute__((always_inline)) void *inlined_twice(void)
+{
+    return inlined();
+}
+
+static __attribute__((noinline)) void *outer(int *line)
+{
+    void *address = inlined_twice(); *line = __LINE__;
+    return address;
+}
+
+static void what_is_inlined_has_the_line_of_its_caller(void **state)
+{
+    (void)state;
+    char path[4096];
+    struct symbols_module module = this_program(path, sizeof path);
+    struct symbols *symbols = symbols_new();
+    struct frame frame;
+    int line;
+    void *address = outer(&line);
+    symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame);
+    if (frame.function[0]) {
+        assert_string_equal(frame.function, "outer");
+        assert_int_equal(frame.line, line);
+    }
+    symbols_free(symbols);
+}
+
 static void another_build_is_not_used(void **state)
 {
     (void)state;
@@ -74,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_return_address_has_function_file_and_line),
+        cmocka_unit_test(what_is_inlined_has_the_line_of_its_caller),
         cmocka_unit_test(another_build_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
