@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/comm.h"
 #include "analyzer/progress.h"
 #include "analyzer/streams.h"
 
@@ -228,10 +227,9 @@ static bool is_of_comm(void *id, const struct inflight_range *range)
     return range->flight->record.op.comm == *(const uint64_t *)id;
 }
 
-void inflight_forget_comm(struct inflight *inflight, const struct comm *comm)
+void inflight_forget_comm(struct inflight *inflight, uint64_t comm)
 {
-    uint64_t id = comm->id;
-    remove_where(inflight, is_of_comm, &id);
+    remove_where(inflight, is_of_comm, &comm);
 }
 
 static bool always(void *context, const struct inflight_range *range)

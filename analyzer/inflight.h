@@ -49,7 +49,7 @@ void inflight_forget_memory(struct inflight *inflight, uint64_t begin, uint64_t 
 /* The stream was destroyed: waits for the device cover what it still did, but no longer name it. */
 void inflight_forget_stream(struct inflight *inflight, uint64_t handle);
 /* The communicator is finalized, destroyed or aborted, which ends its operations. */
-void inflight_forget_comm(struct inflight *inflight, const struct comm *comm);
+void inflight_forget_comm(struct inflight *inflight, uint64_t comm);
 /* Empties it and frees what it holds. */
 void inflight_clear(struct inflight *inflight);
 

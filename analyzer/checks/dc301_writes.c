@@ -246,10 +246,11 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
 static int setup(struct analyzer *analyzer, struct process *process, const struct record *record, struct member *member)
 {
     (void)analyzer;
+    (void)member;
     bool ends = record->api == API_ncclCommFinalize || record->api == API_ncclCommDestroy ||
                 record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke;
-    if (ends && member && process->hazards)
-        inflight_forget_comm(&process->hazards->inflight, member->comm);
+    if (ends && process->hazards)
+        inflight_forget_comm(&process->hazards->inflight, record->comm.comm);
     return 0;
 }
 

@@ -284,6 +284,39 @@ void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream)
     append(job, rank, &record);
 }
 
+struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer)
+{
+    struct record record = {.api = API_cudaLaunchKernel, .stream = stream, .stack = 0x4711};
+    record.launch.function = string_id(mangled, strlen(mangled));
+    record.launch.count = 1;
+    record.launch.written = 1;
+    record.launch.pointer[0] = pointer;
+    return record;
+}
+
+void kernel(struct job *job, int rank, uint64_t stream, const char *mangled, uint64_t pointer)
+{
+    intern(job, rank, mangled);
+    job_record(job, rank, kernel_record(stream, mangled, pointer));
+}
+
+void memset_async(struct job *job, int rank, uint64_t stream, uint64_t pointer, uint64_t bytes)
+{
+    struct record record = {.api = API_cudaMemsetAsync, .stream = stream};
+    record.copy.dst = pointer;
+    record.copy.bytes = bytes;
+    job_record(job, rank, record);
+}
+
+void blocking_copy(struct job *job, int rank, uint16_t api, uint64_t pointer, uint64_t bytes)
+{
+    struct record record = {.api = api, .phase = RECORD_ENTER};
+    record.wait.dst = pointer;
+    record.wait.bytes = bytes;
+    job_record(job, rank, record);
+    call_leave(job, rank);
+}
+
 uint64_t intern(struct job *job, int rank, const char *text)
 {
     size_t bytes = strlen(text);

@@ -56,6 +56,11 @@ void event_wait(struct job *job, int rank, uint64_t event, uint64_t stream);
 void stream_create(struct job *job, int rank, uint64_t stream, bool non_blocking);
 /* The GPU has passed all that the rank issued on its slot of (comm, stream). */
 void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream);
+/* A kernel with one pointer, that it may write through; and the record, to be changed before it is appended. */
+struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer);
+void kernel(struct job *job, int rank, uint64_t stream, const char *mangled, uint64_t pointer);
+void memset_async(struct job *job, int rank, uint64_t stream, uint64_t pointer, uint64_t bytes);
+void blocking_copy(struct job *job, int rank, uint16_t api, uint64_t pointer, uint64_t bytes);
 void range_push(struct job *job, int rank, const char *text);
 void range_pop(struct job *job, int rank);
 uint64_t intern(struct job *job, int rank, const char *text);   /* notice_string; returns the id */

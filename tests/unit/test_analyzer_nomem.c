@@ -66,6 +66,8 @@ static struct job *busy_job(void)
         for (uint64_t i = 0; i < 10; i++)
             ALL_REDUCE(job, rank, WORLD, i, .sendbuff = 0x1000);
         group_end(job, rank);
+        stream_create(job, rank, 0x20, true);
+        kernel(job, rank, 0x20, "_Z5scalePf", 0x1000);
         issue(job, rank, (struct call){.api = API_ncclSend, .comm = WORLD, .count = 4, .root = (rank + 1) % 3});
         event_record(job, rank, 0xe0, 0);
         event_wait(job, rank, 0xe0, 0x10);
