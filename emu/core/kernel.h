@@ -50,5 +50,7 @@ char *emu_kernel_base_name(const char *mangled);
 int emu_kernel_lay_out(const char *letters, struct emu_parameter *parameters);
 /* The twin named `name`, or NULL. */
 const struct twin *emu_twin_find(const char *name);
+/* Runs it on the calling (stream's) thread; does nothing once the process is in exit(). */
+void emu_twin_run(const struct twin *twin, const struct twin_grid *grid, void *const *args);
 
 #endif

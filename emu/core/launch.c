@@ -44,7 +44,7 @@ static int run_launch(void *arg)
             error = emu_memory_hold(launch->device, pointer_of(launch, i), 1, false, &held[i]);
     }
     if (!error)
-        launch->twin->run(&launch->grid, launch->args);
+        emu_twin_run(launch->twin, &launch->grid, launch->args);
     while (i-- > 0)
         emu_memory_release(held[i]);
     return error;
