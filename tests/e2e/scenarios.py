@@ -21,6 +21,7 @@ SCENARIOS = {
     "clean": (GAN, None, "ends"),
     "clean-cnn": (CNN, None, "ends"),
     "inplace-activation-twin": (GAN + ["--generator-shortcut", "--inplace-clone"], None, "ends"),
+    "inplace-bucket": (fault("inplace-bucket"), ("DC301", "3"), "ends"),
     "inplace-bucket-twin": (GAN + ["--clip", "0.01"], None, "ends"),
     "partial-barrier": (fault("partial-barrier"), ("DC201", "3"), "hang"),
     "partial-barrier-twin": (GAN + ["--barrier-every", "5"], None, "ends"),
