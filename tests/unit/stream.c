@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #define START_NS UINT64_C(1000000000)
-#define REALTIME_OFFSET_NS UINT64_C(1700000000000000000)
 
 enum { SLOTS = 64, COUNTERS = 256 };
 
@@ -74,6 +73,11 @@ void job_free(struct job *job)
 void job_sleep_ms(struct job *job, uint64_t ms)
 {
     job->now_ns += ms * 1000000;
+}
+
+int job_ranks(const struct job *job)
+{
+    return job->ranks;
 }
 
 uint64_t job_now(const struct job *job)
@@ -378,108 +382,4 @@ bool job_event(const struct job *job, size_t i, int *rank, struct record *record
     *rank = job->event[i].rank;
     *record = job->event[i].record;
     return true;
-}
-
-struct collected {
-    struct verdict *verdict;
-    uint64_t now_ns;
-    struct found all[JOB_FINDINGS_MAX];
-    int count;
-};
-
-static void take(void *context, const struct finding *finding)
-{
-    struct collected *collected = context;
-    assert_in_range(finding->id, 1, JOB_FINDINGS_MAX);
-    struct found *found = &collected->all[finding->id - 1];
-    uint64_t seen_ns = found->seen_ns ? found->seen_ns : collected->now_ns;
-    *found = (struct found){
-        .severity = finding->severity, .certainty = finding->certainty, .state = finding->state,
-        .comm = finding->comm, .number = finding->number, .times = finding->times,
-        .fingerprint = finding->fingerprint, .sides = finding->sides, .seen_ns = seen_ns,
-    };
-    snprintf(found->code, sizeof found->code, "%s", finding->code);
-    snprintf(found->what, sizeof found->what, "%s", finding->what);
-    assert_true(finding->todo && *finding->todo);
-    for (int i = 0; i < finding->sides; i++) {
-        rankset_text(&finding->side[i].ranks, found->ranks[i], sizeof found->ranks[i]);
-        snprintf(found->call[i], sizeof found->call[i], "%s", finding->side[i].call);
-        snprintf(found->where[i], sizeof found->where[i], "%s", finding->side[i].where);
-        assert_non_null(finding->side[i].phase);
-    }
-    if ((int)finding->id > collected->count)
-        collected->count = (int)finding->id;
-}
-
-static void feed(struct analyzer *analyzer, struct collected *collected, const struct event *event)
-{
-    collected->now_ns = event->record.time_ns;
-    assert_int_equal(analyzer_feed(analyzer, event->rank < 0 ? 0 : event->rank, &event->record), 0);
-}
-
-/* Feeds events first .. last - 1, of which none is a tick, each process in its order. */
-static void feed_mixed(struct job *job, struct analyzer *analyzer, struct collected *collected, size_t first,
-                       size_t last, uint64_t *state)
-{
-    size_t next[JOB_RANKS_MAX];
-    for (int rank = 0; rank < job->ranks; rank++)
-        next[rank] = first;
-    for (size_t fed = first; fed < last;) {
-        int rank = (int)(draw(state) % (uint64_t)job->ranks);
-        size_t run = 1 + draw(state) % 20;
-        for (; next[rank] < last && run; next[rank]++)
-            if (job->event[next[rank]].rank == rank) {
-                feed(analyzer, collected, &job->event[next[rank]]);
-                fed++;
-                run--;
-            }
-    }
-}
-
-void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
-{
-    static struct collected collected;
-    memset(&collected, 0, sizeof collected);
-    const struct analyzer_options options = {.on_finding = take, .context = &collected};
-    struct analyzer *analyzer = analyzer_new(&options);
-    assert_non_null(analyzer);
-    for (int rank = 0; rank < job->ranks; rank++) {
-        struct process_info info = {
-            .pid = 1000 + rank, .rank = rank, .local_rank = rank, .world_size = job->ranks,
-            .realtime_ns = REALTIME_OFFSET_NS, .host = "node1", .boot_id = "boot1",
-        };
-        assert_int_equal(analyzer_add_process(analyzer, rank, &info), 0);
-    }
-    for (size_t i = 0; i < job->events;) {
-        size_t last = i;
-        while (last < job->events && job->event[last].rank >= 0)
-            last++;
-        if (seed)
-            feed_mixed(job, analyzer, &collected, i, last, &seed);
-        else
-            for (size_t k = i; k < last; k++)
-                feed(analyzer, &collected, &job->event[k]);
-        if (last < job->events)
-            feed(analyzer, &collected, &job->event[last++]);
-        i = last;
-    }
-    assert_int_equal(analyzer_finish(analyzer), 0);
-    *verdict = (struct verdict){.skipped = analyzer_skipped(analyzer)};
-    for (int i = 0; i < collected.count; i++)
-        if (collected.all[i].state == FINDING_OPEN && collected.all[i].severity != SEVERITY_NOTE)
-            verdict->found[verdict->count++] = collected.all[i];
-    analyzer_free(analyzer);
-}
-
-const struct found *expect_in(struct job *job, struct verdict *verdict, const char *code)
-{
-    job_analyze(job, 0, verdict);
-    if (verdict->count != (code != NULL) || (code && strcmp(verdict->found[0].code, code))) {
-        print_message("expected %s, got %d findings:\n", code ? code : "none", verdict->count);
-        for (int i = 0; i < verdict->count; i++)
-            print_message("  %s: %s\n", verdict->found[i].code, verdict->found[i].what);
-        fail();
-    }
-    assert_int_equal(verdict->skipped, 0);
-    return &verdict->found[0];
 }

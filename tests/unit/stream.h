@@ -1,8 +1,7 @@
-/* stream.h: a small language to write what the processes of a job did, and to see what the analyzer says.
+/* stream.h: a small language to write what the processes of a job did; verdict.h tells what the analyzer says of it.
  *
- * A job is one process per rank. Its records are kept per process; job_analyze feeds them in the order in
- * which they were written, or in another interleaving of the processes, and keeps the findings. Time goes
- * on by one microsecond per record. */
+ * A job is one process per rank. Its records are kept in the order in which they were written. Time goes on by
+ * one microsecond per record. */
 #ifndef DDPCHECK_TEST_STREAM_H
 #define DDPCHECK_TEST_STREAM_H
 
@@ -10,14 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyzer/analyzer.h"
+#include "lib/trace/record.h"
 
-enum { JOB_RANKS_MAX = 16, JOB_FINDINGS_MAX = 64 };
+enum { JOB_RANKS_MAX = 16 };
 
 struct job;
 
 struct job *job_new(int ranks);
 void job_free(struct job *job);
+int job_ranks(const struct job *job);
 void job_sleep_ms(struct job *job, uint64_t ms);
 /* The time of the next record, ns. */
 uint64_t job_now(const struct job *job);
@@ -70,32 +70,6 @@ void end(struct job *job, int rank, enum end_how how, int value, bool oom);
 bool job_event(const struct job *job, size_t i, int *rank, struct record *record);
 /* Time passes for all: `ms` in steps of 250 ms, a tick each. */
 void ticks(struct job *job, uint64_t ms);
-
-struct found {
-    char code[8];
-    enum severity severity;
-    enum certainty certainty;
-    enum finding_state state;
-    uint64_t comm, number, times, fingerprint;
-    char what[1024];
-    int sides;
-    char ranks[FINDING_SIDES_MAX][64];
-    char call[FINDING_SIDES_MAX][256];
-    char where[FINDING_SIDES_MAX][512];
-    uint64_t seen_ns;           /* time of the record at which it was reported first */
-};
-struct verdict {
-    struct found found[JOB_FINDINGS_MAX];
-    int count;                  /* that are open and no notes */
-    uint64_t skipped;
-};
-
-/* In the order of writing, ticks where they were written. seed: processes interleave at random between
- * ticks (a collector reads ring by ring, and ticks only when all were read); 0 in order of writing. */
-void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict);
-/* Like job_analyze, and fails the test unless exactly this one finding is there (code NULL: none). */
-const struct found *expect_in(struct job *job, struct verdict *verdict, const char *code);
-#define expect(job, code) expect_in(job, &(struct verdict){0}, code)
 
 /* xorshift, for tests that draw by chance but can be repeated. */
 uint64_t draw(uint64_t *state);

@@ -7,52 +7,7 @@
 
 #include <cmocka.h>
 
-#include "stream.h"
-
-#define WORLD UINT64_C(0x5ae7000000000001)
-
-enum { COMPUTE = 0x70, OTHER = 0x71, COMMUNICATION = 0x80, DEFAULT = 0, FILLED = 0xe1, REDUCED = 0xe2, NEVER_MADE = 0xe3 };
-enum { BASE = 0x100000, COUNT = 1024, BYTES = 4 * COUNT };
-static const char clip[] = "_Z13ddpcheck_clipmfPf";
-
-static struct job *new_job(bool non_blocking)
-{
-    struct job *job = job_new(2);
-    job_init(job, WORLD, 0, 1);
-    for (int rank = 0; rank < 2; rank++) {
-        stream_create(job, rank, COMPUTE, non_blocking);
-        stream_create(job, rank, OTHER, non_blocking);
-        stream_create(job, rank, COMMUNICATION, non_blocking);
-    }
-    return job;
-}
-
-static void reduce(struct job *job, uint64_t stream, uint64_t sendbuff, uint64_t recvbuff)
-{
-    for (int rank = 0; rank < 2; rank++)
-        ALL_REDUCE(job, rank, WORLD, COUNT, .stream = stream, .sendbuff = sendbuff, .recvbuff = recvbuff);
-}
-
-/* Ends the job as a correct one, so that nothing but the hazard can be found. */
-static void expect_hazard(struct job *job, bool is_hazard, enum certainty certainty, uint64_t times)
-{
-    for (int rank = 0; rank < 2; rank++) {
-        wait_done(job, rank, API_cudaDeviceSynchronize, 0);
-        end(job, rank, END_EXIT, 0, false);
-    }
-    struct verdict verdict;
-    const struct found *found = expect_in(job, &verdict, is_hazard ? "DC301" : NULL);
-    if (is_hazard) {
-        assert_int_equal(found->certainty, certainty);
-        assert_int_equal(found->severity, SEVERITY_ERROR);
-        assert_int_equal(found->times, times);
-        assert_int_equal(found->sides, 2);
-        assert_string_equal(found->ranks[0], "1");
-        assert_string_equal(found->ranks[1], "1");
-        assert_int_equal(found->comm, WORLD);
-    }
-    job_free(job);
-}
+#include "hazard_stream.h"
 
 static void kernel_pointers(void **state)
 {
@@ -66,7 +21,7 @@ static void kernel_pointers(void **state)
         {BASE, 0, 0, false}, {BASE, 1, 1, false}, {0, 1, 0, false}, {UINT64_MAX, 1, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         buffer(job, 1, BASE - 256, 2 * BYTES, 1, MEMORY_DEVICE);
         reduce(job, COMMUNICATION, BASE, BASE);
         struct record record = kernel_record(COMPUTE, clip, cases[i].pointer);
@@ -88,20 +43,20 @@ static void copies_and_memsets(void **state)
         {BASE - 64, 4 * BYTES, true}, {BASE, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         reduce(job, COMMUNICATION, BASE, BASE);
         memset_async(job, 1, COMPUTE, cases[i].pointer, cases[i].bytes);
         expect_hazard(job, cases[i].is_hazard, CERTAIN, 1);
 
         static const uint16_t blocking[] = {API_cudaMemcpy, API_cudaMemset};
         for (size_t k = 0; k < 2; k++) {
-            job = new_job(true);
+            job = hazard_job_new(true);
             reduce(job, COMMUNICATION, BASE, BASE);
             blocking_copy(job, 1, blocking[k], cases[i].pointer, cases[i].bytes);
             expect_hazard(job, cases[i].is_hazard, CERTAIN, 1);
         }
     }
-    struct job *job = new_job(false);       /* the default stream waits for it */
+    struct job *job = hazard_job_new(false);       /* the default stream waits for it */
     reduce(job, COMMUNICATION, BASE, BASE);
     blocking_copy(job, 1, API_cudaMemcpy, BASE, 4);
     expect_hazard(job, false, CERTAIN, 0);
@@ -120,7 +75,7 @@ static void copies_of_rows(void **state)
         {BASE - 64, 64, 64 + BYTES, 3, false}, {BASE - 64, 64, 64 + BYTES - 1, 3, true}, {BASE, 64, 64, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         reduce(job, COMMUNICATION, BASE, BASE);
         struct record record = {.api = API_cudaMemcpy2DAsync, .stream = COMPUTE};
         record.copy.dst = cases[i].pointer;
@@ -137,15 +92,15 @@ static void send_buffers(void **state)
 {
     (void)state;
     enum { RECV = BASE + 16 * BYTES };
-    struct job *job = new_job(true);
+    struct job *job = hazard_job_new(true);
     reduce(job, COMMUNICATION, BASE, RECV);
     kernel(job, 1, COMPUTE, clip, BASE);
     expect_hazard(job, true, POSSIBLE, 1);
-    job = new_job(true);
+    job = hazard_job_new(true);
     reduce(job, COMMUNICATION, BASE, RECV);
     memset_async(job, 1, COMPUTE, BASE, 4);
     expect_hazard(job, true, CERTAIN, 1);
-    job = new_job(true);
+    job = hazard_job_new(true);
     reduce(job, COMMUNICATION, BASE, RECV);
     kernel(job, 1, COMPUTE, clip, RECV);
     expect_hazard(job, true, CERTAIN, 1);
@@ -167,7 +122,7 @@ static void extents_by_kind(void **state)
         {API_ncclRecv, 0, 0, true}, {API_ncclRecv, 0, BYTES, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         bool p2p = cases[i].api == API_ncclRecv;
         for (int rank = 0; rank < 2; rank++) {
             struct call call = {.api = cases[i].api, .comm = WORLD, .count = COUNT, .root = cases[i].root,
@@ -189,7 +144,7 @@ static void ranges_that_overlap(void **state)
 {
     (void)state;
     for (int inner = 0; inner < 2; inner++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         for (int rank = 0; rank < 2; rank++)
             ALL_REDUCE(job, rank, WORLD, 16 * COUNT, .stream = inner ? COMPUTE : COMMUNICATION, .recvbuff = BASE);
         for (uint64_t i = 0; i < 16; i++)
@@ -206,7 +161,7 @@ static void many_buffers(void **state)
 {
     (void)state;
     for (int seen = 0; seen < 2; seen++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         enum { MANY = 6000 };
         for (uint64_t i = 0; i < MANY; i++) {
             reduce(job, COMMUNICATION, BASE + i * BYTES, BASE + i * BYTES);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "stream.h"
+#include "verdict.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)
 #define CONTROL UINT64_C(0xc0de000000000002)

@@ -7,52 +7,7 @@
 
 #include <cmocka.h>
 
-#include "stream.h"
-
-#define WORLD UINT64_C(0x5ae7000000000001)
-
-enum { COMPUTE = 0x70, OTHER = 0x71, COMMUNICATION = 0x80, DEFAULT = 0, FILLED = 0xe1, REDUCED = 0xe2, NEVER_MADE = 0xe3 };
-enum { BASE = 0x100000, COUNT = 1024, BYTES = 4 * COUNT };
-static const char clip[] = "_Z13ddpcheck_clipmfPf";
-
-static struct job *new_job(bool non_blocking)
-{
-    struct job *job = job_new(2);
-    job_init(job, WORLD, 0, 1);
-    for (int rank = 0; rank < 2; rank++) {
-        stream_create(job, rank, COMPUTE, non_blocking);
-        stream_create(job, rank, OTHER, non_blocking);
-        stream_create(job, rank, COMMUNICATION, non_blocking);
-    }
-    return job;
-}
-
-static void reduce(struct job *job, uint64_t stream, uint64_t sendbuff, uint64_t recvbuff)
-{
-    for (int rank = 0; rank < 2; rank++)
-        ALL_REDUCE(job, rank, WORLD, COUNT, .stream = stream, .sendbuff = sendbuff, .recvbuff = recvbuff);
-}
-
-/* Ends the job as a correct one, so that nothing but the hazard can be found. */
-static void expect_hazard(struct job *job, bool is_hazard, enum certainty certainty, uint64_t times)
-{
-    for (int rank = 0; rank < 2; rank++) {
-        wait_done(job, rank, API_cudaDeviceSynchronize, 0);
-        end(job, rank, END_EXIT, 0, false);
-    }
-    struct verdict verdict;
-    const struct found *found = expect_in(job, &verdict, is_hazard ? "DC301" : NULL);
-    if (is_hazard) {
-        assert_int_equal(found->certainty, certainty);
-        assert_int_equal(found->severity, SEVERITY_ERROR);
-        assert_int_equal(found->times, times);
-        assert_int_equal(found->sides, 2);
-        assert_string_equal(found->ranks[0], "1");
-        assert_string_equal(found->ranks[1], "1");
-        assert_int_equal(found->comm, WORLD);
-    }
-    job_free(job);
-}
+#include "hazard_stream.h"
 
 /* How the write comes to be ordered after the reduction, or not. */
 enum ordering {
@@ -171,7 +126,7 @@ static void write_in_order_or_not(void **state)
             if (no_progress && (ordering == IN_TIME_BY_CHANCE || ordering == EVENT_WHEN_DONE || ordering == LOST))
                 continue;
             print_message("ordered by %s%s\n", orderings[ordering].name, no_progress ? ", without progress" : "");
-            struct job *job = new_job(true);
+            struct job *job = hazard_job_new(true);
             event_record(job, 1, FILLED, COMPUTE);
             event_wait(job, 1, FILLED, COMMUNICATION);
             for (int rank = 0; rank < 2; rank++)
@@ -200,17 +155,17 @@ static void default_stream(void **state)
 {
     (void)state;
     for (int non_blocking = 0; non_blocking < 2; non_blocking++) {
-        struct job *job = new_job(non_blocking);        /* the write on it */
+        struct job *job = hazard_job_new(non_blocking);        /* the write on it */
         reduce(job, COMMUNICATION, BASE, BASE);
         kernel(job, 1, DEFAULT, clip, BASE);
         expect_hazard(job, non_blocking, CERTAIN, 1);
 
-        job = new_job(non_blocking);                    /* the operation on it */
+        job = hazard_job_new(non_blocking);                    /* the operation on it */
         reduce(job, DEFAULT, BASE, BASE);
         kernel(job, 1, COMPUTE, clip, BASE);
         expect_hazard(job, non_blocking, CERTAIN, 1);
 
-        job = new_job(non_blocking);                    /* work between the two on it */
+        job = hazard_job_new(non_blocking);                    /* work between the two on it */
         reduce(job, COMMUNICATION, BASE, BASE);
         memset_async(job, 1, DEFAULT, 64 * BASE, 4);
         kernel(job, 1, COMPUTE, clip, BASE);
@@ -224,18 +179,18 @@ static void unseen_streams(void **state)
     (void)state;
     enum { UNSEEN = 0x99 };
     for (int default_work = 0; default_work < 2; default_work++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         reduce(job, COMMUNICATION, BASE, BASE);
         if (default_work)
             memset_async(job, 1, DEFAULT, 64 * BASE, 4);
         kernel(job, 1, UNSEEN, clip, BASE);
         expect_hazard(job, !default_work, CERTAIN, 1);
     }
-    struct job *job = new_job(true);
+    struct job *job = hazard_job_new(true);
     reduce(job, UNSEEN, BASE, BASE);
     kernel(job, 1, DEFAULT, clip, BASE);
     expect_hazard(job, false, CERTAIN, 0);
-    job = new_job(true);
+    job = hazard_job_new(true);
     reduce(job, DEFAULT, BASE, BASE);
     kernel(job, 1, UNSEEN, clip, BASE);
     expect_hazard(job, false, CERTAIN, 0);
@@ -245,7 +200,7 @@ static void unseen_streams(void **state)
 static void one_finding_per_place(void **state)
 {
     (void)state;
-    struct job *job = new_job(true);
+    struct job *job = hazard_job_new(true);
     for (int step = 0; step < 5; step++) {
         for (int bucket = 0; bucket < 3; bucket++)
             for (int rank = 0; rank < 2; rank++)
@@ -273,7 +228,7 @@ static void write_inside_of_a_group(void **state)
 {
     (void)state;
     for (int after = 0; after < 2; after++) {
-        struct job *job = new_job(true);
+        struct job *job = hazard_job_new(true);
         for (int rank = 0; rank < 2; rank++) {
             group_start(job, rank);
             ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .sendbuff = BASE, .recvbuff = BASE);
@@ -291,7 +246,7 @@ static void write_inside_of_a_group(void **state)
 static void interleavings(void **state)
 {
     (void)state;
-    struct job *job = new_job(true);
+    struct job *job = hazard_job_new(true);
     for (int step = 0; step < 20; step++) {
         reduce(job, COMMUNICATION, BASE, BASE);
         gpu_done(job, 1, WORLD, COMMUNICATION);

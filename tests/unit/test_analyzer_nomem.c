@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "analyzer/analyzer.h"
 #include "stream.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)

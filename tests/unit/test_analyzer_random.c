@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "stream.h"
+#include "verdict.h"
 
 #define COMM(i) (UINT64_C(0x1111000000000000) * ((uint64_t)(i) + 1))
 
