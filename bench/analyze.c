@@ -10,30 +10,18 @@
 
 enum { ROWS = 400000, ROUNDS = 3, EVENT_COLUMNS = 22 };
 
-static void check(int result, const struct error *err)
-{
-    if (result < 0)
-        bench_die("%s", err->text);
-}
-
 static void make_trace(const char *path)
 {
     struct error err = {{0}};
-    struct store *store;
+    struct store *store = bench_store_begin(path);
     struct bench_job job = {0};
     struct record record;
-    check(store_open(&store, path, &err), &err);
-    check(store_begin(store, &err), &err);
-    for (int rank = 0; rank < JOB_RANKS; rank++) {
-        struct process_info info = bench_process(rank);
-        check(store_process(store, &info, &err), &err);
-    }
     for (int row = 0; row < ROWS; row++) {
         int rank = bench_job_next(&job, &record);
-        check(store_event(store, rank, &record, &err), &err);
+        bench_check(store_event(store, rank, &record, &err), &err);
     }
-    check(store_commit(store, &err), &err);
-    check(store_close(store, &err), &err);
+    bench_check(store_commit(store, &err), &err);
+    bench_check(store_close(store, &err), &err);
 }
 
 static double scan_raw(const char *path)
@@ -63,19 +51,19 @@ static double read_trace(const char *path, bool analyze)
     struct trace *trace;
     struct record record;
     int process, more;
-    check(trace_open(&trace, &path, 1, &err), &err);
+    bench_check(trace_open(&trace, &path, 1, &err), &err);
     struct analyzer *analyzer = analyzer_new(&(struct analyzer_options){0});
     for (int i = 0; analyzer && i < trace_process_count(trace); i++)
-        check(analyzer_add_process(analyzer, i, trace_process(trace, i)), &err);
+        bench_check(analyzer_add_process(analyzer, i, trace_process(trace, i)), &err);
     if (!analyzer)
         bench_die("memory is short");
     uint64_t begin = bench_now_ns(), rows = 0;
     while ((more = trace_next(trace, &process, &record, &err)) > 0) {
         if (analyze)
-            check(analyzer_feed(analyzer, process, &record), &err);
+            bench_check(analyzer_feed(analyzer, process, &record), &err);
         rows++;
     }
-    check(more, &err);
+    bench_check(more, &err);
     double rate = (double)rows / ((double)(bench_now_ns() - begin) / 1e9);
     if (analyzer_skipped(analyzer))
         bench_die("the analyzer skipped %ju records of the made-up job", (uintmax_t)analyzer_skipped(analyzer));

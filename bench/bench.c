@@ -41,6 +41,12 @@ void bench_die(const char *format, ...)
     exit(2);
 }
 
+void bench_check(int result, const struct error *err)
+{
+    if (result < 0)
+        bench_die("%s", err->text);
+}
+
 static char directory[512];
 
 static int remove_entry(const char *path, const struct stat *file, int kind, struct FTW *where)
@@ -151,4 +157,17 @@ int bench_job_next(struct bench_job *job, struct record *record)
     fill_step(record, part, rank, nth / JOB_STEP_RECORDS, record->serial);
     job->serial[rank] += record->serial != 0;
     return rank;
+}
+
+struct store *bench_store_begin(const char *path)
+{
+    struct error err = {{0}};
+    struct store *store;
+    bench_check(store_open(&store, path, &err), &err);
+    bench_check(store_begin(store, &err), &err);
+    for (int rank = 0; rank < JOB_RANKS; rank++) {
+        struct process_info info = bench_process(rank);
+        bench_check(store_process(store, &info, &err), &err);
+    }
+    return store;
 }

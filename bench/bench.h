@@ -4,8 +4,10 @@
 
 #include <stdint.h>
 
+#include "lib/base/error.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
+#include "lib/trace/store.h"
 
 /* CLOCK_MONOTONIC. */
 uint64_t bench_now_ns(void);
@@ -20,6 +22,9 @@ const char *bench_directory(void);
 /* Ends the program with the message. */
 _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Ends the program with the message of `err` if the result is negative. */
+void bench_check(int result, const struct error *err);
+
 enum { JOB_RANKS = 8, JOB_STEP_RECORDS = 26 };
 
 /* Training with a communicator of JOB_RANKS members, a process each: a step is some kernels, an event, two gradient
@@ -32,5 +37,8 @@ struct bench_job {
 struct process_info bench_process(int rank);
 /* The job's next record, and the rank whose it is. */
 int bench_job_next(struct bench_job *job, struct record *record);
+/* A new trace with the processes of the job, in a transaction that has begun. Ends the program if it can't be made.
+ * The caller commits and closes it. */
+struct store *bench_store_begin(const char *path);
 
 #endif

@@ -9,36 +9,24 @@
 
 enum { ROWS = 400000, BATCH = 4096, ROUNDS = 3 };
 
-static void check(int result, const struct error *err)
-{
-    if (result < 0)
-        bench_die("%s", err->text);
-}
-
 static double insert_by_store(const char *path)
 {
     struct error err = {{0}};
-    struct store *store;
+    struct store *store = bench_store_begin(path);
     struct bench_job job = {0};
     struct record record;
-    check(store_open(&store, path, &err), &err);
-    check(store_begin(store, &err), &err);
-    for (int rank = 0; rank < JOB_RANKS; rank++) {
-        struct process_info info = bench_process(rank);
-        check(store_process(store, &info, &err), &err);
-    }
-    check(store_commit(store, &err), &err);
+    bench_check(store_commit(store, &err), &err);
     uint64_t begin = bench_now_ns();
     for (int row = 0; row < ROWS; row++) {
         if (row % BATCH == 0)
-            check(store_begin(store, &err), &err);
+            bench_check(store_begin(store, &err), &err);
         int rank = bench_job_next(&job, &record);
-        check(store_event(store, rank, &record, &err), &err);
+        bench_check(store_event(store, rank, &record, &err), &err);
         if (row % BATCH == BATCH - 1 || row == ROWS - 1)
-            check(store_commit(store, &err), &err);
+            bench_check(store_commit(store, &err), &err);
     }
     double rate = ROWS / ((double)(bench_now_ns() - begin) / 1e9);
-    check(store_close(store, &err), &err);
+    bench_check(store_close(store, &err), &err);
     return rate;
 }
 
@@ -65,8 +53,8 @@ static double insert_raw(const char *path)
 {
     struct error err = {{0}};
     struct store *store;
-    check(store_open(&store, path, &err), &err);
-    check(store_close(store, &err), &err);
+    bench_check(store_open(&store, path, &err), &err);
+    bench_check(store_close(store, &err), &err);
     sqlite3 *db;
     sqlite3_stmt *insert;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
