@@ -5,6 +5,7 @@
 #include "kernels/kernels.h"
 
 #include <cblas.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { CACHED_FLOATS = 256 * 1024, LEAST_COLUMNS = 16 };
@@ -129,6 +130,13 @@ static struct columns columns_from(const struct conv2d *c, int first)
     return (struct columns){ first, min_int(all_columns(c) - first, fitting) };
 }
 
+/* Goes on to the next piece, from {0} to the first; false when there is none. */
+static bool columns_next(const struct conv2d *c, struct columns *columns)
+{
+    *columns = columns_from(c, columns->first + columns->count);
+    return columns->count > 0;
+}
+
 /* Scratch for the patches and the pixels of the largest piece. */
 static void take_matrices(const struct conv2d *c, float **patches, float **pixels)
 {
@@ -148,11 +156,10 @@ void twin_conv2d_forward(const struct twin_grid *grid, void *const *args)
     TAKE(float *, y);
     float *patches, *pixels;
     const int inner = inner_size(&c);
-    struct columns columns;
+    struct columns columns = { 0 };
 
     take_matrices(&c, &patches, &pixels);
-    for (int first = 0; first < all_columns(&c); first += columns.count) {
-        columns = columns_from(&c, first);
+    while (columns_next(&c, &columns)) {
         patches_from_images(&c, columns, x, patches);
         for (int i = 0; bias && i < c.c_out * columns.count; i++)
             pixels[i] = bias[i / columns.count];
@@ -173,14 +180,13 @@ void twin_conv2d_backward_data(const struct twin_grid *grid, void *const *args)
     const int inner = inner_size(&c);
     const size_t area = (size_t)c.h * c.w;
     float *patches, *pixels;
-    struct columns columns;
+    struct columns columns = { 0 };
 
     for (size_t image = 0; image < (size_t)c.n * c.c_in; image++)
         for (size_t i = 0; i < area; i++)
             g_x[image * area + i] = bias ? bias[image % c.c_in] : 0;
     take_matrices(&c, &patches, &pixels);
-    for (int first = 0; first < all_columns(&c); first += columns.count) {
-        columns = columns_from(&c, first);
+    while (columns_next(&c, &columns)) {
         move_pixels(&c, columns, (float *)g_y, pixels, 0);
         cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, columns.count, c.c_out, 1, w, inner, pixels,
                     columns.count, 0, patches, columns.count);
@@ -197,11 +203,10 @@ void twin_conv2d_backward_weight(const struct twin_grid *grid, void *const *args
     TAKE(float *, g_w);
     float *patches, *pixels;
     const int inner = inner_size(&c);
-    struct columns columns;
+    struct columns columns = { 0 };
 
     take_matrices(&c, &patches, &pixels);
-    for (int first = 0; first < all_columns(&c); first += columns.count) {
-        columns = columns_from(&c, first);
+    while (columns_next(&c, &columns)) {
         patches_from_images(&c, columns, x, patches);
         move_pixels(&c, columns, (float *)g_y, pixels, 0);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, c.c_out, inner, columns.count, 1, pixels, columns.count,
