@@ -39,7 +39,8 @@ CONTEXT_CALL(cuStreamDestroy_v2, (CUstream stream), (stream))
     return emu_stream_destroy((struct emu_stream *)stream);
 }
 
-STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream))
+/* What asks or waits for a stream's end; a stream that is capturing has none. */
+static int ask(CUstream stream, int (*question)(struct emu_stream *))
 {
     struct emu_stream *found;
     int error;
@@ -47,18 +48,17 @@ STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (s
     if (!driver_stream(stream, &found, &error))
         return error;
     error = emu_capture_forbids_wait(found);
-    return error ? error : emu_stream_synchronize(found);
+    return error ? error : question(found);
+}
+
+STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream))
+{
+    return ask(stream, emu_stream_synchronize);
 }
 
 STREAM_CALL(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream))
 {
-    struct emu_stream *found;
-    int error;
-
-    if (!driver_stream(stream, &found, &error))
-        return error;
-    error = emu_capture_forbids_wait(found);
-    return error ? error : emu_stream_query(found);
+    return ask(stream, emu_stream_query);
 }
 
 STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent event, unsigned int flags),

@@ -108,52 +108,53 @@ static bool all_reduce(struct exchange *x)
     return true;
 }
 
-static bool broadcast(struct exchange *x)
+/* Round by round: a member that gives puts its piece into its stage, and all take from the stages. */
+static bool exchange_pieces(struct exchange *x, bool gives, void (*take)(struct exchange *x, size_t base, size_t piece))
 {
     size_t piece;
 
     for (size_t base = 0; base < x->bytes; base += piece) {
         piece = smaller(x->bytes - base, stage_bytes(x));
-        if (x->comm->rank == x->root)
-            put(x, stage_of(x, x->root), base, piece);
+        if (gives)
+            put(x, stage_of(x, x->comm->rank), base, piece);
         if (!meet(x))
             return false;
-        memcpy(x->recv + base, stage_of(x, x->root), piece);
+        take(x, base, piece);
         x->comm->stage_rounds++;
     }
     return true;
+}
+
+static void take_from_root(struct exchange *x, size_t base, size_t piece)
+{
+    memcpy(x->recv + base, stage_of(x, x->root), piece);
+}
+
+static bool broadcast(struct exchange *x)
+{
+    return exchange_pieces(x, x->comm->rank == x->root, take_from_root);
+}
+
+static void take_reduced(struct exchange *x, size_t base, size_t piece)
+{
+    if (x->comm->rank == x->root && x->recv)
+        reduce_stages(x, x->recv + base, 0, piece);
 }
 
 static bool reduce(struct exchange *x)
 {
-    size_t piece;
+    return exchange_pieces(x, true, take_reduced);
+}
 
-    for (size_t base = 0; base < x->bytes; base += piece) {
-        piece = smaller(x->bytes - base, stage_bytes(x));
-        put(x, stage_of(x, x->comm->rank), base, piece);
-        if (!meet(x))
-            return false;
-        if (x->comm->rank == x->root && x->recv)
-            reduce_stages(x, x->recv + base, 0, piece);
-        x->comm->stage_rounds++;
-    }
-    return true;
+static void take_from_all(struct exchange *x, size_t base, size_t piece)
+{
+    for (int rank = 0; rank < x->comm->ranks; rank++)
+        memcpy(x->recv + (size_t)rank * x->bytes + base, stage_of(x, rank), piece);
 }
 
 static bool all_gather(struct exchange *x)
 {
-    size_t piece;
-
-    for (size_t base = 0; base < x->bytes; base += piece) {
-        piece = smaller(x->bytes - base, stage_bytes(x));
-        put(x, stage_of(x, x->comm->rank), base, piece);
-        if (!meet(x))
-            return false;
-        for (int rank = 0; rank < x->comm->ranks; rank++)
-            memcpy(x->recv + (size_t)rank * x->bytes + base, stage_of(x, rank), piece);
-        x->comm->stage_rounds++;
-    }
-    return true;
+    return exchange_pieces(x, true, take_from_all);
 }
 
 /* A stage holds a piece of each member's block. */
