@@ -67,46 +67,9 @@ static int push_text(const char *text, const void *site, const void *frame)
     return depth++;
 }
 
-static int push_a(const char *text)
+static void mark_text(const char *text, const void *site, const void *frame)
 {
-    return push_text(text, SITE);
-}
-
-static int push_w(const wchar_t *wide)
-{
-    char text[TEXT_BYTES];
-    narrow(text, wide);
-    return push_text(text, SITE);
-}
-
-static int push_ex(const nvtxEventAttributes_t *attributes)
-{
-    char text[TEXT_BYTES];
-    return push_text(message(attributes, text), SITE);
-}
-
-static int pop(void)
-{
-    record_range(API_nvtxRangePop, NULL, SITE);
-    return depth > 0 ? --depth : -1;
-}
-
-static void mark_a(const char *text)
-{
-    record_range(API_nvtxMark, text ? text : "", SITE);
-}
-
-static void mark_w(const wchar_t *wide)
-{
-    char text[TEXT_BYTES];
-    narrow(text, wide);
-    record_range(API_nvtxMark, text, SITE);
-}
-
-static void mark_ex(const nvtxEventAttributes_t *attributes)
-{
-    char text[TEXT_BYTES];
-    record_range(API_nvtxMark, message(attributes, text), SITE);
+    record_range(API_nvtxMark, text ? text : "", site, frame);
 }
 
 /* Start and End may be on different threads; they are recorded like Push and Pop of the calling one. */
@@ -116,22 +79,38 @@ static nvtxRangeId_t start_text(const char *text, const void *site, const void *
     return atomic_fetch_add(&ranges_started, 1) + 1;
 }
 
-static nvtxRangeId_t start_a(const char *text)
-{
-    return start_text(text, SITE);
-}
+/* A text comes plain, wide, and in attributes, of a domain or not. `tell` begins with return if there is a result. */
+#define TEXT_FORMS(name, result, tell)                                                                  \
+    static result name##_a(const char *text)                                                            \
+    {                                                                                                   \
+        tell(text, SITE);                                                                               \
+    }                                                                                                   \
+    static result name##_w(const wchar_t *wide)                                                         \
+    {                                                                                                   \
+        char text[TEXT_BYTES];                                                                          \
+        narrow(text, wide);                                                                             \
+        tell(text, SITE);                                                                               \
+    }                                                                                                   \
+    static result name##_ex(const nvtxEventAttributes_t *attributes)                                    \
+    {                                                                                                   \
+        char text[TEXT_BYTES];                                                                          \
+        tell(message(attributes, text), SITE);                                                          \
+    }                                                                                                   \
+    static result domain_##name(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)     \
+    {                                                                                                   \
+        (void)domain;                                                                                   \
+        char text[TEXT_BYTES];                                                                          \
+        tell(message(attributes, text), SITE);                                                          \
+    }
 
-static nvtxRangeId_t start_w(const wchar_t *wide)
-{
-    char text[TEXT_BYTES];
-    narrow(text, wide);
-    return start_text(text, SITE);
-}
+TEXT_FORMS(push, int, return push_text)
+TEXT_FORMS(mark, void, mark_text)
+TEXT_FORMS(start, nvtxRangeId_t, return start_text)
 
-static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
+static int pop(void)
 {
-    char text[TEXT_BYTES];
-    return start_text(message(attributes, text), SITE);
+    record_range(API_nvtxRangePop, NULL, SITE);
+    return depth > 0 ? --depth : -1;
 }
 
 static void end_range(nvtxRangeId_t id)
@@ -140,32 +119,11 @@ static void end_range(nvtxRangeId_t id)
     record_range(API_nvtxRangePop, NULL, SITE);
 }
 
-static int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
-{
-    (void)domain;
-    char text[TEXT_BYTES];
-    return push_text(message(attributes, text), SITE);
-}
-
 static int domain_pop(nvtxDomainHandle_t domain)
 {
     (void)domain;
     record_range(API_nvtxRangePop, NULL, SITE);
     return depth > 0 ? --depth : -1;
-}
-
-static void domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
-{
-    (void)domain;
-    char text[TEXT_BYTES];
-    record_range(API_nvtxMark, message(attributes, text), SITE);
-}
-
-static nvtxRangeId_t domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
-{
-    (void)domain;
-    char text[TEXT_BYTES];
-    return start_text(message(attributes, text), SITE);
 }
 
 static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
