@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "analyzer/array.h"
+
 int clock_raise(struct clock *clock, uint64_t slot, uint64_t launch)
 {
     for (uint32_t i = 0; i < clock->count; i++) {
@@ -13,14 +15,10 @@ int clock_raise(struct clock *clock, uint64_t slot, uint64_t launch)
         }
         return 0;
     }
-    if (clock->count == clock->capacity) {
-        uint32_t capacity = clock->capacity ? 2 * clock->capacity : 4;
-        struct clock_entry *entry = realloc(clock->entry, capacity * sizeof *entry);
-        if (!entry)
-            return -1;
-        clock->entry = entry;
-        clock->capacity = capacity;
-    }
+    struct clock_entry *grown = array_room(clock->entry, sizeof *grown, clock->count, &clock->capacity, 4);
+    if (!grown)
+        return -1;
+    clock->entry = grown;
     clock->entry[clock->count++] = (struct clock_entry){slot, launch};
     clock->version++;
     return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/array.h"
 #include "analyzer/divergence.h"
 #include "analyzer/process.h"
 #include "analyzer/window.h"
@@ -62,14 +63,10 @@ struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank)
 /* Puts the member at its place among the ranks. */
 static int comm_add_member(struct comm *comm, struct member *member)
 {
-    if (comm->members == comm->capacity) {
-        uint32_t capacity = comm->capacity ? 2 * comm->capacity : 8;
-        struct member **grown = realloc(comm->member, capacity * sizeof(*grown));
-        if (!grown)
-            return -1;
-        comm->member = grown;
-        comm->capacity = capacity;
-    }
+    struct member **grown = array_room(comm->member, sizeof(*grown), comm->members, &comm->capacity, 8);
+    if (!grown)
+        return -1;
+    comm->member = grown;
     uint32_t place = comm->members++;
     for (; place && comm->member[place - 1]->rank > member->rank; place--)
         comm->member[place] = comm->member[place - 1];

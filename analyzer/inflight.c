@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/array.h"
 #include "analyzer/progress.h"
 #include "analyzer/streams.h"
 
@@ -84,14 +85,10 @@ static uint32_t lower_bound(const struct inflight *inflight, uint64_t address)
 
 static int grow(struct inflight *inflight)
 {
-    if (inflight->count < inflight->capacity)
-        return 0;
-    uint32_t capacity = inflight->capacity ? 2 * inflight->capacity : 16;
-    struct inflight_range *range = realloc(inflight->range, capacity * sizeof *range);
-    if (!range)
+    struct inflight_range *grown = array_room(inflight->range, sizeof *grown, inflight->count, &inflight->capacity, 16);
+    if (!grown)
         return -1;
-    inflight->range = range;
-    inflight->capacity = capacity;
+    inflight->range = grown;
     return 0;
 }
 

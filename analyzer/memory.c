@@ -1,7 +1,8 @@
 #include "analyzer/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "analyzer/array.h"
 
 enum { ALLOCATIONS_MAX = 1 << 20, PEER_ACCESS_ALREADY_ENABLED = 704 };
 
@@ -48,14 +49,11 @@ static int memory_add(struct process *process, const struct allocation *allocati
         remove_range(process, from, to);
     if (process->allocations >= ALLOCATIONS_MAX)
         return ENGINE_OK;
-    if (process->allocations == process->allocation_capacity) {
-        uint32_t capacity = process->allocation_capacity ? 2 * process->allocation_capacity : 64;
-        struct allocation *grown = realloc(process->allocation, capacity * sizeof *grown);
-        if (!grown)
-            return ENGINE_FAILED;
-        process->allocation = grown;
-        process->allocation_capacity = capacity;
-    }
+    struct allocation *grown = array_room(process->allocation, sizeof *grown, process->allocations,
+                                          &process->allocation_capacity, 64);
+    if (!grown)
+        return ENGINE_FAILED;
+    process->allocation = grown;
     memmove(&process->allocation[from + 1], &process->allocation[from],
             (process->allocations++ - from) * sizeof *process->allocation);
     process->allocation[from] = *allocation;

@@ -1,9 +1,9 @@
 #include "analyzer/operations.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/array.h"
 #include "analyzer/channel.h"
 #include "analyzer/comm.h"
 #include "analyzer/process.h"
@@ -103,14 +103,10 @@ int operations_close_group(struct analyzer *analyzer, struct thread *thread)
 
 static int keep_for_group(struct thread *thread, const struct operation *operation)
 {
-    if (thread->group_calls == thread->group_capacity) {
-        uint32_t capacity = thread->group_capacity ? 2 * thread->group_capacity : 8;
-        struct operation *group = realloc(thread->group, capacity * sizeof *group);
-        if (!group)
-            return -1;
-        thread->group = group;
-        thread->group_capacity = capacity;
-    }
+    struct operation *grown = array_room(thread->group, sizeof *grown, thread->group_calls, &thread->group_capacity, 8);
+    if (!grown)
+        return -1;
+    thread->group = grown;
     thread->group[thread->group_calls++] = *operation;
     return 0;
 }

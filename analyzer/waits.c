@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/array.h"
 #include "analyzer/channel.h"
 #include "analyzer/comm.h"
 #include "analyzer/process.h"
@@ -150,14 +151,10 @@ static int add_wait(struct building *building, const struct wait_node *key)
         return -1;
     if (!node->missing_count)
         return 0;
-    if (blocked->waits == blocked->capacity) {
-        uint32_t capacity = blocked->capacity ? 2 * blocked->capacity : 4;
-        struct wait_node **grown = realloc(blocked->wait, capacity * sizeof(*grown));
-        if (!grown)
-            return -1;
-        blocked->wait = grown;
-        blocked->capacity = capacity;
-    }
+    struct wait_node **grown = array_room(blocked->wait, sizeof(*grown), blocked->waits, &blocked->capacity, 4);
+    if (!grown)
+        return -1;
+    blocked->wait = grown;
     blocked->wait[blocked->waits++] = node;
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/array.h"
 #include "analyzer/comm.h"
 #include "analyzer/findings.h"
 #include "analyzer/hazards.h"
@@ -91,14 +92,10 @@ static struct write_site *site_find(struct hazards *hazards, uint64_t comm, cons
     }
     if (hazards->sites == SITES_MAX)
         return NULL;
-    if (hazards->sites == hazards->capacity) {
-        uint32_t capacity = hazards->capacity ? 2 * hazards->capacity : 4;
-        struct write_site *grown = realloc(hazards->site, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        hazards->site = grown;
-        hazards->capacity = capacity;
-    }
+    struct write_site *grown = array_room(hazards->site, sizeof *grown, hazards->sites, &hazards->capacity, 4);
+    if (!grown)
+        return NULL;
+    hazards->site = grown;
     struct write_site *site = &hazards->site[hazards->sites++];
     *site = (struct write_site){.comm = comm, .stack = record->stack, .function = function, .api = record->api};
     return site;
