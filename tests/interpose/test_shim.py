@@ -268,7 +268,11 @@ def test_nvtx():
         texts = {r["string.id"]: r["text"] for r in of(records, "notice_string")}
         ranges = [(r["api"][4:], texts.get(r["range.text"])) for r in records if r["api"].startswith("nvtx")]
         equal(ranges, [("RangePush", "iteration"), ("RangePush", "forward"), ("RangePop", None), ("Mark", "here"),
-                       ("RangePush", "registered"), ("RangePop", None), ("RangePop", None)], "ranges")
+                       ("RangePush", "registered"), ("RangePop", None), ("RangePop", None),
+                       ("Mark", "wide"), ("Mark", "attributes"), ("RangePush", "plain start"),
+                       ("RangePush", "wide start"), ("RangePush", "attributes"), ("Mark", "domain"),
+                       ("RangePush", "domain"), ("RangePop", None), ("RangePop", None),
+                       ("RangePush", "domain"), ("RangePop", None)], "ranges")
 
 
 def test_launchers():
