@@ -98,15 +98,26 @@ static void set_end(struct liveness *liveness, int wait_status)
         liveness->oom = read_oom_kills(liveness->memory_events) > liveness->oom_kills;
 }
 
-/* A zombie shows its exit code in /proc; once its parent has taken it, the kernel keeps it with the pidfd. */
-static void ask_how(struct liveness *liveness)
+/* A zombie shows its exit code in /proc; once its parent has taken it, the kernel keeps it with the pidfd. Returns
+ * false where it may be between the two. */
+static bool ask_how(struct liveness *liveness)
 {
     struct stat_line line;
     struct exit_info info = {.mask = EXIT_INFO_MASK};
     if (read_stat(liveness->pid, &line) && line.start_ticks == liveness->start_ticks && line.state == 'Z')
         set_end(liveness, line.exit_code);
-    else if (liveness->pidfd >= 0 && ioctl(liveness->pidfd, PIDFD_GET_EXIT_INFO, &info) == 0 && info.mask & EXIT_INFO_MASK)
+    else if (liveness->pidfd < 0 || (ioctl(liveness->pidfd, PIDFD_GET_EXIT_INFO, &info) && errno != ESRCH))
+        return true;    /* nothing to ask, or an older kernel */
+    else if (info.mask & EXIT_INFO_MASK)
         set_end(liveness, info.exit_code);
+    return liveness->how != END_UNKNOWN;
+}
+
+static void find_out_how(struct liveness *liveness)
+{
+    enum { TRIES = 20 };
+    for (int i = 0; i < TRIES && !ask_how(liveness); i++)
+        poll(NULL, 0, 1);
 }
 
 void liveness_watch(struct liveness *liveness, pid_t pid, uint64_t start_ticks)
@@ -136,7 +147,7 @@ bool liveness_ended(struct liveness *liveness)
     if (!liveness->ended)
         liveness->ended = has_ended(liveness);
     if (liveness->ended && liveness->how == END_UNKNOWN)
-        ask_how(liveness);
+        find_out_how(liveness);
     return liveness->ended;
 }
 

@@ -81,6 +81,9 @@ void memory_registered(struct call *call, cudaError_t result, const void *pointe
 void memory_released(struct call *call, cudaError_t result, const void *pointer, enum memory_type type,
                      cudaStream_t stream);
 void peer_access_changed(struct call *call, cudaError_t result, int peer);
+/* An asynchronous copy; a host wait where the host has to stand by. */
+void copy_enter(struct call *call, cudaStream_t stream, const struct copy_arguments *arguments);
+void copy_leave(struct call *call, cudaError_t result, cudaStream_t stream, const struct copy_arguments *arguments);
 void point_copy(struct call *call, cudaError_t result, cudaStream_t stream, const struct copy_arguments *arguments);
 void host_function_launched(struct call *call, cudaError_t result, cudaStream_t stream);
 void capture_began(struct call *call, cudaError_t result, cudaStream_t stream);

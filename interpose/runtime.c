@@ -103,6 +103,33 @@ void point_copy(struct call *call, cudaError_t result, cudaStream_t stream, cons
     emit_point(call, &record, result, stream);
 }
 
+/* "For transfers from device memory to pageable host memory, the function will return only once the copy has
+ * completed": CUDA runtime API, "API synchronization behavior", asynchronous memcpy. */
+static bool blocks_host(struct thread *thread, const struct copy_arguments *arguments)
+{
+    if (arguments->kind != cudaMemcpyDeviceToHost && arguments->kind != cudaMemcpyDefault)
+        return false;
+    return !buffers_tell_if_known(thread, arguments->dst) &&
+           (arguments->kind == cudaMemcpyDeviceToHost || buffers_tell_if_known(thread, arguments->src));
+}
+
+void copy_enter(struct call *call, cudaStream_t stream, const struct copy_arguments *arguments)
+{
+    if (!blocks_host(call->thread, arguments) || gpu_capture_flag(stream))
+        return;
+    call->api = API_cudaMemcpyAsync_to_pageable;
+    wait_enter(call, stream, &(struct wait_arguments){ .dst = arguments->dst, .src = arguments->src,
+                                                       .bytes = arguments->bytes, .kind = arguments->kind });
+}
+
+void copy_leave(struct call *call, cudaError_t result, cudaStream_t stream, const struct copy_arguments *arguments)
+{
+    if (call->api == API_cudaMemcpyAsync_to_pageable)
+        wait_leave(call, result);
+    else
+        point_copy(call, result, stream, arguments);
+}
+
 void capture_began(struct call *call, cudaError_t result, cudaStream_t stream)
 {
     if (result == cudaSuccess)

@@ -18,6 +18,9 @@
     wait_enter(&call, stream_, &(struct wait_arguments){ __VA_ARGS__ }), wait_leave(&call, result)
 #define WAIT_FREE(...) \
     wait_enter(&call, 0, &(struct wait_arguments){ __VA_ARGS__ }), wait_free_leave(&call, result)
+#define COPY_ASYNC(...) \
+    copy_enter(&call, stream, &(struct copy_arguments){ __VA_ARGS__ }), \
+    copy_leave(&call, result, stream, &(struct copy_arguments){ __VA_ARGS__ })
 #define COPY(...) (void)0, point_copy(&call, result, stream, &(struct copy_arguments){ __VA_ARGS__ })
 #define LAUNCH(function, kind, grid, block, stream_) \
     (void)0, kernel_launched(&call, result, function, kind, grid, block, args, stream_)
