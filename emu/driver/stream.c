@@ -93,10 +93,9 @@ STREAM_QUESTION(cuStreamGetFlags, unsigned int, found->flags)
 STREAM_QUESTION(cuStreamGetPriority, int, found->priority)
 STREAM_QUESTION(cuStreamGetId, unsigned long long, found->id)
 
-STREAM_CALL(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status),
-            (stream, status))
+/* What the capture of a stream has come to. */
+static int capture_status(CUstream stream, CUstreamCaptureStatus *status, struct emu_capture_state *state)
 {
-    struct emu_capture_state state;
     struct emu_stream *found;
     int error;
 
@@ -104,9 +103,17 @@ STREAM_CALL(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, CUs
         return status ? error : (int)CUDA_ERROR_INVALID_VALUE;
     if (emu_capture_forbids(found))
         return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-    emu_capture_state(found, &state);
-    *status = (CUstreamCaptureStatus)state.status;
+    emu_capture_state(found, state);
+    *status = (CUstreamCaptureStatus)state->status;
     return 0;
+}
+
+STREAM_CALL(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status),
+            (stream, status))
+{
+    struct emu_capture_state state;
+
+    return capture_status(stream, status, &state);
 }
 
 STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
@@ -115,15 +122,10 @@ STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
             (stream, status, id, graph, nodes, count))
 {
     struct emu_capture_state state;
-    struct emu_stream *found;
-    int error;
+    int error = capture_status(stream, status, &state);
 
-    if (!status || !driver_stream(stream, &found, &error))
-        return status ? error : (int)CUDA_ERROR_INVALID_VALUE;
-    if (emu_capture_forbids(found))
-        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-    emu_capture_state(found, &state);
-    *status = (CUstreamCaptureStatus)state.status;
+    if (error)
+        return error;
     if (id)
         *id = state.id;
     if (graph)
