@@ -144,6 +144,9 @@ static void runtime(void)
     EXPECT(!cudaEventRecord(event, stream));
     EXPECT(!cudaStreamWaitEvent(stream, event, 0));
     EXPECT(!cudaMemcpyAsync(to, memory, 16, cudaMemcpyDeviceToDevice, stream));
+    char pageable[8];
+    EXPECT(!cudaMemcpyAsync(pageable, memory, sizeof pageable, cudaMemcpyDeviceToHost, stream));
+    EXPECT(!cudaMemcpyAsync(pageable, memory, sizeof pageable, cudaMemcpyDefault, stream));
     EXPECT(!cudaMemcpy(to, memory, 8, cudaMemcpyDeviceToHost));
     EXPECT(!cudaStreamSynchronize(stream));
     EXPECT(!cudaFree(memory));

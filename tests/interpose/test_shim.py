@@ -139,6 +139,8 @@ def test_runtime():
               [(event, stream)] * 2, "events")
         equal([(r["copy.dst"] - base, r["copy.src"] - base, r["copy.bytes"], r["copy.kind"])
                for r in of(records, "cudaMemcpyAsync")], [(32, 0, 16, 3)], "copy")
+        equal([(r["phase"], r.get("wait.bytes"), r["stream"]) for r in of(records, "cudaMemcpyAsync_to_pageable")],
+              [("ENTER", 8, stream), ("LEAVE", None, 0)] * 2, "copies that the host stands by for")
         equal([(r["phase"], r.get("wait.bytes")) for r in of(records, "cudaMemcpy")], [("ENTER", 8), ("LEAVE", None)], "wait")
         equal([(r["phase"], r["stream"]) for r in of(records, "cudaStreamSynchronize")], [("ENTER", stream), ("LEAVE", 0)], "wait")
         equal([r["wait.dst"] for r in of(records, "cudaFree", "ENTER")], [base], "free")
