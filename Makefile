@@ -36,10 +36,10 @@ demo: setup
 	@tools/demo $(BUILD)
 
 # The scenarios run once, in `make test`; the other tests of the whole line run here, too.
-sanitize:
-	@for preset in asan ubsan tsan; do \
-	    $(MAKE) --no-print-directory build PRESET=$$preset && ctest --preset $$preset -LE scenario || exit 1; \
-	done
+sanitize: sanitize-asan sanitize-ubsan sanitize-tsan
+sanitize-%:
+	@$(MAKE) --no-print-directory build PRESET=$*
+	ctest --preset $* -LE scenario
 
 bench docs: build
 	@cmake --build --preset $(PRESET) --target $@
