@@ -219,7 +219,10 @@ def case_inplace_activation():
 def case_inplace_bucket():
     run(GAN + "--clip 0.01")
     run(GAN + "--model cnn --clip 0.01 --join")
-    must_differ(losses(run(GAN + "--fault inplace-bucket")), losses(run(GAN)), "clipping too early on one rank")
+    # Whether the clip hits the reduction is chance, as on a GPU: one run of ten has to show it.
+    right = losses(run(GAN))
+    if not any(losses(run(GAN + "--fault inplace-bucket")) != right for _ in range(10)):
+        raise AssertionError("clipping too early on one rank never changed the losses: %s" % right)
 
 
 def case_partial_barrier():
