@@ -49,8 +49,12 @@ static void print_verdict(const struct report *report, struct page *page)
     }
     if (any)
         return;
-    if (report->events == 0)
+    if (report->events == 0 && report->damage.text[0])
+        page_words(page, STYLE_WARNING, "Nothing could be read");
+    else if (report->events == 0)
         page_words(page, STYLE_WARNING, "Nothing was recorded");
+    else if (report->damage.text[0])
+        page_words(page, STYLE_WARNING, "No finding in the part that could be read");
     else if (report_incomplete(report))
         page_words(page, STYLE_WARNING, "No finding so far");
     else
@@ -66,7 +70,9 @@ static void print_head(const struct report *report, struct page *page)
         page_format(page, STYLE_PLAIN, "%s%s", i ? ", " : " in ", report->source[i].path);
     page_text(page, STYLE_PLAIN, ".");
     page_line(page);
-    if (report->events == 0) {
+    if (report->events == 0 && report->damage.text[0]) {
+        page_words(page, STYLE_PLAIN, "The file is damaged where its records begin; 'sqlite3 FILE .recover' may bring some back.");
+    } else if (report->events == 0) {
         page_words(page, STYLE_PLAIN, "No process of the job made an NCCL call that ddpcheck can see; "
                    "'ddpcheck doctor -- PROGRAM' says why.");
     } else {
