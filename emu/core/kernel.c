@@ -35,7 +35,7 @@ int emu_kernel_register(const void *module, const void *host_function, const cha
     kernel->name = emu_kernel_base_name(mangled);
     if (!kernel->mangled || !kernel->name || emu_handles_add(kernel, HANDLE_KERNEL))
         goto no_memory;
-    if (emu_handles_add_with(host_function, HANDLE_HOST_FUNCTION, kernel)) {
+    if (host_function && emu_handles_add_with(host_function, HANDLE_HOST_FUNCTION, kernel)) {
         emu_handles_remove(kernel, HANDLE_KERNEL);
         goto no_memory;
     }
@@ -63,10 +63,35 @@ void emu_kernel_unregister(const void *module)
         }
         *link = kernel->next;
         emu_handles_remove(kernel, HANDLE_KERNEL);
-        emu_handles_remove(kernel->host_function, HANDLE_HOST_FUNCTION);
+        if (kernel->host_function)
+            emu_handles_remove(kernel->host_function, HANDLE_HOST_FUNCTION);
         kernel_free(kernel);
     }
     pthread_mutex_unlock(&registry.lock);
+}
+
+struct emu_kernel *emu_kernel_named(const void *module, const char *mangled)
+{
+    struct emu_kernel *kernel;
+
+    pthread_mutex_lock(&registry.lock);
+    for (kernel = registry.first; kernel; kernel = kernel->next)
+        if (kernel->module == module && !strcmp(kernel->mangled, mangled))
+            break;
+    pthread_mutex_unlock(&registry.lock);
+    return kernel;
+}
+
+size_t emu_kernel_of_module(const void *module, struct emu_kernel **kernels, size_t room)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&registry.lock);
+    for (struct emu_kernel *kernel = registry.first; kernel; kernel = kernel->next)
+        if (kernel->module == module && count++ < room)
+            kernels[count - 1] = kernel;
+    pthread_mutex_unlock(&registry.lock);
+    return count;
 }
 
 static void look_up_twin(struct emu_kernel *kernel)

@@ -24,7 +24,7 @@ struct emu_parameter {
 struct emu_kernel {
     struct emu_kernel *next;
     const void *module;         /* who registered it */
-    const void *host_function;
+    const void *host_function;  /* or NULL */
     char *mangled, *name;
     atomic_bool looked_up;
     const struct twin *twin;    /* NULL: a launch does nothing */
@@ -32,9 +32,14 @@ struct emu_kernel {
     struct emu_parameter parameters[EMU_MAX_PARAMETERS];
 };
 
-/* A kernel of `module`. Returns 0 or cudaErrorMemoryAllocation. */
+/* A kernel of `module`; one out of a module that the program loaded has no host function. Returns 0
+ * or cudaErrorMemoryAllocation. */
 int emu_kernel_register(const void *module, const void *host_function, const char *mangled);
 void emu_kernel_unregister(const void *module);
+/* The module's kernel of this mangled name, or NULL. */
+struct emu_kernel *emu_kernel_named(const void *module, const char *mangled);
+/* How many kernels the module has, and up to `room` of them. */
+size_t emu_kernel_of_module(const void *module, struct emu_kernel **kernels, size_t room);
 /* By the host stub's address, or by a handle that is such a kernel already; NULL if neither. The
  * twin is looked up. */
 struct emu_kernel *emu_kernel_find(const void *function);

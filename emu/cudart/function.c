@@ -1,11 +1,7 @@
 /* What programs ask of kernels. */
-#include <limits.h>
-
 #include "emu/core/kernel.h"
+#include "emu/core/limits.h"
 #include "emu/cudart/call.h"
-
-enum { THREADS_PER_BLOCK = 1024, THREADS_PER_MULTIPROCESSOR = 2048, BLOCKS_PER_MULTIPROCESSOR = 32,
-       SHARED_PER_BLOCK = 48 << 10, SHARED_OPT_IN = 227 << 10, SHARED_PER_MULTIPROCESSOR = 228 << 10 };
 
 CALL_ANYTIME(__cudaGetKernel, (cudaKernel_t *kernel, const void *function), (kernel, function))
 {
@@ -63,7 +59,7 @@ CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes *attributes, const void *
     if (!emu_kernel_find(function))
         return cudaErrorInvalidDeviceFunction;
     *attributes = (struct cudaFuncAttributes){
-        .maxThreadsPerBlock = THREADS_PER_BLOCK, .numRegs = 32, .ptxVersion = 90, .binaryVersion = 90,
+        .maxThreadsPerBlock = THREADS_PER_BLOCK, .numRegs = REGISTERS, .ptxVersion = PTX_VERSION, .binaryVersion = PTX_VERSION,
         .maxDynamicSharedSizeBytes = SHARED_PER_BLOCK, .preferredShmemCarveout = -1,
     };
     return cudaSuccess;
@@ -93,17 +89,11 @@ CALL(cudaFuncSetSharedMemConfig, (const void *function, enum cudaSharedMemConfig
 
 static int occupancy(int *blocks, const void *function, int threads, size_t shared)
 {
-    int by_threads, by_shared;
-
     if (!blocks || threads <= 0)
         return cudaErrorInvalidValue;
     if (!emu_kernel_find(function))
         return cudaErrorInvalidDeviceFunction;
-    by_threads = threads > THREADS_PER_BLOCK ? 0 : THREADS_PER_MULTIPROCESSOR / threads;
-    by_shared = shared ? (int)(SHARED_PER_MULTIPROCESSOR / shared) : INT_MAX;
-    *blocks = by_threads < by_shared ? by_threads : by_shared;
-    if (*blocks > BLOCKS_PER_MULTIPROCESSOR)
-        *blocks = BLOCKS_PER_MULTIPROCESSOR;
+    *blocks = limits_blocks(threads, shared);
     return cudaSuccess;
 }
 

@@ -56,6 +56,18 @@ CONTEXT_CALL(cuLaunchKernelEx_ptsz, (const CUlaunchConfig *config, CUfunction fu
     return launch_config(config, function, args, extra, config->hStream ? config->hStream : CU_STREAM_PER_THREAD);
 }
 
+#define COOPERATIVE_PARAMETERS                                                                                  \
+    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,  \
+     unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **args)
+
+STREAM_CALL(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, COOPERATIVE_PARAMETERS,
+            (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, args))
+{
+    const struct twin_grid grid = { { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes };
+
+    return launch(function, &grid, args, NULL, stream);
+}
+
 static int parameter(const void *function, size_t index, size_t *offset, size_t *bytes)
 {
     const struct emu_kernel *kernel = emu_kernel_find(function);

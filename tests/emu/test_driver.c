@@ -158,7 +158,7 @@ static void functions_are_found_by_name(void **state)
     assert_ptr_not_equal(by_runtime, by_driver);
     CHECK(cuGetProcAddress("cuNoSuchThing", &by_driver, 13000, 0, &driver_status), CUDA_ERROR_NOT_FOUND);
     assert_int_equal(driver_status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-    OK(cudaGetDriverEntryPointByVersion("cuModuleLoad", &by_runtime, 13000, cudaEnableDefault, &status));
+    OK(cudaGetDriverEntryPointByVersion("cuTexObjectCreate", &by_runtime, 13000, cudaEnableDefault, &status));
     assert_int_equal(status, cudaDriverEntryPointSymbolNotFound);       /* not supported: not given out */
 }
 
