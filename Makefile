@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test demo bench docs check sanitize clean help
+.PHONY: all setup build test suite demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -10,6 +10,7 @@ help:
 	@echo "make setup      install the Debian packages (and, without a CUDA toolkit, the pip packages) that the build needs"
 	@echo "make demo       set up, build, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
+	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
 	@echo "make sanitize   build and test with ASan, UBSan and TSan"
 	@echo "make bench      measure what the shim, the store and the analyzer cost"
 	@echo "make docs       regenerate docs/findings from the texts of ddpcheck explain"
@@ -30,6 +31,9 @@ build/:
 
 test: build
 	ctest --preset $(PRESET)
+
+suite: build
+	@python3 tests/suite/run.py --build $(BUILD)
 
 demo: setup
 	@$(MAKE) --no-print-directory build
