@@ -3,11 +3,19 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "analyzer/analyzer.h"
 #include "cmd/options.h"
 
 enum { CHECKS_MAX = 256 };
+
+static const struct {
+    const char *word, *codes;
+} categories[] = {
+    {"mismatch", "DC1XX"}, {"hang", "DC2XX"}, {"hazard", "DC3XX"}, {"device", "DC4XX"},
+    {"training", "DC5XX"}, {"performance", "DC6XX"}, {"trace", "DC9XX"},
+};
 
 /* Compares `bytes` of a typed code with a real one, which lies under "DC": upper and lower case are one, the
  * letters may be left out, x is any digit. */
@@ -25,6 +33,14 @@ static bool is_like(const char *typed, size_t bytes, const char *code)
     return true;
 }
 
+static bool is_named(const char *item, size_t bytes, const char *code)
+{
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
+        if (strlen(categories[i].word) == bytes && !strncasecmp(categories[i].word, item, bytes))
+            return is_like(categories[i].codes, strlen(categories[i].codes), code);
+    return is_like(item, bytes, code);
+}
+
 static const char *next_item(const char **rest, size_t *bytes)
 {
     *rest += strspn(*rest, ", ");
@@ -40,7 +56,7 @@ bool codes_have(const char *list, const char *code)
     if (!list)
         return true;
     for (const char *item; (item = next_item(&list, &bytes));)
-        if (is_like(item, bytes, code))
+        if (is_named(item, bytes, code))
             return true;
     return false;
 }
@@ -48,7 +64,7 @@ bool codes_have(const char *list, const char *code)
 static const struct check *find(const char *text, size_t bytes)
 {
     for (const struct check *check = analyzer_checks; check->code; check++)
-        if (is_like(text, bytes, check->code))
+        if (is_named(text, bytes, check->code))
             return check;
     return NULL;
 }
@@ -67,8 +83,10 @@ bool codes_unknown(const char *list, char *item, size_t bytes)
 
 const struct check *codes_find(const char *text)
 {
-    bool wild = strpbrk(text, "xX") != NULL;
-    return wild ? NULL : find(text, strlen(text));
+    for (const struct check *check = analyzer_checks; check->code; check++)
+        if (!strpbrk(text, "xX") && is_like(text, strlen(text), check->code))
+            return check;
+    return NULL;
 }
 
 const char *codes_nearest(const char *text)

@@ -7,10 +7,12 @@
 
 struct check;
 
-/* True if `list`, "DC102,dc2xx", names `code`; x stands for any digit. NULL names all. */
+/* Categories are words for groups of codes: mismatch, hang, hazard, device, training, performance, trace. */
+
+/* True if `list`, "DC102,dc2xx,hang", names `code`; x stands for any digit. NULL names all. */
 bool codes_have(const char *list, const char *code);
 
-/* Looks for an item of `list` that names no check of this build. Returns true if there is one, copied to item. */
+/* Looks for an item of `list` that names no check of this build and no category. Returns true if there is one, copied to item. */
 bool codes_unknown(const char *list, char *item, size_t bytes);
 
 /* The check that "DC102", "dc102" or "102" means, or NULL. */

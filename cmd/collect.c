@@ -19,6 +19,7 @@ struct request {
     bool daemon, foreground, quiet, fresh;
     double hang_after;
     long notify_fd;
+    struct choice_options choice;      /* of what is told through notify_fd */
 };
 
 static const double daemon_wait_s = 30;     /* for the first producer: it started us, but may not have its ring yet */
@@ -78,7 +79,8 @@ static void say_result(const struct request *request, const char *directory, con
         fprintf(stderr, "ddpcheck: %" PRIu64 " records stored in %s\n", summary->records, summary->database);
 }
 
-static int collect(const struct request *request, const char *directory, struct collector_summary *summary)
+static int collect(const struct request *request, const char *directory, struct choice *choice,
+                   struct collector_summary *summary)
 {
     struct error err;
     int holder = 0, lock = directory_lock(directory, &holder, &err);
@@ -88,7 +90,7 @@ static int collect(const struct request *request, const char *directory, struct 
         return fail(&err);
     const struct collector_options options = {
         .directory = directory, .hang_after_ns = (uint64_t)(request->hang_after * 1e9), .fresh = request->fresh,
-        .notify_fd = (int)request->notify_fd,
+        .notify_fd = (int)request->notify_fd, .choice = choice,
         .first_wait_s = request->notify_fd >= 0 ? run_wait_s : request->daemon ? daemon_wait_s : 0,
     };
     int result = collector_run(&options, summary, &err);
@@ -112,12 +114,17 @@ static int collect_rounds(const struct request *request, const char *directory)
     sigprocmask(SIG_BLOCK, &stops, NULL);
     struct request next = *request;
     struct collector_summary summary = {0};
-    int status = collect(&next, directory, &summary);
+    struct choice choice;
+    struct error err;
+    if (choice_load(&choice, &request->choice, &err) < 0)
+        return fail(&err);
+    int status = collect(&next, directory, &choice, &summary);
     while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() && collector_has_newcomers(directory)) {
         next.quiet = true;
         summary.records = 0;
-        status = collect(&next, directory, &summary);
+        status = collect(&next, directory, &choice, &summary);
     }
+    choice_free(&choice);
     return status;
 }
 
@@ -133,6 +140,7 @@ int command_collect(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &request.hang_after},
         {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
+        CHOICE_ENTRIES(request.choice, false),
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
     };
     const struct options options = {

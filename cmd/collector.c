@@ -57,14 +57,25 @@ static int wait_for_space(struct collector *collector, const struct error *err)
     return 0;
 }
 
+static void tell_finding(void *context, const struct finding *finding)
+{
+    struct collector *collector = context;
+    if (finding->id > collector->highest_told &&
+        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) == TELL)
+        notify(collector->options.notify_fd, "finding %s %s %s", severity_name(finding->severity), finding->code, finding->what);
+}
+
+/* After they were stored, and with them the stacks by which some may be suppressed. */
 static void tell_findings(struct collector *collector)
 {
-    for (const struct batch_finding *finding = collector->batch->findings; finding; finding = finding->next) {
-        if (finding->stored.id <= collector->highest_finding)
-            continue;
-        collector->highest_finding = finding->stored.id;
-        notify(collector->options.notify_fd, "finding %s %s %s", finding->stored.severity, finding->stored.code, finding->stored.what);
-    }
+    uint32_t highest = collector->highest_told;
+    for (const struct batch_finding *finding = collector->batch->findings; finding; finding = finding->next)
+        highest = finding->stored.id > highest ? finding->stored.id : highest;
+    if (highest == collector->highest_told)
+        return;
+    if (collector->options.notify_fd >= 0)
+        analyzer_visit_findings(collector->analyzer, tell_finding, collector);
+    collector->highest_told = highest;
 }
 
 int collector_write_batch(struct collector *collector, struct error *err)

@@ -13,6 +13,7 @@
 
 #include "analyzer/analyzer.h"
 #include "cmd/batch.h"
+#include "cmd/choice.h"
 #include "cmd/producer.h"
 #include "lib/base/error.h"
 #include "lib/trace/store.h"
@@ -24,6 +25,7 @@ struct collector_options {
     uint64_t hang_after_ns;     /* 0: the analyzer's usual */
     double first_wait_s;        /* how long to wait for the first producer */
     bool fresh;                 /* a new job: a finished database is moved away at once */
+    struct choice *choice;      /* which findings are told and counted; the caller's */
     int notify_fd;              /* -1, or where findings and activity are told (collector_notify.h) */
 };
 
@@ -49,7 +51,7 @@ struct collector {
     bool recovering;            /* finishing what a dead collector left, before a new job's database */
     bool no_space_told, replaying, memory_short;
     bool saw_living;            /* a producer that ran while we did: others may follow it */
-    uint32_t highest_finding;   /* findings up to this id were told */
+    uint32_t highest_told;   /* findings up to this id were told */
     uint64_t began_ns, last_event_ns, last_producer_ns;
     struct collector_summary *summary;
 };

@@ -18,8 +18,8 @@ static void on_finding(void *context, const struct finding *finding)
     if (batch_add_finding(collector->batch, finding) < 0)
         collector->memory_short = true;
     /* Those found again while the database is replayed were told by the collector before this one. */
-    if (collector->replaying && finding->id > collector->highest_finding)
-        collector->highest_finding = finding->id;
+    if (collector->replaying && finding->id > collector->highest_told)
+        collector->highest_told = finding->id;
 }
 
 static int add_to_analyzer(struct collector *collector, int process, const struct process_info *info, struct error *err)
@@ -78,8 +78,10 @@ static void count_member(void *context, const struct member_view *member)
 
 static void count_finding(void *context, const struct finding *finding)
 {
-    struct collector_summary *summary = context;
-    if (finding->state == FINDING_RESOLVED)
+    struct collector *collector = context;
+    struct collector_summary *summary = collector->summary;
+    if (finding->state == FINDING_RESOLVED ||
+        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) != TELL)
         return;
     summary->errors += finding->severity == SEVERITY_ERROR;
     summary->warnings += finding->severity == SEVERITY_WARNING;
@@ -95,7 +97,7 @@ static void summarise(struct collector *collector)
     summary->communicators = summary->errors = summary->warnings = 0;
     summary->processes = collector->process_count;
     analyzer_visit_members(collector->analyzer, count_member, &counting);
-    analyzer_visit_findings(collector->analyzer, count_finding, summary);
+    analyzer_visit_findings(collector->analyzer, count_finding, collector);
 }
 
 static void write_moment(char text[32])
@@ -160,7 +162,7 @@ int collector_open(struct collector *collector, const struct process_info *info,
     if (go_on < 0)
         return -1;
     const struct analyzer_options options = {collector->options.hang_after_ns, on_finding, collector};
-    collector->highest_finding = 0;
+    collector->highest_told = 0;
     snprintf(collector->summary->database, sizeof collector->summary->database, "%s", collector->database);
     collector->analyzer = analyzer_new(&options);
     collector->symbolizer = symbolizer_new(collector->database);

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cmd/codes.h"
 #include "cmd/commands.h"
 #include "cmd/options.h"
 #include "cmd/report_print.h"
@@ -13,14 +12,25 @@ static const char usual_trace[] = "ddpcheck-trace";     /* where `ddpcheck run` 
 
 struct request {
     bool json, all_ranks, allow_missing;
-    const char *only;
+    struct choice_options choice;
+    bool gen_suppressions;
     int fail_on;            /* enum severity */
     int color;              /* enum color_when */
     double hang_after_s;
 };
 
+static void print_suppression(void *context, const struct finding *finding)
+{
+    struct report *report = context;
+    suppression_print(finding, report->trace, stdout);
+}
+
 static int print(struct report *report, const struct request *request, struct error *err)
 {
+    if (request->gen_suppressions) {
+        report_visit_findings(report, FINDING_OPEN, print_suppression, report);
+        return 0;
+    }
     if (request->json)
         return report_print_json(report, stdout, err);
     struct page page;
@@ -47,25 +57,31 @@ static int say(const struct error *err)
 static int report_paths(const char *const *paths, int count, const struct request *request)
 {
     struct report report;
+    struct choice choice;
     struct error err = {{0}};
-    const struct report_options options = {
-        .hang_after_ns = (uint64_t)(request->hang_after_s * 1e9), .only = request->only };
-    if (report_load(&report, paths, count, &options, &err))
+    if (choice_load(&choice, &request->choice, &err))
         return say(&err);
+    const struct report_options options = {
+        .hang_after_ns = (uint64_t)(request->hang_after_s * 1e9), .choice = &choice };
+    if (report_load(&report, paths, count, &options, &err)) {
+        choice_free(&choice);
+        return say(&err);
+    }
     int status = print(&report, request, &err) ? say(&err) : exit_status(&report, request);
     if (report.damage.text[0])
         status = say(&report.damage);
     report_free(&report);
+    choice_free(&choice);
     return status;
 }
 
 int command_report(int argc, char **argv)
 {
     struct request request = { .fail_on = SEVERITY_WARNING };
-    char unknown[32];
     const struct option_entry entries[] = {
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},
-        {"only", 0, OPTION_TEXT, "CODES", "only these findings: DC201,DC1xx", &request.only},
+        CHOICE_ENTRIES(request.choice, true),
+        {"gen-suppressions", 0, OPTION_FLAG, NULL, "print lines for a suppressions file, not the report", &request.gen_suppressions},
         {"fail-on", 0, OPTION_CHOICE, "error|warning|note", "exit with 1 from this on (default: warning)", &request.fail_on},
         {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state", &request.all_ranks},
         {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
@@ -83,9 +99,8 @@ int command_report(int argc, char **argv)
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
-    if (request.only && codes_unknown(request.only, unknown, sizeof unknown))
-        return options_usage_error(&options, "--only: no finding has the code '%s' ('ddpcheck explain --list' shows all)",
-                                   unknown);
+    if (request.json && request.gen_suppressions)
+        return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(stderr, "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run -- PROGRAM\n",

@@ -168,11 +168,22 @@ static void print_head(struct writer *writer)
                                  DDPCHECK_VERSION, "databases", sources));
 }
 
+/* Lines of the suppressions file that no finding matched. */
+static json_t *unused_json(const struct suppressions *suppressions)
+{
+    json_t *lines = json_array();
+    for (int i = 0; i < suppressions->count; i++)
+        if (!suppressions->entry[i].used)
+            json_array_append_new(lines, json_pack("{s:i, s:o}", "line", suppressions->entry[i].line, "text",
+                                                   text_json(suppressions->entry[i].text)));
+    return lines;
+}
+
 static void print_summary(struct writer *writer)
 {
     const struct report *report = writer->report;
     json_t *damage = *report->damage.text ? text_json(report->damage.text) : json_null();
-    print_line(writer, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:b, s:o}",
+    print_line(writer, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:i, s:i, s:b, s:b, s:o}",
         "schema", "ddpcheck.summary/1",
         "errors", report->count[SEVERITY_ERROR],
         "warnings", report->count[SEVERITY_WARNING],
@@ -185,6 +196,10 @@ static void print_summary(struct writer *writer)
         "lost", count_json(report->lost_total),
         "skipped", count_json(report->skipped),
         "unseen", report->unseen,
+        "suppressed", report->choice->suppressed,
+        "unused", unused_json(&report->choice->suppressions),
+        "known", report->choice->known_again,
+        "gone", choice_gone(report->choice),
         "complete", !report_incomplete(report),
         "collecting", report->collecting,
         "damage", damage));

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/codes.h"
 #include "cmd/site.h"
 
 enum { PROGRESS_EVENTS = 16384 };   /* between two looks at the clock */
@@ -135,7 +134,7 @@ static void gather_member(void *context, const struct member_view *view)
 static void count_finding(void *context, const struct finding *finding)
 {
     struct report *report = context;
-    if (!codes_have(report->only, finding->code))
+    if (choice_count(report->choice, finding, report->trace) != TELL)
         return;
     if (finding->state == FINDING_RESOLVED)
         report->resolved++;
@@ -174,7 +173,7 @@ static int load(struct report *report, const char *const *paths, int count, cons
 int report_load(struct report *report, const char *const *paths, int count, const struct report_options *options,
                 struct error *err)
 {
-    *report = (struct report){ .only = options->only };
+    *report = (struct report){ .choice = options->choice };
     if (!load(report, paths, count, options, err))
         return 0;
     report_free(report);
@@ -200,7 +199,7 @@ void report_free(struct report *report)
 }
 
 struct chosen {
-    const char *only;
+    const struct report *report;
     enum finding_state state;
     void (*visit)(void *context, const struct finding *finding);
     void *context;
@@ -209,14 +208,14 @@ struct chosen {
 static void visit_chosen(void *context, const struct finding *finding)
 {
     const struct chosen *chosen = context;
-    if (finding->state == chosen->state && codes_have(chosen->only, finding->code))
+    if (finding->state == chosen->state && choice_judge(chosen->report->choice, finding, chosen->report->trace) == TELL)
         chosen->visit(chosen->context, finding);
 }
 
 void report_visit_findings(struct report *report, enum finding_state state,
                            void (*visit)(void *context, const struct finding *finding), void *context)
 {
-    struct chosen chosen = { report->only, state, visit, context };
+    struct chosen chosen = { report, state, visit, context };
     analyzer_visit_findings(report->analyzer, visit_chosen, &chosen);
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "analyzer/analyzer.h"
+#include "cmd/choice.h"
 #include "cmd/report_sources.h"
 #include "lib/base/error.h"
 #include "lib/trace/trace.h"
@@ -40,13 +41,13 @@ struct report {
     bool collecting;                /* some collector runs now: the job goes on */
     int count[3];                   /* chosen findings that are still true, by severity */
     int resolved;                   /* chosen findings that the job got over */
-    const char *only;               /* codes chosen, NULL all; the caller's */
+    struct choice *choice;          /* which findings are told; the caller's */
     struct error damage;            /* a database could be read only up to here */
 };
 
 struct report_options {
     uint64_t hang_after_ns;         /* 0: what the collectors took */
-    const char *only;               /* "DC102,DC2xx"; NULL all */
+    struct choice *choice;          /* which findings are told */
 };
 
 /* Opens `paths` (databases or directories of databases), replays every event and gathers what there is to

@@ -57,6 +57,8 @@ static void print_verdict(const struct report *report, struct page *page)
         page_words(page, STYLE_WARNING, "No finding in the part that could be read");
     else if (report_incomplete(report))
         page_words(page, STYLE_WARNING, "No finding so far");
+    else if (report->choice->suppressed || report->choice->known_again)
+        page_words(page, STYLE_GOOD, "No finding that is not suppressed or known");
     else
         page_words(page, STYLE_GOOD, "No finding");
 }
@@ -273,6 +275,61 @@ static void print_resolved(void *context, const struct finding *finding)
     page_line(page);
 }
 
+/* "2 findings are suppressed (ci.supp:3, ci.supp:7)." */
+static void print_suppressed(const struct report *report, struct page *page)
+{
+    const struct suppressions *file = &report->choice->suppressions;
+    page_format(page, STYLE_PLAIN, "%d %s suppressed", report->choice->suppressed,
+                plural(report->choice->suppressed, "finding is", "findings are"));
+    bool any = false;
+    for (int i = 0; i < file->count; i++) {
+        if (!file->entry[i].used)
+            continue;
+        page_format(page, STYLE_PLAIN, "%s%s:%d", any ? ", " : " (", file->path, file->entry[i].line);
+        any = true;
+    }
+    page_text(page, STYLE_PLAIN, ").");
+    page_line(page);
+}
+
+static void print_unused(const struct suppressions *file, struct page *page)
+{
+    for (int i = 0; i < file->count; i++) {
+        if (file->entry[i].used)
+            continue;
+        page_column(page, 2);
+        page_format(page, STYLE_WARNING, "%s:%d suppresses nothing: %s", file->path, file->entry[i].line, file->entry[i].text);
+        page_line(page);
+    }
+}
+
+/* What the user asked to be kept quiet. */
+static void print_quiet(const struct report *report, struct page *page)
+{
+    const struct choice *choice = report->choice;
+    if (!choice->suppressions.count && !choice->options.baseline)
+        return;
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, "Not told");
+    page_line(page);
+    page->indent = 4;
+    page_column(page, 2);
+    if (choice->suppressions.count)
+        print_suppressed(report, page);
+    print_unused(&choice->suppressions, page);
+    if (choice->options.baseline) {
+        int gone = choice_gone(choice);
+        page_column(page, 2);
+        page_format(page, STYLE_PLAIN, "%d %s in the baseline %s", choice->known_again,
+                    plural(choice->known_again, "finding is", "findings are"), choice->options.baseline);
+        if (gone)
+            page_format(page, STYLE_GOOD, "; %d of it %s not there any more", gone, plural(gone, "is", "are"));
+        page_text(page, STYLE_PLAIN, ".");
+        page_line(page);
+    }
+    page_gap(page);
+}
+
 static void print_source(const struct report_source *source, bool damaged, struct page *page)
 {
     page->indent = 4;
@@ -348,6 +405,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
         report_visit_findings(report, FINDING_RESOLVED, print_resolved, &writer);
         page_gap(page);
     }
+    print_quiet(report, page);
     report_print_members(report, page, all_ranks);
     print_trace(report, page);
 }

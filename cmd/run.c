@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/choice.h"
 #include "cmd/collector.h"
 #include "cmd/commands.h"
 #include "cmd/job.h"
@@ -30,6 +31,7 @@ struct run {
     const char *directory_name;
     double timeout, hang_after;
     int on_finding, stacks;
+    struct choice_options choice;
     bool quiet;
 
     char directory[PATH_MAX];
@@ -56,7 +58,7 @@ static int fail(const struct error *err)
 static void become_collector(const struct run *run, int socket)
 {
     char fd[16], hang_after[32];
-    const char *argv[10];
+    const char *argv[10 + CHOICE_WORDS_MAX];
     int count = 0;
     snprintf(fd, sizeof fd, "%d", socket);
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
@@ -70,6 +72,7 @@ static void become_collector(const struct run *run, int socket)
     }
     if (run->collector_starts == 1)
         argv[count++] = "--fresh";
+    count += choice_words(&run->choice, argv + count);
     argv[count++] = run->directory;
     argv[count] = NULL;
     setsid();
@@ -299,12 +302,22 @@ static int open_signals(struct error *err)
     return fd >= 0 ? fd : error_set(err, "can't wait for signals: %s", strerror(errno));
 }
 
+/* What is wrong with its files is said before the program starts. */
+static int check_choice(const struct run *run, struct error *err)
+{
+    struct choice choice;
+    if (choice_load(&choice, &run->choice, err))
+        return -1;
+    choice_free(&choice);
+    return 0;
+}
+
 static int run_program(struct run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl", "all"};  /* as the shim reads DDPCHECK_STACKS */
     struct error err;
     char hang_after[32];
-    if (directory_make(run->directory_name, run->directory, &err) < 0 || start_collector(run, &err) < 0)
+    if (check_choice(run, &err) < 0 || directory_make(run->directory_name, run->directory, &err) < 0 || start_collector(run, &err) < 0)
         return fail(&err);
     int status = wait_ready(run);
     int signals = status ? -1 : open_signals(&err);
@@ -338,6 +351,7 @@ int command_run(int argc, char **argv)
         {"timeout", 0, OPTION_SECONDS, "S", "end the job when nothing in it made progress for S seconds", &run.timeout},
         {"on-finding", 0, OPTION_CHOICE, "warn|abort", "abort: end the job at the first error (default: warn)", &run.on_finding},
         {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &run.hang_after},
+        CHOICE_ENTRIES(run.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
         {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},

@@ -106,13 +106,18 @@ static void look_up(struct symbolizer *symbolizer, const struct wanted *wanted, 
                      frame.line, NULL);
 }
 
+struct trace *symbolizer_trace(struct symbolizer *symbolizer)
+{
+    const char *path = symbolizer->path;
+    bool ready = symbolizer->trace ? trace_refresh(symbolizer->trace, NULL) >= 0 : trace_open(&symbolizer->trace, &path, 1, NULL) == 0;
+    return ready ? symbolizer->trace : NULL;
+}
+
 int symbolizer_work(struct symbolizer *symbolizer, struct store *store, uint64_t budget_ns)
 {
     if (symbolizer->done == symbolizer->count)
         return 0;
-    const char *path = symbolizer->path;
-    bool ready = symbolizer->trace ? trace_refresh(symbolizer->trace, NULL) >= 0 : trace_open(&symbolizer->trace, &path, 1, NULL) == 0;
-    if (!ready || store_begin(store, NULL) < 0)
+    if (!symbolizer_trace(symbolizer) || store_begin(store, NULL) < 0)
         return symbolizer->count - symbolizer->done;
     uint64_t until = monotonic_now_ns() + budget_ns;
     do

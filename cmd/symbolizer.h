@@ -16,6 +16,9 @@ struct symbolizer;
 struct symbolizer *symbolizer_new(const char *path);
 void symbolizer_free(struct symbolizer *symbolizer);
 
+/* The database as it is now, for looking stacks up; NULL if it can't be read. The symbolizer's. */
+struct trace *symbolizer_trace(struct symbolizer *symbolizer);
+
 /* Queues the addresses in a record, each once. */
 void symbolizer_note(struct symbolizer *symbolizer, int process, const struct record *record);
 

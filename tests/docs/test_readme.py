@@ -1,4 +1,5 @@
-"""Runs every command of README.md on the emulator, in the order in which they stand there.
+"""Runs every command of README.md, and of the pages in docs that show some, on the emulator, in the order in which they
+stand there.
 
 `./train` is ddptrain, `torchrun`, `srun` and `python` are stand-ins that start it (the real ones are not on every
 machine), mpirun is the real one where there is one. `make` targets are only looked up: tests are run by one of them."""
@@ -28,10 +29,13 @@ exec "$@"
 STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1)}     # others: 0
 
 
-def commands():
+PAGES = ("README.md", "docs/choice.md")
+
+
+def commands(page):
     """Indented lines that start with a command of ours or a variable for one."""
-    with open(os.path.join(ROOT, "README.md")) as readme:
-        for line in readme:
+    with open(os.path.join(ROOT, page)) as text:
+        for line in text:
             found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|make|torchrun|mpirun|srun|\./train)\b.*?)(?:\s+#.*)?$", line)
             if found:
                 yield found.group(1).rstrip()
@@ -74,8 +78,8 @@ def check(command, line, environment):
 
 
 def main():
-    found = list(commands())
-    assert len(found) > 15, "README.md shows only %s" % found
+    found = [command for page in PAGES for command in commands(page)]
+    assert len(list(commands("README.md"))) > 15, "README.md shows only %s" % found
     with Line(sys.argv[1], devices=8, name="readme") as line:
         environment = prepare(line)
         for command in found:
