@@ -1,0 +1,197 @@
+/* minimal_make.c: writes minimal.c, see minimal.h.  minimal_make MINIMAL.C FOLDER CATEGORY/NAME.c...
+ *
+ * Runs at build time and where nothing but a C compiler is, so it knows of the preprocessor only what cases use:
+ * #ifdef TWIN, #ifndef TWIN, #else, #endif, not nested. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES_MAX = 1000, LINE_BYTES = 1024 };
+enum part { BOTH, IN_TWIN, IN_FAULT };
+
+struct minimal {
+    char code[8];
+    const char *name;       /* file relative to the folder */
+    const char *path;
+};
+
+static _Noreturn void fail(const char *path, const char *why)
+{
+    fprintf(stderr, "minimal_make: %s: %s\n", path, why);
+    exit(1);
+}
+
+static FILE *open_source(const char *path)
+{
+    FILE *file = fopen(path, "r");
+
+    if (!file)
+        fail(path, "can't be read");
+    return file;
+}
+
+static bool ends_header(const char *line)
+{
+    return strstr(line, "*/") != NULL;
+}
+
+/* Reads the header comment. Returns whether the case is a minimal one; code is then what it expects. */
+static bool read_header(struct minimal *minimal)
+{
+    FILE *file = open_source(minimal->path);
+    char line[LINE_BYTES];
+    bool is_minimal = false, over = false;
+
+    minimal->code[0] = 0;
+    while (!over && fgets(line, sizeof line, file)) {
+        const char *expect = strstr(line, "* expect: DC"), *yes = strstr(line, "* minimal: yes");
+
+        if (expect)
+            snprintf(minimal->code, sizeof minimal->code, "%.5s", expect + strlen("* expect: "));
+        is_minimal |= yes != NULL;
+        over = ends_header(line);
+    }
+    fclose(file);
+    if (is_minimal && !minimal->code[0])
+        fail(minimal->path, "minimal, but expects nothing");
+    return is_minimal;
+}
+
+static void print_bytes(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '\n')
+            fputs("\\n", stdout);
+        else if (text[i] == '"' || text[i] == '\\')
+            printf("\\%c", text[i]);
+        else
+            putchar(text[i]);
+}
+
+/* The header's sentences: its lines until the first "key: value". */
+static void print_about(const struct minimal *minimal)
+{
+    FILE *file = open_source(minimal->path);
+    char line[LINE_BYTES];
+    bool first = true;
+
+    fputs("     \"", stdout);
+    while (fgets(line, sizeof line, file) && !strstr(line, "* expect: ")) {
+        const char *text = line + strspn(line, " /*");
+        size_t length = strcspn(text, "\n");
+
+        if (!first)
+            putchar(' ');
+        print_bytes(text, length);
+        first = false;
+    }
+    fputs("\",\n", stdout);
+    fclose(file);
+}
+
+/* Which part the lines after a directive belong to; true if the line is a directive about TWIN. */
+static bool take_directive(const char *path, const char *line, enum part *part)
+{
+    if (!strncmp(line, "#if", 3)) {
+        if (*part != BOTH)
+            fail(path, "nested #if");
+        if (strncmp(line, "#ifdef TWIN", 11) && strncmp(line, "#ifndef TWIN", 12))
+            fail(path, "minimal cases have no #if but #ifdef TWIN and #ifndef TWIN");
+        *part = line[3] == 'd' ? IN_TWIN : IN_FAULT;
+        return true;
+    }
+    if (!strncmp(line, "#else", 5)) {
+        *part = *part == IN_TWIN ? IN_FAULT : IN_TWIN;
+        return true;
+    }
+    if (!strncmp(line, "#endif", 6)) {
+        *part = BOTH;
+        return true;
+    }
+    return false;
+}
+
+/* One line of the program; the runner's marks are not for readers. */
+static void print_line(const char *line)
+{
+    const char *mark = strstr(line, "/* here */");
+    size_t length = mark ? (size_t)(mark - line) : strcspn(line, "\n");
+
+    while (length > 0 && line[length - 1] == ' ')
+        length--;
+    fputs("\n     \"", stdout);
+    print_bytes(line, length);
+    fputs("\\n\"", stdout);
+}
+
+/* The lines of `wanted` and, if `whole`, those of both parts. */
+static void print_program(const struct minimal *minimal, enum part wanted, bool whole)
+{
+    FILE *file = open_source(minimal->path);
+    char line[LINE_BYTES];
+    enum part part = BOTH;
+    bool in_header = true;
+
+    fputs("     \"\"", stdout);
+    while (fgets(line, sizeof line, file)) {
+        if (in_header) {
+            in_header = !ends_header(line);
+            continue;
+        }
+        if (!take_directive(minimal->path, line, &part) && (part == wanted || (whole && part == BOTH)))
+            print_line(line);
+    }
+    fclose(file);
+    if (part != BOTH)
+        fail(minimal->path, "an #ifdef without #endif");
+}
+
+static int by_code(const void *a, const void *b)
+{
+    return strcmp(((const struct minimal *)a)->code, ((const struct minimal *)b)->code);
+}
+
+static void print_minimal(const struct minimal *minimal)
+{
+    printf("    {\"%s\", \"%.*s\",\n", minimal->code, (int)(strlen(minimal->name) - strlen(".c")), minimal->name);
+    print_about(minimal);
+    print_program(minimal, IN_FAULT, true);
+    puts(",");
+    print_program(minimal, IN_TWIN, true);
+    puts(",");
+    print_program(minimal, IN_TWIN, false);
+    puts("},");
+}
+
+int main(int argc, char **argv)
+{
+    static struct minimal minimal[CASES_MAX];
+    int count = 0;
+
+    if (argc < 3 || !freopen(argv[1], "w", stdout))
+        fail(argc > 1 ? argv[1] : "?", "can't be written");
+    for (int i = 3; i < argc && count < CASES_MAX; i++) {
+        char path[4096];
+
+        snprintf(path, sizeof path, "%s/%s", argv[2], argv[i]);
+        minimal[count].name = argv[i];
+        minimal[count].path = strdup(path);
+        if (!minimal[count].path)
+            fail(path, "memory is short");
+        count += read_header(&minimal[count]);
+    }
+    qsort(minimal, (size_t)count, sizeof *minimal, by_code);
+    puts("/* Made by minimal_make.c. */\n#include \"tests/suite/minimal.h\"\n\n#include <string.h>\n\n"
+         "const struct suite_minimal suite_minimals[] = {");
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && !strcmp(minimal[i].code, minimal[i - 1].code))
+            fail(minimal[i].path, "another case is minimal for its code already");
+        print_minimal(&minimal[i]);
+    }
+    puts("    {.code = NULL},\n};\n\n"
+         "const struct suite_minimal *suite_minimal_find(const char *code)\n{\n"
+         "    for (const struct suite_minimal *minimal = suite_minimals; minimal->code; minimal++)\n"
+         "        if (!strcmp(minimal->code, code))\n            return minimal;\n    return NULL;\n}");
+    return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}
