@@ -121,6 +121,10 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
 {
     if (is_nonsense(record))
         return ENGINE_SKIPPED;
+    if (record->flags & RECORD_FLAG_GONE)
+        return ENGINE_OK;       /* checks/dc111_invalid.c */
+    if (!record->op.count && api_class_of(record->api) == CLASS_COLLECTIVE)
+        return ENGINE_OK;       /* NCCL drops it: it waits for nobody */
     /* A group whose end was lost ends where another begins. */
     if (thread->group_calls && (thread->group_id != record->op.group || thread->group_calls >= GROUP_CALLS_MAX) &&
         operations_close_group(analyzer, thread))

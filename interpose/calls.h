@@ -32,6 +32,7 @@ struct call {
     uint64_t enter;             /* serial of the ENTER record, 0 none */
     uint64_t comm;              /* for the LEAVE record */
     uint64_t scalar;            /* PreMulSum */
+    bool on_device;             /* its scalar lies in device memory */
     void *init;                 /* struct pending_init of a creating call */
     uint32_t slot;              /* progress slot of an operation outside groups */
     int error;                  /* errno as the program has it */

@@ -86,8 +86,41 @@ struct member *comms_add(void *handle, const struct pending_init *init)
     return member;
 }
 
+/* The entry that holds the handle as one that was removed. */
+static struct member *find_removed(const void *handle)
+{
+    for (uint32_t i = 0, at = hash_of(handle); handle && i < COMMS_MAX; i++, at++) {
+        struct member *member = &shim.comms.member[at % COMMS_MAX];
+        void *found = atomic_load_explicit(&member->handle, memory_order_acquire);
+        if (found == COMM_GONE && atomic_load_explicit(&member->last, memory_order_relaxed) == handle)
+            return member;
+        if (!found)
+            break;
+    }
+    return NULL;
+}
+
+void comms_ended(const void *handle)
+{
+    struct member *member = find_removed(handle);
+    if (member)
+        atomic_store_explicit(&member->ended, 1, memory_order_release);
+}
+
+const struct member *comms_find_ended(const void *handle)
+{
+    const struct member *member = find_removed(handle);
+    return member && atomic_load_explicit(&member->ended, memory_order_acquire) ? member : NULL;
+}
+
 void comms_remove(struct member *member)
 {
+    void *handle = atomic_load_explicit(&member->handle, memory_order_relaxed);
+    struct member *older = find_removed(handle);
+    if (older)                  /* NCCL had given the handle out again */
+        atomic_store_explicit(&older->last, NULL, memory_order_relaxed);
+    atomic_store_explicit(&member->ended, 0, memory_order_relaxed);
+    atomic_store_explicit(&member->last, handle, memory_order_relaxed);
     atomic_store_explicit(&member->handle, COMM_GONE, memory_order_release);
 }
 
@@ -136,7 +169,7 @@ static struct premul *premul_slot(uint64_t key, bool add)
     return NULL;
 }
 
-void comms_premul_add(const void *handle, int redop, uint64_t scalar)
+void comms_premul_add(const void *handle, int redop, uint64_t scalar, bool on_device)
 {
     uint64_t key = premul_key(handle, redop);
     struct premul *premul = premul_slot(key, false);
@@ -145,6 +178,7 @@ void comms_premul_add(const void *handle, int redop, uint64_t scalar)
     if (!premul)
         return;
     premul->scalar = scalar;
+    premul->on_device = on_device;
     atomic_store_explicit(&premul->key, key, memory_order_release);
     atomic_fetch_add(&shim.comms.premuls, 1);
 }
@@ -156,12 +190,9 @@ void comms_premul_remove(const void *handle, int redop)
         atomic_store_explicit(&premul->key, PREMUL_GONE, memory_order_release);
 }
 
-bool comms_premul_find(const void *handle, int redop, uint64_t *scalar)
+const struct premul *comms_premul_find(const void *handle, int redop)
 {
     if (!atomic_load_explicit(&shim.comms.premuls, memory_order_relaxed))
-        return false;
-    struct premul *premul = premul_slot(premul_key(handle, redop), false);
-    if (premul)
-        *scalar = premul->scalar;
-    return premul != NULL;
+        return NULL;
+    return premul_slot(premul_key(handle, redop), false);
 }

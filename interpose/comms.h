@@ -21,6 +21,8 @@ struct member_stream {
 
 struct member {
     _Atomic(void *) handle;     /* NULL: never used; COMM_GONE: was used */
+    _Atomic(void *) last;       /* the handle that was, while `handle` is COMM_GONE */
+    _Atomic uint32_t ended;     /* NCCL agreed that `last` ended */
     uint64_t comm;              /* cluster-wide id */
     uint64_t parent;
     uint64_t gpu;
@@ -42,6 +44,7 @@ struct member {
 struct premul {
     _Atomic uint64_t key;       /* hash of (communicator handle, operator); 0 free */
     uint64_t scalar;
+    bool on_device;             /* the scalar's value is not known */
 };
 
 struct comm_table {
@@ -56,6 +59,9 @@ struct pending_init {
     uint64_t comm, parent, gpu;
     int32_t rank, nranks, device, color, key;
     uint32_t flags, ordinal;
+    uint32_t excluded_count;    /* Shrink */
+    uint64_t excluded;          /* hash of the set */
+    bool parent_ended;
 };
 
 /* The member of a handle, or NULL. */
@@ -65,16 +71,20 @@ struct member *comms_find(const void *handle);
  * table is full (said once). */
 struct member *comms_add(void *handle, const struct pending_init *init);
 
-/* The handle is no communicator any more. */
+/* The handle is no communicator any more, as far as calls find it. */
 void comms_remove(struct member *member);
+/* NCCL did end the communicator of a handle that was removed. */
+void comms_ended(const void *handle);
+/* The communicator that a handle was before it ended, NULL if it is not known. */
+const struct member *comms_find_ended(const void *handle);
 
 /* The number of the member's next send to (receive from) `peer`. Returns false if memory for the
  * numbers can't be had (said once). */
 bool comms_p2p_number(struct member *member, int peer, bool receive, uint64_t *number);
 
-void comms_premul_add(const void *handle, int redop, uint64_t scalar);
+void comms_premul_add(const void *handle, int redop, uint64_t scalar, bool on_device);
 void comms_premul_remove(const void *handle, int redop);
-/* The scalar of an operator. Returns false if the handle is none that was created here. */
-bool comms_premul_find(const void *handle, int redop, uint64_t *scalar);
+/* An operator; NULL if the handle is none that was created here. */
+const struct premul *comms_premul_find(const void *handle, int redop);
 
 #endif

@@ -15,11 +15,7 @@ uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
 {
     if (!ids || count < 1)
         return 0;
-    uint64_t first = string_id(ids->internal, sizeof ids->internal);
-    if (count == 1)
-        return first;
-    uint64_t words[2] = { first, (uint64_t)count };
-    return string_id((const char *)words, sizeof words);
+    return string_id(ids->internal, sizeof ids->internal);
 }
 
 /* An entry that lives until the call's end or, in a group, until the group's. NULL if there are too many. */
@@ -41,29 +37,35 @@ static void enter(struct call *call, const struct pending_init *init, const void
     struct record record = { .comm = { .comm = init->comm, .parent = init->parent, .handle = (uintptr_t)handle,
                                        .nranks = init->nranks, .rank = rank, .device = init->device,
                                        .color = init->color, .key = init->key, .ordinal = init->ordinal,
-                                       .gpu = init->gpu, .flags = init->flags } };
+                                       .gpu = init->gpu, .flags = init->flags, .pointer = init->excluded,
+                                       .bytes = init->excluded_count } };
+    record.flags = init->parent_ended ? RECORD_FLAG_GONE : 0;
     call->comm = init->comm;
     emit_enter(call, &record, NULL);
 }
 
-void comm_init_enter(struct call *call, int nranks, int rank, uint64_t id, const ncclConfig_t *config)
+void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId *ids, int count, const ncclConfig_t *config)
 {
     struct pending_init *init = begin(call, config);
     if (!init)
         return;
-    init->comm = id;
+    init->comm = unique_id_hash(ids, count);
+    init->ordinal = (uint32_t)count;
     init->nranks = nranks;
     init->rank = rank;
     enter(call, init, NULL, rank);
 }
 
 /* Handle and rank of the ENTER record are the caller's in the parent. */
-static void child_enter(struct call *call, ncclComm_t handle, const ncclConfig_t *config, uint64_t mark, int color, int key)
+static void child_enter(struct call *call, struct pending_init *init, ncclComm_t handle, const ncclConfig_t *config,
+                        uint64_t mark, int color, int key)
 {
-    struct pending_init *init = begin(call, config);
     struct member *parent = comms_find(handle);
-    if (!init)
-        return;
+    const struct member *ended = parent ? NULL : comms_find_ended(handle);
+    if (ended) {
+        init->parent_ended = true;
+        init->parent = ended->comm;
+    }
     if (parent) {
         init->ordinal = atomic_fetch_add(&parent->children, 1);
         init->parent = parent->comm;
@@ -74,19 +76,27 @@ static void child_enter(struct call *call, ncclComm_t handle, const ncclConfig_t
     init->color = color;
     init->key = key;
     uint64_t words[3] = { init->parent, init->ordinal, mark };
-    if (color != NCCL_SPLIT_NOCOLOR)
+    if (color != NCCL_SPLIT_NOCOLOR && !ended)
         init->comm = string_id((const char *)words, sizeof words);
-    enter(call, init, handle, parent ? parent->rank : RECORD_NO_RANK);
+    enter(call, init, handle, parent ? parent->rank : ended ? ended->rank : RECORD_NO_RANK);
 }
 
 void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key, const ncclConfig_t *config)
 {
-    child_enter(call, parent, config, (uint32_t)color, color, key);
+    struct pending_init *init = begin(call, config);
+    if (init)
+        child_enter(call, init, parent, config, (uint32_t)color, color, key);
 }
 
-void comm_shrink_enter(struct call *call, ncclComm_t parent, const ncclConfig_t *config)
+void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded, int count, const ncclConfig_t *config)
 {
-    child_enter(call, parent, config, SHRINK_MARK, 0, 0);
+    struct pending_init *init = begin(call, config);
+    if (!init)
+        return;
+    for (int i = 0; excluded && i < count; i++)     /* a sum, so that the order of the list does not count */
+        init->excluded += string_id((const char *)&excluded[i], sizeof excluded[i]);
+    init->excluded_count = count > 0 ? (uint32_t)count : 0;
+    child_enter(call, init, parent, config, SHRINK_MARK, 0, 0);
 }
 
 /* Asks NCCL what could not be known from the call. A communicator that is not ready yet is not asked. */
@@ -161,7 +171,17 @@ void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm)
     call->thread->caches->inits--;
 }
 
-void comm_init_all_enter(struct call *call, int count)
+/* The first device that a list names again, -1 if there is none. */
+static int listed_twice(const int *devices, int count)
+{
+    for (int i = 0; devices && i < count; i++)
+        for (int k = 0; k < i; k++)
+            if (devices[k] == devices[i])
+                return devices[i];
+    return RECORD_NO_DEVICE;
+}
+
+void comm_init_all_enter(struct call *call, int count, const int *devices)
 {
     const struct process_info *process = &shim.file->process;
     struct pending_init init = { .rank = RECORD_NO_RANK, .nranks = count, .device = RECORD_NO_DEVICE,
@@ -169,6 +189,9 @@ void comm_init_all_enter(struct call *call, int count)
     uint64_t words[4] = { string_id(process->boot_id, strlen(process->boot_id)), (uint64_t)process->pid,
                           process->start_ticks, init.ordinal };
     init.comm = string_id((const char *)words, sizeof words);
+    init.device = listed_twice(devices, count);
+    if (init.device >= 0)
+        init.flags = RECORD_COMM_DUPLICATE;
     enter(call, &init, NULL, RECORD_NO_RANK);
     call->scalar = init.ordinal;
 }
@@ -188,7 +211,7 @@ void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *com
 
 void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t bytes)
 {
-    struct member *member = comms_find(comm);
+    const struct member *member = comms_find(comm), *ended = member ? NULL : comms_find_ended(comm);
     struct record record = { .comm = { .handle = (uintptr_t)comm, .nranks = -1, .rank = RECORD_NO_RANK,
                                        .device = RECORD_NO_DEVICE, .pointer = (uintptr_t)pointer, .bytes = bytes } };
     if (member) {
@@ -202,6 +225,11 @@ void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t 
         record.comm.ordinal = member->ordinal;
         record.comm.color = member->color;
         record.comm.key = member->key;
+    }
+    if (ended) {
+        record.flags = RECORD_FLAG_GONE;
+        record.comm.comm = ended->comm;
+        record.comm.rank = ended->rank;
     }
     if (bytes)
         buffers_tell(call->thread, pointer);
@@ -217,6 +245,13 @@ void comm_destroy_enter(struct call *call, ncclComm_t comm)
         return;
     progress_flush(call->thread, member);
     comms_remove(member);
+}
+
+void comm_destroy_leave(struct call *call, ncclResult_t result, ncclComm_t comm)
+{
+    if (result == ncclSuccess)
+        comms_ended(comm);
+    emit_leave(call, result, 0);
 }
 
 void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm)

@@ -80,6 +80,17 @@ uint8_t gpu_capture_flag(cudaStream_t stream)
     return open && gpu_is_capturing(stream) ? RECORD_FLAG_CAPTURE : 0;
 }
 
+/* Where the GPU translates the host's addresses itself, pageable memory is as good as any. */
+static uint32_t pageable_type(void)
+{
+    __typeof__(&cudaGetDevice) get_device = REAL_HELPER(cudaGetDevice);
+    __typeof__(&cuDeviceGetAttribute) get = REAL_HELPER(cuDeviceGetAttribute);
+    int device, reaches = 0;
+    bool asked = get && get_device && gpu_may_ask() && get_device(&device) == cudaSuccess &&
+                 get(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) == CUDA_SUCCESS;
+    return asked && reaches ? MEMORY_HOST_SHARED : MEMORY_HOST_PAGEABLE;
+}
+
 /* The runtime's answer has no range; pageable memory is no error to it. */
 static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
 {
@@ -96,7 +107,7 @@ static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
         return;
     }
     if ((unsigned)attributes.type < sizeof types / sizeof *types)
-        memory->type = types[attributes.type];
+        memory->type = attributes.type == cudaMemoryTypeUnregistered ? pageable_type() : types[attributes.type];
     if (memory->type == MEMORY_DEVICE || memory->type == MEMORY_MANAGED)
         memory->device = attributes.device;
 }
@@ -119,7 +130,7 @@ void gpu_memory_find(uint64_t pointer, struct gpu_memory *memory)
         return;
     }
     if (!type) {            /* no error, all zero: memory that CUDA does not know */
-        memory->type = MEMORY_HOST_PAGEABLE;
+        memory->type = pageable_type();
         return;
     }
     memory->type = managed ? MEMORY_MANAGED : type == CU_MEMORYTYPE_HOST ? MEMORY_HOST_PINNED : MEMORY_DEVICE;

@@ -9,12 +9,25 @@
 /* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar counts. */
 static void set_redop(struct record *record, ncclComm_t comm, int redop)
 {
+    record->op.redop = (uint8_t)redop;
     if ((redop >= 0 && redop < ncclNumOps) || redop == REDOP_NONE)
-        record->op.redop = (uint8_t)redop;
-    else if (comms_premul_find(comm, redop, &record->op.scalar))
-        record->op.redop = REDOP_PREMULSUM;
-    else
-        record->op.redop = REDOP_UNKNOWN;
+        return;
+    const struct premul *premul = comms_premul_find(comm, redop);
+    record->op.redop = premul ? REDOP_PREMULSUM : REDOP_UNKNOWN;
+    record->op.scalar = premul ? premul->scalar : (uint64_t)redop;
+    if (premul && premul->on_device)
+        record->op.flags |= RECORD_OP_SCALAR_ON_DEVICE;
+}
+
+/* What a call on a communicator that has ended was meant for. */
+static void set_ended(struct record *record, ncclComm_t comm)
+{
+    const struct member *member = comms_find_ended(comm);
+    if (!member)
+        return;
+    record->flags |= RECORD_FLAG_GONE;
+    record->op.comm = member->comm;
+    record->op.rank = member->rank;
 }
 
 /* The operation's number, and its progress slot unless it only becomes part of a graph. Returns false if
@@ -26,7 +39,9 @@ static bool set_member(struct call *call, struct record *record, struct member *
     if (!atomic_load_explicit(&member->announced, memory_order_relaxed))
         communicators_announce(call->thread, member);
     record->op.rank = member->rank;
-    if (operation->way == WAY_COLLECTIVE)
+    if (operation->way == WAY_COLLECTIVE && !operation->count)
+        record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
+    else if (operation->way == WAY_COLLECTIVE)
         record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
     else if (!comms_p2p_number(member, operation->root, operation->way == WAY_RECV, &record->op.number))
         return false;
@@ -53,6 +68,8 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, co
     struct member *member = comms_find(comm);
     if (member && !set_member(call, &record, member, operation, stream))
         return;
+    if (!member)
+        set_ended(&record, comm);
     buffers_tell(thread, operation->send);
     if (operation->recv != operation->send)
         buffers_tell(thread, operation->recv);

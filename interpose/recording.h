@@ -32,15 +32,16 @@ void group_end_leave(struct call *call, ncclResult_t result);
 
 /* Communicators (communicators.c). The id of a communicator made of unique ids: */
 uint64_t unique_id_hash(const ncclUniqueId *ids, int count);
-void comm_init_enter(struct call *call, int nranks, int rank, uint64_t id, const ncclConfig_t *config);
+void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId *ids, int count, const ncclConfig_t *config);
 void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key, const ncclConfig_t *config);
-void comm_shrink_enter(struct call *call, ncclComm_t parent, const ncclConfig_t *config);
+void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded, int count, const ncclConfig_t *config);
 void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm);
-void comm_init_all_enter(struct call *call, int count);
+void comm_init_all_enter(struct call *call, int count, const int *devices);
 void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *comms, int count, const int *devices);
 /* A call on a communicator; pointer and bytes as far as it has them. */
 void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t bytes);
 void comm_destroy_enter(struct call *call, ncclComm_t comm);
+void comm_destroy_leave(struct call *call, ncclResult_t result, ncclComm_t comm);
 void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm);
 void comm_query_enter(struct call *call);
 void comm_plain_leave(struct call *call, ncclResult_t result, uint64_t handle);

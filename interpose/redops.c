@@ -18,13 +18,23 @@ static uint64_t read_scalar(const void *scalar, ncclDataType_t type)
     return bits;
 }
 
+static void set_comm(struct call *call, struct record *record, ncclComm_t comm)
+{
+    const struct member *member = comms_find(comm);
+    if (!member && (member = comms_find_ended(comm)))
+        record->flags |= RECORD_FLAG_GONE;
+    record->redop.comm = call->comm = member ? member->comm : 0;
+}
+
 void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t type, ncclScalarResidence_t residence,
                         ncclComm_t comm)
 {
-    struct member *member = comms_find(comm);
-    call->comm = member ? member->comm : 0;
+    struct record record = { 0 };
+    set_comm(call, &record, comm);
     call->scalar = residence == ncclScalarHostImmediate ? read_scalar(scalar, type) : 0;
-    struct record record = { .redop = { .comm = call->comm, .scalar = call->scalar, .datatype = (uint8_t)type } };
+    call->on_device = residence != ncclScalarHostImmediate;
+    record.redop.scalar = call->scalar;
+    record.redop.datatype = (uint8_t)type;
     emit_enter(call, &record, NULL);
 }
 
@@ -32,16 +42,16 @@ void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm,
 {
     bool made = result == ncclSuccess && op;
     if (made)
-        comms_premul_add(comm, (int)*op, call->scalar);
+        comms_premul_add(comm, (int)*op, call->scalar, call->on_device);
     emit_leave(call, result, made ? (uint64_t)*op : 0);
 }
 
 void redop_destroy_enter(struct call *call, ncclRedOp_t op, ncclComm_t comm)
 {
-    struct member *member = comms_find(comm);
-    call->comm = member ? member->comm : 0;
-    struct record record = { .redop = { .comm = call->comm, .handle = (uint64_t)op, .datatype = TYPE_NONE } };
-    comms_premul_find(comm, (int)op, &record.redop.scalar);
+    struct record record = { .redop = { .handle = (uint64_t)op, .datatype = TYPE_NONE } };
+    const struct premul *premul = comms_premul_find(comm, (int)op);
+    set_comm(call, &record, comm);
+    record.redop.scalar = premul ? premul->scalar : 0;
     emit_enter(call, &record, NULL);
     comms_premul_remove(comm, (int)op);
 }

@@ -33,6 +33,7 @@ enum library { LIBRARY_NCCL, LIBRARY_CUDART, LIBRARY_DRIVER };
     HELPER(cudaPeekAtLastError, CUDART, "cudaPeekAtLastError") \
     HELPER(cuInit, DRIVER, "cuInit") \
     HELPER(cuDeviceGet, DRIVER, "cuDeviceGet") \
+    HELPER(cuDeviceGetAttribute, DRIVER, "cuDeviceGetAttribute") \
     HELPER(cuDeviceGetUuid, DRIVER, "cuDeviceGetUuid_v2") \
     HELPER(cuPointerGetAttributes, DRIVER, "cuPointerGetAttributes") \
     HELPER(cuMemHostRegister, DRIVER, "cuMemHostRegister_v2") \

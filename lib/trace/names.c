@@ -34,7 +34,7 @@ static const char *const redops[] = {
 
 static const char *const memory_types[] = {
     [MEMORY_UNKNOWN] = "unknown memory", [MEMORY_HOST_PAGEABLE] = "pageable host", [MEMORY_HOST_PINNED] = "pinned host",
-    [MEMORY_DEVICE] = "device", [MEMORY_MANAGED] = "managed",
+    [MEMORY_DEVICE] = "device", [MEMORY_MANAGED] = "managed", [MEMORY_HOST_SHARED] = "shared host",
 };
 
 static const char *const phases[] = {

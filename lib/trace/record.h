@@ -48,7 +48,10 @@ enum redop {
     REDOP_NONE = 255
 };
 
-enum memory_type { MEMORY_UNKNOWN, MEMORY_HOST_PAGEABLE, MEMORY_HOST_PINNED, MEMORY_DEVICE, MEMORY_MANAGED };
+enum memory_type {
+    MEMORY_UNKNOWN, MEMORY_HOST_PAGEABLE, MEMORY_HOST_PINNED, MEMORY_DEVICE, MEMORY_MANAGED,
+    MEMORY_HOST_SHARED      /* pageable, but the GPU reaches it by itself (HMM, ATS: cudaDevAttrPageableMemoryAccess) */
+};
 
 enum { RECORD_NO_DEVICE = -1, RECORD_NO_RANK = -1, RECORD_NO_SLOT = 0xffffffffu };
 
@@ -79,15 +82,16 @@ struct record {
         } leave;
         struct {                /* COLLECTIVE, P2P */
             uint64_t comm;      /* cluster-wide id */
-            uint64_t number;    /* COLLECTIVE: 0,1,2,.. per member in issue order. P2P: 0,1,2,.. per (member, peer, direction) */
+            uint64_t number;    /* COLLECTIVE: 0,1,2,.. per member in issue order; one of no elements, which NCCL drops, has
+                                 * the number of the next. P2P: 0,1,2,.. per (member, peer, direction) */
             uint64_t sendbuff;  /* address, 0 for NULL or not used */
             uint64_t recvbuff;
             uint64_t count;     /* elements, as given to the call */
             uint8_t datatype;   /* enum datatype */
             uint8_t redop;      /* enum redop */
-            uint16_t reserved;
+            uint16_t flags;     /* RECORD_OP_* */
             int32_t root;       /* root or peer; -1 none */
-            uint64_t scalar;    /* bits of PreMulSum's scalar, else 0 */
+            uint64_t scalar;    /* bits of PreMulSum's scalar; REDOP_UNKNOWN: the handle as given; else 0 */
             uint64_t group;     /* serial of the outermost ncclGroupStart's record, 0 outside groups */
             uint32_t slot;      /* progress slot, RECORD_NO_SLOT without progress */
             int32_t rank;       /* the member's rank in comm */
@@ -107,12 +111,12 @@ struct record {
             int32_t device;     /* CUDA device of the member */
             int32_t color;      /* Split */
             int32_t key;        /* Split */
-            uint32_t ordinal;   /* Split, Shrink: which one on the parent; InitAll: which one in the process */
+            uint32_t ordinal;   /* Split, Shrink: which one on the parent; InitAll: in the process; InitRank*: unique ids given */
             uint64_t gpu;       /* hash of the GPU's identity (host boot id and PCI bus id, or UUID); 0 not known */
             uint32_t flags;     /* RECORD_COMM_* */
             uint32_t reserved;
-            uint64_t pointer;   /* Register, WindowRegister: buffer */
-            uint64_t bytes;     /* likewise */
+            uint64_t pointer;   /* Register, WindowRegister: buffer; Shrink: hash of the set of excluded ranks */
+            uint64_t bytes;     /* likewise; Shrink: how many ranks are excluded */
         } comm;
         struct {                /* REDOP */
             uint64_t comm, handle, scalar;
@@ -196,10 +200,16 @@ _Static_assert(sizeof(struct record) == RECORD_BYTES, "the record is on disk and
 enum {
     RECORD_FLAG_ADDRESS = 1,    /* record.stack is a plain return address */
     RECORD_FLAG_MORE = 2,       /* continues the record before it (LAUNCH) */
-    RECORD_FLAG_CAPTURE = 4     /* the stream was being captured into a graph: nothing ran */
+    RECORD_FLAG_CAPTURE = 4,    /* the stream was being captured into a graph: nothing ran */
+    RECORD_FLAG_GONE = 8        /* the communicator was destroyed or aborted before this call; its id and rank are those it had */
 };
 
-enum { RECORD_COMM_NONBLOCKING = 1 };
+enum {
+    RECORD_COMM_NONBLOCKING = 1,
+    RECORD_COMM_DUPLICATE = 2   /* InitAll: comm.device is listed twice */
+};
+
+enum { RECORD_OP_SCALAR_ON_DEVICE = 1 };    /* op.flags: PreMulSum's scalar lies in device memory; its value is not known */
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
 static inline uint64_t string_id(const char *text, uint64_t bytes)

@@ -298,7 +298,7 @@ static void late_rank_is_compared_with_the_summary(void **state)
                 struct record record = {.api = API_ncclAllGather, .phase = RECORD_ENTER, .thread = 1};
                 record.op.comm = COMM(0);
                 record.op.number = number;
-                record.op.rank = 1;
+                record.op.rank = record.op.count = 1;
                 assert_int_equal(analyzer_feed(analyzer, 1, &record), 0);
                 continue;
             }
