@@ -239,7 +239,7 @@ static void feed_op(struct analyzer *analyzer, int rank, uint64_t number)
     record.serial = number + 1;
     record.op.comm = COMM(0);
     record.op.number = number;
-    record.op.count = number % 17;
+    record.op.count = 1 + number % 17;
     record.op.rank = rank;
     record.op.datatype = TYPE_FLOAT32;
     record.op.slot = number % 2 ? RECORD_NO_SLOT : 3;
