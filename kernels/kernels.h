@@ -109,6 +109,13 @@ cudaError_t kernels_cast_f16_to_f32(size_t count, const uint16_t *x, float *y, c
 cudaError_t kernels_cast_f32_to_bf16(size_t count, const float *x, uint16_t *y, cudaStream_t stream);
 cudaError_t kernels_cast_bf16_to_f32(size_t count, const uint16_t *x, float *y, cudaStream_t stream);
 
+/* Hash, NaNs and Infs of a buffer (payload.h), written to host memory that the device can write. `datatype` is
+ * ncclDataType_t's number; `partial`, below PAYLOAD_PARTIALS, is a number that no other launch of the same device
+ * uses until this one is done; at most `blocks` blocks. */
+struct payload_found;
+cudaError_t kernels_payload_hash(const void *buffer, size_t bytes, int datatype, struct payload_found *found,
+                                 uint64_t ticket, int partial, unsigned blocks, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -190,8 +190,32 @@ struct record {
             uint64_t started, done;
         } progress;
         struct {                /* notice_lost: totals of this process so far */
-            uint64_t control, bulk;
+            uint64_t control, bulk, hashes;
         } lost;
+        struct {                /* notice_hash */
+            uint64_t comm, number;      /* of the operation; HASH_NAMED: as in its ddpcheck_hash record */
+            uint64_t hash;      /* of all bytes and their places; 0: there were none */
+            uint32_t nans, infs;        /* elements, saturating; 0 for integers */
+            uint64_t bytes;
+            uint64_t serial;    /* HASH_NAMED: of the ddpcheck_hash record; else of the operation's ENTER */
+            int32_t rank;       /* the member's */
+            uint8_t what;       /* enum hash_what */
+            uint8_t flags;      /* HASH_UNIFORM */
+            uint16_t reserved;
+            uint64_t name;      /* HASH_NAMED: string id */
+        } hash;
+        struct {                /* ddpcheck_hash */
+            uint64_t comm;      /* whose members should hold the same bytes; 0: all ranks of the job */
+            uint64_t number;    /* 0,1,2,.. per (member, name) */
+            uint64_t name;      /* string id */
+            uint64_t bytes, pointer;
+            int32_t rank;       /* in comm, or of the process */
+            uint32_t reserved;
+        } named;
+        struct {                /* notice_hashing */
+            uint64_t entries;   /* hashes that can be under way at one time; 0: there is no hashing, text says why */
+            uint64_t text;      /* string id, 0 none */
+        } hashing;
     };
 };
 
@@ -210,6 +234,10 @@ enum {
 };
 
 enum { RECORD_OP_SCALAR_ON_DEVICE = 1 };    /* op.flags: PreMulSum's scalar lies in device memory; its value is not known */
+
+/* Which bytes a notice_hash is of, and when: on the operation's stream, just before or after it. */
+enum hash_what { HASH_SEND_BEFORE, HASH_SEND_AFTER, HASH_RECV_AFTER, HASH_NAMED, HASH_WHATS };
+enum { HASH_UNIFORM = 1 };      /* all 8-byte words are alike (zeros, a fill): equal buffers mean nothing */
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
 static inline uint64_t string_id(const char *text, uint64_t bytes)

@@ -3,6 +3,7 @@
  * One file per process, mapped shared by both sides:
  *
  *     struct ring_file     who the process is, the progress slots that the GPU writes
+ *     struct hash_entry[]  payload hashes that the GPU writes (`hash_entries`, usually 0), to the end of the header
  *     segment 0            one per thread: struct ring_segment, control records, bulk records
  *     segment 1 ...        at ring_segment_offset(); the file grows as threads come
  *
@@ -29,6 +30,7 @@ enum {
     RING_PAGE = 4096,
     RING_SEGMENTS_MAX = 256,    /* threads at one time; a segment is used again when its thread has ended */
     RING_SLOTS_MAX = 256,       /* (communicator member, stream) pairs with GPU progress */
+    RING_HASHES = 2048,         /* payload hashes under way at one time, with --hash */
     RING_CONTROL_RECORDS = 4096,        /* defaults; smaller where the file system is small */
     RING_BULK_RECORDS = 16384
 };
@@ -61,6 +63,22 @@ struct progress_slot {
     uint32_t reserved;
 };
 
+/* A payload hash. Free while `taken` is 0: the shim takes it with a new ticket, fills in what it is of and starts the
+ * kernel; the GPU writes `found` and then the ticket to `done`; the collector copies the entry and, once that is
+ * stored, frees it. Streams end in any order, so there is no ring: a stuck one holds its own entries only. */
+struct hash_entry {
+    _Alignas(128) _Atomic uint64_t taken;
+    struct hash_found {         /* as the kernel writes it (kernels/cuda/payload.cu) */
+        uint64_t hash;
+        uint32_t nans, infs;
+        uint32_t flags, reserved;
+        _Atomic uint64_t done;
+    } found;
+    uint64_t comm, number, bytes, serial, name;
+    int32_t rank;
+    uint32_t what;              /* enum hash_what */
+};
+
 /* Who the process is. Strings are NUL-terminated and may be cut; -1 stands for "not known". */
 struct process_info {
     int32_t pid;
@@ -90,6 +108,10 @@ struct ring_file {
     _Atomic uint64_t serial;            /* the last serial given out */
     _Atomic uint64_t lost_threads;      /* records lost because no segment was to be had */
     struct process_info process;
+    uint32_t hash_entries;              /* 0: no hashing. Files of older shims have 0 here */
+    uint32_t reserved;
+    _Atomic uint64_t hash_tickets;      /* given out so far; tickets count from 1 */
+    _Atomic uint64_t hash_lost;         /* hashes not made because no entry was free */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 
@@ -103,6 +125,12 @@ static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bul
 static inline uint64_t ring_segment_offset(const struct ring_file *file, uint32_t index)
 {
     return file->file_header_bytes + index * file->segment_bytes;
+}
+
+/* The first entry; hash_entries of them. */
+static inline struct hash_entry *ring_hashes(struct ring_file *file)
+{
+    return (struct hash_entry *)(file + 1);
 }
 
 /* The first record of ring `kind` in a segment. */

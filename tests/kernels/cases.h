@@ -11,6 +11,7 @@ void case_losses(void);
 void case_optimisers(void);
 void case_elementwise(void);
 void case_casts(void);
+void case_payload(void);
 void case_streams(void);
 void case_refused(void);
 

@@ -107,6 +107,15 @@ void __cudaUnregisterFatBinary(void **handle)
     (void)handle;
 }
 
+/* Variables of the device's: no twin uses them. */
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
+                       int global);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
+                       int global)
+{
+    (void)handle, (void)host, (void)device, (void)name, (void)external, (void)bytes, (void)constant, (void)global;
+}
+
 void __cudaRegisterFunction(void **handle, const char *stub, char *function, const char *name, int limit,
                             struct uint3 *thread, struct uint3 *block, struct dim3 *block_size,
                             struct dim3 *grid_size, int *warp);

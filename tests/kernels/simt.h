@@ -27,6 +27,26 @@ void __syncthreads();
 float __shfl_xor_sync(unsigned mask, float value, int lane_mask);
 int __any_sync(unsigned mask, int predicate);
 
+/* One GPU thread runs at a time, so memory is always in order and every update whole. */
+template <typename T> T atomicAdd(T *address, T value)
+{
+    const T before = *address;
+    *address += value;
+    return before;
+}
+template <typename T> T atomicExch(T *address, T value)
+{
+    const T before = *address;
+    *address = value;
+    return before;
+}
+static inline void __threadfence() {}
+static inline void __threadfence_system() {}
+static inline int __popcll(unsigned long long word)
+{
+    return __builtin_popcountll(word);
+}
+
 /* Runs `thread` once for each thread of the grid. Ends the program with a message where a GPU would hang or have
  * no defined result: threads that wait at different barriers, a warp exchange with a thread that has ended. */
 cudaError_t simt_run(dim3 grid, dim3 block, const std::function<void()> &thread);

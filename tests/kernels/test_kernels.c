@@ -19,6 +19,7 @@ static const struct {
     { "optimisers", case_optimisers },
     { "elementwise", case_elementwise },
     { "casts", case_casts },
+    { "payload hashes", case_payload },
     { "several streams at once", case_streams },
     { "refused sizes", case_refused },
 };
