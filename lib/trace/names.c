@@ -116,9 +116,48 @@ static int bytes_text(const char *name, uint64_t count, char *text, size_t bytes
     return count ? snprintf(text, bytes, "%s(bytes=%" PRIu64 ")", name, count) : snprintf(text, bytes, "%s", name);
 }
 
+/* The driver's functions under the numbers of the runtime's that mean the same. */
+static const char *const driver_names[API_COUNT] = {
+    [API_cudaStreamSynchronize] = "cuStreamSynchronize", [API_cudaDeviceSynchronize] = "cuCtxSynchronize",
+    [API_cudaEventSynchronize] = "cuEventSynchronize", [API_cudaMemcpy] = "cuMemcpy", [API_cudaMemcpy2D] = "cuMemcpy2D",
+    [API_cudaMemset] = "cuMemset", [API_cudaFree] = "cuMemFree", [API_cudaFreeHost] = "cuMemFreeHost",
+    [API_cudaMemcpyPeer] = "cuMemcpyPeer", [API_cudaMemcpyAsync_to_pageable] = "cuMemcpyAsync",
+    [API_cudaMemcpy3D] = "cuMemcpy3D", [API_cudaMemset2D] = "cuMemsetD2D",
+    [API_cudaStreamCreate] = "cuStreamCreate", [API_cudaStreamCreateWithFlags] = "cuStreamCreate",
+    [API_cudaStreamCreateWithPriority] = "cuStreamCreateWithPriority", [API_cudaStreamDestroy] = "cuStreamDestroy",
+    [API_cudaEventCreate] = "cuEventCreate", [API_cudaEventCreateWithFlags] = "cuEventCreate",
+    [API_cudaEventDestroy] = "cuEventDestroy", [API_cudaEventRecord] = "cuEventRecord",
+    [API_cudaEventRecordWithFlags] = "cuEventRecordWithFlags", [API_cudaStreamWaitEvent] = "cuStreamWaitEvent",
+    [API_cudaEventQuery] = "cuEventQuery", [API_cudaStreamQuery] = "cuStreamQuery",
+    [API_cudaMalloc] = "cuMemAlloc", [API_cudaMallocAsync] = "cuMemAllocAsync", [API_cudaFreeAsync] = "cuMemFreeAsync",
+    [API_cudaMallocHost] = "cuMemAllocHost", [API_cudaHostAlloc] = "cuMemHostAlloc",
+    [API_cudaMallocManaged] = "cuMemAllocManaged", [API_cudaHostRegister] = "cuMemHostRegister",
+    [API_cudaHostUnregister] = "cuMemHostUnregister", [API_cudaMallocPitch] = "cuMemAllocPitch",
+    [API_cudaMallocFromPoolAsync] = "cuMemAllocFromPoolAsync", [API_cudaIpcGetMemHandle] = "cuIpcGetMemHandle",
+    [API_cudaIpcOpenMemHandle] = "cuIpcOpenMemHandle", [API_cudaIpcCloseMemHandle] = "cuIpcCloseMemHandle",
+    [API_cudaIpcOpenEventHandle] = "cuIpcOpenEventHandle",
+    [API_cudaMemcpyAsync] = "cuMemcpyAsync", [API_cudaMemsetAsync] = "cuMemsetAsync",
+    [API_cudaMemcpyPeerAsync] = "cuMemcpyPeerAsync", [API_cudaMemcpy2DAsync] = "cuMemcpy2DAsync",
+    [API_cudaMemcpy3DAsync] = "cuMemcpy3DAsync", [API_cudaMemset2DAsync] = "cuMemsetD2DAsync",
+    [API_cudaLaunchKernel] = "cuLaunchKernel", [API_cudaLaunchKernelExC] = "cuLaunchKernelEx",
+    [API_cudaLaunchCooperativeKernel] = "cuLaunchCooperativeKernel", [API_cudaLaunchHostFunc] = "cuLaunchHostFunc",
+    [API_cudaStreamAddCallback] = "cuStreamAddCallback",
+    [API_cudaStreamBeginCapture] = "cuStreamBeginCapture", [API_cudaStreamEndCapture] = "cuStreamEndCapture",
+    [API_cudaGraphInstantiate] = "cuGraphInstantiate", [API_cudaGraphLaunch] = "cuGraphLaunch",
+    [API_cudaGraphExecDestroy] = "cuGraphExecDestroy", [API_cudaGraphDestroy] = "cuGraphDestroy",
+    [API_cudaGraphExecUpdate] = "cuGraphExecUpdate", [API_cudaGraphClone] = "cuGraphClone",
+    [API_cudaGraphAddNode] = "cuGraphAddNode", [API_cudaGraphExecSetParams] = "cuGraphExecNodeSetParams",
+};
+
+const char *record_call(const struct record *record)
+{
+    const char *driver = record->flags & RECORD_FLAG_DRIVER && record->api < API_COUNT ? driver_names[record->api] : NULL;
+    return driver ? driver : api_name(record->api);
+}
+
 char *record_text(const struct record *record, char *text, size_t bytes)
 {
-    const char *name = api_name(record->api);
+    const char *name = record_call(record);
     if (record->phase == RECORD_LEAVE) {    /* the arguments are with the ENTER */
         snprintf(text, bytes, "%s", name);
         return text;

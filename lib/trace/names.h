@@ -7,6 +7,7 @@
 #include "lib/trace/record.h"
 
 const char *api_name(unsigned api);             /* "ncclAllReduce"; "unknown call" */
+const char *record_call(const struct record *record);   /* the same; of a driver call, the driver's name */
 enum api_class api_class_of(unsigned api);
 const char *datatype_name(unsigned datatype);   /* "float32" */
 size_t datatype_bytes(unsigned datatype);       /* 0 if unknown */

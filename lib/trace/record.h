@@ -126,6 +126,7 @@ struct record {
             uint64_t event;
             uint64_t dst, src, bytes;
             uint64_t kind;      /* cudaMemcpyKind */
+            uint64_t dst_pitch, src_pitch, height;  /* 2D: `height` rows of bytes / height bytes; height 0: one row */
         } wait;
         struct {                /* STREAM, EVENT */
             uint64_t event;
@@ -134,6 +135,7 @@ struct record {
         struct {                /* MEMORY */
             uint64_t pointer, bytes;
             uint64_t type;      /* enum memory_type */
+            uint64_t handle;    /* IPC: hash of the handle that another process opens or opened, else 0 */
         } memory;
         struct {                /* DEVICE: from record.device to peer */
             int64_t peer;
@@ -148,7 +150,8 @@ struct record {
             uint8_t count;      /* pointers below */
             uint8_t inferred;   /* bit i: pointer[i] is a guess (found inside a struct) */
             uint8_t written;    /* bit i: the kernel may write through pointer[i] */
-            uint8_t reserved[5];
+            uint8_t known;      /* LAUNCH_* below */
+            uint8_t reserved[4];
             uint64_t pointer[6];
         } launch;
         struct {                /* GRAPH */
@@ -225,7 +228,18 @@ enum {
     RECORD_FLAG_ADDRESS = 1,    /* record.stack is a plain return address */
     RECORD_FLAG_MORE = 2,       /* continues the record before it (LAUNCH) */
     RECORD_FLAG_CAPTURE = 4,    /* the stream was being captured into a graph: nothing ran */
-    RECORD_FLAG_GONE = 8        /* the communicator was destroyed or aborted before this call; its id and rank are those it had */
+    RECORD_FLAG_GONE = 8,       /* the communicator was destroyed or aborted before this call; its id and rank are those it had */
+    RECORD_FLAG_DRIVER = 64,    /* the call was the driver's function of this meaning (cuMemcpyAsync ...) */
+    RECORD_FLAG_REPLAY = 16,    /* NCCL calls: issued again by the launch of a graph that they were captured in */
+    RECORD_FLAG_LATE = 32       /* COPY, LAUNCH: told only now; it was issued at the serial in word[RECORD_ISSUED] */
+};
+
+enum { RECORD_ISSUED = 9 };
+
+/* launch.known */
+enum {
+    LAUNCH_PARTLY_KNOWN = 1,    /* it may use memory that no pointer here tells of */
+    LAUNCH_TELLS_RUN = 2        /* a notice_host_function says when it begins to run */
 };
 
 enum {
