@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/collector_notify.h"
+#include "cmd/collector_state.h"
 #include "cmd/symbolizer.h"
 #include "cmd/trace_directory.h"
 
@@ -19,11 +20,21 @@ static const uint64_t grace_ns = 2000000000, grace_over_ns = 200000000;     /* f
 static const uint64_t symbol_budget_ns = 5000000;
 enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
 
-uint64_t monotonic_now_ns(void)
+static uint64_t clock_now_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+uint64_t monotonic_now_ns(void)
+{
+    return clock_now_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t realtime_now_ns(void)
+{
+    return clock_now_ns(CLOCK_REALTIME);
 }
 
 bool collector_stopping(void)
@@ -171,6 +182,7 @@ static int pass(struct collector *collector, struct error *err)
     if (collector_write_batch(collector, err) < 0)
         return -1;
     collector_dismiss(collector);
+    collector_state_store(collector, false);
     if (result < 2)
         symbolizer_work(collector->symbolizer, collector->store, symbol_budget_ns);
     return result;

@@ -19,6 +19,7 @@
 #include "lib/trace/store.h"
 
 struct symbolizer;
+struct collector_state;
 
 struct collector_options {
     const char *directory;      /* absolute path of the trace directory */
@@ -43,6 +44,7 @@ struct collector {
     struct store *store;        /* NULL until there is something to store */
     struct analyzer *analyzer;
     struct symbolizer *symbolizer;
+    struct collector_state *state;
     struct batch *batch;
     struct producer **producers;
     int producer_count;
@@ -90,5 +92,6 @@ int collector_add_process(struct collector *collector, const struct process_info
 int collector_write_batch(struct collector *collector, struct error *err);
 
 uint64_t monotonic_now_ns(void);
+uint64_t realtime_now_ns(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/collector.h"
+#include "cmd/collector_state.h"
 #include "cmd/symbolizer.h"
 #include "cmd/trace_directory.h"
 #include "lib/trace/trace.h"
@@ -166,7 +167,8 @@ int collector_open(struct collector *collector, const struct process_info *info,
     snprintf(collector->summary->database, sizeof collector->summary->database, "%s", collector->database);
     collector->analyzer = analyzer_new(&options);
     collector->symbolizer = symbolizer_new(collector->database);
-    if (!collector->analyzer || !collector->symbolizer)
+    collector->state = collector_state_new();
+    if (!collector->analyzer || !collector->symbolizer || !collector->state)
         return error_set(err, "can't collect into %s: out of memory", collector->options.directory);
     if (store_open(&collector->store, collector->database, err) < 0)
         return -1;
@@ -195,6 +197,7 @@ int collector_finish(struct collector *collector, struct error *err)
     if (collector_write_batch(collector, err) < 0)
         return -1;
     summarise(collector);
+    collector_state_store(collector, true);
     symbolizer_work(collector->symbolizer, collector->store, UINT64_MAX / 2);
     char now[32];
     write_moment(now);
@@ -206,9 +209,11 @@ int collector_finish(struct collector *collector, struct error *err)
 
 int collector_close(struct collector *collector, struct error *err)
 {
+    collector_state_free(collector->state);
     symbolizer_free(collector->symbolizer);
     analyzer_free(collector->analyzer);
     free(collector->process_ended);
+    collector->state = NULL;
     collector->symbolizer = NULL;
     collector->analyzer = NULL;
     collector->process_ended = NULL;

@@ -33,6 +33,9 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",
+    [STORE_MEMBER] = "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_BLOCK] = "INSERT OR IGNORE INTO operation_block VALUES(?,?,?,?,?,0)",
+    [STORE_BLOCK_HASH] = "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
     [STORE_SIDE] = "INSERT INTO finding_side VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
@@ -128,6 +131,22 @@ static int fill_names(struct store *store, struct error *err)
     return 0;
 }
 
+/* A database of an older minor gets what is new. */
+static int raise_schema(struct store *store, long long version, struct error *err)
+{
+    char raise[64];
+    int current = STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR;
+    if (version >= current)
+        return 0;
+    snprintf(raise, sizeof raise, "PRAGMA user_version = %d;", current);
+    if (execute(store, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    if (execute(store, schema_state_sql, err) == 0 && execute(store, raise, err) == 0)
+        return execute(store, "COMMIT", err);
+    store_rollback(store);
+    return -1;
+}
+
 static int create_schema(struct store *store, struct error *err)
 {
     char version[96];
@@ -135,7 +154,7 @@ static int create_schema(struct store *store, struct error *err)
              STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR);
     if (execute(store, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (execute(store, schema_sql, err) == 0 && fill_names(store, err) == 0 && execute(store, version, err) == 0 &&
+    if (execute(store, schema_sql, err) == 0 && execute(store, schema_state_sql, err) == 0 && fill_names(store, err) == 0 && execute(store, version, err) == 0 &&
         store_meta(store, "tool", "ddpcheck " DDPCHECK_VERSION, err) == 0)
         return execute(store, "COMMIT", err);
     store_rollback(store);
@@ -160,7 +179,7 @@ static int check_schema(struct store *store, struct error *err)
     if (version / 1000 != STORE_SCHEMA_MAJOR)
         return error_set(err, "%s has trace schema %lld.%lld, this ddpcheck writes %d.%d; use another trace directory",
                          store->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR, STORE_SCHEMA_MINOR);
-    return 0;
+    return raise_schema(store, version, err);
 }
 
 int store_open(struct store **result, const char *path, struct error *err)
@@ -200,6 +219,7 @@ int store_close(struct store *store, struct error *err)
         sqlite3_finalize(store->statement[i]);
     if (store->db && sqlite3_close(store->db) != SQLITE_OK)
         result = store_failed(store, err);
+    store_block_free(store);
     free(store->path);
     free(store);
     return result;
@@ -224,6 +244,7 @@ void store_rollback(struct store *store)
             sqlite3_reset(store->statement[i]);
     if (!sqlite3_get_autocommit(store->db))     /* SQLite itself undoes a batch after some failures */
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    store_block_undone(store);
 }
 
 int store_process_find(struct store *store, const struct process_info *info, struct error *err)
@@ -289,7 +310,10 @@ int store_event(struct store *store, int process, const struct record *record, s
         sqlite3_bind_int64(statement, 12 + i, (sqlite3_int64)record->word[i]);
     if (store_run(store, statement, err) < 0)
         return -1;
-    return api_class_of(record->api) == CLASS_NOTICE ? store_notice(store, process, record, err) : 0;
+    enum api_class class = api_class_of(record->api);
+    if (class == CLASS_COLLECTIVE && record->phase == RECORD_ENTER)
+        return store_block_note(store, process, record, sqlite3_last_insert_rowid(store->db), err);
+    return class == CLASS_NOTICE ? store_notice(store, process, record, err) : 0;
 }
 
 int store_position_set(struct store *store, int process, unsigned ring, uint64_t position, struct error *err)

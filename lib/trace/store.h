@@ -15,7 +15,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 0 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 1 };
 
 struct store;
 
@@ -64,6 +64,20 @@ struct store_finding {
     int sides;
 };
 int store_finding(struct store *store, const struct store_finding *finding, struct error *err);
+
+/* A member of a communicator as it stands; replaces what was stored of it. "where", since_ns and the stack are
+ * those of its process. */
+struct store_member {
+    uint64_t comm;
+    int rank, shown_rank, nranks, process, device;
+    uint64_t issued, started, done, p2p;
+    bool destroyed, ended;
+    const char *where, *phase, *last_call;
+    uint64_t stack;
+    bool stack_is_address;
+    uint64_t since_ns, updated_ns;
+};
+int store_member(struct store *store, const struct store_member *member, struct error *err);
 
 /* A symbolised address of a process (symbols.h): function, file and line; file NULL and line 0 if not known. */
 int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,

@@ -13,7 +13,7 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc
 with open(PAGE) as page:
     TEXT = page.read()
 EXAMPLES = re.findall(r"```sql\n(.*?)```", TEXT, re.S)
-SCHEMA = os.path.join(os.path.dirname(PAGE), "..", "lib", "trace", "schema.sql")
+SCHEMAS = glob.glob(os.path.join(os.path.dirname(PAGE), "..", "lib", "trace", "schema*.sql"))
 
 
 class Schema(unittest.TestCase):
@@ -38,7 +38,7 @@ class Schema(unittest.TestCase):
     def test_on_a_trace_made_by_hand(self):
         self.tool.make("missing")
         # The generator has no kernels, memory or analyzer.
-        self.run_examples(self.tool.path("missing/node-01.db"), ["v_launch", "v_memory", "v_finding"])
+        self.run_examples(self.tool.path("missing/node-01.db"), ["v_launch", "v_memory", "v_finding", "member_state"])
 
     def test_on_a_real_trace(self):
         trainer = os.path.join(os.path.dirname(self.tool.program), "ddptrain")
@@ -52,8 +52,10 @@ class Schema(unittest.TestCase):
         self.run_examples(paths[0], [])
 
     def test_all_tables_and_views_are_described(self):
-        with open(SCHEMA) as schema:
-            names = re.findall(r"^CREATE (?:TABLE|VIEW) (\w+)", schema.read(), re.M)
+        names = []
+        for path in SCHEMAS:
+            with open(path) as schema:
+                names += re.findall(r"^CREATE (?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)", schema.read(), re.M)
         self.assertGreater(len(names), 10)
         for name in names:
             self.assertIn("`%s`" % name, TEXT)

@@ -173,7 +173,78 @@ static void views_give_payloads_their_names(void **state)
         assert_int_equal(ask(path, sql), 0);
     }
     assert_int_equal(ask(path, "PRAGMA application_id"), 0x44445043);
-    assert_int_equal(ask(path, "PRAGMA user_version"), 1000);
+    assert_int_equal(ask(path, "PRAGMA user_version"), 1001);
+}
+
+/* Two members that call the same have the same hashes, a third differs in its second block. */
+static void blocks_of_operations_are_hashed(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    struct store *store = open_store(path);
+    struct process_info info = process_named("one", 3, 5000);
+    store_process(store, &info, NULL);
+    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .op = {.comm = 77, .count = 4, .root = -1}};
+    for (uint64_t number = 0; number < 2100; number++) {
+        for (int rank = 0; rank < 3; rank++) {
+            record.op.number = number;
+            record.op.rank = rank;
+            record.op.count = rank == 2 && number == 1500 ? 5 : 4 + number % 3;
+            assert_int_equal(store_event(store, 0, &record, NULL), 0);
+        }
+    }
+    store_close(store, NULL);
+    path = scratch_path(state, "a.db");
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block"), 9);
+    assert_int_equal(ask(path, "SELECT count(DISTINCT hash) FROM operation_block WHERE block = 0"), 1);
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block a JOIN operation_block b USING(comm, block, hash) "
+        "WHERE block = 1 AND a.rank < b.rank"), 1);
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block WHERE block = 2 AND hash = 0"), 3);
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block b JOIN event e USING(seq) WHERE e.w1 <> b.block * 1024 "
+        "OR e.w8 >> 32 <> b.rank"), 0);
+}
+
+/* A transaction that was undone and written again leaves no half of a block's hash. */
+static void an_undone_batch_leaves_no_hash(void **state)
+{
+    struct store *store = open_store(scratch_path(state, "a.db"));
+    struct process_info info = process_named("one", 3, 5000);
+    store_process(store, &info, NULL);
+    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .op = {.comm = 77, .root = -1}};
+    for (uint64_t number = 0; number < 1024; number++) {
+        record.op.number = number;
+        for (int again = 0; number == 500 && again < 1; again++) {
+            store_begin(store, NULL);
+            assert_int_equal(store_event(store, 0, &record, NULL), 0);
+            store_rollback(store);
+        }
+        assert_int_equal(store_event(store, 0, &record, NULL), 0);
+    }
+    store_close(store, NULL);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM operation_block WHERE hash = 0"), 1);
+}
+
+/* The state of a member is replaced; a database of schema 1.0 gets the tables of 1.1. */
+static void members_are_kept_as_they_stand(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    struct store *store = open_store(path);
+    struct store_member member = {.comm = 77, .rank = 1, .shown_rank = 5, .nranks = 2, .where = "running", .phase = "",
+        .last_call = "ncclAllReduce()", .issued = 3, .since_ns = 12};
+    assert_int_equal(store_member(store, &member, NULL), 0);
+    member.issued = 4;
+    assert_int_equal(store_member(store, &member, NULL), 0);
+    store_close(store, NULL);
+    path = scratch_path(state, "a.db");
+    assert_int_equal(ask(path, "SELECT count(*) FROM member_state WHERE comm = 77 AND rank = 1 AND shown_rank = 5 AND issued = 4 "
+        "AND \"where\" = 'running' AND last_call = 'ncclAllReduce()' AND since_ns = 12"), 1);
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_exec(db, "DROP TABLE member_state; DROP TABLE operation_block; PRAGMA user_version = 1000", NULL, NULL, NULL);
+    sqlite3_close(db);
+    store = open_store(path);
+    assert_int_equal(store_member(store, &member, NULL), 0);
+    store_close(store, NULL);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "PRAGMA user_version"), 1001);
 }
 
 static void a_batch_is_kept_or_undone_as_a_whole(void **state)
@@ -215,6 +286,9 @@ int main(void)
         WITH_SCRATCH(rows_are_the_same_records_again),
         WITH_SCRATCH(pieces_are_put_together),
         WITH_SCRATCH(views_give_payloads_their_names),
+        WITH_SCRATCH(blocks_of_operations_are_hashed),
+        WITH_SCRATCH(an_undone_batch_leaves_no_hash),
+        WITH_SCRATCH(members_are_kept_as_they_stand),
         WITH_SCRATCH(a_batch_is_kept_or_undone_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

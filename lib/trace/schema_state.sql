@@ -1,0 +1,22 @@
+-- schema_state.sql: how the job stands, since schema 1.1. Run on every database that is opened for writing, so that a
+-- collector of this version goes on with a database of an older one.
+
+-- Each member of each communicator as the collector last saw it, so that a reader need not read every event.
+-- "where" says in words where its process is; issued, started and done count collectives. Times are realtime.
+CREATE TABLE IF NOT EXISTS member_state(
+  comm INTEGER NOT NULL, rank INTEGER NOT NULL,
+  shown_rank INTEGER NOT NULL, nranks INTEGER NOT NULL, process INTEGER NOT NULL, device INTEGER NOT NULL,
+  issued INTEGER NOT NULL, started INTEGER NOT NULL, done INTEGER NOT NULL, p2p INTEGER NOT NULL,
+  destroyed INTEGER NOT NULL, ended INTEGER NOT NULL,
+  "where" TEXT NOT NULL, phase TEXT NOT NULL, last_call TEXT NOT NULL,
+  stack INTEGER NOT NULL, stack_is_address INTEGER NOT NULL, since_ns INTEGER NOT NULL, updated_ns INTEGER NOT NULL,
+  PRIMARY KEY(comm, rank)
+) WITHOUT ROWID;
+
+-- Where each 1,024 collectives of a member begin in `event`, and a hash of what they were (0: not known): members whose
+-- hashes agree called the same.
+CREATE TABLE IF NOT EXISTS operation_block(
+  comm INTEGER NOT NULL, rank INTEGER NOT NULL, block INTEGER NOT NULL,
+  process INTEGER NOT NULL, seq INTEGER NOT NULL, hash INTEGER NOT NULL,
+  PRIMARY KEY(comm, rank, block)
+) WITHOUT ROWID;
