@@ -7,6 +7,7 @@
 #include "cmd/commands.h"
 #include "cmd/options.h"
 #include "cmd/page.h"
+#include "tests/suite/minimal.h"
 
 /* The parts of the text, in the order in which they are read. */
 struct section {
@@ -15,7 +16,19 @@ struct section {
     const char *language;   /* of a listing; NULL for prose */
 };
 
-enum { SECTIONS = 4 };
+enum { SECTIONS = 5, PROGRAM_BYTES = 16384 };
+
+/* The suite's smallest program with the fault and, below it, what its twin does instead; NULL if it has none. */
+static const char *program_of(const struct check *check)
+{
+    static char text[PROGRAM_BYTES];
+    const struct suite_minimal *minimal = suite_minimal_find(check->code);
+    if (!minimal)
+        return NULL;
+    snprintf(text, sizeof text, "/* tests/suite/%s.c */\n%s%s%s", minimal->name, minimal->fault,
+             *minimal->mend ? "\n/* Its correct twin has instead: */\n" : "", minimal->mend);
+    return text;
+}
 
 static void sections_of(const struct check *check, struct section section[SECTIONS])
 {
@@ -23,6 +36,7 @@ static void sections_of(const struct check *check, struct section section[SECTIO
     section[1] = (struct section){ "How to get it", check->example, "c" };
     section[2] = (struct section){ "The mend in C", check->mend_c, "c" };
     section[3] = (struct section){ "The mend in PyTorch", check->mend_torch, "python" };
+    section[4] = (struct section){ "A whole program", program_of(check), "c" };
 }
 
 static void print_check(const struct check *check, struct page *page)
