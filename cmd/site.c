@@ -11,18 +11,31 @@ static const char *const plumbing[] = {
     "libddpcheck", "libnccl", "libcudart", "libcuda.", "libcupti", "libc.so", "libc-", "libpthread", "ld-linux", "libm.so",
 };
 
+/* Python's own machinery: beneath Python frames it says nothing. */
+static const char *const interpreter[] = { "libpython", "python3", "_ctypes", "libffi" };
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-static bool is_plumbing(const struct frame *frame)
+static bool is_among(const char *module, const char *const *beginnings, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strncmp(module, beginnings[i], strlen(beginnings[i])))
+            return true;
+    return false;
+}
+
+static bool is_plumbing(const struct frame *frame, bool has_python)
 {
     const char *module = base_name(frame->module);
-    for (size_t i = 0; i < sizeof plumbing / sizeof plumbing[0]; i++)
-        if (!strncmp(module, plumbing[i], strlen(plumbing[i])))
-            return true;
+    if (!frame->address)
+        return false;
+    if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
+        (has_python && is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0])))
+        return true;
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
 }
 
@@ -31,14 +44,15 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
     if (!stack || process < 0)
         return 0;
     int count = trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX);
+    bool has_python = count > 0 && !frames[0].address;
     int kept = 0;
     for (int i = 0; i < count; i++)
-        kept += !is_plumbing(&frames[i]);
+        kept += !is_plumbing(&frames[i], has_python);
     if (kept == 0)
         return count;
     kept = 0;
     for (int i = 0; i < count; i++)
-        if (!is_plumbing(&frames[i]))
+        if (!is_plumbing(&frames[i], has_python))
             frames[kept++] = frames[i];
     return kept;
 }
@@ -53,7 +67,9 @@ static int plain_length(const char *function)
 
 char *frame_function(const struct frame *frame, char *text, size_t bytes)
 {
-    if (frame->function[0])
+    if (frame->function[0] && !frame->address)      /* Python's: "Model.step()", "<module>" */
+        snprintf(text, bytes, "%s%s", frame->function, frame->function[0] == '<' ? "" : "()");
+    else if (frame->function[0])
         snprintf(text, bytes, strchr(frame->function, '(') ? "%.*s" : "%.*s()", plain_length(frame->function), frame->function);
     else if (frame->module[0])
         snprintf(text, bytes, "0x%" PRIx64 " in %s", frame->address, base_name(frame->module));

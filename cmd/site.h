@@ -8,11 +8,11 @@
 
 #include "lib/trace/trace.h"
 
-enum { SITE_FRAMES_MAX = 32 };
+enum { SITE_FRAMES_MAX = 64 };
 
 /* The frames of a call that say where the program stands: those of ddpcheck itself, of the libraries that were
- * called and of the C library are left out, unless nothing else is there. Innermost first. Returns how many
- * (<= SITE_FRAMES_MAX). */
+ * called, of the C library and, beneath Python frames, of Python itself are left out, unless nothing else is there.
+ * Innermost first. Returns how many (<= SITE_FRAMES_MAX). */
 int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames);
 
 /* "step()", or "0x7f0012f0 in libfoo.so" where the function is not known. Returns text. */

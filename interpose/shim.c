@@ -17,6 +17,7 @@
 #include "interpose/modules.h"
 #include "interpose/process.h"
 #include "interpose/progress.h"
+#include "interpose/python.h"
 #include "interpose/stacks.h"
 
 struct shim shim;
@@ -108,6 +109,8 @@ static bool shim_start(void)
         return false;
     if (shim.stacks != STACKS_OFF && !stacks_start())
         shim.stacks = STACKS_OFF;
+    if (shim.stacks != STACKS_OFF)
+        python_start();
     return true;
 }
 

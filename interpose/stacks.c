@@ -13,6 +13,7 @@
 
 #include "interpose/emit.h"
 #include "interpose/modules.h"
+#include "interpose/python.h"
 #include "interpose/resolve.h"
 
 static struct unwinder {
@@ -113,14 +114,10 @@ static bool still_there(const struct stack_entry *entry)
     return true;
 }
 
-uint64_t stacks_take(struct call *call, bool whole)
+static uint64_t take_native(struct call *call)
 {
     struct thread *thread = call->thread;
     uint64_t site = (uintptr_t)call->site, place = (uintptr_t)call->frame;
-    if (!whole || !unwinder.backtrace) {
-        modules_cover(thread, site);
-        return 0;
-    }
     uint32_t set = (uint32_t)((site ^ place >> 4) * 0x9e3779b97f4a7c15u >> 40) % STACK_SETS;
     for (uint32_t way = 0; way < STACK_WAYS; way++) {
         const struct stack_entry *entry = &thread->caches->stack[set][way];
@@ -141,4 +138,13 @@ uint64_t stacks_take(struct call *call, bool whole)
         }
     }
     return id;
+}
+
+uint64_t stacks_take(struct call *call, bool whole)
+{
+    if (!whole || !unwinder.backtrace) {
+        modules_cover(call->thread, (uintptr_t)call->site);
+        return 0;
+    }
+    return python_stack(call->thread, take_native(call));
 }

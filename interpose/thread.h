@@ -15,6 +15,7 @@ enum {
     BUFFER_CACHE = 512,         /* pointers whose allocation was told */
     STACK_SETS = 32, STACK_WAYS = 4, STACK_FRAMES = 32,
     PAGE_CACHE = 128,           /* code pages that lie in a module that was told */
+    PYTHON_CACHE = 512,         /* Python stacks that were told */
     GROUP_INITS = 64            /* communicators created in one ncclGroup of one thread */
 };
 
@@ -33,6 +34,7 @@ struct thread_caches {
     struct stack_entry stack[STACK_SETS][STACK_WAYS];
     uint8_t stack_next[STACK_SETS];
     uint64_t page[PAGE_CACHE];
+    uint64_t python[PYTHON_CACHE][2];           /* key of the frames, id of the stack */
     struct pending_init init[GROUP_INITS];      /* of the open group */
     uint32_t inits;
 };

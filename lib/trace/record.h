@@ -71,7 +71,8 @@ struct record {
     uint32_t thread;    /* kernel thread id; 0 for the collector's notices */
     int32_t result;     /* LEAVE, POINT: what the real function returned */
     int32_t device;     /* the thread's current CUDA device, RECORD_NO_DEVICE if not known */
-    uint64_t stack;     /* id of a notice_stack, or the caller's return address with RECORD_FLAG_ADDRESS; 0 none */
+    uint64_t stack;     /* id of a notice_stack or notice_python_stack, or the caller's return address with
+                           RECORD_FLAG_ADDRESS; 0 none */
     uint64_t stream;    /* the CUDA stream handle the call was given; 0 is the legacy default stream */
     union {
         uint64_t word[10];
@@ -170,6 +171,21 @@ struct record {
             uint32_t count, offset;
             uint64_t address[8];
         } frames;
+        struct {                /* notice_python_stack: Python frames [offset, offset+3) of `count`, innermost first */
+            uint64_t id;
+            uint64_t native;    /* the notice_stack beneath them, 0 none */
+            uint16_t count, offset;
+            uint32_t line[3];   /* 0: not known */
+            uint64_t file[3], function[3];      /* string ids */
+        } python;
+        struct {                /* notice_thread_stack: record.stack is where `thread` stood when it was asked */
+            uint64_t capture;   /* 1, 2, ... per process: which time it was asked */
+            uint32_t thread;    /* kernel thread id */
+            uint32_t flags;     /* RECORD_THREAD_* */
+            uint64_t name;      /* string id of the thread's name */
+            int64_t syscall;    /* the system call that it was in; -1 none (it ran), -2 not known */
+            uint32_t index, count;      /* which of how many threads of this capture */
+        } standing;
         struct {                /* notice_module: an executable mapping */
             uint64_t base;      /* load bias: address - base is the address in the file */
             uint64_t start, end;
@@ -252,6 +268,13 @@ enum { RECORD_OP_SCALAR_ON_DEVICE = 1 };    /* op.flags: PreMulSum's scalar lies
 /* Which bytes a notice_hash is of, and when: on the operation's stream, just before or after it. */
 enum hash_what { HASH_SEND_BEFORE, HASH_SEND_AFTER, HASH_RECV_AFTER, HASH_NAMED, HASH_WHATS };
 enum { HASH_UNIFORM = 1 };      /* all 8-byte words are alike (zeros, a fill): equal buffers mean nothing */
+
+enum {
+    RECORD_THREAD_MAIN = 1,     /* the process's first thread */
+    RECORD_THREAD_CALLS = 2,    /* it has made calls that were recorded */
+    RECORD_THREAD_PYTHON = 4,   /* it has Python frames */
+    RECORD_THREAD_INNERMOST = 8 /* of its native frames only the innermost is known */
+};
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
 static inline uint64_t string_id(const char *text, uint64_t bytes)

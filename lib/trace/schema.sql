@@ -1,4 +1,4 @@
--- schema.sql: the trace database, schema 1.0 (docs/schema.md says it in words).
+-- schema.sql: the trace database, schema 1.2 (docs/schema.md says it in words).
 --
 -- Unsigned 64-bit values (addresses, ids, handles) are stored as the signed integer of the same bits.
 -- Times in tables are CLOCK_MONOTONIC of the host; times in views are realtime (epoch) nanoseconds.
@@ -153,8 +153,12 @@ CREATE VIEW v_finding AS
          datetime(f.first_ns / 1000000000, 'unixepoch') AS first_seen, datetime(f.last_ns / 1000000000, 'unixepoch') AS last_seen,
          printf('%016x', f.fingerprint) AS fingerprint,
          d.side, d.ranks, d.call, d.phase, d."where",
-         (SELECT y.function || coalesce(' at ' || y.file || ':' || y.line, '') FROM symbol y
-          WHERE y.process = d.process AND y.address = CASE WHEN d.stack_is_address THEN d.stack
-            ELSE (SELECT k.address FROM stack k WHERE k.process = d.process AND k.id = d.stack AND k.depth = 0) END) AS place
+         coalesce(
+           (SELECT u.text || ' at ' || t.text || ':' || y.line FROM python y
+            JOIN string t ON t.process = y.process AND t.id = y.file JOIN string u ON u.process = y.process AND u.id = y.function
+            WHERE NOT d.stack_is_address AND y.process = d.process AND y.id = d.stack AND y.depth = 0),
+           (SELECT y.function || coalesce(' at ' || y.file || ':' || y.line, '') FROM symbol y
+            WHERE y.process = d.process AND y.address = CASE WHEN d.stack_is_address THEN d.stack
+              ELSE (SELECT k.address FROM stack k WHERE k.process = d.process AND k.id = d.stack AND k.depth = 0) END)) AS place
   FROM finding f LEFT JOIN finding_side d ON d.finding = f.id
   ORDER BY f.id, d.side;

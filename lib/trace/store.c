@@ -29,6 +29,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_STRING_APPEND] = "UPDATE string SET text = CAST(CAST(text AS BLOB) || ?5 AS TEXT) "
                             "WHERE process = ?1 AND id = ?2 AND bytes = ?3 AND length(CAST(text AS BLOB)) = ?4",
     [STORE_FRAME] = "INSERT OR IGNORE INTO stack VALUES(?,?,?,?)",
+    [STORE_PYTHON] = "INSERT OR IGNORE INTO python VALUES(?,?,?,?,?,?,?)",
     [STORE_MODULE] = "INSERT OR IGNORE INTO module(process, base, start, \"end\", path, build_id) VALUES(?,?,?,?,?,?)",
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -114,21 +115,27 @@ static int fill_names(struct store *store, struct error *err)
     for (unsigned api = 0; api < API_COUNT; api++) {
         if (api_class_of(api) == CLASS_NONE)
             continue;
-        snprintf(sql, sizeof sql, "INSERT INTO api VALUES(%u, '%s', '%s')", api, api_name(api), classes[api_class_of(api)]);
+        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO api VALUES(%u, '%s', '%s')", api, api_name(api), classes[api_class_of(api)]);
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (unsigned type = 0; type < TYPE_COUNT; type++) {
-        snprintf(sql, sizeof sql, "INSERT INTO datatype VALUES(%u, '%s', %zu)", type, datatype_name(type), datatype_bytes(type));
+        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO datatype VALUES(%u, '%s', %zu)", type, datatype_name(type), datatype_bytes(type));
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (unsigned redop = 0; redop <= REDOP_UNKNOWN; redop++) {
-        snprintf(sql, sizeof sql, "INSERT INTO redop VALUES(%u, '%s')", redop, redop_name(redop));
+        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO redop VALUES(%u, '%s')", redop, redop_name(redop));
         if (execute(store, sql, err) < 0)
             return -1;
     }
     return 0;
+}
+
+/* What came after schema 1.0, unless it is there, and the names of newer numbers. */
+static int add_minors(struct store *store, struct error *err)
+{
+    return execute(store, schema_state_sql, err) == 0 && execute(store, schema_python_sql, err) == 0 ? fill_names(store, err) : -1;
 }
 
 /* A database of an older minor gets what is new. */
@@ -141,7 +148,7 @@ static int raise_schema(struct store *store, long long version, struct error *er
     snprintf(raise, sizeof raise, "PRAGMA user_version = %d;", current);
     if (execute(store, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (execute(store, schema_state_sql, err) == 0 && execute(store, raise, err) == 0)
+    if (add_minors(store, err) == 0 && execute(store, raise, err) == 0)
         return execute(store, "COMMIT", err);
     store_rollback(store);
     return -1;
@@ -154,7 +161,7 @@ static int create_schema(struct store *store, struct error *err)
              STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR);
     if (execute(store, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (execute(store, schema_sql, err) == 0 && execute(store, schema_state_sql, err) == 0 && fill_names(store, err) == 0 && execute(store, version, err) == 0 &&
+    if (execute(store, schema_sql, err) == 0 && add_minors(store, err) == 0 && execute(store, version, err) == 0 &&
         store_meta(store, "tool", "ddpcheck " DDPCHECK_VERSION, err) == 0)
         return execute(store, "COMMIT", err);
     store_rollback(store);

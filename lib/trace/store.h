@@ -15,7 +15,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 1 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 2 };
 
 struct store;
 

@@ -5,7 +5,7 @@
 
 #include "lib/trace/store_internal.h"
 
-enum { STRING_PIECE = sizeof((struct record *)0)->string.text, FRAMES_PIECE = 8, FRAMES_MAX = 1024 };
+enum { STRING_PIECE = sizeof((struct record *)0)->string.text, FRAMES_PIECE = 8, PYTHON_PIECE = 3, FRAMES_MAX = 1024 };
 
 static int store_string(struct store *store, int process, const struct record *record, struct error *err)
 {
@@ -47,6 +47,26 @@ static int store_frames(struct store *store, int process, const struct record *r
     return 0;
 }
 
+static int store_python(struct store *store, int process, const struct record *record, struct error *err)
+{
+    for (int i = 0; i < PYTHON_PIECE; i++) {
+        int depth = record->python.offset + i;
+        if (depth >= record->python.count || depth >= FRAMES_MAX)
+            break;
+        sqlite3_stmt *statement = store_prepare(store, STORE_PYTHON, err);
+        if (!statement)
+            return -1;
+        const uint64_t values[] = {record->python.id, (uint64_t)depth, record->python.file[i], record->python.function[i],
+                                   record->python.line[i], record->python.native};
+        sqlite3_bind_int(statement, 1, process);
+        for (int column = 0; column < 6; column++)
+            sqlite3_bind_int64(statement, 2 + column, (sqlite3_int64)values[column]);
+        if (store_run(store, statement, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int store_module(struct store *store, int process, const struct record *record, struct error *err)
 {
     char build_id[2 * sizeof record->module.build_id + 1] = "";
@@ -70,6 +90,8 @@ int store_notice(struct store *store, int process, const struct record *record, 
         return store_string(store, process, record, err);
     case API_notice_stack:
         return store_frames(store, process, record, err);
+    case API_notice_python_stack:
+        return store_python(store, process, record, err);
     case API_notice_module:
         return store_module(store, process, record, err);
     }

@@ -310,6 +310,51 @@ static void symbolise(struct trace *trace, struct source *source, int local, uin
     sqlite3_reset(row);
 }
 
+static void copy_column(char *to, size_t bytes, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    snprintf(to, bytes, "%s", text ? text : "");
+}
+
+/* The Python frames of a stack. *native becomes the id of the stack beneath them, if there are any. A trace of
+ * schema 1.0 has none. */
+static int python_frames(struct source *source, int local, uint64_t *native, struct frame *frames, int max)
+{
+    sqlite3_stmt *row = source_prepare(source, &source->python,
+        "SELECT p.native, p.line, f.text, u.text FROM python p LEFT JOIN string f ON f.process = p.process AND f.id = p.file "
+        "LEFT JOIN string u ON u.process = p.process AND u.id = p.function WHERE p.process = ? AND p.id = ? ORDER BY p.depth LIMIT ?");
+    int count = 0;
+    if (!row)
+        return 0;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)*native);
+    sqlite3_bind_int(row, 3, max);
+    for (; count < max && sqlite3_step(row) == SQLITE_ROW; count++) {
+        frames[count] = (struct frame){.line = sqlite3_column_int(row, 1)};
+        copy_column(frames[count].file, sizeof frames[count].file, row, 2);
+        copy_column(frames[count].function, sizeof frames[count].function, row, 3);
+        *native = (uint64_t)sqlite3_column_int64(row, 0);
+    }
+    sqlite3_reset(row);
+    return count;
+}
+
+static int native_frames(struct source *source, int local, uint64_t stack, struct frame *frames, int max)
+{
+    sqlite3_stmt *row = source_prepare(source, &source->frames,
+        "SELECT address FROM stack WHERE process = ? AND id = ? ORDER BY depth LIMIT ?");
+    int count = 0;
+    if (!row)
+        return 0;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)stack);
+    sqlite3_bind_int(row, 3, max);
+    while (count < max && sqlite3_step(row) == SQLITE_ROW)
+        frames[count++] = (struct frame){.address = (uint64_t)sqlite3_column_int64(row, 0)};
+    sqlite3_reset(row);
+    return count;
+}
+
 int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames, int max)
 {
     int local, count = 0;
@@ -319,19 +364,11 @@ int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_addre
     if (is_address) {
         frames[count++] = (struct frame){.address = stack};
     } else {
-        sqlite3_stmt *row = source_prepare(source, &source->frames,
-            "SELECT address FROM stack WHERE process = ? AND id = ? ORDER BY depth LIMIT ?");
-        if (!row)
-            return 0;
-        sqlite3_bind_int(row, 1, local);
-        sqlite3_bind_int64(row, 2, (sqlite3_int64)stack);
-        sqlite3_bind_int(row, 3, max);
-        while (count < max && sqlite3_step(row) == SQLITE_ROW)
-            frames[count++] = (struct frame){.address = (uint64_t)sqlite3_column_int64(row, 0)};
-        sqlite3_reset(row);
+        count = python_frames(source, local, &stack, frames, max);
+        count += native_frames(source, local, stack, frames + count, max - count);
     }
     for (int i = 0; i < count; i++)
-        if (!find_symbol(source, local, frames[i].address, &frames[i]))
+        if (frames[i].address && !find_symbol(source, local, frames[i].address, &frames[i]))
             symbolise(trace, source, local, frames[i].address, &frames[i]);
     return count;
 }

@@ -43,12 +43,13 @@ uint64_t trace_hang_after_ns(struct trace *trace);
 const char *trace_string(struct trace *trace, int process, uint64_t id);
 
 struct frame {
-    uint64_t address;
+    uint64_t address;       /* 0: a Python frame, which has file and function */
     /* Empty: not known. Where the function is not known, module may say the place: "libfoo.so+0x1234". */
     char module[256], function[256], file[256];
     int line;               /* 0: not known */
 };
-/* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Returns how many (<= max). */
+/* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Python frames, where there are any,
+ * come first, the native frames beneath them after them. Returns how many (<= max). */
 int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames, int max);
 
 #endif

@@ -157,7 +157,8 @@ int source_open(struct source *source, const char *path, struct error *err)
 
 void source_close(struct source *source)
 {
-    sqlite3_stmt *const statements[] = {source->events, source->string, source->frames, source->symbol, source->module};
+    sqlite3_stmt *const statements[] = {source->events, source->string, source->frames, source->python, source->symbol,
+                                        source->module};
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
         sqlite3_finalize(statements[i]);
     sqlite3_close(source->db);

@@ -1,0 +1,28 @@
+-- schema_python.sql: Python, since schema 1.2. Run on every database that is opened for writing, as schema_state.sql is.
+
+-- Stacks of Python frames; file and function are rows of string, native is the stack beneath them or 0.
+CREATE TABLE IF NOT EXISTS python(
+  process INTEGER NOT NULL, id INTEGER NOT NULL, depth INTEGER NOT NULL,
+  file INTEGER NOT NULL, function INTEGER NOT NULL, line INTEGER NOT NULL, native INTEGER NOT NULL,
+  PRIMARY KEY(process, id, depth)
+) WITHOUT ROWID;
+
+-- Where threads stood when the collector asked, because the job hung: the Python frames, else the native ones.
+CREATE VIEW IF NOT EXISTS v_thread_stack AS
+  WITH standing AS (
+    SELECT e.seq, e.process, e.stack, e.w0 AS capture, e.w1 & 4294967295 AS thread, e.w1 >> 32 AS flags, n.text AS name,
+           e.time_ns, coalesce((SELECT k.native FROM python k WHERE k.process = e.process AND k.id = e.stack AND k.depth = 0),
+                               e.stack) AS native
+    FROM event e JOIN api a ON a.number = e.api LEFT JOIN string n ON n.process = e.process AND n.id = e.w2
+    WHERE a.name = 'notice_thread_stack')
+  SELECT s.seq, p.rank, p.host, p.pid, s.thread, s.name, s.flags & 1 AS is_main, s.capture, k.depth, 'python' AS kind,
+         u.text AS function, t.text AS file, k.line, s.time_ns + p.realtime_ns - p.monotonic_ns AS realtime_ns
+  FROM standing s JOIN process p ON p.id = s.process JOIN python k ON k.process = s.process AND k.id = s.stack
+       LEFT JOIN string t ON t.process = k.process AND t.id = k.file LEFT JOIN string u ON u.process = k.process AND u.id = k.function
+  UNION ALL
+  SELECT s.seq, p.rank, p.host, p.pid, s.thread, s.name, s.flags & 1, s.capture, k.depth, 'native',
+         coalesce(y.function, printf('0x%x', k.address)), y.file, coalesce(y.line, 0), s.time_ns + p.realtime_ns - p.monotonic_ns
+  FROM standing s JOIN process p ON p.id = s.process JOIN stack k ON k.process = s.process AND k.id = s.native
+       LEFT JOIN symbol y ON y.process = k.process AND y.address = k.address
+  ORDER BY 1, 10 DESC, 9;
+
