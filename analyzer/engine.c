@@ -211,6 +211,16 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
     }
 }
 
+static int feed_range(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    FOR_GROUPS(analyzer, range, thread, record);
+    if (loop_feed(thread, record) != LOOP_ENDS)
+        return ENGINE_OK;
+    FOR_GROUPS(analyzer, iteration, thread);
+    loop_end(thread);
+    return ENGINE_OK;
+}
+
 static int feed_point(struct analyzer *analyzer, struct thread *thread, const struct record *record,
                       enum api_class class)
 {
@@ -231,8 +241,7 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
     case CLASS_GRAPH:
         return record->api == API_cudaGraphLaunch ? put_work(process, record) : ENGINE_OK;
     case CLASS_RANGE:
-        thread_range(thread, record);
-        return ENGINE_OK;
+        return feed_range(analyzer, thread, record);
     case CLASS_GROUP:
         if (record->api == API_ncclGroupStart)
             thread->group_depth = record->group.depth ? record->group.depth : 1;

@@ -37,6 +37,8 @@ struct check_group {
     int (*launch)(struct analyzer *analyzer, struct process *process, const struct record *record);
     /* A copy, an allocation, a stream made or destroyed; ENTER of a wait. */
     int (*call)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
+    int (*range)(struct analyzer *analyzer, struct thread *thread, const struct record *record);    /* any RANGE */
+    int (*iteration)(struct analyzer *analyzer, struct thread *thread);     /* the thread's is over; thread->loop shows it */
     int (*lost)(struct analyzer *analyzer, struct process *process);
     int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */
     int (*finish)(struct analyzer *analyzer);

@@ -10,11 +10,11 @@
 
 #include "analyzer/analyzer.h"
 #include "analyzer/clock.h"
+#include "analyzer/iteration.h"
 #include "analyzer/signature.h"
 #include "analyzer/table.h"
 
 enum {
-    THREAD_RANGES_MAX = 64,         /* NVTX ranges kept of one thread; deeper ones are only counted */
     THREAD_SETUPS_MAX = 64,         /* communicators set up in one ncclGroup */
     GROUP_CALLS_MAX = 4096,         /* calls of one ncclGroup that are compared as a group */
     THREADS_MAX = 4096,             /* kept of one process; the oldest that is in no call goes */
@@ -61,8 +61,9 @@ struct thread {
     struct operation *group;        /* calls of the open ncclGroup, not yet issued */
     uint32_t group_calls, group_capacity;
     uint64_t group_id;
-    uint64_t range[THREAD_RANGES_MAX];
+    struct open_range range[THREAD_RANGES_MAX];     /* NVTX's, outermost first */
     uint32_t ranges;
+    struct loop loop;
     bool uses_nccl;
     uint32_t blocked_node;          /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
     struct thread *blocked_next, *blocked_prev;     /* list of threads in a call */
@@ -123,6 +124,8 @@ struct interned {
     uint64_t id;
     uint32_t bytes;
     char *text;
+    bool is_range;          /* `meaning` is known */
+    struct range_meaning meaning;
     UT_hash_handle hh;
 };
 
@@ -146,6 +149,9 @@ struct process {
     struct slot_state *slots;
     uint64_t virtual_slots;
     struct interned *strings;
+    uint64_t iteration_name;        /* DDPCHECK_ITERATION, a string id; 0 not set */
+    struct thread *loop_thread;     /* the last that began its first iteration */
+    uint32_t loops;                 /* threads that have iterations */
     struct allocation *allocation;  /* sorted by base, no two overlap */
     uint32_t allocations, allocation_capacity;
     uint64_t peer_access[PEER_DEVICES_MAX];     /* bit j of [i]: i may access j */
@@ -217,6 +223,7 @@ struct operation {
     struct record record;
     struct signature signature;
     struct site site;
+    struct loop_place loop;             /* in the training loop */
     struct clock_entry place;           /* of its launch; launch 0: captured into a graph, nothing ran */
     const struct window_answer *match;  /* collectives: how it compares with its peers' (window.h) */
     const struct channel_pair *pair;    /* sends and receives: with its counterpart's (channel.h) */

@@ -139,7 +139,7 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
         return ENGINE_OK;       /* a rank given twice: DC109 says so, and its calls can't be told apart */
     struct operation operation = {
         .process = thread->process, .thread = thread, .member = member, .record = *record,
-        .site = thread_site(thread, record),
+        .site = thread_site(thread, record), .loop = loop_place_of(thread),
     };
     signature_of(record, &operation.signature);
     if (!record->op.group)

@@ -90,6 +90,8 @@ static void drop_oldest_thread(struct process *process)
     HASH_DEL(process->threads, thread);
     if (process->last_thread == thread)
         process->last_thread = NULL;
+    if (process->loop_thread == thread)
+        process->loop_thread = NULL;
     thread_free(thread);
 }
 
@@ -158,27 +160,34 @@ static void touch_string(struct process *process, uint64_t id)
     }
 }
 
-void thread_range(struct thread *thread, const struct record *record)
+struct range_meaning process_range_meaning(struct process *process, uint64_t text)
 {
-    if (record->api == API_nvtxRangePush) {
-        if (HASH_COUNT(thread->process->strings) > STRINGS_MAX / 2)
-            touch_string(thread->process, record->range.text);
-        if (thread->ranges < THREAD_RANGES_MAX)
-            thread->range[thread->ranges] = record->range.text;
-        if (thread->ranges < UINT32_MAX)
-            thread->ranges++;
-    } else if (record->api == API_nvtxRangePop && thread->ranges) {
-        thread->ranges--;
+    if (HASH_COUNT(process->strings) > STRINGS_MAX / 2)
+        touch_string(process, text);
+    struct interned *string;
+    TABLE_FIND(process->strings, &text, string);
+    if (!string)
+        return (struct range_meaning){0};
+    if (!string->is_range) {
+        string->is_range = true;
+        string->meaning = range_meaning_of(string->text, process_string(process, process->iteration_name));
     }
+    return string->meaning;
+}
+
+void process_name_iterations(struct process *process, uint64_t text)
+{
+    process->iteration_name = text;
+    for (struct interned *string = process->strings; string; string = string->hh.next)
+        string->is_range = false;
 }
 
 struct site thread_site(const struct thread *thread, const struct record *record)
 {
-    uint32_t kept = thread->ranges < THREAD_RANGES_MAX ? thread->ranges : THREAD_RANGES_MAX;
     return (struct site){
         .process = thread->process, .stack = record->stack,
         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
-        .phase = kept ? thread->range[kept - 1] : 0,
+        .phase = thread_phase(thread),
         .time_ns = record_realtime(thread->process, record),
     };
 }
@@ -239,7 +248,7 @@ uint64_t process_phase(const struct process *process)
 {
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
         if (thread->uses_nccl && thread->ranges && thread->ranges <= THREAD_RANGES_MAX)
-            return thread->range[thread->ranges - 1];
+            return thread_phase(thread);
     return 0;
 }
 

@@ -12,14 +12,16 @@ struct thread *process_thread(struct process *process, uint32_t tid);
 /* A thread enters or leaves a call: keeps the list of threads that are in one. */
 void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record);
 void thread_leave(struct analyzer *analyzer, struct thread *thread);
-/* nvtxRangePush, nvtxRangePop. */
-void thread_range(struct thread *thread, const struct record *record);
 struct site thread_site(const struct thread *thread, const struct record *record);
 
 /* A piece of an interned string. ENGINE_*. */
 int process_add_string(struct process *process, const struct record *record);
 /* "" if it is not known. */
 const char *process_string(const struct process *process, uint64_t id);
+/* What the name of an NVTX range means. */
+struct range_meaning process_range_meaning(struct process *process, uint64_t text);
+/* Its iterations are the ranges of this name (string id). */
+void process_name_iterations(struct process *process, uint64_t text);
 const char *site_phase(const struct site *site);
 /* String id of the innermost NVTX range of the thread that talks to NCCL, 0 none. */
 uint64_t process_phase(const struct process *process);

@@ -1,6 +1,11 @@
 /* nvtx.c: NVTX ranges. libddpcheck.so is an NVTX injection library (NVTX_INJECTION64_PATH names it): the
  * first NVTX call of each object file hands over its table of functions, in which ours are written.
  * They record only while the shim is active; NVTX itself wakes nothing. */
+#include "interpose/nvtx.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -8,8 +13,9 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "interpose/emit.h"
+#include "interpose/nvtx_marks.h"
 
-enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16, RANGES_OPEN = 256 };
+enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16 };
 
 /* Registered strings: the handle is the copy's address. */
 static char registered[REGISTERED_BYTES];
@@ -29,12 +35,33 @@ static void narrow(char *text, const wchar_t *wide)
     text[i] = 0;
 }
 
-static void record_range(enum api api, const char *text, const void *site, const void *frame)
+struct range {
+    enum api api;
+    nvtxDomainHandle_t domain;
+    const char *text;           /* NULL where the call has none */
+    uint64_t id;
+};
+
+static void record_range(const struct range *range, const void *site, const void *frame)
 {
     struct call call;
-    if (!call_begin(&call, api, false, false, site, frame))
+    if (!call_begin(&call, range->api, false, false, site, frame))
         return;
-    struct record record = { .range = { .text = text ? emit_string(call.thread, text, strnlen(text, TEXT_BYTES)) : 0 } };
+    struct record record = { .range = { .domain = (uintptr_t)range->domain, .id = range->id } };
+    if (range->text)
+        record.range.text = emit_string(call.thread, range->text, strnlen(range->text, TEXT_BYTES));
+    emit_point(&call, &record, 0, NULL);
+    call_end(&call);
+}
+
+/* A mark of ddpcheck's own convention about a tensor's version. */
+static void record_tensor(const struct tensor_mark *mark, const void *site, const void *frame)
+{
+    struct call call;
+    if (!call_begin(&call, mark->api, false, false, site, frame))
+        return;
+    struct record record = { .tensor = { .name = emit_string(call.thread, mark->name, mark->name_bytes), .tensor = mark->tensor,
+                                         .version = mark->version, .saved = mark->saved } };
     emit_point(&call, &record, 0, NULL);
     call_end(&call);
 }
@@ -61,76 +88,99 @@ static const char *message(const nvtxEventAttributes_t *attributes, char *buffer
 
 #define SITE __builtin_return_address(0), __builtin_frame_address(0)
 
-static int push_text(const char *text, const void *site, const void *frame)
+static int push_text(nvtxDomainHandle_t domain, const char *text, const void *site, const void *frame)
 {
-    record_range(API_nvtxRangePush, text ? text : "", site, frame);
+    record_range(&(struct range){ .api = API_nvtxRangePush, .domain = domain, .text = text ? text : "" }, site, frame);
     return depth++;
 }
 
-static void mark_text(const char *text, const void *site, const void *frame)
+static void mark_text(nvtxDomainHandle_t domain, const char *text, const void *site, const void *frame)
 {
-    record_range(API_nvtxMark, text ? text : "", site, frame);
+    struct tensor_mark mark;
+    if (tensor_mark_parse(text, &mark))
+        record_tensor(&mark, site, frame);
+    else
+        record_range(&(struct range){ .api = API_nvtxMark, .domain = domain, .text = text ? text : "" }, site, frame);
 }
 
-/* Start and End may be on different threads; they are recorded like Push and Pop of the calling one. */
-static nvtxRangeId_t start_text(const char *text, const void *site, const void *frame)
+/* Start and End may be on different threads, and need not nest. */
+static nvtxRangeId_t start_text(nvtxDomainHandle_t domain, const char *text, const void *site, const void *frame)
 {
-    record_range(API_nvtxRangePush, text ? text : "", site, frame);
-    return atomic_fetch_add(&ranges_started, 1) + 1;
+    uint64_t id = atomic_fetch_add(&ranges_started, 1) + 1;
+    record_range(&(struct range){ .api = API_nvtxRangeStart, .domain = domain, .text = text ? text : "", .id = id }, site,
+                 frame);
+    return id;
 }
 
 /* A text comes plain, wide, and in attributes, of a domain or not. `tell` begins with return if there is a result. */
 #define TEXT_FORMS(name, result, tell)                                                                  \
     static result name##_a(const char *text)                                                            \
     {                                                                                                   \
-        tell(text, SITE);                                                                               \
+        tell(NULL, text, SITE);                                                                         \
     }                                                                                                   \
     static result name##_w(const wchar_t *wide)                                                         \
     {                                                                                                   \
         char text[TEXT_BYTES];                                                                          \
         narrow(text, wide);                                                                             \
-        tell(text, SITE);                                                                               \
+        tell(NULL, text, SITE);                                                                         \
     }                                                                                                   \
     static result name##_ex(const nvtxEventAttributes_t *attributes)                                    \
     {                                                                                                   \
         char text[TEXT_BYTES];                                                                          \
-        tell(message(attributes, text), SITE);                                                          \
+        tell(NULL, message(attributes, text), SITE);                                                    \
     }                                                                                                   \
     static result domain_##name(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)     \
     {                                                                                                   \
-        (void)domain;                                                                                   \
         char text[TEXT_BYTES];                                                                          \
-        tell(message(attributes, text), SITE);                                                          \
+        tell(domain, message(attributes, text), SITE);                                                  \
     }
 
 TEXT_FORMS(push, int, return push_text)
 TEXT_FORMS(mark, void, mark_text)
 TEXT_FORMS(start, nvtxRangeId_t, return start_text)
 
-static int pop(void)
+static int pop_range(nvtxDomainHandle_t domain, const void *site, const void *frame)
 {
-    record_range(API_nvtxRangePop, NULL, SITE);
+    record_range(&(struct range){ .api = API_nvtxRangePop, .domain = domain }, site, frame);
     return depth > 0 ? --depth : -1;
 }
 
-static void end_range(nvtxRangeId_t id)
+static int pop(void)
 {
-    (void)id;
-    record_range(API_nvtxRangePop, NULL, SITE);
+    return pop_range(NULL, SITE);
 }
 
 static int domain_pop(nvtxDomainHandle_t domain)
 {
-    (void)domain;
-    record_range(API_nvtxRangePop, NULL, SITE);
-    return depth > 0 ? --depth : -1;
+    return pop_range(domain, SITE);
+}
+
+static void end_range(nvtxRangeId_t id)
+{
+    record_range(&(struct range){ .api = API_nvtxRangeEnd, .id = id }, SITE);
 }
 
 static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 {
-    (void)domain;
-    (void)id;
-    record_range(API_nvtxRangePop, NULL, SITE);
+    record_range(&(struct range){ .api = API_nvtxRangeEnd, .domain = domain, .id = id }, SITE);
+}
+
+/* A domain is its name: whoever creates one of the same name gets the same. */
+static nvtxDomainHandle_t create_domain(const char *name)
+{
+    return (nvtxDomainHandle_t)(uintptr_t)string_id(name ? name : "", name ? strnlen(name, TEXT_BYTES) : 0);
+}
+
+static nvtxDomainHandle_t domain_create_a(const char *name)
+{
+    return create_domain(name);
+}
+
+static nvtxDomainHandle_t domain_create_w(const wchar_t *wide)
+{
+    char name[TEXT_BYTES];
+    narrow(name, wide);
+    return create_domain(name);
 }
 
 /* A copy that lives as long as the process, NULL when there is no room (its ranges then have no text). */
@@ -180,6 +230,7 @@ static const struct hook core2[] = {
     HOOK(NVTX_CBID_CORE2_DomainRangeEnd, domain_end), HOOK(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
     HOOK(NVTX_CBID_CORE2_DomainRangePop, domain_pop), HOOK(NVTX_CBID_CORE2_DomainRegisterStringA, domain_register_a),
     HOOK(NVTX_CBID_CORE2_DomainRegisterStringW, domain_register_w),
+    HOOK(NVTX_CBID_CORE2_DomainCreateA, domain_create_a), HOOK(NVTX_CBID_CORE2_DomainCreateW, domain_create_w),
 };
 
 static bool hook_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, const struct hook *hooks,
@@ -206,4 +257,26 @@ EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     bool hooked = hook_module(callbacks, NVTX_CB_MODULE_CORE, core, sizeof core / sizeof *core);
     hooked |= hook_module(callbacks, NVTX_CB_MODULE_CORE2, core2, sizeof core2 / sizeof *core2);
     return hooked;
+}
+
+/* With a bare LD_PRELOAD nobody has told NVTX of us. Each object file asks the environment at its own first NVTX call;
+ * this runs when the process is loaded, before main. A profiler that was named stays. */
+__attribute__((constructor)) static void announce(void)
+{
+    static const char variable[] = "NVTX_INJECTION64_PATH";
+    const char *named = getenv(variable);
+    Dl_info self;
+    char path[PATH_MAX];
+    if ((named && named[0]) || !dladdr((const void *)&announce, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
+        return;
+    setenv(variable, path, 1);
+}
+
+void nvtx_tell_settings(struct thread *thread)
+{
+    const char *name = getenv("DDPCHECK_ITERATION");
+    if (!name || !name[0])
+        return;
+    struct record record = { .range = { .text = emit_string(thread, name, strnlen(name, TEXT_BYTES)) } };
+    emit_notice(thread, &record, API_ddpcheck_iteration);
 }

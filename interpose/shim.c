@@ -15,6 +15,7 @@
 #include "interpose/emit.h"
 #include "interpose/files.h"
 #include "interpose/modules.h"
+#include "interpose/nvtx.h"
 #include "interpose/process.h"
 #include "interpose/progress.h"
 #include "interpose/python.h"
@@ -122,8 +123,10 @@ bool shim_wake(void)
         atomic_store_explicit(&shim.state, on ? SHIM_ACTIVE : SHIM_OFF, memory_order_release);
         if (!on)
             return false;
-        if (thread_attach(&thread_self))
+        if (thread_attach(&thread_self)) {
             modules_tell(&thread_self);
+            nvtx_tell_settings(&thread_self);
+        }
         collector_start();
         return true;
     }

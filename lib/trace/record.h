@@ -160,7 +160,15 @@ struct record {
         } graph;
         struct {                /* RANGE, notice_blind */
             uint64_t text;      /* string id */
+            uint64_t domain;    /* NVTX's domain: string id of its name; 0 the default one */
+            uint64_t id;        /* Start, End: which range */
         } range;
+        struct {                /* ddpcheck_save, _modify, _use; RECORD_NO_VERSION where the mark names none */
+            uint64_t name;      /* string id: the tensor, layer or operation as the program calls it */
+            uint64_t tensor;    /* the program's number of it */
+            uint64_t version;   /* of the tensor now */
+            uint64_t saved;     /* use: its version when it was saved */
+        } tensor;
         struct {                /* notice_string: bytes [offset, offset+64) of a string of `bytes` bytes */
             uint64_t id;        /* string_id() of the whole */
             uint32_t bytes, offset;
@@ -275,6 +283,7 @@ enum {
     RECORD_THREAD_PYTHON = 4,   /* it has Python frames */
     RECORD_THREAD_INNERMOST = 8 /* of its native frames only the innermost is known */
 };
+#define RECORD_NO_VERSION UINT64_MAX
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
 static inline uint64_t string_id(const char *text, uint64_t bytes)

@@ -46,6 +46,9 @@ int main(void)
     nvtxDomainRangePushEx(domain, &attributes);
     nvtxDomainRangePop(domain);
     nvtxRangePop();
+    nvtxMarkA("ddpcheck:save tensor=0x1000 version=2 name=layer 1");
+    nvtxMarkA("ddpcheck:modify version=3 tensor=4096 name=relu_");
+    nvtxMarkA("ddpcheck:use tensor=4096 version=3 saved=2");
     if (outer != 0 || inner != 1 || !marks_and_starts(domain))
         return 8;
     puts("ok");

@@ -83,8 +83,10 @@ static void print_payload(const struct record *r)
     else if (!strcmp(class, "LAUNCH"))
         N(launch.function), N(launch.grid), N(launch.block), N(launch.count), N(launch.inferred), N(launch.written),
             N(launch.pointer[0]), N(launch.pointer[1]), N(launch.pointer[2]), N(launch.pointer[3]);
+    else if (r->api == API_ddpcheck_save || r->api == API_ddpcheck_modify || r->api == API_ddpcheck_use)
+        N(tensor.name), N(tensor.tensor), N(tensor.version), N(tensor.saved);
     else if (!strcmp(class, "RANGE"))
-        N(range.text);
+        N(range.text), N(range.domain), N(range.id);
     else if (!strcmp(class, "EVENT") || !strcmp(class, "STREAM"))
         N(event.event), N(event.flags);
 }

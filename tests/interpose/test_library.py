@@ -21,7 +21,7 @@ def main():
 
     dynamic = output("readelf", "-dW", library)
     assert "BIND_NOW" in dynamic and "STATIC_TLS" in dynamic, dynamic
-    assert "INIT_ARRAY" not in dynamic or constructors(library) <= 1, "the shim must not run code before main"
+    assert "INIT_ARRAY" not in dynamic or constructors(library) <= 2, "before main the shim does no more than name itself to NVTX"
     assert "GNU_RELRO" in output("readelf", "-lW", library)
     print("%d names exported, libc needed" % len(exported))
 

@@ -264,17 +264,44 @@ def test_stacks():
         equal(told, sorted(set(told)), "and told once")
 
 
+def nvtx_ranges(records):
+    texts = {r["string.id"]: r["text"] for r in of(records, "notice_string")}
+    return [(r["api"][4:], texts.get(r["range.text"])) for r in records if r["api"].startswith("nvtx")]
+
+
 def test_nvtx():
-    with Run(os.path.join(PROGRAMS, "interpose_nvtx"), NVTX_INJECTION64_PATH=SHIM).ok() as run:
+    expected = [("RangePush", "iteration"), ("RangePush", "forward"), ("RangePop", None), ("Mark", "here"),
+                ("RangePush", "registered"), ("RangePop", None), ("RangePop", None),
+                ("Mark", "wide"), ("Mark", "attributes"), ("RangeStart", "plain start"),
+                ("RangeStart", "wide start"), ("RangeStart", "attributes"), ("Mark", "domain"),
+                ("RangeStart", "domain"), ("RangeEnd", None), ("RangeEnd", None),
+                ("RangePush", "domain"), ("RangePop", None)]
+    with Run(os.path.join(PROGRAMS, "interpose_nvtx"), NVTX_INJECTION64_PATH=SHIM, DDPCHECK_ITERATION="my loop").ok() as run:
         records = run.records()
+        equal(nvtx_ranges(records), expected, "ranges")
+        ranges = [r for r in records if r["api"].startswith("nvtx")]
+        domains = [r["range.domain"] for r in ranges]
+        named = domains[4]
+        assert named != 0 and domains == [0] * 4 + [named] * 2 + [0] * 6 + [named] * 2 + [0, named, 0, 0], domains
+        starts = [r["range.id"] for r in of(records, "nvtxRangeStart")]
+        ends = [r["range.id"] for r in of(records, "nvtxRangeEnd")]
+        equal((starts, ends), ([1, 2, 3, 4], [1, 4]), "ranges that are started and ended")
         texts = {r["string.id"]: r["text"] for r in of(records, "notice_string")}
-        ranges = [(r["api"][4:], texts.get(r["range.text"])) for r in records if r["api"].startswith("nvtx")]
-        equal(ranges, [("RangePush", "iteration"), ("RangePush", "forward"), ("RangePop", None), ("Mark", "here"),
-                       ("RangePush", "registered"), ("RangePop", None), ("RangePop", None),
-                       ("Mark", "wide"), ("Mark", "attributes"), ("RangePush", "plain start"),
-                       ("RangePush", "wide start"), ("RangePush", "attributes"), ("Mark", "domain"),
-                       ("RangePush", "domain"), ("RangePop", None), ("RangePop", None),
-                       ("RangePush", "domain"), ("RangePop", None)], "ranges")
+        tensors = [(r["api"], r["tensor.tensor"], r["tensor.version"], r["tensor.saved"], texts[r["tensor.name"]])
+                   for r in records if r["api"] in ("ddpcheck_save", "ddpcheck_modify", "ddpcheck_use")]
+        none = -1      # RECORD_NO_VERSION
+        equal(tensors, [("ddpcheck_save", 4096, 2, none, "layer 1"), ("ddpcheck_modify", 4096, 3, none, "relu_"),
+                        ("ddpcheck_use", 4096, 3, 2, "")], "tensors")
+        settings = [texts[r["range.text"]] for r in of(records, "ddpcheck_iteration")]
+        equal(settings, ["my loop"], "DDPCHECK_ITERATION")
+
+
+def test_nvtx_finds_a_bare_preload():
+    """Nobody set NVTX_INJECTION64_PATH: the shim names itself, but only where no profiler is named."""
+    with Run(os.path.join(PROGRAMS, "interpose_nvtx")).ok() as run:
+        assert len(nvtx_ranges(run.records())) == 18
+    with Run(os.path.join(PROGRAMS, "interpose_nvtx"), NVTX_INJECTION64_PATH="/nowhere/libprofiler.so") as run:
+        equal((run.status, nvtx_ranges(run.records())), (8, []), "another profiler's ranges")
 
 
 def test_launchers():
