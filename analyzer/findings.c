@@ -13,7 +13,7 @@
  * Codes of the third column are consequences only if they began later: a rank that has diverged, left or
  * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
  * reduce differently go on in step. */
-#define HANGS " DC201 DC205 DC206 DC209"
+#define HANGS " DC201 DC202 DC203 DC205 DC206 DC207 DC208 DC209 DC210"
 #define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107"
 static const struct explanation {
     const char *code;
@@ -29,6 +29,8 @@ static const struct explanation {
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},
     {"DC201", HANGS, ""},
+    {"DC202", HANGS " DC204", ""},
+    {"DC203", HANGS, ""},
     {"DC209", "DC201 DC205 DC206", ""},
 };
 
@@ -91,6 +93,15 @@ void draft_side_where(struct draft *draft, struct finding_side *side, const char
     side->where = copy_text(draft, where);
     side->where_stack = site ? site->stack : 0;
     side->where_stack_is_address = site && site->stack_is_address;
+}
+
+void draft_side_at(struct draft *draft, struct finding_side *side, const struct site *site)
+{
+    free(side->phase);
+    side->phase = copy_text(draft, site_phase(site));
+    side->process = site->process ? site->process->index : -1;
+    side->stack = site->stack;
+    side->stack_is_address = site->stack_is_address;
 }
 
 void draft_cover(struct draft *draft, const struct process *process)

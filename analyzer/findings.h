@@ -28,6 +28,8 @@ struct draft draft_new(const char *code, enum certainty certainty, const struct 
 /* Adds a side; NULL if there are FINDING_SIDES_MAX. The texts are copied. */
 struct finding_side *draft_side(struct draft *draft, const char *call, const struct site *site);
 void draft_side_where(struct draft *draft, struct finding_side *side, const char *where, const struct site *site);
+/* Where the side's call was made. */
+void draft_side_at(struct draft *draft, struct finding_side *side, const struct site *site);
 /* Adds a member's shown rank to the side, and its process to what is covered. */
 void draft_rank(struct draft *draft, struct finding_side *side, const struct member *member);
 void draft_cover(struct draft *draft, const struct process *process);

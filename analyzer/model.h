@@ -78,6 +78,14 @@ struct pending {
     struct signature signature;
     struct site site;
     bool receives;
+    uint64_t stream;                /* the handle */
+    uint64_t group;                 /* ncclGroup that it is of, 0 none */
+    struct clock_entry place;       /* its slot and launch */
+    /* What must be done before it can start, beside what is ahead of it on its own slot: by its stream (events,
+     * default streams), and the launch of the member before (a communicator's operations run one after the other
+     * whatever their streams are: NCCL, ncclLaunchPrepare). */
+    struct clock before;
+    struct clock_entry serial;      /* launch 0: none */
 };
 
 struct slot_state {
@@ -87,6 +95,7 @@ struct slot_state {
     uint64_t next_launch;   /* virtual slots only */
     struct pending *queue;  /* ring */
     uint32_t head, count, capacity, counted_started;
+    struct clock told;      /* what `before` of its operations names: later ones need not name it again */
     UT_hash_handle hh;
 };
 #define SLOT_VIRTUAL (UINT64_C(1) << 63)
@@ -192,6 +201,8 @@ struct member {
     struct thread *issuer[MEMBER_ISSUERS_MAX];
     uint32_t issuers;
     bool more_issuers;
+    struct clock_entry last_launch, launch_before;      /* its last launch, and the one before that */
+    uint64_t last_group;    /* ncclGroup of last_launch, 0 none */
     struct signature last;  /* its last operation */
     bool has_last;
     uint64_t condensed_hash, condensed_next;    /* window.h */

@@ -29,6 +29,16 @@ void progress_forget(struct process *process, uint64_t slot);
 int progress_visit(struct process *process, const struct clock *clock,
                    int (*visit)(void *context, const struct pending *pending), void *context);
 
+/* Whether its stream has reached it. */
+bool progress_has_started(struct process *process, const struct pending *pending);
+/* Walks what must be done before an operation can start: the nearest of each stream that it waits for (these have
+ * others ahead of them in turn). visit as above. */
+int progress_visit_ahead(struct process *process, const struct pending *pending,
+                         int (*visit)(void *context, const struct pending *pending), void *context);
+/* Walks the first operations of all streams of the process, at most `most` of each. visit as above. */
+int progress_visit_first(struct process *process, uint32_t most,
+                         int (*visit)(void *context, const struct pending *pending), void *context);
+
 void progress_free(struct process *process);
 
 #endif

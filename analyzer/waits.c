@@ -1,18 +1,17 @@
 #include "analyzer/waits.h"
 
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/array.h"
-#include "analyzer/channel.h"
-#include "analyzer/comm.h"
-#include "analyzer/process.h"
+#include "analyzer/pending_index.h"
 #include "analyzer/progress.h"
+#include "analyzer/waits_nodes.h"
 #include "lib/trace/names.h"
 
 enum {
-    MISSING_MAX = 4096,     /* ranks named in one wait */
-    WAITS_MAX = 256         /* of one thread; leaving some out can only make it look less stuck */
+    WAITS_MAX = 256,        /* of one thread; leaving some out can only make it look less stuck */
+    FIRST_OF_A_STREAM = 4   /* operations that are looked at although no thread waits for them */
 };
 
 uint64_t process_known_until(const struct process *process)
@@ -20,120 +19,9 @@ uint64_t process_known_until(const struct process *process)
     return process->host->tick_ns;
 }
 
-static int add_missing(struct wait_node *node, int rank, struct member *member, struct process *process, bool issued)
-{
-    if (node->missing_count == MISSING_MAX)
-        return 0;
-    if ((node->missing_count & (node->missing_count - 1)) == 0) {      /* full at each power of two */
-        uint32_t capacity = node->missing_count ? 2 * node->missing_count : 1;
-        struct missing *grown = realloc(node->missing, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        node->missing = grown;
-    }
-    node->missing[node->missing_count++] = (struct missing){rank, member, process, false, issued};
-    return 0;
-}
-
 bool process_is_gone(const struct process *process)
 {
     return process && (process->end_class == END_CLASS_CAUSE || process->end_class == END_CLASS_CLEAN);
-}
-
-/* Whose host call has not come, or whose GPU work ended with its process. */
-static int find_missing_in_collective(struct wait_node *node)
-{
-    for (uint32_t i = 0; i < node->comm->members; i++) {
-        struct member *member = node->comm->member[i];
-        bool issued = member->next > node->number;
-        bool died_in_it = issued && member->process->end_class == END_CLASS_CAUSE && member->has_progress &&
-                          member->done <= node->number;
-        if ((!issued || died_in_it) && add_missing(node, member->rank, member, member->process, issued))
-            return -1;
-    }
-    return 0;
-}
-
-static int find_missing_peer(struct wait_graph *graph, struct wait_node *node)
-{
-    int rank = node->receives ? node->sender : node->receiver;
-    struct member *member = member_find(graph->analyzer, node->comm->id, rank);
-    return member ? add_missing(node, rank, member, member->process, false) : 0;
-}
-
-static int find_missing_in_init(struct wait_graph *graph, struct wait_node *node)
-{
-    uint32_t next = 0;
-    for (int rank = 0; rank < node->comm->nranks && node->missing_count < MISSING_MAX; rank++) {
-        while (next < node->comm->members && node->comm->member[next]->rank < rank)
-            next++;
-        struct member *member = next < node->comm->members ? node->comm->member[next] : NULL;
-        if (member && member->rank == rank) {       /* known at all: it came; it may have gone again */
-            if (!member->exists && process_is_gone(member->process) && add_missing(node, rank, member, member->process, true))
-                return -1;
-            continue;
-        }
-        if (add_missing(node, rank, NULL, comm_guess_process(graph->analyzer, node->comm, rank), false))
-            return -1;
-    }
-    return 0;
-}
-
-static int find_missing_in_setup(struct wait_node *node)
-{
-    for (uint32_t i = 0; i < node->comm->members; i++) {
-        struct member *member = node->comm->member[i];
-        bool came = node->kind == WAIT_SPLIT ? member->splits > node->number
-                                             : member->leaving || member->aborted || member->process->ended;
-        if (!came && add_missing(node, member->rank, member, member->process, false))
-            return -1;
-    }
-    return 0;
-}
-
-static int find_missing(struct wait_graph *graph, struct wait_node *node)
-{
-    switch (node->kind) {
-    case WAIT_COLLECTIVE: return find_missing_in_collective(node);
-    case WAIT_PEER: return find_missing_peer(graph, node);
-    case WAIT_INIT: return find_missing_in_init(graph, node);
-    case WAIT_SPLIT: case WAIT_LEAVE: return find_missing_in_setup(node);
-    }
-    return 0;
-}
-
-static bool same_wait(const struct wait_node *a, const struct wait_node *b)
-{
-    return a->kind == b->kind && a->comm == b->comm && a->number == b->number && a->sender == b->sender &&
-           a->receiver == b->receiver && a->receives == b->receives;
-}
-
-/* The node of this wait, made if it is not there. */
-static struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key)
-{
-    uint64_t hash = (key->comm->id ^ key->number * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)key->kind << 7 ^
-                     (uint64_t)(uint32_t)key->sender << 13 ^ (uint64_t)(uint32_t)key->receiver << 29);
-    struct wait_node **bucket = &graph->bucket[(hash ^ hash >> 17 ^ hash >> 41) % 256];
-    for (struct wait_node *node = *bucket; node; node = node->bucket_next)
-        if (same_wait(node, key)) {
-            if (key->begin_ns < node->begin_ns)
-                node->begin_ns = key->begin_ns;
-            return node;
-        }
-    struct wait_node *node = malloc(sizeof *node);
-    if (!node)
-        return NULL;
-    *node = *key;
-    if (find_missing(graph, node)) {
-        free(node->missing);
-        free(node);
-        return NULL;
-    }
-    node->bucket_next = *bucket;
-    *bucket = node;
-    node->next = graph->waits;
-    graph->waits = node;
-    return node;
 }
 
 struct building {
@@ -141,15 +29,9 @@ struct building {
     struct blocked *blocked;
 };
 
-static int add_wait(struct building *building, const struct wait_node *key)
+static int blocked_add_wait(struct blocked *blocked, struct wait_node *node)
 {
-    struct blocked *blocked = building->blocked;
-    if (blocked->waits == WAITS_MAX)
-        return 0;
-    struct wait_node *node = wait_get(building->graph, key);
-    if (!node)
-        return -1;
-    if (!node->missing_count)
+    if (!node->missing_count && !node->behind_count)
         return 0;
     struct wait_node **grown = array_room(blocked->wait, sizeof(*grown), blocked->waits, &blocked->capacity, 4);
     if (!grown)
@@ -159,20 +41,33 @@ static int add_wait(struct building *building, const struct wait_node *key)
     return 0;
 }
 
-static int add_pending(void *context, const struct pending *pending)
+static int add_op(void *context, const struct pending *pending)
 {
-    struct wait_node key = {
-        .kind = pending->channel ? WAIT_PEER : WAIT_COLLECTIVE, .comm = pending->member->comm,
-        .number = pending->number, .signature = pending->signature, .begin_ns = pending->site.time_ns,
-    };
-    if (pending->channel) {
-        if (!channel_is_waiting(pending->channel, pending->receives, pending->number))
-            return 0;
-        key.sender = channel_sender(pending->channel);
-        key.receiver = channel_receiver(pending->channel);
-        key.receives = pending->receives;
-    }
-    return add_wait(context, &key);
+    struct building *building = context;
+    struct blocked *blocked = building->blocked;
+    if (blocked->ops == WAITS_MAX)
+        return 0;
+    errno = 0;
+    struct waiting_op *op = wait_op_get(building->graph, pending);
+    if (!op)
+        return errno ? -1 : 0;
+    struct waiting_op **grown = array_room(blocked->op, sizeof(*grown), blocked->ops, &blocked->op_capacity, 4);
+    if (!grown)
+        return -1;
+    blocked->op = grown;
+    blocked->op[blocked->ops++] = op;
+    return 0;
+}
+
+struct leaving {
+    struct building building;
+    const struct member *member;
+};
+
+static int add_own_op(void *context, const struct pending *pending)
+{
+    struct leaving *leaving = context;
+    return pending->member == leaving->member ? add_op(&leaving->building, pending) : 0;
 }
 
 static int add_setup(struct building *building, const struct setup *setup)
@@ -184,7 +79,13 @@ static int add_setup(struct building *building, const struct setup *setup)
         .kind = kinds[setup->kind], .comm = setup->comm, .number = setup->ordinal,
         .begin_ns = building->blocked->thread->enter_site.time_ns,
     };
-    return add_wait(building, &key);
+    struct wait_node *node = wait_get(building->graph, &key);
+    if (!node || blocked_add_wait(building->blocked, node))
+        return -1;
+    /* "ncclCommDestroy ... waits for outstanding operations": both end what was issued first. */
+    struct leaving leaving = {*building, setup->member};
+    return setup->kind != SETUP_LEAVE || !setup->member ? 0
+           : progress_visit_first(building->blocked->thread->process, WAITS_MAX, add_own_op, &leaving);
 }
 
 static bool is_settled(const struct wait_graph *graph, const struct thread *thread)
@@ -206,7 +107,7 @@ static int add_blocked(struct wait_graph *graph, struct thread *thread)
     *blocked = (struct blocked){.thread = thread, .component = -1};
     thread->blocked_node = graph->blocked_count;
     struct building building = {graph, blocked};
-    if (progress_visit(thread->process, &thread->waits_for, add_pending, &building))
+    if (progress_visit(thread->process, &thread->waits_for, add_op, &building))
         return -1;
     for (uint32_t i = 0; i < thread->setups; i++)
         if (add_setup(&building, &thread->setup[i]))
@@ -254,28 +155,63 @@ static bool can_come(const struct wait_graph *graph, const struct wait_node *nod
     return false;
 }
 
+static bool wait_is_satisfiable(struct wait_graph *graph, struct wait_node *node)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < node->missing_count; i++) {
+        node->missing[i].can_come = can_come(graph, node, &node->missing[i]);
+        all = all && node->missing[i].can_come;
+    }
+    for (uint32_t i = 0; i < node->behind_count; i++)
+        all = all && node->behind[i]->can_start;
+    return all;
+}
+
+static bool op_can_start(const struct waiting_op *op)
+{
+    for (uint32_t i = 0; i < op->aheads; i++)
+        if (!op->ahead[i]->can_finish)
+            return false;
+    return true;
+}
+
+static bool thread_is_free(const struct blocked *blocked)
+{
+    for (uint32_t i = 0; i < blocked->waits; i++)
+        if (!blocked->wait[i]->satisfiable)
+            return false;
+    for (uint32_t i = 0; i < blocked->ops; i++)
+        if (!blocked->op[i]->can_finish)
+            return false;
+    return true;
+}
+
+static bool reduce_wait(struct wait_graph *graph, struct wait_node *node)
+{
+    if (node->satisfiable || !wait_is_satisfiable(graph, node))
+        return false;
+    return node->satisfiable = true;
+}
+
+/* What is ahead of an operation was made after it, so the last ones come first: few rounds are needed. */
 static bool reduce_once(struct wait_graph *graph)
 {
     bool changed = false;
-    for (struct wait_node *node = graph->waits; node; node = node->next) {
-        if (node->satisfiable)
+    for (struct waiting_op *op = graph->last_op; op; op = op->previous) {
+        if (!op->can_start && op_can_start(op))
+            op->can_start = changed = true;
+        if (op->can_finish || !op->can_start)
             continue;
-        bool all = true;
-        for (uint32_t i = 0; i < node->missing_count; i++) {
-            node->missing[i].can_come = can_come(graph, node, &node->missing[i]);
-            all = all && node->missing[i].can_come;
-        }
-        node->satisfiable = all;
-        changed = changed || all;
+        if (op->wait)
+            changed |= reduce_wait(graph, op->wait);
+        if (!op->wait || op->wait->satisfiable)
+            op->can_finish = changed = true;
     }
-    for (uint32_t i = 0; i < graph->blocked_count; i++) {
-        struct blocked *blocked = &graph->blocked[i];
-        bool all = true;
-        for (uint32_t k = 0; k < blocked->waits && all; k++)
-            all = blocked->wait[k]->satisfiable;
-        changed = changed || (all && !blocked->can_go_on);
-        blocked->can_go_on = all;
-    }
+    for (struct wait_node *node = graph->waits; node; node = node->next)
+        changed |= reduce_wait(graph, node);
+    for (uint32_t i = 0; i < graph->blocked_count; i++)
+        if (!graph->blocked[i].can_go_on && thread_is_free(&graph->blocked[i]))
+            graph->blocked[i].can_go_on = changed = true;
     return changed;
 }
 
@@ -294,6 +230,17 @@ static void unite(int *parent, int a, int b)
         parent[a > b ? a : b] = a > b ? b : a;
 }
 
+static void unite_with_wait(int *parent, int process, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].can_come && wait->missing[i].process)
+            unite(parent, process, wait->missing[i].process->index);
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (!wait->behind[i]->can_start)
+            unite(parent, process, wait->behind[i]->pending->member->process->index);
+}
+
+/* What is stuck together: processes whose threads or operations wait for each other. */
 static int find_components(struct wait_graph *graph)
 {
     int *parent = malloc(((size_t)graph->analyzer->processes + 1) * sizeof *parent);
@@ -304,15 +251,22 @@ static int find_components(struct wait_graph *graph)
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         const struct blocked *blocked = &graph->blocked[i];
         for (uint32_t k = 0; !blocked->can_go_on && k < blocked->waits; k++)
-            for (uint32_t m = 0; !blocked->wait[k]->satisfiable && m < blocked->wait[k]->missing_count; m++) {
-                const struct missing *missing = &blocked->wait[k]->missing[m];
-                if (!missing->can_come && missing->process)
-                    unite(parent, blocked->thread->process->index, missing->process->index);
-            }
+            if (!blocked->wait[k]->satisfiable)
+                unite_with_wait(parent, blocked->thread->process->index, blocked->wait[k]);
     }
-    for (uint32_t i = 0; i < graph->blocked_count; i++)
-        if (!graph->blocked[i].can_go_on)
-            graph->blocked[i].component = root_of(parent, graph->blocked[i].thread->process->index);
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
+        if (op->wait && !op->wait->satisfiable)
+            unite_with_wait(parent, op->pending->member->process->index, op->wait);
+    for (uint32_t i = 0; i < graph->blocked_count; i++) {
+        struct blocked *blocked = &graph->blocked[i];
+        blocked->component = blocked->can_go_on ? -1 : root_of(parent, blocked->thread->process->index);
+        for (uint32_t k = 0; k < blocked->waits; k++)
+            if (!blocked->wait[k]->satisfiable)
+                blocked->wait[k]->component = blocked->component;
+    }
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
+        if (op->wait && !op->wait->satisfiable)
+            op->wait->component = root_of(parent, op->pending->member->process->index);
     free(parent);
     return 0;
 }
@@ -329,6 +283,52 @@ struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *c
     return node;
 }
 
+static int add_first_op(void *context, const struct pending *pending)
+{
+    struct wait_graph *graph = context;
+    const struct process *process = pending->member->process;
+    if (!graph->final && process_known_until(process) < pending->site.time_ns + SETTLE_NS)
+        return 0;
+    errno = 0;
+    return wait_op_get(graph, pending) || !errno ? 0 : -1;
+}
+
+/* What no thread waits for can be stuck as well: a program may poll, or find out only at its end. */
+static int add_ops_of_all(struct wait_graph *graph)
+{
+    for (int i = 0; i < graph->analyzer->processes; i++) {
+        struct process *process = graph->analyzer->process[i];
+        if (process && !process_is_gone(process) && process->end_class != END_CLASS_PENDING &&
+            progress_visit_first(process, FIRST_OF_A_STREAM, add_first_op, graph))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_waits_of_blocked(struct wait_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->blocked_count; i++) {
+        struct blocked *blocked = &graph->blocked[i];
+        for (uint32_t k = 0; k < blocked->ops; k++)
+            if (blocked->op[k]->wait && blocked_add_wait(blocked, blocked->op[k]->wait))
+                return -1;
+    }
+    return 0;
+}
+
+static int build(struct wait_graph *graph)
+{
+    struct analyzer *analyzer = graph->analyzer;
+    for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
+        if (may_be_blocked(graph, thread) && add_blocked(graph, thread))
+            return -1;
+    if (add_ops_of_all(graph) || wait_ops_expand(graph) || add_waits_of_blocked(graph))
+        return -1;
+    while (reduce_once(graph))
+        ;
+    return find_components(graph);
+}
+
 int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph)
 {
     *graph = (struct wait_graph){.analyzer = analyzer, .final = final};
@@ -339,20 +339,12 @@ int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *g
     for (const struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         count++;
     graph->blocked = calloc((size_t)count + 1, sizeof *graph->blocked);
-    if (!graph->blocked)
-        return -1;
-    for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
-        if (may_be_blocked(graph, thread) && add_blocked(graph, thread)) {
-            wait_graph_free(graph);
-            return -1;
-        }
-    while (reduce_once(graph))
-        ;
-    if (find_components(graph)) {
-        wait_graph_free(graph);
-        return -1;
-    }
-    return 0;
+    graph->op_bucket = calloc(OP_BUCKETS, sizeof(*graph->op_bucket));
+    graph->index = pending_index_new(analyzer);
+    if (graph->blocked && graph->op_bucket && graph->index && !build(graph))
+        return 0;
+    wait_graph_free(graph);
+    return -1;
 }
 
 void wait_graph_free(struct wait_graph *graph)
@@ -360,14 +352,23 @@ void wait_graph_free(struct wait_graph *graph)
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         graph->blocked[i].thread->blocked_node = 0;
         free(graph->blocked[i].wait);
+        free(graph->blocked[i].op);
     }
     free(graph->blocked);
-    while (graph->waits) {
-        struct wait_node *next = graph->waits->next;
-        free(graph->waits->missing);
-        free(graph->waits);
-        graph->waits = next;
+    wait_nodes_free(graph);
+}
+
+const struct waiting_op *waiting_op_culprit(const struct waiting_op *op)
+{
+    for (uint32_t steps = 0; !op->can_start && steps < GRAPH_OPS_MAX; steps++) {
+        uint32_t i = 0;
+        while (i < op->aheads && op->ahead[i]->can_finish)
+            i++;
+        if (i == op->aheads)
+            break;
+        op = op->ahead[i];
     }
+    return op;
 }
 
 const struct blocked *wait_graph_blocked(const struct wait_graph *graph, const struct thread *thread)

@@ -1,19 +1,26 @@
 /* waits.h: who waits for whom, as it stands now.
  *
- * Nodes are host threads that are in a call which may block, and the operations that they wait for:
+ * Nodes are host threads that are in a call which may block, the operations on streams, and the waits of
+ * these for others:
  *
- *     thread ──all of──▶ wait ──each of──▶ member ──any of──▶ thread that issues for that member
+ *     thread ──all of──▶ operation ──all of──▶ operations ahead of it (its stream, events, its member's last)
+ *        │                  └──▶ wait ──each of──▶ member that has not issued it ──any of──▶ its issuing threads
+ *        └──all of──▶ wait        └──each of──▶ operation of a member that has, until it can start
  *
- * A thread can go on when all its waits are satisfied; a wait when each missing member can come; a member
- * when one of the threads that issue for it can go on and its process lives. Threads that are in no call
- * can always go on. What is left when this is applied until nothing changes is stuck for certain: each
- * waits, directly or not, for itself or for somebody who is gone.
+ * A thread can go on when all that it waits for is done. An operation can start when all that is ahead of it
+ * can finish, and can finish when it can start and its wait is satisfied: each member has issued its own, or
+ * can, and can start it ("NCCL calls return when the operation has been enqueued; it is executed
+ * asynchronously": the kernels of all ranks must run at one time). A member that has not issued it can come
+ * when one of the threads that issue for it can go on and its process lives. Threads that are in no call can
+ * always go on. What is left when this is applied until nothing changes is stuck for certain: each waits,
+ * directly or not, for itself or for somebody who is gone.
  *
  * Certain, but only of the records seen so far. A record that still lies in a ring could undo it, so a
  * thread counts as blocked only if its host's collector has since said that time passed (notice_tick,
  * which comes after all rings were read) at least SETTLE_NS after the call was entered: until then the
  * thread counts as able to go on. A thread that moved has left its call by then. At the end of the trace
- * every ring has been read to its end, so nothing is in doubt. */
+ * every ring has been read to its end, so nothing is in doubt. Operations need no such care: what is ahead
+ * of one was issued before it. What is left out for the sake of bounded memory only makes others look free. */
 #ifndef DDPCHECK_WAITS_H
 #define DDPCHECK_WAITS_H
 
@@ -30,6 +37,17 @@ enum wait_kind {
     WAIT_LEAVE          /* for members to finalize or destroy the communicator */
 };
 
+/* An operation on a stream that is not done. */
+struct waiting_op {
+    const struct pending *pending;
+    struct waiting_op **ahead;      /* what must be done before it can start */
+    uint32_t aheads, capacity;
+    struct wait_node *wait;
+    bool started;                   /* its stream has reached it */
+    bool can_start, can_finish;
+    struct waiting_op *next, *previous, *bucket_next;
+};
+
 /* A rank that a wait is for. */
 struct missing {
     int rank;                   /* in the communicator */
@@ -37,6 +55,7 @@ struct missing {
     struct process *process;    /* NULL: not known */
     bool can_come;
     bool issued;                /* it issued the operation, but its process ended before it was done */
+    const struct thread *holds; /* that called it in an ncclGroup which it has not ended */
 };
 
 struct wait_node {
@@ -44,28 +63,40 @@ struct wait_node {
     struct comm *comm;
     uint64_t number;
     struct signature signature;
-    int sender, receiver;       /* WAIT_PEER */
+    const struct channel *channel;      /* WAIT_PEER */
+    int sender, receiver;
     bool receives;
     uint64_t begin_ns;          /* when the first of those who wait issued it, or entered the call */
     struct missing *missing;
     uint32_t missing_count;
+    struct waiting_op **behind; /* of members that issued it, where something may be ahead of it */
+    uint32_t behind_count, behind_capacity;
     bool satisfiable;
+    int component;              /* as of struct blocked; -1 if it can be satisfied */
     struct wait_node *next;
     struct wait_node *bucket_next;
 };
 
 struct blocked {
     struct thread *thread;
-    struct wait_node **wait;
+    struct wait_node **wait;        /* that are not satisfied yet */
     uint32_t waits, capacity;
+    struct waiting_op **op;
+    uint32_t ops, op_capacity;
     bool can_go_on;
     int component;              /* the same for all threads that are stuck together; -1 if it can go on */
 };
 
+enum { WAIT_BUCKETS = 256, GRAPH_OPS_MAX = 1 << 17, OP_BUCKETS = 1 << 12 };
+
 struct wait_graph {
     struct analyzer *analyzer;
     struct wait_node *waits;    /* all, in order of their making */
-    struct wait_node *bucket[256];
+    struct wait_node *bucket[WAIT_BUCKETS];
+    struct waiting_op *ops, *last_op, *expanded;    /* all, in order of their making */
+    struct waiting_op **op_bucket;
+    uint32_t op_count;
+    struct pending_index *index;
     struct blocked *blocked;
     uint32_t blocked_count;
     uint64_t now_ns;            /* the latest tick */
@@ -83,6 +114,8 @@ struct wait_node *blocked_reason(const struct blocked *blocked);
 /* A thread of the member's process that is blocked, the one that issues for it first; NULL if there is none. */
 const struct blocked *wait_graph_member(const struct wait_graph *graph, const struct member *member,
                                         const struct process *process);
+/* The operation that holds up `op`: itself if it can start, else the one ahead of it that can and can't finish. */
+const struct waiting_op *waiting_op_culprit(const struct waiting_op *op);
 /* A wait that no thread is blocked in: for the members that have not issued this collective. NULL with
  * errno = ENOMEM. */
 struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm, uint64_t number,

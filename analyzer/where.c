@@ -49,12 +49,33 @@ void wait_text(const struct wait_node *wait, struct text *text)
     }
 }
 
+/* "rank 1, whose call stands behind ncclAllReduce(...) #7 of comm a1b2". */
+static void add_behind(const struct wait_node *wait, struct text *text)
+{
+    for (uint32_t i = 0; i < wait->behind_count; i++) {
+        const struct waiting_op *op = wait->behind[i];
+        if (op->can_start)
+            continue;
+        const struct wait_node *next = waiting_op_culprit(op)->wait;
+        text_add(text, " of rank %d, whose call stands behind ", member_shown_rank(op->pending->member));
+        if (next)
+            wait_text(next, text);
+        else
+            text_add(text, "another");
+        return;
+    }
+}
+
 static void add_reason(const struct wait_node *wait, struct text *text)
 {
     char ranks[RANKS_BYTES];
     bool one = wait->missing_count == 1;
     text_add(text, ", waiting for ");
     wait_text(wait, text);
+    if (!wait->missing_count) {
+        add_behind(wait, text);
+        return;
+    }
     missing_text(wait, false, ranks, sizeof ranks);
     text_add(text, wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT ? " that %s %s %s not called"
                                                                            : ", to which %s %s %s not come",

@@ -8,22 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/ends.h"
-#include "analyzer/findings.h"
-#include "analyzer/process.h"
+#include "analyzer/checks/dc202_cycle.h"
+#include "analyzer/checks/hang_sides.h"
 #include "analyzer/where.h"
 #include "analyzer/window.h"
-#include "lib/trace/names.h"
 
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+enum { RANKS_BYTES = 128 };
 
-enum root_kind { ROOT_ENDED, ROOT_LEFT, ROOT_MISSING, ROOT_SETUP, ROOT_SPLIT };
+enum root_kind { ROOT_ENDED, ROOT_LEFT, ROOT_GROUP, ROOT_MISSING, ROOT_SETUP, ROOT_SPLIT };
 
 static const struct root_rule {
     const char *code, *todo;
 } root_rules[] = {
     [ROOT_ENDED] = {"DC205", "Find out why that rank ended (its own output and core dump come first); the others only wait for it."},
     [ROOT_LEFT] = {"DC206", "Give every rank the same number of iterations (drop the last partial batch, pad, or use Join)."},
+    [ROOT_GROUP] = {"DC207", "End the group (ncclGroupEnd, on every path out of it) before anything waits: its calls are launched there."},
     [ROOT_MISSING] = {"DC201", "Let every rank make this call, or none: look for a condition on the rank around it."},
     [ROOT_SETUP] = {"DC209", "Start every rank with the same world size, and see why the missing ranks do not come."},
     [ROOT_SPLIT] = {"DC109", "Call ncclCommSplit on every rank of the parent, with NCCL_SPLIT_NOCOLOR where no part is wanted."},
@@ -39,7 +38,10 @@ static enum root_kind kind_of(const struct wait_node *wait)
 {
     if (wait->kind == WAIT_INIT || wait->kind == WAIT_LEAVE)
         return ROOT_SETUP;
-    bool all_left = true;
+    bool all_left = wait->missing_count > 0;
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (wait->missing[i].holds)
+            return ROOT_GROUP;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
         if (missing->process && missing->process->end_class == END_CLASS_CAUSE)
@@ -51,7 +53,16 @@ static enum root_kind kind_of(const struct wait_node *wait)
     return wait->kind == WAIT_SPLIT ? ROOT_SPLIT : ROOT_MISSING;
 }
 
-/* Order of the waits of one component: the root is the least. A rank that ended explains every other wait.
+static bool has_behind(const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (!wait->behind[i]->can_start)
+            return true;
+    return false;
+}
+
+/* Order of the waits of one component: the root is the least. A rank that ended explains every other wait; so does
+ * one that left, or holds back its call. Then those that wait for nothing but ranks that have not called it.
  * Then the fewest missing: one rank that is elsewhere is the likelier culprit than many, and who began
  * to wait first can change from run to run where it is the same fault. Then who began first. */
 static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
@@ -61,6 +72,10 @@ static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
         return kind_a == ROOT_ENDED;
     if ((kind_a == ROOT_LEFT) != (kind_b == ROOT_LEFT))
         return kind_a == ROOT_LEFT;
+    if ((kind_a == ROOT_GROUP) != (kind_b == ROOT_GROUP))
+        return kind_a == ROOT_GROUP;
+    if (has_behind(a) != has_behind(b))
+        return has_behind(b);
     if (a->comm == b->comm && a->kind == b->kind && a->number != b->number)
         return a->number < b->number;
     if (a->missing_count != b->missing_count)
@@ -68,133 +83,6 @@ static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
     if (a->begin_ns != b->begin_ns)
         return a->begin_ns < b->begin_ns;
     return a->comm->order < b->comm->order;
-}
-
-static bool is_waiting(const struct wait_graph *graph, const struct member *member, const struct wait_node *wait,
-                       const struct blocked **blocked)
-{
-    for (const struct thread *thread = member->process->threads; thread; thread = thread->hh.next) {
-        *blocked = wait_graph_blocked(graph, thread);
-        for (uint32_t i = 0; *blocked && i < (*blocked)->waits; i++)
-            if ((*blocked)->wait[i] == wait)
-                return true;
-    }
-    *blocked = NULL;
-    return false;
-}
-
-static const char *wait_call(const struct wait_node *wait, char *call, size_t bytes)
-{
-    static const char *const setups[] = {
-        [WAIT_INIT] = "ncclCommInitRank", [WAIT_SPLIT] = "ncclCommSplit", [WAIT_LEAVE] = "ncclCommDestroy",
-    };
-    if (wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER)
-        return signature_text(&wait->signature, call, bytes);
-    return setups[wait->kind];
-}
-
-static bool is_missing(const struct wait_node *wait, const struct member *member)
-{
-    for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (wait->missing[i].member == member)
-            return true;
-    return false;
-}
-
-/* Where the first that came called the operation; NULL where the wait is for something else. */
-static const struct site *issued_at(const struct wait_node *wait)
-{
-    struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number) : NULL;
-    return slot ? &slot_variant(slot, 0)->site : NULL;
-}
-
-/* Where the thread waits. The side's stacks are of one process, so that of the call goes if it is of another. */
-static void place_waiting(struct draft *draft, struct finding_side *side, const struct blocked *blocked)
-{
-    char call[CALL_BYTES];
-    struct text where = {0};
-    const struct site *site = &blocked->thread->enter_site;
-    text_add(&where, "in %s", record_text(&blocked->thread->enter, call, sizeof call));
-    draft_side_where(draft, side, where.data ? where.data : "", site);
-    text_free(&where);
-    if (side->process == blocked->thread->process->index)
-        return;
-    side->process = blocked->thread->process->index;
-    side->stack = 0;
-    if (*side->phase)
-        return;
-    free(side->phase);
-    side->phase = strdup(site_phase(site));
-    draft->failed = draft->failed || !side->phase;
-}
-
-/* Side 0: who issued the operation. The first to issue it says where it waits, if it does, else another. */
-static void add_waiting_side(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
-{
-    char call[CALL_BYTES];
-    const struct site *issued = issued_at(wait);
-    struct finding_side *side = draft_side(draft, wait_call(wait, call, sizeof call), issued);
-    const struct blocked *example = NULL;
-    for (uint32_t i = 0; i < wait->comm->members; i++) {
-        const struct member *member = wait->comm->member[i];
-        const struct blocked *blocked = NULL;
-        bool waiting = is_waiting(graph, member, wait, &blocked);
-        if (is_missing(wait, member) || (wait->kind == WAIT_PEER && !waiting))
-            continue;
-        draft_rank(draft, side, member);
-        if (waiting && (!example || (issued && member->process == issued->process)))
-            example = blocked;
-    }
-    if (example)
-        place_waiting(draft, side, example);
-    side->since_ns = wait->begin_ns;
-}
-
-static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call, size_t bytes)
-{
-    if (missing->process && (missing->process->end_class == END_CLASS_CAUSE || missing->process->end_class == END_CLASS_CLEAN))
-        end_text(missing->process, call, bytes);
-    else if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
-        snprintf(call, bytes, "aborted the communicator");
-    else if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
-        snprintf(call, bytes, "left the communicator");
-    else
-        snprintf(call, bytes, wait->kind == WAIT_INIT ? "has not come" : "never called it");
-}
-
-/* The side with this call and place, made if there is room; else the last one. */
-static struct finding_side *missing_side(struct draft *draft, const char *call, const char *where,
-                                         const struct site *site)
-{
-    for (int i = 1; i < draft->finding.sides; i++) {
-        struct finding_side *side = &draft->finding.side[i];
-        if (side->call && side->where && !strcmp(side->call, call) && !strcmp(side->where, where))
-            return side;
-    }
-    struct finding_side *side = draft_side(draft, call, site);
-    if (!side)
-        return &draft->finding.side[FINDING_SIDES_MAX - 1];
-    draft_side_where(draft, side, where, site);
-    return side;
-}
-
-static void add_missing_sides(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
-{
-    for (uint32_t i = 0; i < wait->missing_count; i++) {
-        const struct missing *missing = &wait->missing[i];
-        char call[CALL_BYTES];
-        struct text where = {0};
-        struct site site;
-        missing_call(wait, missing, call, sizeof call);
-        where_text(graph, missing->process, missing->member, &where, &site);
-        if (!site.process)
-            site.process = missing->process;
-        struct finding_side *side = missing_side(draft, call, where.data ? where.data : "", &site);
-        text_free(&where);
-        if (rankset_add(&side->ranks, missing_shown_rank(missing)))
-            draft->failed = true;
-        draft_cover(draft, missing->process);
-    }
 }
 
 static void say(struct draft *draft, enum root_kind kind, const struct wait_node *wait, uint64_t now_ns)
@@ -228,14 +116,6 @@ static void say(struct draft *draft, enum root_kind kind, const struct wait_node
     draft_say(draft, &what, root_rules[kind].todo);
 }
 
-static bool lost_records(const struct wait_node *wait)
-{
-    for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (wait->missing[i].process && wait->missing[i].process->lost_control)
-            return true;
-    return false;
-}
-
 static int report_wait(struct analyzer *analyzer, const struct wait_graph *graph, const struct wait_node *wait,
                        enum certainty certainty, int component)
 {
@@ -243,13 +123,13 @@ static int report_wait(struct analyzer *analyzer, const struct wait_graph *graph
     const char *code = root_rules[kind].code;
     if (findings_find(analyzer, code, wait->comm->id, wait->number))
         return 0;
-    struct draft draft = draft_new(code, lost_records(wait) ? POSSIBLE : certainty, wait->comm);
+    struct draft draft = draft_new(code, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
     draft.finding.number = wait->number;
     draft.finding.has_number = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
     draft.finding.first_ns = wait->begin_ns;
     draft.finding.last_ns = graph->now_ns > wait->begin_ns ? graph->now_ns : wait->begin_ns;
-    add_waiting_side(&draft, graph, wait);
-    add_missing_sides(&draft, graph, wait);
+    hang_add_waiting(&draft, graph, wait);
+    hang_add_missing(&draft, graph, wait);
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
@@ -257,32 +137,37 @@ static int report_wait(struct analyzer *analyzer, const struct wait_graph *graph
     return findings_report(analyzer, &draft, NULL);
 }
 
-static bool is_unsatisfiable_in(const struct wait_node *wait, const struct blocked *blocked)
+/* What is stuck together has one root, and one finding. */
+static int report_root(struct analyzer *analyzer, const struct wait_graph *graph, const struct wait_node *root)
 {
-    for (uint32_t i = 0; i < blocked->waits; i++)
-        if (blocked->wait[i] == wait && !wait->satisfiable)
-            return true;
-    return false;
+    enum root_kind kind = kind_of(root);
+    if (kind == ROOT_MISSING) {
+        struct cycle cycle;
+        const struct wait_node *culprit;
+        cycle_find(graph, root, &cycle);
+        const char *code = cycle_code(&cycle, &culprit);
+        if (code)
+            return cycle_report(analyzer, graph, &cycle, code);
+        if (culprit)
+            root = culprit;
+        if (!root->missing_count)
+            return 0;       /* what it is behind can't be told */
+    }
+    return report_wait(analyzer, graph, root, CERTAIN, root->component);
 }
 
-/* One finding for each set of threads that are stuck together. */
 static int report_stuck(struct analyzer *analyzer, const struct wait_graph *graph)
 {
-    for (uint32_t i = 0; i < graph->blocked_count; i++) {
-        int component = graph->blocked[i].component;
-        bool first = component >= 0;
-        for (uint32_t k = 0; k < i && first; k++)
-            first = graph->blocked[k].component != component;
-        const struct wait_node *root = NULL;
-        for (const struct wait_node *wait = graph->waits; wait && first; wait = wait->next)
-            for (uint32_t k = i; k < graph->blocked_count; k++)
-                if (graph->blocked[k].component == component && is_unsatisfiable_in(wait, &graph->blocked[k]) &&
-                    (!root || is_nearer_root(wait, root)))
-                    root = wait;
-        if (root && report_wait(analyzer, graph, root, CERTAIN, component))
-            return -1;
-    }
-    return 0;
+    const struct wait_node **root = calloc((size_t)analyzer->processes + 1, sizeof(*root));
+    int result = root ? 0 : -1;
+    for (const struct wait_node *wait = graph->waits; root && wait; wait = wait->next)
+        if (wait->component >= 0 && (!root[wait->component] || is_nearer_root(wait, root[wait->component])))
+            root[wait->component] = wait;
+    for (int i = 0; root && i < analyzer->processes && !result; i++)
+        if (root[i])
+            result = report_root(analyzer, graph, root[i]);
+    free(root);
+    return result;
 }
 
 /* A missing rank that nothing is known to hold back: it has been silent, or has not come, for so long. */

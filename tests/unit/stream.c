@@ -218,7 +218,12 @@ void issue(struct job *job, int rank, struct call call)
         if (!*slot)
             *slot = ++job->rank[rank].slots;
         record.op.slot = (uint32_t)*slot;
-        record.op.launch = ++*counter(job, rank, call.comm, call.stream, 2);
+        uint64_t *launches = counter(job, rank, call.comm, call.stream, 2);
+        uint64_t *group = counter(job, rank, call.comm, call.stream, 4);
+        if (!record.op.group || *group != record.op.group)      /* calls of one group are one launch */
+            ++*launches;
+        *group = record.op.group;
+        record.op.launch = *launches;
     }
     record.stack = 0x1000 + call.api;
     job_record(job, rank, record);
