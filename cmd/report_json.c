@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/moment.h"
+#include "lib/base/moment.h"
 #include "cmd/report_print.h"
-#include "cmd/site.h"
+#include "lib/trace/site.h"
 
 struct writer {
     struct report *report;

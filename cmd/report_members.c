@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyzer/text.h"
-#include "cmd/moment.h"
+#include "lib/base/moment.h"
 #include "cmd/report_print.h"
 #include "lib/base/rankset.h"
 

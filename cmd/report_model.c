@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/site.h"
+#include "lib/trace/site.h"
 
 enum { PROGRESS_EVENTS = 16384 };   /* between two looks at the clock */
 

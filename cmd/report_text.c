@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/moment.h"
+#include "lib/base/moment.h"
 #include "cmd/report_print.h"
-#include "cmd/site.h"
+#include "lib/trace/site.h"
 
 enum {
     LABEL_COLUMN = 4, VALUE_COLUMN_LEAST = 14, VALUE_COLUMN_MOST = 26,      /* of what is said about a side */

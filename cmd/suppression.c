@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmd/codes.h"
-#include "cmd/site.h"
+#include "lib/trace/site.h"
 
 enum { KEY_FUNC, KEY_FILE, KEY_MODULE, KEY_CALL, KEY_PHASE, KEY_FINGERPRINT, KEYS };
 enum { NAME_BYTES = 320 };

@@ -13,6 +13,15 @@ CREATE TABLE IF NOT EXISTS member_state(
   PRIMARY KEY(comm, rank)
 ) WITHOUT ROWID;
 
+-- What is known of each process besides its records: how many were lost for want of room, how it ended (payload end of
+-- lib/trace/record.h), times of the host's monotonic clock.
+CREATE TABLE IF NOT EXISTS process_state(
+  process INTEGER PRIMARY KEY,
+  lost_control INTEGER NOT NULL DEFAULT 0, lost_bulk INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0, how INTEGER NOT NULL DEFAULT 0, value INTEGER NOT NULL DEFAULT 0,
+  out_of_memory INTEGER NOT NULL DEFAULT 0, end_ns INTEGER NOT NULL DEFAULT 0
+);
+
 -- Where each 1,024 collectives of a member begin in `event`, and a hash of what they were (0: not known): members whose
 -- hashes agree called the same.
 CREATE TABLE IF NOT EXISTS operation_block(

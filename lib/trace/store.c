@@ -35,6 +35,10 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",
     [STORE_MEMBER] = "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_LOST] = "INSERT INTO process_state(process, lost_control, lost_bulk) VALUES(?1,?2,?3) "
+                   "ON CONFLICT(process) DO UPDATE SET lost_control = ?2, lost_bulk = ?3",
+    [STORE_END] = "INSERT INTO process_state(process, ended, how, value, out_of_memory, end_ns) VALUES(?1,1,?2,?3,?4,?5) "
+                  "ON CONFLICT(process) DO UPDATE SET ended = 1, how = ?2, value = ?3, out_of_memory = ?4, end_ns = ?5",
     [STORE_BLOCK] = "INSERT OR IGNORE INTO operation_block VALUES(?,?,?,?,?,0)",
     [STORE_BLOCK_HASH] = "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
     [STORE_SIDE] = "INSERT INTO finding_side VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",

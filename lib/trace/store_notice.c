@@ -83,6 +83,30 @@ static int store_module(struct store *store, int process, const struct record *r
     return store_run(store, statement, err);
 }
 
+static int store_lost(struct store *store, int process, const struct record *record, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_LOST, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->lost.control);
+    sqlite3_bind_int64(statement, 3, (sqlite3_int64)record->lost.bulk);
+    return store_run(store, statement, err);
+}
+
+static int store_end(struct store *store, int process, const struct record *record, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_END, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, record->end.how);
+    sqlite3_bind_int(statement, 3, record->end.value);
+    sqlite3_bind_int64(statement, 4, (sqlite3_int64)record->end.oom);
+    sqlite3_bind_int64(statement, 5, (sqlite3_int64)record->time_ns);
+    return store_run(store, statement, err);
+}
+
 int store_notice(struct store *store, int process, const struct record *record, struct error *err)
 {
     switch (record->api) {
@@ -94,6 +118,10 @@ int store_notice(struct store *store, int process, const struct record *record, 
         return store_python(store, process, record, err);
     case API_notice_module:
         return store_module(store, process, record, err);
+    case API_notice_lost:
+        return store_lost(store, process, record, err);
+    case API_notice_end:
+        return store_end(store, process, record, err);
     }
     return 0;
 }

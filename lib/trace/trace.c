@@ -190,6 +190,27 @@ int trace_next(struct trace *trace, int *process, struct record *record, struct 
     return 1;
 }
 
+int trace_database_count(const struct trace *trace)
+{
+    return trace->source_count;
+}
+
+struct sqlite3 *trace_database(const struct trace *trace, int database)
+{
+    return trace->sources[database].db;
+}
+
+const char *trace_database_path(const struct trace *trace, int database)
+{
+    return trace->sources[database].path;
+}
+
+int trace_process_of(const struct trace *trace, int database, int process)
+{
+    const struct source *source = &trace->sources[database];
+    return process >= 0 && process < source->process_count ? source->processes[process] : -1;
+}
+
 uint64_t trace_event_count(struct trace *trace)
 {
     uint64_t count = 0;

@@ -39,6 +39,14 @@ bool trace_complete(struct trace *trace);
  * say: the analyzer's usual. A reader that takes the same finds the same. */
 uint64_t trace_hang_after_ns(struct trace *trace);
 
+/* The databases themselves, for queries of a reader's own; read-only, the trace's. A process that a database calls p
+ * is trace_process_of(trace, i, p), -1 if it is not known yet. */
+struct sqlite3;
+int trace_database_count(const struct trace *trace);
+struct sqlite3 *trace_database(const struct trace *trace, int database);
+const char *trace_database_path(const struct trace *trace, int database);
+int trace_process_of(const struct trace *trace, int database, int process);
+
 /* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */
 const char *trace_string(struct trace *trace, int process, uint64_t id);
 

@@ -223,6 +223,22 @@ static void an_undone_batch_leaves_no_hash(void **state)
     assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM operation_block WHERE hash = 0"), 1);
 }
 
+/* What was lost and how a process ended share a row, whichever comes first. */
+static void ends_and_losses_share_a_row(void **state)
+{
+    struct store *store = open_store(scratch_path(state, "a.db"));
+    struct record lost = {.api = API_notice_lost, .lost = {.control = 1, .bulk = 2}};
+    struct record end = {.api = API_notice_end, .time_ns = 99, .end = {.how = END_SIGNAL, .value = 9, .oom = 1}};
+    const struct record *const records[] = {&lost, &end, &end, &lost, &lost};
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(store_event(store, i / 2, records[i], NULL), 0);
+    store_close(store, NULL);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM process_state WHERE process < 2 AND lost_control = 1 "
+        "AND lost_bulk = 2 AND ended AND how = 1 AND value = 9 AND out_of_memory AND end_ns = 99"), 2);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM process_state WHERE process = 2 AND lost_bulk = 2 "
+        "AND NOT ended"), 1);
+}
+
 /* The state of a member is replaced; a database of schema 1.0 gets the tables of 1.1. */
 static void members_are_kept_as_they_stand(void **state)
 {
@@ -239,7 +255,8 @@ static void members_are_kept_as_they_stand(void **state)
         "AND \"where\" = 'running' AND last_call = 'ncclAllReduce()' AND since_ns = 12"), 1);
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    sqlite3_exec(db, "DROP TABLE member_state; DROP TABLE operation_block; DROP VIEW v_thread_stack; DROP TABLE python; PRAGMA user_version = 1000", NULL, NULL, NULL);
+    sqlite3_exec(db, "DROP TABLE member_state; DROP TABLE operation_block; DROP TABLE process_state; DROP VIEW v_thread_stack; "
+        "DROP TABLE python; PRAGMA user_version = 1000", NULL, NULL, NULL);
     sqlite3_close(db);
     store = open_store(path);
     assert_int_equal(store_member(store, &member, NULL), 0);
@@ -288,6 +305,7 @@ int main(void)
         WITH_SCRATCH(views_give_payloads_their_names),
         WITH_SCRATCH(blocks_of_operations_are_hashed),
         WITH_SCRATCH(an_undone_batch_leaves_no_hash),
+        WITH_SCRATCH(ends_and_losses_share_a_row),
         WITH_SCRATCH(members_are_kept_as_they_stand),
         WITH_SCRATCH(a_batch_is_kept_or_undone_as_a_whole),
     };

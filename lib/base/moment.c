@@ -1,4 +1,4 @@
-#include "cmd/moment.h"
+#include "lib/base/moment.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* moment.h: times as people read them. */
-#ifndef DDPCHECK_MOMENT_H
-#define DDPCHECK_MOMENT_H
+#ifndef DDPCHECK_BASE_MOMENT_H
+#define DDPCHECK_BASE_MOMENT_H
 
 #include <stddef.h>
 #include <stdint.h>

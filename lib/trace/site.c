@@ -1,4 +1,4 @@
-#include "cmd/site.h"
+#include "lib/trace/site.h"
 
 #include <inttypes.h>
 #include <limits.h>
