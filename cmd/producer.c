@@ -56,19 +56,48 @@ static void tell_progress(struct producer *producer, struct batch *batch, uint64
     }
 }
 
+/* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in the batch. */
+static bool tell_hashes(struct producer *producer, struct batch *batch, bool drained, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < ring_reader_hashes(producer->reader); i++) {
+        const struct ring_hash *hash = ring_reader_hash(producer->reader, i);
+        if (!drained && hash->serial > producer->highest_serial)
+            continue;
+        struct record record = notice(API_notice_hash, now_ns);
+        record.hash.comm = hash->comm;
+        record.hash.number = hash->number;
+        record.hash.hash = hash->hash;
+        record.hash.nans = hash->nans;
+        record.hash.infs = hash->infs;
+        record.hash.bytes = hash->bytes;
+        record.hash.serial = hash->serial;
+        record.hash.rank = hash->rank;
+        record.hash.what = (uint8_t)hash->what;
+        record.hash.flags = (uint8_t)hash->flags;
+        record.hash.name = hash->name;
+        if (!batch_add(batch, producer->process, &record))
+            return false;
+        ring_reader_hash_told(producer->reader, i);
+    }
+    return true;
+}
+
 static void tell_lost(struct producer *producer, struct batch *batch, uint64_t now_ns, bool last)
 {
     uint64_t control = ring_reader_lost(producer->reader, RING_CONTROL), bulk = ring_reader_lost(producer->reader, RING_BULK);
-    bool changed = control != producer->lost[RING_CONTROL] || bulk != producer->lost[RING_BULK];
+    uint64_t hashes = ring_reader_hashes_lost(producer->reader);
+    bool changed = control != producer->lost[RING_CONTROL] || bulk != producer->lost[RING_BULK] || hashes != producer->hashes_lost;
     if (!changed || (!last && now_ns - producer->lost_told_ns < lost_interval_ns))
         return;
     struct record record = notice(API_notice_lost, now_ns);
     record.lost.control = control;
     record.lost.bulk = bulk;
+    record.lost.hashes = hashes;
     if (!batch_add(batch, producer->process, &record))
         return;
     producer->lost[RING_CONTROL] = control;
     producer->lost[RING_BULK] = bulk;
+    producer->hashes_lost = hashes;
     producer->lost_told_ns = now_ns;
 }
 
@@ -112,7 +141,7 @@ int producer_pass(struct producer *producer, struct store *store, struct batch *
     /* Asked before the rings are looked at: what a process wrote before its end is seen then. */
     bool ended = liveness_ended(&producer->liveness);
     int taken = 0;
-    bool drained = true;
+    bool drained = true, hashes_told = true;
     if (producer->reader) {
         taken = drain(producer, store, batch, quota, ended, now_ns, err);
         if (taken < 0) {
@@ -123,15 +152,18 @@ int producer_pass(struct producer *producer, struct store *store, struct batch *
         drained = ring_reader_drained(producer->reader);
         if (drained || now_ns - producer->progress_told_ns > progress_interval_ns)
             tell_progress(producer, batch, now_ns);
+        hashes_told = tell_hashes(producer, batch, drained, now_ns);
         tell_lost(producer, batch, now_ns, ended && drained);
     }
-    if (ended && drained && !producer->end_told)
+    if (ended && drained && hashes_told && !producer->end_told)
         tell_end(producer, batch, now_ns);
     return taken;
 }
 
 void producer_note(struct producer *producer, const struct record *record)
 {
+    if (producer->highest_serial < record->serial)
+        producer->highest_serial = record->serial;
     if (record->phase == RECORD_ENTER)
         producer->open_calls++;
     else if (record->phase == RECORD_LEAVE && producer->open_calls > 0)

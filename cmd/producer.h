@@ -16,7 +16,8 @@ struct producer {
     struct liveness liveness;
     unsigned rings;                 /* rings whose stored position is known */
     struct ring_progress slot[RING_SLOTS_MAX];      /* as last told */
-    uint64_t lost[RING_KINDS];
+    uint64_t lost[RING_KINDS], hashes_lost;
+    uint64_t highest_serial;        /* of the records taken so far */
     uint64_t lost_told_ns, progress_told_ns, gone_ns;
     uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS];    /* positions in the database */
     int open_calls;                 /* calls entered and not left yet */

@@ -32,7 +32,7 @@ struct run {
     double timeout, hang_after;
     int on_finding, stacks;
     struct choice_options choice;
-    bool quiet;
+    bool quiet, hash;
 
     char directory[PATH_MAX];
     struct job job;
@@ -326,7 +326,7 @@ static int run_program(struct run *run, char **argv)
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
     const struct run_environment environment = {
         .directory = run->directory, .has_collector = !run->shared, .emulate = run->emulate,
-        .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
+        .hash = run->hash, .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
     };
     status = signals < 0 || run_environment_set(&environment, &err) < 0 ? STATUS_USAGE : job_start(&run->job, argv, &err);
     if (status) {
@@ -353,6 +353,7 @@ int command_run(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &run.hang_after},
         CHOICE_ENTRIES(run.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
+        {"hash", 0, OPTION_FLAG, NULL, "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 to DC503", &run.hash},
         {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
     };

@@ -73,6 +73,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
     if (prepend("LD_PRELOAD", shim, err) < 0 || put("DDPCHECK_DIR", environment->directory, err) < 0 ||
         (environment->has_collector && put("DDPCHECK_COLLECT", "0", err) < 0) ||
         (!(injection && injection[0]) && put("NVTX_INJECTION64_PATH", shim, err) < 0) ||
+        (environment->hash && put("DDPCHECK_HASH", "1", err) < 0) ||
         (environment->stacks && put("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
         (environment->hang_after && put("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
         return -1;

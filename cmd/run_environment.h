@@ -11,6 +11,7 @@ struct run_environment {
     const char *directory;      /* absolute path of the trace directory */
     bool has_collector;         /* the shim need not start one */
     long emulate;               /* devices to emulate; 0 none */
+    bool hash;                  /* hash payloads */
     const char *stacks;         /* NULL: as the environment says */
     const char *hang_after;     /* likewise */
 };

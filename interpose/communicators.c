@@ -5,6 +5,7 @@
 #include "interpose/communicators.h"
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
+#include "interpose/hashing.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
 #include "interpose/resolve.h"
@@ -123,6 +124,7 @@ void communicators_announce(struct thread *thread, struct member *member)
     void *handle = atomic_load(&member->handle);
     learn(member, handle);
     progress_prepare(member->device, thread);
+    hashing_prepare(thread, member->device);
     struct record record = { .comm = { .comm = member->comm, .parent = member->parent, .handle = (uintptr_t)handle,
                                        .nranks = member->nranks, .rank = member->rank, .device = member->device,
                                        .color = member->color, .key = member->key, .ordinal = member->ordinal,

@@ -21,9 +21,15 @@ enum {
     INCARNATIONS = 100      /* programs that one process execs one after the other */
 };
 
+static uint32_t hash_entries(void)
+{
+    return shim.hashing ? RING_HASHES : 0;
+}
+
 static uint64_t header_bytes(void)
 {
-    return (sizeof(struct ring_file) + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
+    uint64_t bytes = sizeof(struct ring_file) + hash_entries() * sizeof(struct hash_entry);
+    return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
 /* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. A limit on the size of files
@@ -107,6 +113,7 @@ static struct ring_file *open_file(int fd)
     file->record_version = RECORD_VERSION;
     file->record_bytes = RECORD_BYTES;
     file->file_header_bytes = (uint32_t)header_bytes();
+    file->hash_entries = hash_entries();
     file->control_records = control;
     file->bulk_records = bulk;
     file->segment_bytes = ring_segment_bytes(control, bulk);

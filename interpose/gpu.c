@@ -91,6 +91,19 @@ static uint32_t pageable_type(void)
     return asked && reaches ? MEMORY_HOST_SHARED : MEMORY_HOST_PAGEABLE;
 }
 
+bool gpu_switch_device(struct thread *thread, int device)
+{
+    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
+    int current = thread_device(thread);
+    return device >= 0 && current >= 0 && current != device && set && set(device) == cudaSuccess;
+}
+
+void gpu_restore_device(struct thread *thread, bool switched)
+{
+    if (switched)
+        REAL_CALL(cudaSetDevice)(thread->device);
+}
+
 /* The runtime's answer has no range; pageable memory is no error to it. */
 static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
 {

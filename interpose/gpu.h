@@ -7,6 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "interpose/thread.h"
+
 /* A runtime call that fails leaves its error for the program's next cudaGetLastError. So: ask only if
  * gpu_may_ask, and after a failure take the error away again. */
 bool gpu_may_ask(void);
@@ -21,6 +23,10 @@ bool gpu_is_capturing(cudaStream_t stream);
 
 /* RECORD_FLAG_CAPTURE for such a stream, else 0. Cheap while no capture is open that the shim knows of. */
 uint8_t gpu_capture_flag(cudaStream_t stream);
+
+/* Makes `device` the thread's current one. Returns true if it was another; gpu_restore_device then goes back. */
+bool gpu_switch_device(struct thread *thread, int device);
+void gpu_restore_device(struct thread *thread, bool switched);
 
 /* The allocation around a pointer, as notice_buffer tells of it. */
 struct gpu_memory {

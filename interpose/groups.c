@@ -4,6 +4,7 @@
 
 #include "interpose/communicators.h"
 #include "interpose/emit.h"
+#include "interpose/hashing.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
 
@@ -43,6 +44,8 @@ void group_end_enter(struct call *call)
         return;
     struct record record = { .group = { .group = thread->group, .depth = thread->group_depth, .calls = thread->group_calls } };
     emit_enter(call, &record, NULL);
+    if (shim.hashing && call->api == API_ncclGroupEnd)
+        hashing_before(thread);
     if (call->api == API_ncclGroupEnd)
         each_slot(thread, begin_slot, ncclSuccess);
 }
@@ -56,6 +59,8 @@ void group_end_leave(struct call *call, ncclResult_t result)
         return;
     if (call->api == API_ncclGroupEnd)
         each_slot(thread, progress_end, result);
+    if (shim.hashing)
+        hashing_after(thread, call->api == API_ncclGroupEnd && result == ncclSuccess);
     memset(thread->group_slots, 0, sizeof thread->group_slots);
     thread->group = 0;
     emit_leave(call, result, 0);

@@ -3,6 +3,7 @@
 #include "interpose/communicators.h"
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
+#include "interpose/hashing.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
 
@@ -74,6 +75,11 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, co
     if (operation->recv != operation->send)
         buffers_tell(thread, operation->recv);
     emit_enter(call, &record, stream);
+    if (member && shim.hashing) {
+        hashing_operation(thread, member, &record);
+        if (!thread->group_depth)
+            hashing_before(thread);
+    }
     if (call->slot == RECORD_NO_SLOT)
         return;
     if (thread->group_depth)
@@ -89,6 +95,8 @@ void operation_leave(struct call *call, ncclResult_t result)
         return;
     if (call->slot != RECORD_NO_SLOT && !thread->group_depth)
         progress_end(thread, call->slot, result);
+    if (shim.hashing && !thread->group_depth)
+        hashing_after(thread, result == ncclSuccess);
     emit_leave(call, result, 0);
     progress_poll();
 }

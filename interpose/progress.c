@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include "interpose/gpu.h"
 #include "interpose/progress_events.h"
 #include "interpose/recording.h"
 #include "interpose/resolve.h"
@@ -33,19 +34,6 @@ void progress_forked(void)
     progress_events_forked();
 }
 
-static bool switch_device(struct thread *thread, int device)
-{
-    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
-    int current = thread_device(thread);
-    return device >= 0 && current >= 0 && current != device && set && set(device) == cudaSuccess;
-}
-
-static void restore_device(struct thread *thread, bool switched)
-{
-    if (switched)
-        REAL_CALL(cudaSetDevice)(thread->device);
-}
-
 static enum mode register_page(void)
 {
     __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
@@ -65,9 +53,9 @@ void progress_prepare(int device, struct thread *thread)
     /* Registering memory would break a capture that is under way; the next communicator tries again. */
     if (atomic_load(&shim.captures) > 0 || !atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING))
         return;
-    bool switched = switch_device(thread, device);
+    bool switched = gpu_switch_device(thread, device);
     enum mode found = register_page();
-    restore_device(thread, switched);
+    gpu_restore_device(thread, switched);
     atomic_store_explicit(&progress.mode, found, memory_order_release);
 }
 
@@ -132,7 +120,7 @@ static void enqueue(struct thread *thread, uint32_t slot, _Atomic uint64_t *word
 {
     struct slot_state *state = &progress.slot[slot];
     CUstream stream = (CUstream)(uintptr_t)state->stream;
-    bool switched = switch_device(thread, state->device);
+    bool switched = gpu_switch_device(thread, state->device);
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_WRITES) {
         CUdeviceptr address = progress.page + (CUdeviceptr)((char *)word - (char *)shim.file->slot);
         CUresult result = REAL_HELPER(cuStreamWriteValue64)(stream, address, value, CU_STREAM_WRITE_VALUE_DEFAULT);
@@ -141,7 +129,7 @@ static void enqueue(struct thread *thread, uint32_t slot, _Atomic uint64_t *word
     }
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS)
         progress_events_record(stream, state->device, word, value);
-    restore_device(thread, switched);
+    gpu_restore_device(thread, switched);
 }
 
 void progress_begin(struct thread *thread, uint32_t slot)

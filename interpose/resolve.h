@@ -35,6 +35,11 @@ enum library { LIBRARY_NCCL, LIBRARY_CUDART, LIBRARY_DRIVER };
     HELPER(cuDeviceGet, DRIVER, "cuDeviceGet") \
     HELPER(cuDeviceGetAttribute, DRIVER, "cuDeviceGetAttribute") \
     HELPER(cuDeviceGetUuid, DRIVER, "cuDeviceGetUuid_v2") \
+    HELPER(cuCtxGetCurrent, DRIVER, "cuCtxGetCurrent") \
+    HELPER(cuCtxGetDevice, DRIVER, "cuCtxGetDevice") \
+    HELPER(cuModuleLoadData, DRIVER, "cuModuleLoadData") \
+    HELPER(cuModuleGetFunction, DRIVER, "cuModuleGetFunction") \
+    HELPER(cuLaunchKernel, DRIVER, "cuLaunchKernel") \
     HELPER(cuPointerGetAttributes, DRIVER, "cuPointerGetAttributes") \
     HELPER(cuMemHostRegister, DRIVER, "cuMemHostRegister_v2") \
     HELPER(cuMemHostGetDevicePointer, DRIVER, "cuMemHostGetDevicePointer_v2") \

@@ -14,6 +14,7 @@
 #include "interpose/collector_start.h"
 #include "interpose/emit.h"
 #include "interpose/files.h"
+#include "interpose/hashing.h"
 #include "interpose/modules.h"
 #include "interpose/nvtx.h"
 #include "interpose/process.h"
@@ -50,6 +51,7 @@ static void shim_forked(void)
     bool inside = thread_self.inside;
     files_forked();
     progress_forked();
+    hashing_forked();
     thread_forked(&thread_self);
     thread_self.inside = inside;
     memset((void *)&shim, 0, sizeof shim);
@@ -99,6 +101,7 @@ static bool shim_start(void)
     if (is_set("DDPCHECK_DISABLE", "1"))
         return false;
     shim.stacks = is_set("DDPCHECK_STACKS", "0") ? STACKS_OFF : is_set("DDPCHECK_STACKS", "all") ? STACKS_ALL : STACKS_NCCL;
+    shim.hashing = is_set("DDPCHECK_HASH", "1");
     int error = thread_start();
     if (!error)
         error = shim_hook();

@@ -37,6 +37,7 @@ struct shim {
     _Atomic uint32_t cuda_used;         /* the program uses CUDA, so it may be asked. Before that, asking would
                                            initialise it, and the program could not fork any more */
     enum stack_mode stacks;
+    bool hashing;                       /* payload hashes were asked for (hashing.h) */
     char directory[4096];               /* the trace directory's absolute path */
     _Atomic uint64_t buffer_epoch;      /* goes up with every free: cached pointers are stale */
     _Atomic int captures;               /* stream captures that are open */
@@ -55,7 +56,8 @@ bool shim_wake(void);
 
 /* What can go wrong; each is said once per process. */
 enum problem {
-    PROBLEM_START, PROBLEM_DIRECTORY, PROBLEM_COLLECTOR, PROBLEM_MISSING_FUNCTION, PROBLEM_COMMS_FULL, PROBLEM_P2P_FULL
+    PROBLEM_START, PROBLEM_DIRECTORY, PROBLEM_COLLECTOR, PROBLEM_MISSING_FUNCTION, PROBLEM_COMMS_FULL, PROBLEM_P2P_FULL,
+    PROBLEM_HASHING
 };
 
 /* Writes "ddpcheck: ..." as one line to stderr, the first time for each problem. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "interpose/hash_job.h"
 #include "interpose/shim.h"
 
 enum {
@@ -16,7 +17,8 @@ enum {
     STACK_SETS = 32, STACK_WAYS = 4, STACK_FRAMES = 32,
     PAGE_CACHE = 128,           /* code pages that lie in a module that was told */
     PYTHON_CACHE = 512,         /* Python stacks that were told */
-    GROUP_INITS = 64            /* communicators created in one ncclGroup of one thread */
+    GROUP_INITS = 64,           /* communicators created in one ncclGroup of one thread */
+    HASH_JOBS = 512             /* operations of one ncclGroup whose payloads are hashed */
 };
 
 /* A call stack and where on the stack its return addresses lie: if they are still there, it is still
@@ -37,6 +39,8 @@ struct thread_caches {
     uint64_t python[PYTHON_CACHE][2];           /* key of the frames, id of the stack */
     struct pending_init init[GROUP_INITS];      /* of the open group */
     uint32_t inits;
+    struct hash_job hash_job[HASH_JOBS];        /* of the open group, or the one operation */
+    uint32_t hash_jobs;
 };
 
 struct thread {

@@ -32,6 +32,9 @@ struct ring_reader {
     struct cursor cursor[RINGS_MAX];
     unsigned heap[RINGS_MAX], heap_size;    /* rings with records left, by the serial of the next one */
     uint64_t lost[RING_KINDS];
+    unsigned hash_entries, hashes;
+    struct ring_hash *hash;                 /* room for hash_entries; NULL without hashing */
+    uint64_t *hash_told, hashes_lost;       /* by entry: the ticket that was told and is to be given back */
     unsigned slots;
     struct ring_progress slot[RING_SLOTS_MAX];
     /* Serials are dense, so what is missing is either lost, and counted, or still to come. */
@@ -104,6 +107,10 @@ static int check_header(struct ring_reader *reader, struct error *err)
         reader->segment_bytes < ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK]) ||
         reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % RING_PAGE)
         return error_set(err, "ring file %s is damaged: its header gives impossible sizes", reader->path);
+    reader->hash_entries = file->hash_entries;
+    if (reader->hash_entries > (reader->header_bytes - sizeof(struct ring_file)) / sizeof(struct hash_entry))
+        return error_set(err, "ring file %s is damaged: its header has no room for %u payload hashes", reader->path,
+                         reader->hash_entries);
     reader->process = file->process;
     struct process_info *process = &reader->process;
     process->boot_id[sizeof process->boot_id - 1] = process->host[sizeof process->host - 1] = 0;
@@ -158,6 +165,12 @@ int ring_reader_open(struct ring_reader **result, const char *path, struct error
     }
     install_handler();
     int opened = open_file(reader, err);
+    if (opened == RING_READER_OPEN && reader->hash_entries) {
+        reader->hash = calloc(reader->hash_entries, sizeof *reader->hash);
+        reader->hash_told = calloc(reader->hash_entries, sizeof *reader->hash_told);
+        if (!reader->hash || !reader->hash_told)
+            opened = error_set(err, "can't read ring file %s: out of memory", path);
+    }
     if (opened == RING_READER_OPEN)
         *result = reader;
     else
@@ -173,6 +186,8 @@ void ring_reader_close(struct ring_reader *reader)
         munmap(reader->file, reader->mapped);
     if (reader->fd >= 0)
         close(reader->fd);
+    free(reader->hash);
+    free(reader->hash_told);
     free(reader->path);
     free(reader);
 }
@@ -243,6 +258,26 @@ static void look_at_slots(struct ring_reader *reader)
     }
 }
 
+/* Before the heads, too: the record of what was hashed is seen by this look. */
+static void look_at_hashes(struct ring_reader *reader)
+{
+    struct hash_entry *entries = ring_hashes(reader->file);
+    reader->hashes = 0;
+    for (unsigned i = 0; i < reader->hash_entries; i++) {
+        struct hash_entry *entry = &entries[i];
+        uint64_t ticket = atomic_load_explicit(&entry->taken, memory_order_acquire);
+        if (!ticket || ticket == reader->hash_told[i] ||
+            atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
+            continue;
+        reader->hash[reader->hashes++] = (struct ring_hash){
+            .comm = entry->comm, .number = entry->number, .bytes = entry->bytes, .serial = entry->serial, .name = entry->name,
+            .hash = entry->found.hash, .nans = entry->found.nans, .infs = entry->found.infs, .flags = entry->found.flags,
+            .what = entry->what, .rank = entry->rank, .entry = i, .ticket = ticket,
+        };
+    }
+    reader->hashes_lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);
+}
+
 static int look_at_rings(struct ring_reader *reader, struct error *err)
 {
     reader->lost[RING_CONTROL] = atomic_load_explicit(&reader->file->lost_threads, memory_order_relaxed);
@@ -270,6 +305,7 @@ static int look(struct ring_reader *reader, struct error *err)
     if (look_at_segments(reader, err) < 0)
         return -1;
     look_at_slots(reader);
+    look_at_hashes(reader);
     return look_at_rings(reader, err);
 }
 
@@ -374,9 +410,21 @@ void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t positi
         cursor->position = cursor->head = position;
 }
 
+static void publish_hashes(struct ring_reader *reader)
+{
+    struct hash_entry *entries = ring_hashes(reader->file);
+    for (unsigned i = 0; i < reader->hash_entries; i++) {
+        uint64_t told = reader->hash_told[i];
+        if (told)
+            atomic_compare_exchange_strong_explicit(&entries[i].taken, &told, 0, memory_order_release, memory_order_relaxed);
+        reader->hash_told[i] = 0;
+    }
+}
+
 static int publish(struct ring_reader *reader, struct error *err)
 {
     (void)err;
+    publish_hashes(reader);
     for (unsigned ring = 0; ring < reader->rings; ring++)
         atomic_store_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail, reader->cursor[ring].position,
                               memory_order_release);
@@ -401,4 +449,24 @@ unsigned ring_reader_slots(const struct ring_reader *reader)
 struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot)
 {
     return reader->slot[slot];
+}
+
+unsigned ring_reader_hashes(const struct ring_reader *reader)
+{
+    return reader->hashes;
+}
+
+const struct ring_hash *ring_reader_hash(const struct ring_reader *reader, unsigned index)
+{
+    return &reader->hash[index];
+}
+
+void ring_reader_hash_told(struct ring_reader *reader, unsigned index)
+{
+    reader->hash_told[reader->hash[index].entry] = reader->hash[index].ticket;
+}
+
+uint64_t ring_reader_hashes_lost(const struct ring_reader *reader)
+{
+    return reader->hashes_lost;
 }

@@ -1,0 +1,198 @@
+/* hashing_kernel.c: loading and launching the kernel. See hashing_kernel.h. Driver calls only: they leave no error behind
+ * that the program could see. */
+#include "interpose/hashing_kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda.h>
+
+#include "interpose/emit.h"
+#include "interpose/gpu.h"
+#include "interpose/resolve.h"
+#include "kernels/payload.h"
+
+#define KERNEL "_Z21ddpcheck_payload_hashPKvmiP13payload_foundmi"
+
+enum { CONTEXTS = 64, PROBES = 64, BLOCKS_PER_MULTIPROCESSOR = 4, MULTIPROCESSORS_USUAL = 100 };
+enum { CONTEXT_FREE, CONTEXT_LOADING, CONTEXT_READY, CONTEXT_UNUSABLE };
+
+_Static_assert(sizeof(struct payload_found) == sizeof(struct hash_found) &&
+               offsetof(struct payload_found, done) == offsetof(struct hash_found, done) &&
+               offsetof(struct payload_found, flags) == offsetof(struct hash_found, flags) &&
+               offsetof(struct payload_found, infs) == offsetof(struct hash_found, infs), "the kernel writes struct hash_found");
+_Static_assert((int)RING_HASHES <= (int)PAYLOAD_PARTIALS, "each entry of the ring file has its partial sums on the device");
+_Static_assert((int)PAYLOAD_UNIFORM == (int)HASH_UNIFORM, "flags go from kernel to record as they are");
+
+/* The fat binary (hashing_image.c); empty where ddpcheck was built without nvcc. */
+extern const unsigned char hashing_image[], hashing_image_end[];
+
+/* Modules belong to contexts. */
+static struct kernel_context {
+    _Atomic uint32_t state;
+    _Atomic(void *) context;
+    CUfunction function;
+    unsigned blocks;            /* at most */
+} contexts[CONTEXTS];
+
+enum page_state { PAGE_UNKNOWN, PAGE_PREPARING, PAGE_READY, PAGE_NONE };
+static struct {
+    _Atomic uint32_t state;     /* enum page_state */
+    CUdeviceptr address;        /* of the entries, as the GPU sees them */
+} page;
+
+bool hashing_wanted(void)
+{
+    return shim.hashing;
+}
+
+void hashing_kernel_forked(void)
+{
+    memset((void *)contexts, 0, sizeof contexts);
+    memset((void *)&page, 0, sizeof page);
+}
+
+static void tell(struct thread *thread, const char *why)
+{
+    struct record record = { .hashing = { .entries = why ? 0 : shim.file->hash_entries } };
+    if (why) {
+        shim_say(PROBLEM_HASHING, "payloads are not hashed: %s", why);
+        record.hashing.text = emit_string(thread, why, strlen(why));
+    }
+    emit_notice(thread, &record, API_notice_hashing);
+}
+
+/* Makes the entries writable for all devices. Returns NULL, or why that can't be done. */
+static const char *register_page(void)
+{
+    __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
+    __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
+    struct ring_file *file = shim.file;
+    if (&hashing_image[0] == &hashing_image_end[0])
+        return "this ddpcheck was built without nvcc and has no kernel for it";
+    if (!file->hash_entries)
+        return "there was no room for the hashes";
+    if (!host_register || !device_pointer || !REAL_HELPER(cuModuleLoadData) || !REAL_HELPER(cuModuleGetFunction) ||
+        !REAL_HELPER(cuLaunchKernel) || !REAL_HELPER(cuCtxGetCurrent))
+        return "the CUDA driver has not the functions that it takes";
+    size_t bytes = file->hash_entries * sizeof(struct hash_entry);
+    if (host_register(ring_hashes(file), bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS ||
+        device_pointer(&page.address, ring_hashes(file), 0) != CUDA_SUCCESS)
+        return "the GPU can't write to the ring file";
+    return NULL;
+}
+
+static bool prepare_page(struct thread *thread)
+{
+    uint32_t state = PAGE_UNKNOWN;
+    if (atomic_compare_exchange_strong(&page.state, &state, PAGE_PREPARING)) {
+        const char *why = register_page();
+        tell(thread, why);
+        state = why ? PAGE_NONE : PAGE_READY;
+        atomic_store_explicit(&page.state, state, memory_order_release);
+    }
+    return state == PAGE_READY;
+}
+
+static void load(struct kernel_context *entry)
+{
+    __typeof__(&cuCtxGetDevice) get_device = REAL_HELPER(cuCtxGetDevice);
+    __typeof__(&cuDeviceGetAttribute) get_attribute = REAL_HELPER(cuDeviceGetAttribute);
+    CUmodule module;
+    CUdevice device;
+    int multiprocessors = 0;
+    /* The function is loaded here even where CUDA loads lazily: that may wait for the device, and so must not happen
+     * beside collectives (CUDA programming guide, "Lazy Loading": potential hazards). */
+    bool usable = REAL_HELPER(cuModuleLoadData)(&module, hashing_image) == CUDA_SUCCESS &&
+                  REAL_HELPER(cuModuleGetFunction)(&entry->function, module, KERNEL) == CUDA_SUCCESS;
+    if (!get_device || !get_attribute || get_device(&device) != CUDA_SUCCESS ||
+        get_attribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS || multiprocessors < 1)
+        multiprocessors = MULTIPROCESSORS_USUAL;
+    entry->blocks = (unsigned)multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
+    if (!usable)
+        shim_say(PROBLEM_HASHING, "payloads are not hashed: the GPU's driver does not take the kernel");
+    atomic_store_explicit(&entry->state, usable ? CONTEXT_READY : CONTEXT_UNUSABLE, memory_order_release);
+}
+
+/* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if there is none. */
+static const struct kernel_context *current(void)
+{
+    CUcontext context = NULL;
+    if (REAL_HELPER(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
+        return NULL;
+    for (int i = 0; i < CONTEXTS; i++) {
+        struct kernel_context *entry = &contexts[i];
+        uint32_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
+        if (state == CONTEXT_FREE && atomic_load(&shim.captures) == 0 &&
+            atomic_compare_exchange_strong(&entry->state, &state, CONTEXT_LOADING)) {
+            atomic_store(&entry->context, context);
+            load(entry);
+            state = atomic_load(&entry->state);
+        }
+        if (state == CONTEXT_FREE)
+            return NULL;
+        if (atomic_load(&entry->context) == context)
+            return state == CONTEXT_READY ? entry : NULL;
+    }
+    return NULL;
+}
+
+void hashing_prepare(struct thread *thread, int device)
+{
+    if (!shim.hashing || atomic_load(&shim.captures) > 0)
+        return;
+    bool switched = gpu_switch_device(thread, device);
+    if (prepare_page(thread))
+        current();
+    gpu_restore_device(thread, switched);
+}
+
+static struct hash_entry *take_entry(uint64_t *ticket)
+{
+    struct ring_file *file = shim.file;
+    *ticket = atomic_fetch_add_explicit(&file->hash_tickets, 1, memory_order_relaxed) + 1;
+    for (uint64_t i = 0; i < PROBES; i++) {
+        struct hash_entry *entry = &ring_hashes(file)[(*ticket + i) % file->hash_entries];
+        uint64_t nobody = 0;
+        if (atomic_load_explicit(&entry->taken, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong_explicit(&entry->taken, &nobody, *ticket, memory_order_acquire, memory_order_relaxed))
+            return entry;
+    }
+    atomic_fetch_add_explicit(&file->hash_lost, 1, memory_order_relaxed);
+    return NULL;
+}
+
+static bool launch(const struct kernel_context *kernel, const struct hash_job *job, uint64_t pointer, uint64_t bytes,
+                   struct hash_entry *entry, uint64_t ticket)
+{
+    int datatype = job->datatype, partial = (int)(entry - ring_hashes(shim.file));
+    CUdeviceptr found = page.address + (CUdeviceptr)((char *)&entry->found - (char *)ring_hashes(shim.file));
+    void *arguments[] = { &pointer, &bytes, &datatype, &found, &ticket, &partial };
+    return REAL_HELPER(cuLaunchKernel)(kernel->function, payload_blocks(bytes, kernel->blocks), 1, 1, PAYLOAD_BLOCK, 1, 1, 0,
+                                       (CUstream)(uintptr_t)job->stream, arguments, NULL) == CUDA_SUCCESS;
+}
+
+bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum hash_what what, uint64_t name,
+                        uint64_t pointer, uint64_t bytes)
+{
+    if (atomic_load_explicit(&page.state, memory_order_acquire) != PAGE_READY || !bytes)
+        return false;
+    bool switched = gpu_switch_device(thread, job->device), launched = false;
+    const struct kernel_context *kernel = current();
+    uint64_t ticket;
+    struct hash_entry *entry = kernel ? take_entry(&ticket) : NULL;
+    if (entry) {
+        entry->comm = job->comm;
+        entry->number = job->number;
+        entry->bytes = bytes;
+        entry->serial = job->serial;
+        entry->name = name;
+        entry->rank = job->rank;
+        entry->what = what;
+        launched = launch(kernel, job, pointer, bytes, entry, ticket);
+        if (!launched)
+            atomic_store_explicit(&entry->taken, 0, memory_order_release);
+    }
+    gpu_restore_device(thread, switched);
+    return launched;
+}
