@@ -99,7 +99,9 @@ class Score:
         for finding in verdict["findings"]:
             if finding.get("code") in case.also:
                 continue
-            if finding.get("severity") in SERIOUS and finding.get("state") != "resolved" or finding.get("code") in own:
+            if finding.get("state") == "resolved":      # told, and taken back when a late rank came
+                self.notes.append("%s: resolved %s %s" % (program, finding.get("code"), finding.get("what", "")))
+            elif finding.get("severity") in SERIOUS or finding.get("code") in own:
                 serious.append(finding)
             else:
                 self.notes.append("%s: %s %s" % (program, finding.get("code"), finding.get("what", "")))
