@@ -258,7 +258,8 @@ static int feed(struct analyzer *analyzer, struct process *process, const struct
         return ENGINE_SKIPPED;
     if (record->api != API_notice_tick)
         analyzer->changes++;
-    if (record->serial && process->last_ns < record_realtime(process, record))
+    /* Notices are no sign that the program goes on: it may be the shim that says where a thread hangs. */
+    if (record->serial && class != CLASS_NOTICE && process->last_ns < record_realtime(process, record))
         process->last_ns = record_realtime(process, record);
     if (class == CLASS_NOTICE)
         return feed_notice(analyzer, process, record);

@@ -147,10 +147,11 @@ static void tick(struct collector *collector, uint64_t now_ns)
     }
 }
 
-static int feed(struct collector *collector, struct error *err)
+static int feed(struct collector *collector, uint64_t now_ns, struct error *err)
 {
     for (int i = 0; i < collector->batch->count; i++) {
         symbolizer_note(collector->symbolizer, collector->batch->process[i], &collector->batch->record[i]);
+        collector_note_record(collector, &collector->batch->record[i], now_ns);
         if (analyzer_feed(collector->analyzer, collector->batch->process[i], &collector->batch->record[i]) < 0)
             return error_set(err, "can't analyse %s: out of memory", collector->database);
     }
@@ -176,7 +177,7 @@ static int pass(struct collector *collector, struct error *err)
     take(collector, now_ns);
     bool happened = collector->batch->count > 0;
     tick(collector, now_ns);
-    if (feed(collector, err) < 0)
+    if (feed(collector, now_ns, err) < 0)
         return -1;
     int result = has_more(collector) ? 2 : happened;
     if (collector_write_batch(collector, err) < 0)

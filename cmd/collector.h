@@ -38,6 +38,15 @@ struct collector_summary {
     char database[PATH_MAX];        /* empty if there was nothing to store */
 };
 
+/* Whether the job hangs, for collector_stacks.c. */
+struct hang {
+    uint64_t last_call_ns;      /* when a program's call or progress came last */
+    uint64_t found_ns;          /* when a finding said that it hangs; 0 none since it was asked */
+    uint64_t asked_ns;          /* when the processes were asked last */
+    int asked;                  /* how often */
+    bool troubled;              /* an error was found: silence means more */
+};
+
 struct collector {
     struct collector_options options;
     char rings[PATH_MAX], database[PATH_MAX];
@@ -55,6 +64,7 @@ struct collector {
     bool saw_living;            /* a producer that ran while we did: others may follow it */
     uint32_t highest_told;   /* findings up to this id were told */
     uint64_t began_ns, last_event_ns, last_producer_ns;
+    struct hang hang;
     struct collector_summary *summary;
 };
 
@@ -87,6 +97,12 @@ void collector_dismiss(struct collector *collector);
 void collector_set_aside(const char *path, const struct error *why);
 /* Makes a process known to store and analyzer. Returns its number, or -1 with err. */
 int collector_add_process(struct collector *collector, const struct process_info *info, struct error *err);
+
+/* collector_stacks.c: remembers what tells whether the job hangs. */
+void collector_note_record(struct collector *collector, const struct record *record, uint64_t now_ns);
+void collector_note_finding(struct collector *collector, const struct finding *finding);
+/* Asks every process where its threads stand, if the job hangs: once a hang. The answers come through the rings. */
+void collector_ask_stacks(struct collector *collector, uint64_t now_ns);
 
 /* collector.c: feeds, writes and publishes the batch. Retries while the disk is full. Returns 0, or -1 with err. */
 int collector_write_batch(struct collector *collector, struct error *err);

@@ -18,6 +18,8 @@ static void on_finding(void *context, const struct finding *finding)
     struct collector *collector = context;
     if (batch_add_finding(collector->batch, finding) < 0)
         collector->memory_short = true;
+    if (!collector->replaying)
+        collector_note_finding(collector, finding);
     /* Those found again while the database is replayed were told by the collector before this one. */
     if (collector->replaying && finding->id > collector->highest_told)
         collector->highest_told = finding->id;

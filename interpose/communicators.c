@@ -6,6 +6,7 @@
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
 #include "interpose/hashing.h"
+#include "interpose/monitor.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
 #include "interpose/resolve.h"
@@ -23,6 +24,7 @@ uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
 static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
 {
     struct thread_caches *caches = call->thread->caches;
+    monitor_start();
     if (caches->inits == GROUP_INITS)
         return NULL;
     struct pending_init *init = &caches->init[caches->inits++];
@@ -186,6 +188,7 @@ static int listed_twice(const int *devices, int count)
 void comm_init_all_enter(struct call *call, int count, const int *devices)
 {
     const struct process_info *process = &shim.file->process;
+    monitor_start();
     struct pending_init init = { .rank = RECORD_NO_RANK, .nranks = count, .device = RECORD_NO_DEVICE,
                                  .ordinal = atomic_fetch_add(&shim.init_alls, 1) };
     uint64_t words[4] = { string_id(process->boot_id, strlen(process->boot_id)), (uint64_t)process->pid,

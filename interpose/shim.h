@@ -41,6 +41,7 @@ struct shim {
     char directory[4096];               /* the trace directory's absolute path */
     _Atomic uint64_t buffer_epoch;      /* goes up with every free: cached pointers are stale */
     _Atomic int captures;               /* stream captures that are open */
+    _Atomic uint32_t asked;             /* monitor_start was called */
     _Atomic uint32_t init_alls;         /* ncclCommInitAll calls so far */
     struct comm_table comms;
     struct known known_strings, known_stacks;

@@ -76,34 +76,65 @@ bool stacks_start(void)
     return true;
 }
 
-static bool tell(struct thread *thread, uint64_t id, const struct walk *walk)
+static bool tell(struct thread *thread, uint64_t id, const uint64_t *address, uint32_t count)
 {
     bool told = true;
     enum { PIECE = sizeof ((struct record *)0)->frames.address / sizeof(uint64_t) };
-    for (uint32_t offset = 0; offset < walk->count; offset += PIECE) {
-        struct record record = { .frames = { .id = id, .count = walk->count, .offset = offset } };
-        for (uint32_t i = 0; i < PIECE && offset + i < walk->count; i++)
-            record.frames.address[i] = walk->address[offset + i];
+    for (uint32_t offset = 0; offset < count; offset += PIECE) {
+        struct record record = { .frames = { .id = id, .count = count, .offset = offset } };
+        for (uint32_t i = 0; i < PIECE && offset + i < count; i++)
+            record.frames.address[i] = address[offset + i];
         told &= emit_notice(thread, &record, API_notice_stack);
     }
     return told;
 }
 
+uint64_t stacks_tell(struct thread *thread, const uint64_t *address, uint32_t count)
+{
+    uint64_t id = string_id((const char *)address, count * sizeof *address);
+    for (uint32_t i = 0; i < count; i++)
+        modules_cover(thread, address[i]);
+    if (!known_has(&shim.known_stacks, id) && tell(thread, id, address, count))
+        known_add(&shim.known_stacks, id);
+    return id;
+}
+
+struct plain_walk {
+    uint64_t from;
+    uint64_t *address;
+    uint32_t count, max;
+    bool begun;
+};
+
+static _Unwind_Reason_Code visit_plain(struct _Unwind_Context *context, void *argument)
+{
+    struct plain_walk *walk = argument;
+    uint64_t address = unwinder.get_ip(context);
+    walk->begun |= address == walk->from;
+    if (!address || walk->count == walk->max)
+        return _URC_END_OF_STACK;
+    if (walk->begun)
+        walk->address[walk->count++] = address;
+    return _URC_NO_REASON;
+}
+
+uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max)
+{
+    struct plain_walk walk = { .from = from, .address = address, .max = max };
+    if (unwinder.backtrace)
+        unwinder.backtrace(visit_plain, &walk);
+    return walk.count;
+}
+
 static uint64_t unwind(struct call *call, struct walk *walk)
 {
-    struct thread *thread = call->thread;
     *walk = (struct walk){ .site = (uintptr_t)call->site, .cacheable = true };
     unwinder.backtrace(visit, walk);
     if (!walk->count) {     /* the caller has no unwind tables */
         walk->address[walk->count++] = walk->site;
         walk->cacheable = false;
     }
-    uint64_t id = string_id((const char *)walk->address, walk->count * sizeof *walk->address);
-    for (uint32_t i = 0; i < walk->count; i++)
-        modules_cover(thread, walk->address[i]);
-    if (!known_has(&shim.known_stacks, id) && tell(thread, id, walk))
-        known_add(&shim.known_stacks, id);
-    return id;
+    return stacks_tell(call->thread, walk->address, walk->count);
 }
 
 static bool still_there(const struct stack_entry *entry)

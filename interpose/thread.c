@@ -94,7 +94,7 @@ int32_t thread_device(struct thread *thread)
     enum { TRIES = 16 };
     if (__builtin_expect(thread->device >= 0, 1))
         return thread->device;
-    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->device_asked == TRIES || !gpu_may_ask())
+    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->device_asked >= TRIES || !gpu_may_ask())
         return RECORD_NO_DEVICE;
     __typeof__(&cudaGetDevice) get_device = REAL_HELPER(cudaGetDevice);
     int device;

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { RINGS_MAX = RING_SEGMENTS_MAX * RING_KINDS };
@@ -469,4 +472,18 @@ void ring_reader_hash_told(struct ring_reader *reader, unsigned index)
 uint64_t ring_reader_hashes_lost(const struct ring_reader *reader)
 {
     return reader->hashes_lost;
+}
+
+/* The futex is shared: the waiter is another process. */
+static int ask(struct ring_reader *reader, struct error *err)
+{
+    (void)err;
+    atomic_fetch_add(&reader->file->stacks_wanted, 1);
+    syscall(SYS_futex, &reader->file->stacks_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return 0;
+}
+
+void ring_reader_ask(struct ring_reader *reader)
+{
+    guarded(reader, ask, NULL);     /* a file that was cut off shows at the next look */
 }

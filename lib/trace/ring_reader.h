@@ -70,4 +70,7 @@ struct ring_progress {
 };
 struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot);
 
+/* Asks the process where its threads stand: notices of them follow, if it can answer (once per call of this). */
+void ring_reader_ask(struct ring_reader *reader);
+
 #endif
