@@ -184,6 +184,7 @@ static int pass(struct collector *collector, struct error *err)
         return -1;
     collector_dismiss(collector);
     collector_state_store(collector, false);
+    collector_ask_stacks(collector, now_ns);
     if (result < 2)
         symbolizer_work(collector->symbolizer, collector->store, symbol_budget_ns);
     return result;

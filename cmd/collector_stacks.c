@@ -46,9 +46,12 @@ void collector_ask_stacks(struct collector *collector, uint64_t now_ns)
     bool found = hang->found_ns && now_ns > hang->found_ns + settle_ns;
     if (!found && !is_silent(collector, now_ns))
         return;
-    hang->found_ns = 0;
-    if (hang->asked == ASKED_MAX || (hang->asked && now_ns - hang->asked_ns < again_ns))
+    bool same_hang = hang->asked && hang->asked_ns > hang->last_call_ns;
+    if (same_hang || hang->asked == ASKED_MAX)
+        hang->found_ns = 0;
+    if (same_hang || hang->asked == ASKED_MAX || (hang->asked && now_ns - hang->asked_ns < again_ns))
         return;
+    hang->found_ns = 0;
     hang->asked++;
     hang->asked_ns = now_ns;
     for (int i = 0; i < collector->producer_count; i++)
