@@ -173,6 +173,7 @@ struct process {
     enum end_class end_class;
     uint64_t end_ns, last_ns;       /* of its own last record */
     uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */
+    struct versions *versions;  /* checks/dc307_versions.c; NULL until the program announces a tensor */
     struct hazards *hazards;    /* checks/dc301_writes.c; NULL until an operation with a buffer is issued */
 };
 

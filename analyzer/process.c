@@ -6,6 +6,7 @@
 #include "analyzer/hazards.h"
 #include "analyzer/progress.h"
 #include "analyzer/streams.h"
+#include "analyzer/versions.h"
 
 enum {
     STRINGS_MAX = 16384,        /* of one process; the one not used for longest goes (a range per iteration is common) */
@@ -69,6 +70,7 @@ void process_free(struct process *process)
     streams_free(process);
     progress_free(process);
     hazards_free(process->hazards);
+    versions_free(process->versions);
     free(process->allocation);
     free(process);
 }

@@ -4,10 +4,10 @@
 #include "analyzer/engine.h"
 
 extern const struct check_group checks_match, checks_pairs, checks_setup, checks_waits, checks_devices, checks_writes,
-                                checks_trace;
+                                checks_trace, checks_versions;
 
 const struct check_group *const check_groups[] = {
-    &checks_match, &checks_pairs, &checks_setup, &checks_devices, &checks_writes, &checks_waits, &checks_trace, NULL,
+    &checks_match, &checks_pairs, &checks_setup, &checks_devices, &checks_writes, &checks_versions, &checks_waits, &checks_trace, NULL,
 };
 
 const struct check analyzer_checks[] = {

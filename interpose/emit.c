@@ -74,11 +74,16 @@ static void prepare(struct thread *thread, struct record *record, uint16_t api, 
     record->device = thread_device(thread);
 }
 
+static bool tells_a_tensor(uint16_t api)
+{
+    return api == API_ddpcheck_save || api == API_ddpcheck_modify || api == API_ddpcheck_use;
+}
+
 void emit_prepare(struct call *call, struct record *record, enum record_phase phase, const void *stream)
 {
     if (phase != RECORD_LEAVE) {
         bool whole = shim.stacks == STACKS_ALL ||
-                     (shim.stacks == STACKS_NCCL && (call->api < 80 || class_of[call->api] == CLASS_WAIT));
+                     (shim.stacks == STACKS_NCCL && (call->api < 80 || class_of[call->api] == CLASS_WAIT || tells_a_tensor(call->api)));
         record->stack = stacks_take(call, whole);
         if (!whole || !record->stack) {
             record->stack = (uintptr_t)call->site;

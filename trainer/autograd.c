@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "trainer/check.h"
+#include "trainer/trace_ranges.h"
 
 bool tensor_needs_gradient(const struct tensor *tensor)
 {
@@ -40,6 +41,8 @@ void node_save(struct node *node, int slot, const struct tensor *tensor)
                                        .version = tensor->storage->version,
                                        .producer = producer ? producer : "an input"};
     storage_retain(tensor->storage);
+    tensor->storage->saves++;
+    mark_saved(tensor->storage, tensor->storage->version, node->saved[slot].producer, node->operation->name);
 }
 
 float *node_saved_data(const struct node *node, int slot)
@@ -55,8 +58,10 @@ bool node_wants(const struct node *node, int input)
 static void release_saved(struct node *node)
 {
     for (int i = 0; i < NODE_MAX_SAVED; i++) {
-        if (node->saved[i].storage)
+        if (node->saved[i].storage) {
+            node->saved[i].storage->saves--;
             storage_release(node->saved[i].storage);
+        }
         node->saved[i].storage = NULL;
     }
     node->used = true;
@@ -120,6 +125,15 @@ static void walk_find(struct walk *walk, struct node *last)
         }
     }
     qsort(walk->nodes, walk->count, sizeof *walk->nodes, newest_first);
+}
+
+static void announce_use(const struct node *node)
+{
+    for (int i = 0; i < NODE_MAX_SAVED; i++) {
+        const struct saved *saved = &node->saved[i];
+        if (saved->storage)
+            mark_used(saved->storage, saved->storage->version, saved->version, saved->producer, node->operation->name);
+    }
 }
 
 static int check_saved(const struct node *node, struct error *err)
@@ -198,7 +212,9 @@ int autograd_backward(struct tensor *loss, struct error *err)
         if (walk.nodes[i]->used)
             status = error_set(err, "backward through %s a second time: what it saved was given back after the first",
                                walk.nodes[i]->operation->name);
-        else if (device->check_versions)
+        if (status == 0)
+            announce_use(walk.nodes[i]);
+        if (status == 0 && device->check_versions)
             status = check_saved(walk.nodes[i], err);
         if (status == 0) {
             run_node(walk.nodes[i]);

@@ -6,7 +6,7 @@ static const struct fault_kind kinds[] = {
     {FAULT_INPLACE_ACTIVATION, "inplace-activation", 1,
      "the generator computes a leaky ReLU in place on a tensor that batch norm saved for backward",
      "autograd's version error on all ranks; with --no-version-check wrong gradients and no error",
-     "", "--inplace-clone", 1},
+     "DC307", "--inplace-clone", 1},
     {FAULT_INPLACE_BUCKET, "inplace-bucket", 2,
      "a rank clips the discriminator's gradients before it waits for their AllReduce",
      "weights differ between ranks, silently", "DC301", "--clip 0.01", 2},

@@ -5,6 +5,7 @@
 
 #include "kernels/kernels.h"
 #include "trainer/check.h"
+#include "trainer/trace_ranges.h"
 
 struct shape shape_1d(int a)
 {
@@ -101,6 +102,8 @@ void tensor_free(struct tensor *tensor)
 void tensor_wrote_in_place(struct tensor *tensor)
 {
     tensor->storage->version++;
+    if (tensor->storage->saves)
+        mark_modified(tensor->storage, tensor->storage->version);
 }
 
 void tensor_fill(struct tensor *tensor, float value)

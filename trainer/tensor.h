@@ -28,6 +28,7 @@ struct storage {
     size_t count;           /* of floats */
     uint32_t version;       /* writes in place so far */
     int references;
+    int saves;              /* nodes that keep it for backward */
     bool foreign;           /* not from the device's cache: cudaFree when unused */
 };
 

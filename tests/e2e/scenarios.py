@@ -20,6 +20,8 @@ def fault(name, *more):
 SCENARIOS = {
     "clean": (GAN, None, "ends"),
     "clean-cnn": (CNN, None, "ends"),
+    "inplace-activation": (fault("inplace-activation"), ("DC307", "0-3"), "ends"),
+    "inplace-activation-unchecked": (fault("inplace-activation", "--no-version-check"), ("DC307", "0-3"), "ends"),
     "inplace-activation-twin": (GAN + ["--generator-shortcut", "--inplace-clone"], None, "ends"),
     "inplace-bucket": (fault("inplace-bucket"), ("DC301", "3"), "ends"),
     "inplace-bucket-twin": (GAN + ["--clip", "0.01"], None, "ends"),
