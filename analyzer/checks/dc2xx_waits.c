@@ -80,6 +80,8 @@ static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
         return a->number < b->number;
     if (a->missing_count != b->missing_count)
         return a->missing_count < b->missing_count;
+    if ((kind_a == ROOT_SPLIT) != (kind_b == ROOT_SPLIT))
+        return kind_a == ROOT_SPLIT;
     if (a->begin_ns != b->begin_ns)
         return a->begin_ns < b->begin_ns;
     return a->comm->order < b->comm->order;
