@@ -14,6 +14,8 @@ struct channel_key {
 struct channel {
     struct channel_key key;
     bool receives;              /* which side waits */
+    bool told;                  /* a finding was made of those that wait */
+    bool doubtful;              /* calls were captured, or records lost */
     struct channel_call *call;  /* ring */
     uint32_t head, count, capacity;
     UT_hash_handle hh;
@@ -50,8 +52,10 @@ static void pop(struct channel *channel)
 
 static int push(struct channel *channel, const struct channel_call *call)
 {
-    if (channel->count == CHANNEL_MAX)
+    if (channel->count == CHANNEL_MAX) {
         pop(channel);
+        channel->doubtful = true;
+    }
     if (channel->count == channel->capacity) {
         uint32_t capacity = channel->capacity ? 2 * channel->capacity : 4;
         struct channel_call *grown = malloc(capacity * sizeof *grown);
@@ -81,18 +85,25 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation, s
     *channel = channel_get(analyzer, &key);
     if (!*channel)
         return -1;
+    if (record->flags & RECORD_FLAG_CAPTURE)
+        (*channel)->doubtful = true;
     if ((*channel)->count && (*channel)->receives != receives) {
-        while ((*channel)->count && front(*channel)->number < call.number)
+        while ((*channel)->count && front(*channel)->number < call.number) {
             pop(*channel);      /* the record of their counterpart was lost */
+            (*channel)->doubtful = true;
+        }
         if ((*channel)->count && front(*channel)->number == call.number) {
             pair->complete = true;
+            pair->doubtful = (*channel)->doubtful;
             pair->send = receives ? *front(*channel) : call;
             pair->recv = receives ? call : *front(*channel);
             pop(*channel);
             return 0;
         }
-        if ((*channel)->count)
+        if ((*channel)->count) {
+            (*channel)->doubtful = true;
             return 0;           /* its counterpart's record was lost */
+        }
     }
     (*channel)->receives = receives;
     return push(*channel, &call);
@@ -101,6 +112,34 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation, s
 bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t number)
 {
     return channel->count && channel->receives == receives && front(channel)->number <= number;
+}
+
+bool channel_is_doubtful(const struct channel *channel)
+{
+    return channel->doubtful;
+}
+
+static bool all_empty(const struct channel *channel)
+{
+    for (uint32_t i = 0; i < channel->count; i++)
+        if (channel->call[(channel->head + i) & (channel->capacity - 1)].signature.count)
+            return false;
+    return true;
+}
+
+int channels_visit_waiting(struct analyzer *analyzer, int (*visit)(struct analyzer *analyzer, const struct channel_waiting *waiting))
+{
+    int result = 0;
+    for (struct channel *channel = analyzer->channels; channel && !result; channel = channel->hh.next) {
+        if (!channel->count || channel->doubtful)
+            continue;
+        const struct channel_waiting waiting = {
+            channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives, channel->count, front(channel),
+            all_empty(channel), &channel->told,
+        };
+        result = visit(analyzer, &waiting);
+    }
+    return result;
 }
 
 int channel_sender(const struct channel *channel)

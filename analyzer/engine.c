@@ -118,6 +118,13 @@ static int look_at_waits(struct analyzer *analyzer, bool final)
     return result;
 }
 
+static int tell_nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record, int result)
+{
+    if (result == ENGINE_OK)
+        FOR_GROUPS(analyzer, nccl, thread, record);
+    return result;
+}
+
 /* ENTER of a call that may block. */
 static int enter(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
 {
@@ -127,12 +134,19 @@ static int enter(struct analyzer *analyzer, struct thread *thread, const struct 
     thread_enter(analyzer, thread, record);
     switch (class) {
     case CLASS_COLLECTIVE: case CLASS_P2P:
-        return operations_feed(analyzer, thread, record);
+        return tell_nccl(analyzer, thread, record, operations_feed(analyzer, thread, record));
     case CLASS_GROUP:
-        return record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread) ? ENGINE_FAILED : ENGINE_OK;
+        if (record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread))
+            return ENGINE_FAILED;
+        return tell_nccl(analyzer, thread, record, ENGINE_OK);
+    case CLASS_REDOP:
+        return tell_nccl(analyzer, thread, record, ENGINE_OK);
     case CLASS_COMM: {
-        int result = comm_enter(analyzer, thread, record, &member);
-        return result != ENGINE_OK ? result : tell_setup(analyzer, thread->process, record, member);
+        bool gone = record->flags & RECORD_FLAG_GONE;
+        int result = gone ? ENGINE_OK : comm_enter(analyzer, thread, record, &member);
+        if (result == ENGINE_OK && !gone)
+            result = tell_setup(analyzer, thread->process, record, member);
+        return tell_nccl(analyzer, thread, record, result);
     }
     case CLASS_WAIT:
         if (streams_waited_for(thread->process, record, &thread->waits_for))
@@ -147,6 +161,7 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
 {
     int result = ENGINE_OK;
     bool matches = thread->in_call && thread->enter.api == record->api;
+    FOR_GROUPS(analyzer, leave, thread, record);
     if (class == CLASS_WAIT && matches && record->result == 0 &&
         progress_reached(thread->process, &thread->waits_for))
         result = ENGINE_FAILED;
@@ -202,6 +217,9 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         process->lost_bulk = record->lost.bulk;
         FOR_GROUPS(analyzer, lost, process);
         return ENGINE_OK;
+    case API_notice_blind:
+        FOR_GROUPS(analyzer, blind, process, record);
+        return ENGINE_OK;
     case API_notice_tick:
         if (process->host->tick_ns < record_realtime(process, record))
             process->host->tick_ns = record_realtime(process, record);
@@ -229,7 +247,7 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
     case CLASS_STREAM:
         return tell_call(analyzer, thread, record, streams_feed(process, record));
     case CLASS_EVENT:
-        return streams_feed(process, record);
+        return tell_call(analyzer, thread, record, streams_feed(process, record));
     case CLASS_MEMORY:
         return tell_call(analyzer, thread, record, memory_feed(process, record));
     case CLASS_DEVICE:
@@ -239,7 +257,7 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
     case CLASS_COPY:
         return tell_call(analyzer, thread, record, put_work(process, record));
     case CLASS_GRAPH:
-        return record->api == API_cudaGraphLaunch ? put_work(process, record) : ENGINE_OK;
+        return tell_call(analyzer, thread, record, record->api == API_cudaGraphLaunch ? put_work(process, record) : ENGINE_OK);
     case CLASS_RANGE:
         return feed_range(analyzer, thread, record);
     case CLASS_GROUP:

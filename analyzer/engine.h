@@ -35,10 +35,17 @@ struct check_group {
     int (*setup)(struct analyzer *analyzer, struct process *process, const struct record *record,
                  struct member *member);    /* ENTER of an init, or notice_member; member may be NULL */
     int (*launch)(struct analyzer *analyzer, struct process *process, const struct record *record);
-    /* A copy, an allocation, a stream made or destroyed; ENTER of a wait. */
+    /* A copy, an allocation, a stream made or destroyed, an event, a graph; ENTER of a wait. */
     int (*call)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
     int (*range)(struct analyzer *analyzer, struct thread *thread, const struct record *record);    /* any RANGE */
     int (*iteration)(struct analyzer *analyzer, struct thread *thread);     /* the thread's is over; thread->loop shows it */
+    /* ENTER of any NCCL call, also of one on a communicator that has ended (RECORD_FLAG_GONE), after the model
+     * has taken it in; LEAVE of any call, while thread->enter is still its ENTER if that was not lost. */
+    int (*nccl)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
+    int (*leave)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
+    /* The calls of an ncclGroup, before each is issued. Not told of a group that is too large to be kept. */
+    int (*group)(struct analyzer *analyzer, struct thread *thread, const struct operation *calls, uint32_t count);
+    int (*blind)(struct analyzer *analyzer, struct process *process, const struct record *record);     /* notice_blind */
     int (*lost)(struct analyzer *analyzer, struct process *process);
     int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */
     int (*finish)(struct analyzer *analyzer);

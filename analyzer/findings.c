@@ -13,7 +13,7 @@
  * Codes of the third column are consequences only if they began later: a rank that has diverged, left or
  * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
  * reduce differently go on in step. */
-#define HANGS " DC201 DC202 DC203 DC205 DC206 DC207 DC208 DC209 DC210"
+#define HANGS " DC108 DC201 DC202 DC203 DC205 DC206 DC207 DC208 DC209 DC210"
 #define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107"
 static const struct explanation {
     const char *code;
@@ -21,11 +21,14 @@ static const struct explanation {
 } explains[] = {
     {"DC101", HANGS, DIVERGED}, {"DC102", HANGS, DIVERGED}, {"DC103", HANGS, DIVERGED}, {"DC105", HANGS, DIVERGED},
     {"DC106", HANGS, DIVERGED}, {"DC107", HANGS, DIVERGED}, {"DC104", HANGS, ""},
-    {"DC109", HANGS " DC405", ""},
-    {"DC405", HANGS, ""},
+    {"DC108", HANGS " DC111", "DC108"},
+    {"DC109", HANGS " DC405 DC111", ""},
+    {"DC111", HANGS " " DIVERGED, "DC111"},    /* what NCCL refused is missing in the sequence */
+    {"DC405", HANGS " DC111", ""},
     {"DC307", HANGS, ""},       /* autograd's own check ends the rank */
     {"DC401", HANGS, "DC401"},
     {"DC403", HANGS " DC401", "DC403"},
+    {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
     {"DC406", HANGS, ""},
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},

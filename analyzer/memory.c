@@ -62,9 +62,15 @@ static int memory_add(struct process *process, const struct allocation *allocati
 
 int memory_notice(struct process *process, const struct record *record)
 {
-    const struct allocation allocation = {
+    struct allocation allocation = {
         record->buffer.base, record->buffer.bytes, record->buffer.device, record->buffer.type,
     };
+    if (memory_is_pageable(&allocation)) {      /* how far it goes is not known */
+        allocation.base = record->buffer.pointer;
+        allocation.bytes = 1;
+    } else if (allocation.type == MEMORY_UNKNOWN) {
+        return ENGINE_OK;
+    }
     return memory_add(process, &allocation);
 }
 
@@ -90,8 +96,10 @@ int memory_feed(struct process *process, const struct record *record)
     case API_cudaMallocManaged:
         allocation.type = MEMORY_MANAGED;
         return memory_add(process, &allocation);
-    case API_cudaMalloc: case API_cudaMallocAsync: case API_cudaMallocPitch: case API_cudaMallocFromPoolAsync:
-    case API_ncclMemAlloc:
+    case API_cudaMallocAsync: case API_cudaMallocFromPoolAsync: case API_ncclMemAlloc:
+        allocation.type = MEMORY_DEVICE_MAPPED;
+        return memory_add(process, &allocation);
+    case API_cudaMalloc: case API_cudaMallocPitch:
         return memory_add(process, &allocation);
     case API_cudaIpcOpenMemHandle:      /* its extent and true device are not known */
     case API_cudaFreeAsync: case API_cudaHostUnregister: case API_cudaIpcCloseMemHandle: case API_ncclMemFree:

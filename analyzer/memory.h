@@ -10,6 +10,11 @@
 int memory_notice(struct process *process, const struct record *record);
 int memory_feed(struct process *process, const struct record *record);
 void memory_release(struct process *process, uint64_t pointer);
+/* Host memory that CUDA does not know: an allocation of one byte stands for it. */
+static inline bool memory_is_pageable(const struct allocation *allocation)
+{
+    return allocation->type == MEMORY_HOST_PAGEABLE || allocation->type == MEMORY_HOST_SHARED;
+}
 /* The allocation around the address; NULL if not known. Valid until the next change. */
 const struct allocation *memory_find(const struct process *process, uint64_t pointer);
 /* cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess. ENGINE_*. */

@@ -62,6 +62,9 @@ struct thread {
     uint32_t group_calls, group_capacity;
     uint64_t group_id;
     struct open_range range[THREAD_RANGES_MAX];     /* NVTX's, outermost first */
+    bool group_cut;                 /* the group is too large to be compared as one */
+    uint64_t invalid_call;          /* checks/dc111_invalid.c: the ENTER that a finding was made of */
+    bool invalid_group;             /* likewise one in the open ncclGroup */
     uint32_t ranges;
     struct loop loop;
     bool uses_nccl;
@@ -118,6 +121,7 @@ struct stream_state {
 
 struct event_state {
     uint64_t handle;
+    int device;             /* that was current when it was made; -1 if that was not seen */
     bool partial;           /* its stream was when it was recorded */
     struct clock clock;
     UT_hash_handle hh;
@@ -165,6 +169,10 @@ struct process {
     uint32_t allocations, allocation_capacity;
     uint64_t peer_access[PEER_DEVICES_MAX];     /* bit j of [i]: i may access j */
     struct record launch;           /* the last LAUNCH, for records with RECORD_FLAG_MORE */
+    struct blind *blind;            /* checks/dc903_blind.c */
+    struct redop_made *redop;       /* redops.h: ring */
+    uint64_t redops_made;
+    uint32_t redop_capacity;
     struct member *members;         /* linked by process_next */
     uint32_t member_count;
     bool several_ranks;             /* holds several members of one communicator */

@@ -95,6 +95,9 @@ int operations_close_group(struct analyzer *analyzer, struct thread *thread)
 {
     int result = 0;
     describe_group(thread);
+    for (const struct check_group *const *group = check_groups; *group && !thread->group_cut; group++)
+        if ((*group)->group && (*group)->group(analyzer, thread, thread->group, thread->group_calls))
+            return -1;
     for (uint32_t i = 0; i < thread->group_calls; i++)
         result |= issue(analyzer, &thread->group[i]);
     thread->group_calls = 0;
@@ -113,8 +116,7 @@ static int keep_for_group(struct thread *thread, const struct operation *operati
 
 static bool is_nonsense(const struct record *record)
 {
-    return !record->op.comm || record->op.rank < 0 || record->op.number >> NUMBER_MAX_BITS ||
-           (api_class_of(record->api) == CLASS_P2P && record->op.root < 0);
+    return !record->op.comm || record->op.rank < 0 || record->op.number >> NUMBER_MAX_BITS;
 }
 
 int operations_feed(struct analyzer *analyzer, struct thread *thread, const struct record *record)
@@ -126,9 +128,12 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (!record->op.count && api_class_of(record->api) == CLASS_COLLECTIVE)
         return ENGINE_OK;       /* NCCL drops it: it waits for nobody */
     /* A group whose end was lost ends where another begins. */
-    if (thread->group_calls && (thread->group_id != record->op.group || thread->group_calls >= GROUP_CALLS_MAX) &&
-        operations_close_group(analyzer, thread))
+    bool cut = thread->group_calls >= GROUP_CALLS_MAX && thread->group_id == record->op.group;
+    thread->group_cut |= cut;
+    if (thread->group_calls && (thread->group_id != record->op.group || cut) && operations_close_group(analyzer, thread))
         return ENGINE_FAILED;
+    if (thread->group_id != record->op.group)
+        thread->group_cut = false;
     struct comm *comm = comm_get(analyzer, record->op.comm);
     if (!comm)
         return ENGINE_FAILED;
@@ -141,6 +146,10 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
         .process = thread->process, .thread = thread, .member = member, .record = *record,
         .site = thread_site(thread, record), .loop = loop_place_of(thread),
     };
+    if (api_class_of(record->api) == CLASS_P2P && (record->op.root < 0 || (comm->nranks > 0 && record->op.root >= comm->nranks)))
+        return ENGINE_OK;       /* NCCL refuses it (checks/dc108_unmatched.c) */
+    if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank && !record->op.group)
+        return ENGINE_OK;       /* likewise */
     signature_of(record, &operation.signature);
     if (!record->op.group)
         return issue(analyzer, &operation) ? ENGINE_FAILED : ENGINE_OK;

@@ -72,6 +72,8 @@ void process_free(struct process *process)
     hazards_free(process->hazards);
     versions_free(process->versions);
     free(process->allocation);
+    free(process->redop);
+    free(process->blind);
     free(process);
 }
 

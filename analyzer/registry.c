@@ -3,11 +3,30 @@
 
 #include "analyzer/engine.h"
 
-extern const struct check_group checks_match, checks_pairs, checks_setup, checks_waits, checks_devices, checks_writes,
-                                checks_trace, checks_versions;
+/* The groups of functions, in the order in which they are asked: what happened first explains what follows. */
+#define GROUPS            \
+    GROUP(match)          \
+    GROUP(pairs)          \
+    GROUP(unmatched)      \
+    GROUP(invalid)        \
+    GROUP(setup)          \
+    GROUP(devices)        \
+    GROUP(current_device) \
+    GROUP(writes)         \
+    GROUP(versions)       \
+    GROUP(waits)          \
+    GROUP(trace)          \
+    GROUP(blind)
+
+#define GROUP(name) extern const struct check_group checks_##name;
+GROUPS
+#undef GROUP
 
 const struct check_group *const check_groups[] = {
-    &checks_match, &checks_pairs, &checks_setup, &checks_devices, &checks_writes, &checks_versions, &checks_waits, &checks_trace, NULL,
+#define GROUP(name) &checks_##name,
+    GROUPS
+#undef GROUP
+    NULL,
 };
 
 const struct check analyzer_checks[] = {

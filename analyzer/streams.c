@@ -110,6 +110,7 @@ static struct event_state *event_get(struct process *process, uint64_t handle)
     if (!event)
         return NULL;
     event->handle = handle;
+    event->device = RECORD_NO_DEVICE;
     TABLE_ADD(process->events, handle, event);
     if (!TABLE_ADDED(event)) {
         free(event);
@@ -174,6 +175,7 @@ static int event_created(struct process *process, const struct record *record)
         return ENGINE_FAILED;
     clock_clear(&event->clock);
     event->partial = false;
+    event->device = record->device;
     return ENGINE_OK;
 }
 

@@ -15,7 +15,7 @@ static bool tell(struct thread *thread, uint64_t pointer, const struct gpu_memor
 
 static bool known_to_cuda(uint32_t type)
 {
-    return type == MEMORY_HOST_PINNED || type == MEMORY_DEVICE || type == MEMORY_MANAGED;
+    return type == MEMORY_HOST_PINNED || type == MEMORY_DEVICE || type == MEMORY_DEVICE_MAPPED || type == MEMORY_MANAGED;
 }
 
 /* Returns the type of memory; tells of it unless it is `only_known` and CUDA does not know it. */

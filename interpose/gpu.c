@@ -131,13 +131,13 @@ void gpu_memory_find(uint64_t pointer, struct gpu_memory *memory)
     __typeof__(&cuPointerGetAttributes) get = REAL_HELPER(cuPointerGetAttributes);
     CUmemorytype type = 0;
     int ordinal = RECORD_NO_DEVICE;
-    unsigned managed = 0;
+    unsigned managed = 0, plain = 0;
     CUdeviceptr start = 0;
     size_t size = 0;
     CUpointer_attribute wanted[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                      CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                     CU_POINTER_ATTRIBUTE_RANGE_SIZE };
-    void *values[] = { &type, &ordinal, &managed, &start, &size };
+                                     CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };
+    void *values[] = { &type, &ordinal, &managed, &start, &size, &plain };
     if (!get || get(sizeof wanted / sizeof *wanted, wanted, values, (CUdeviceptr)pointer) != CUDA_SUCCESS) {
         find_by_runtime(pointer, memory);
         return;
@@ -146,7 +146,9 @@ void gpu_memory_find(uint64_t pointer, struct gpu_memory *memory)
         memory->type = pageable_type();
         return;
     }
-    memory->type = managed ? MEMORY_MANAGED : type == CU_MEMORYTYPE_HOST ? MEMORY_HOST_PINNED : MEMORY_DEVICE;
+    /* What cudaMalloc gave can be shared by legacy IPC; memory of pools and of cuMemMap can not. */
+    memory->type = managed ? MEMORY_MANAGED : type == CU_MEMORYTYPE_HOST ? MEMORY_HOST_PINNED
+                 : plain   ? MEMORY_DEVICE : MEMORY_DEVICE_MAPPED;
     memory->device = memory->type == MEMORY_HOST_PINNED ? RECORD_NO_DEVICE : ordinal;
     if (size) {
         memory->base = start;

@@ -17,6 +17,11 @@ static void add_side(struct analyzer *analyzer, struct draft *draft, const struc
         draft_rank(draft, side, member);
 }
 
+static uint64_t bytes_of(const struct signature *signature)
+{
+    return signature->count * datatype_bytes(signature->datatype);
+}
+
 static int operation(struct analyzer *analyzer, const struct operation *operation)
 {
     if (!operation->pair->complete)
@@ -28,8 +33,12 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     const struct comm *comm = operation->member->comm;
     int sender = recv->signature.root, receiver = send->signature.root;
     const struct member *from = member_find(analyzer, comm->id, sender), *to = member_find(analyzer, comm->id, receiver);
-    bool lost = !from || !to || from->process->lost_control || to->process->lost_control;
-    struct draft draft = draft_new("DC107", lost ? POSSIBLE : CERTAIN, comm);
+    bool lost = !from || !to || from->process->lost_control || to->process->lost_control || operation->pair->doubtful;
+    /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the same. */
+    bool only_types = bytes_of(&send->signature) == bytes_of(&recv->signature);
+    struct draft draft = draft_new("DC107", lost || only_types ? POSSIBLE : CERTAIN, comm);
+    if (only_types)
+        draft.finding.severity = SEVERITY_WARNING;
     struct text what = {0};
     char name[16];
     draft.finding.number = send->number;

@@ -1,5 +1,9 @@
-/* dc4xx_devices.c: DC401 (a buffer on another device than the communicator's), DC403 (a kernel with pointers to
- * memory that its device can't reach), DC406 (an operation that reaches past the end of its buffer). */
+/* dc4xx_devices.c: DC401 (a buffer on another device than the communicator's), DC402 (a stream of another device),
+ * DC403 (a kernel with pointers to memory that its device can't reach), DC404 (pageable host memory), DC406 (an
+ * operation that reaches past the end of its buffer).
+ *
+ * NCCL user guide, "Using NCCL with CUDA": buffers and streams are those of the communicator's device. NCCL makes that
+ * device current itself, so the default stream is always the right device's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +13,7 @@
 #include "analyzer/streams.h"
 #include "lib/trace/names.h"
 
-enum { CALL_BYTES = 256 };
+enum { CALL_BYTES = 256, DEFAULT_STREAMS = 2 };
 
 struct use {
     const char *name;       /* "send" */
@@ -35,9 +39,10 @@ static int check_device(struct analyzer *analyzer, const struct operation *opera
                         const struct allocation *allocation)
 {
     int device = operation->member->device >= 0 ? operation->member->device : operation->record.device;
-    if (allocation->type != MEMORY_DEVICE || allocation->device < 0 || device < 0 || allocation->device == device)
+    bool mapped = allocation->type == MEMORY_DEVICE_MAPPED;     /* who reaches it was told to its pool or mapping, unseen */
+    if ((allocation->type != MEMORY_DEVICE && !mapped) || allocation->device < 0 || device < 0 || allocation->device == device)
         return 0;
-    bool reachable = memory_can_access(operation->process, device, allocation->device);
+    bool reachable = mapped || memory_can_access(operation->process, device, allocation->device);
     struct draft draft = draft_new("DC401", reachable || operation->process->lost_bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
@@ -45,7 +50,7 @@ static int check_device(struct analyzer *analyzer, const struct operation *opera
     text_add(&what, "rank %d gives %s #%llu of %s a %s buffer on device %d; its communicator is on device %d%s",
              member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
              (unsigned long long)operation->record.op.number, comm_name(operation->member->comm->id, name), use->name,
-             allocation->device, device, reachable ? " (peer access is enabled)" : "");
+             allocation->device, device, mapped ? " (which may have been given access to it)" : reachable ? " (peer access is enabled)" : "");
     return report(analyzer, &draft, operation, &what, "Allocate the buffer on the communicator's device: cudaSetDevice before the allocation, or move the tensor.");
 }
 
@@ -53,7 +58,8 @@ static int check_bounds(struct analyzer *analyzer, const struct operation *opera
                         const struct allocation *allocation)
 {
     uint64_t room = allocation->base + allocation->bytes - use->pointer;
-    if (use->bytes <= room)
+    /* Memory mapped beside it may belong to it. */
+    if (use->bytes <= room || memory_is_pageable(allocation) || allocation->type == MEMORY_DEVICE_MAPPED)
         return 0;
     struct draft draft = draft_new("DC406", operation->process->lost_bulk ? POSSIBLE : CERTAIN, operation->member->comm);
     struct text what = {0};
@@ -65,17 +71,53 @@ static int check_bounds(struct analyzer *analyzer, const struct operation *opera
     return report(analyzer, &draft, operation, &what, "Give the count in elements (not bytes) that the buffer holds; AllGather's receive and ReduceScatter's send buffer hold nranks times the count.");
 }
 
+static int check_pageable(struct analyzer *analyzer, const struct operation *operation, const struct use *use,
+                          const struct allocation *allocation)
+{
+    if (!memory_is_pageable(allocation))
+        return 0;
+    bool reachable = allocation->type == MEMORY_HOST_SHARED;
+    struct draft draft = draft_new("DC404", reachable ? POSSIBLE : CERTAIN, operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    if (reachable)
+        draft.finding.severity = SEVERITY_WARNING;
+    text_add(&what, "rank %d gives %s #%llu of %s a %s buffer in pageable host memory%s",
+             member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number, comm_name(operation->member->comm->id, name), use->name,
+             reachable ? "; this GPU can reach it, page by page and slowly" : ", which the GPU can't reach");
+    return report(analyzer, &draft, operation, &what, "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory (cudaMallocHost, cudaHostRegister).");
+}
+
+static int check_stream(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS ? stream_get(operation->process, &operation->record) : NULL;
+    int device = operation->member->device;
+    if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
+        return 0;
+    struct draft draft = draft_new("DC402", CERTAIN, operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    text_add(&what, "rank %d issues %s #%llu of %s on a stream of device %d; its communicator is on device %d",
+             member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number, comm_name(operation->member->comm->id, name), stream->device, device);
+    return report(analyzer, &draft, operation, &what, "Make the stream after cudaSetDevice with the communicator's device, one for each communicator.");
+}
+
 static int check_use(struct analyzer *analyzer, const struct operation *operation, const struct use *use)
 {
     const struct allocation *allocation = use->bytes ? memory_find(operation->process, use->pointer) : NULL;
     if (!allocation)
         return 0;
-    return check_device(analyzer, operation, use, allocation) || check_bounds(analyzer, operation, use, allocation) ? -1 : 0;
+    return check_device(analyzer, operation, use, allocation) || check_bounds(analyzer, operation, use, allocation) ||
+           check_pageable(analyzer, operation, use, allocation) ? -1 : 0;
 }
 
 static int operation(struct analyzer *analyzer, const struct operation *operation)
 {
     struct op_extent extent;
+    if (check_stream(analyzer, operation))
+        return -1;
     if (!op_extent_of(&operation->record, operation->member->comm->nranks, &extent))
         return 0;
     struct use send = {"send", operation->record.op.sendbuff, extent.send_bytes};
@@ -128,6 +170,7 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
         for (int i = 0; i < count; i++) {
             bool inferred = record->launch.inferred >> i & 1;
             const struct allocation *allocation = memory_find(process, record->launch.pointer[i]);
+            /* Pools and mappings have access rights of their own. */
             if (inferred != (guesses == 1) || !allocation || allocation->type != MEMORY_DEVICE ||
                 memory_can_access(process, device, allocation->device))
                 continue;

@@ -35,6 +35,7 @@ static const char *const redops[] = {
 static const char *const memory_types[] = {
     [MEMORY_UNKNOWN] = "unknown memory", [MEMORY_HOST_PAGEABLE] = "pageable host", [MEMORY_HOST_PINNED] = "pinned host",
     [MEMORY_DEVICE] = "device", [MEMORY_MANAGED] = "managed", [MEMORY_HOST_SHARED] = "shared host",
+    [MEMORY_DEVICE_MAPPED] = "mapped device",
 };
 
 static const char *const phases[] = {

@@ -50,7 +50,8 @@ enum redop {
 
 enum memory_type {
     MEMORY_UNKNOWN, MEMORY_HOST_PAGEABLE, MEMORY_HOST_PINNED, MEMORY_DEVICE, MEMORY_MANAGED,
-    MEMORY_HOST_SHARED      /* pageable, but the GPU reaches it by itself (HMM, ATS: cudaDevAttrPageableMemoryAccess) */
+    MEMORY_HOST_SHARED,     /* pageable, but the GPU reaches it by itself (HMM, ATS: cudaDevAttrPageableMemoryAccess) */
+    MEMORY_DEVICE_MAPPED    /* of a pool or of cuMemMap: peer access does not tell who reaches it, nor a range how far it goes */
 };
 
 enum { RECORD_NO_DEVICE = -1, RECORD_NO_RANK = -1, RECORD_NO_SLOT = 0xffffffffu };

@@ -125,6 +125,7 @@ CREATE VIEW v_member AS
 CREATE VIEW v_memory AS
   SELECT e.seq, p.rank, a.name, printf('0x%x', e.w0) AS pointer, e.w1 AS bytes,
          CASE e.w2 WHEN 1 THEN 'pageable host' WHEN 2 THEN 'pinned host' WHEN 3 THEN 'device' WHEN 4 THEN 'managed'
+                   WHEN 5 THEN 'shared host' WHEN 6 THEN 'mapped device'
                    ELSE 'unknown memory' END AS type,
          e.device, e.result, e.time_ns + p.realtime_ns - p.monotonic_ns AS realtime_ns, p.host, p.pid, e.thread, e.process
   FROM event e JOIN process p ON p.id = e.process JOIN api a ON a.number = e.api

@@ -1,0 +1,144 @@
+/* dc903_blind.c: DC903: what can't be seen from the host, and which checks are weaker for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/process.h"
+#include "lib/trace/names.h"
+
+enum { NCCL_KNOWN = 22899, GRAPHS_KEPT = 1024 };    /* the newest NCCL whose calls calls.def has: 2.28 */
+
+struct blind {
+    bool told_nccl, told_graph, saw_runtime;
+    uint64_t made[GRAPHS_KEPT];     /* executable graphs whose making was seen; the oldest go */
+    uint64_t count;
+};
+
+#define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
+#define ALL_MEMORY "hazards and devices (DC301 to DC310, DC401 to DC407)"
+
+static int report(struct analyzer *analyzer, struct process *process, const char *unseen, const char *weaker, uint64_t time_ns)
+{
+    struct draft draft = draft_new("DC903", CERTAIN, NULL);
+    const struct site site = {.process = process};
+    struct finding_side *side = draft_side(&draft, unseen, &site);
+    struct text what = {0};
+    int rank = process_shown_rank(process);
+    if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
+        draft.failed = true;
+    draft_cover(&draft, process);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = time_ns;
+    text_add(&what, "not seen: %s; what goes wrong there is missed: %s", unseen, weaker);
+    draft_say(&draft, &what, "Nothing need be wrong; know that these checks did not see all.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static struct blind *blind_of(struct process *process)
+{
+    if (!process->blind)
+        process->blind = calloc(1, sizeof *process->blind);
+    return process->blind;
+}
+
+/* The shim says so itself; its text names what is not seen. */
+static int notice(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    const char *text = process_string(process, record->range.text);
+    bool by_kernels = strstr(text, "ncclDevCommCreate") != NULL;
+    return report(analyzer, process, *text ? text : "something that the shim gave no name",
+                  by_kernels ? "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), and their buffers are not checked (DC301 to DC310)"
+                             : ALL_OPERATIONS ", " ALL_MEMORY,
+                  record_realtime(process, record));
+}
+
+static int setup(struct analyzer *analyzer, struct process *process, const struct record *record, struct member *member)
+{
+    (void)member;
+    struct blind *blind = blind_of(process);
+    int version = process->info.nccl_version;
+    if (!blind)
+        return -1;
+    if (version <= NCCL_KNOWN || blind->told_nccl)
+        return 0;
+    blind->told_nccl = true;
+    struct text unseen = {0};
+    text_add(&unseen, "calls that NCCL %d.%d has and 2.28 had not", version / 10000, version / 100 % 100);
+    char *text = text_take(&unseen);
+    int result = text ? report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record)) : -1;
+    free(text);
+    return result;
+}
+
+static bool was_made(const struct blind *blind, uint64_t exec)
+{
+    for (uint64_t i = 0; i < blind->count && i < GRAPHS_KEPT; i++)
+        if (blind->made[i] == exec)
+            return true;
+    return false;
+}
+
+/* A replay of a graph that was made before the shim woke, or by a call that it does not see. */
+static int graph(struct analyzer *analyzer, struct thread *thread, const struct record *record, struct blind *blind)
+{
+    uint64_t exec = record->graph.exec;
+    if (record->result != 0 || !exec)
+        return 0;
+    if (record->api != API_cudaGraphLaunch) {
+        if (!was_made(blind, exec))
+            blind->made[blind->count++ % GRAPHS_KEPT] = exec;
+        return 0;
+    }
+    if (blind->told_graph || blind->count > GRAPHS_KEPT || thread->process->lost_control || was_made(blind, exec))
+        return 0;
+    blind->told_graph = true;
+    return report(analyzer, thread->process, "replays of a CUDA graph whose making was not seen (it was made before the first NCCL call)",
+                  "what it holds is not matched (DC101 to DC111), and its accesses are not checked (DC301 to DC310)",
+                  record_realtime(thread->process, record));
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    struct blind *blind = blind_of(thread->process);
+    if (!blind)
+        return -1;
+    blind->saw_runtime = true;
+    return api_class_of(record->api) == CLASS_GRAPH ? graph(analyzer, thread, record, blind) : 0;
+}
+
+static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    (void)analyzer;
+    (void)record;
+    struct blind *blind = blind_of(process);
+    if (!blind)
+        return -1;
+    blind->saw_runtime = true;
+    return 0;
+}
+
+static bool issued_operations(const struct process *process)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if (member->has_last)
+            return true;
+    return false;
+}
+
+/* No libcudart was loaded when the process woke the shim, and no call of it was ever seen. */
+static int finish(struct analyzer *analyzer)
+{
+    for (int i = 0; i < analyzer->processes; i++) {
+        struct process *process = analyzer->process[i];
+        bool unseen = process && process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
+                      !(process->blind && process->blind->saw_runtime) && issued_operations(process);
+        if (unseen && report(analyzer, process, "calls of the CUDA runtime (none was seen: it is linked into the program, or another API is used)",
+                             "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_blind = {
+    .name = "blind", .blind = notice, .setup = setup, .call = call, .launch = launch, .finish = finish,
+};
