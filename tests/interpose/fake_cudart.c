@@ -137,13 +137,14 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *wanted, voi
 {
     for (int i = 0; i < allocations; i++) {
         const char *base = allocation[i].base;
-        if ((char *)pointer < base || (char *)pointer >= base + allocation[i].bytes || count != 5)
+        if ((char *)pointer < base || (char *)pointer >= base + allocation[i].bytes || count != 6)
             continue;
         *(CUmemorytype *)values[0] = CU_MEMORYTYPE_DEVICE;
         *(int *)values[1] = allocation[i].device;
         *(unsigned *)values[2] = 0;
         *(CUdeviceptr *)values[3] = (CUdeviceptr)base;
         *(size_t *)values[4] = allocation[i].bytes;
+        *(unsigned *)values[5] = 1;
         return wanted[0] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
