@@ -1,0 +1,55 @@
+/* The suite's minimal programs as ddpcheck explain shows them. */
+#include "tests/suite/minimal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void each_is_two_whole_programs(void **state)
+{
+    int count = 0;
+
+    (void)state;
+    for (const struct suite_minimal *minimal = suite_minimals; minimal->code; minimal++, count++) {
+        const char *programs[] = { minimal->fault, minimal->twin };
+        assert_true(minimal == suite_minimals || strcmp(minimal[-1].code, minimal->code) < 0);
+        assert_ptr_equal(suite_minimal_find(minimal->code), minimal);
+        assert_string_not_equal(minimal->fault, minimal->twin);
+        assert_true(strlen(minimal->about) > 10 && !strchr(minimal->about, '*'));
+        for (int i = 0; i < 2; i++) {
+            assert_non_null(strstr(programs[i], "\nSUITE_CASE("));
+            assert_null(strstr(programs[i], "TWIN"));
+            assert_null(strstr(programs[i], "#else"));
+            assert_null(strstr(programs[i], "expect:"));
+            assert_null(strstr(programs[i], "/* here */"));
+        }
+    }
+    assert_true(count >= 15);
+    assert_null(suite_minimal_find("DC999"));
+}
+
+/* One known program, as it is with the fault and with the mend. */
+static void fault_and_mend_are_told_apart(void **state)
+{
+    const struct suite_minimal *minimal = suite_minimal_find("DC103");
+
+    (void)state;
+    assert_string_equal(minimal->name, "match/precision_differs");
+    assert_non_null(strstr(minimal->fault, "me->rank == 1 ? ncclFloat16 : ncclFloat32;\n"));
+    assert_null(strstr(minimal->twin, "ncclFloat16"));
+    assert_string_equal(minimal->mend, "    ncclDataType_t type = ncclFloat32;\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_is_two_whole_programs),
+        cmocka_unit_test(fault_and_mend_are_told_apart),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
