@@ -73,7 +73,7 @@ static json_t *frames_json(const struct writer *writer, int process, uint64_t st
             "file", *frame[i].file ? text_json(frame[i].file) : json_null(),
             "line", frame[i].line,
             "module", *frame[i].module ? text_json(frame[i].module) : json_null(),
-            "address", hex_json(frame[i].address, true)));
+            "address", frame[i].address ? hex_json(frame[i].address, true) : json_null()));
     return frames;
 }
 
@@ -88,6 +88,8 @@ static json_t *process_json(const struct writer *writer, int process)
 
 static json_t *side_json(const struct writer *writer, const struct finding_side *side)
 {
+    bool is_address;
+    uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "ranks", ranks_json(&side->ranks),
         "call", text_json(side->call),
@@ -95,7 +97,7 @@ static json_t *side_json(const struct writer *writer, const struct finding_side 
         "phase", text_json(side->phase),
         "since", time_json(side->since_ns),
         "where", text_json(side->where),
-        "where_frames", frames_json(writer, side->process, side->where_stack, side->where_stack_is_address),
+        "where_frames", frames_json(writer, side->process, where_stack, is_address),
         "process", process_json(writer, side->process));
 }
 
@@ -152,6 +154,31 @@ static void print_member(struct writer *writer, const struct report_member *memb
         "site", text_json(member->site),
         "phase", text_json(member->phase),
         "process", process_json(writer, member->process)));
+}
+
+static void print_stacks(struct writer *writer)
+{
+    struct report *report = writer->report;
+    struct stack_group *groups;
+    char called[256];
+    int count = stack_groups(report, &groups);
+    for (int i = 0; i < count; i++) {
+        const struct standing *standing = groups[i].first;
+        const char *name = trace_string(report->trace, standing->process, standing->name);
+        print_line(writer, json_pack("{s:s, s:o, s:b, s:i, s:b, s:o, s:o, s:b, s:o, s:o, s:o}",
+            "schema", "ddpcheck.stack/1",
+            "ranks", ranks_json(&groups[i].ranks),
+            "all_ranks_known", groups[i].known_ranks,
+            "threads", groups[i].threads,
+            "main", (standing->flags & RECORD_THREAD_MAIN) != 0,
+            "name", name ? text_json(name) : json_null(),
+            "in", text_json(standing_called(report, standing, called, sizeof called)),
+            "innermost_only", (standing->flags & RECORD_THREAD_INNERMOST) != 0,
+            "frames", frames_json(writer, standing->process, standing->stack, false),
+            "at", time_json(standing->time_ns),
+            "process", process_json(writer, standing->process)));
+    }
+    stack_groups_free(groups, count);
 }
 
 static void print_head(struct writer *writer)
@@ -211,6 +238,7 @@ int report_print_json(struct report *report, FILE *out, struct error *err)
     print_head(&writer);
     report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
     report_visit_findings(report, FINDING_RESOLVED, print_finding, &writer);
+    print_stacks(&writer);
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);
     print_summary(&writer);

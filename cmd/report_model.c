@@ -54,6 +54,8 @@ static void note_event(struct report *report, int process, const struct record *
         if (time_ns > report->end_ns)
             report->end_ns = time_ns;
     }
+    if (record->api == API_notice_thread_stack)
+        standings_note(&report->standings, process, record, time_ns);
     if (record->api == API_notice_lost)
         report->lost[process] = record->lost.control + record->lost.bulk;
 }
@@ -150,7 +152,7 @@ static int gather(struct report *report, struct error *err)
     analyzer_visit_members(report->analyzer, gather_member, &gather);
     analyzer_visit_findings(report->analyzer, count_finding, report);
     report->skipped = analyzer_skipped(report->analyzer);
-    return gather.failed ? no_memory(err) : 0;
+    return gather.failed || report->standings.failed ? no_memory(err) : 0;
 }
 
 static int load(struct report *report, const char *const *paths, int count, const struct report_options *options,
@@ -191,6 +193,7 @@ void report_free(struct report *report)
     }
     free(report->member);
     free(report->lost);
+    standings_free(&report->standings);
     sources_free(report->source, report->sources);
     analyzer_free(report->analyzer);
     if (report->trace)

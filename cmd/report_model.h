@@ -10,6 +10,7 @@
 #include "analyzer/analyzer.h"
 #include "cmd/choice.h"
 #include "cmd/report_sources.h"
+#include "cmd/report_stacks.h"
 #include "lib/base/error.h"
 #include "lib/trace/trace.h"
 
@@ -31,6 +32,7 @@ struct report {
     int sources;
     struct report_member *member;
     int members;
+    struct standings standings;     /* where threads stood when the job hung */
     uint64_t events;
     uint64_t skipped;               /* records that made no sense */
     uint64_t begin_ns, end_ns;      /* realtime of the first and last record; 0 without records */

@@ -14,6 +14,9 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
 /* Where the ranks of each communicator are: ranks in an equal state on one line, unless all_ranks. */
 void report_print_members(const struct report *report, struct page *page, bool all_ranks);
 
+/* Where the threads stood when the job hung, if it was asked: threads with equal stacks as one group. */
+void report_print_stacks(const struct report *report, struct page *page, bool all);
+
 /* For programs: JSON lines (docs/json.md). Returns 0, or -1 with err. */
 int report_print_json(struct report *report, FILE *out, struct error *err);
 

@@ -169,7 +169,9 @@ static void print_where(const struct writer *writer, const struct finding_side *
         return;
     print_label(writer, "now");
     page_words(writer->page, STYLE_PLAIN, side->where);
-    print_frames(writer, "at", side->process, side->where_stack, side->where_stack_is_address);
+    bool is_address;
+    uint64_t stack = stack_of_where(writer->report, side, &is_address);
+    print_frames(writer, "at", side->process, stack, is_address);
 }
 
 static void print_side(const struct writer *writer, const struct finding_side *side)
@@ -406,6 +408,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
         page_gap(page);
     }
     print_quiet(report, page);
+    report_print_stacks(report, page, all_ranks);
     report_print_members(report, page, all_ranks);
     print_trace(report, page);
 }

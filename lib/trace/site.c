@@ -57,6 +57,22 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
     return kept;
 }
 
+/* The outermost of the native frames that lie in those libraries, before the program's own; "name@VERSION" without
+ * the version. */
+char *site_called(const struct frame *frames, int count, char *text, size_t bytes)
+{
+    *text = '\0';
+    for (int i = 0; i < count; i++) {
+        if (!frames[i].address)
+            continue;
+        if (!is_plumbing(&frames[i], false))
+            break;
+        if (frames[i].function[0] && strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))
+            snprintf(text, bytes, "%.*s", (int)strcspn(frames[i].function, "@("), frames[i].function);
+    }
+    return text;
+}
+
 /* Without what gcc adds to the names of functions that it made of others: ".part.0", ".constprop.0", ".isra.0". */
 static int plain_length(const char *function)
 {

@@ -15,6 +15,10 @@ enum { SITE_FRAMES_MAX = 64 };
  * Innermost first. Returns how many (<= SITE_FRAMES_MAX). */
 int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames);
 
+/* The library function (of CUDA, NCCL, the C library) that the program called and is in, of all frames as trace_frames
+ * gives them: "cudaStreamSynchronize"; "" if none is known. Returns text. */
+char *site_called(const struct frame *frames, int count, char *text, size_t bytes);
+
 /* "step()", or "0x7f0012f0 in libfoo.so" where the function is not known. Returns text. */
 char *frame_function(const struct frame *frame, char *text, size_t bytes);
 /* "trainer/train.c:88", the path below the working directory or cut from the left to `width` columns; empty if not

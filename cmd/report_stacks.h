@@ -1,0 +1,54 @@
+/* report_stacks.h: where the threads of every process stood when the job hung, threads that stood alike
+ * as one group. */
+#ifndef DDPCHECK_REPORT_STACKS_H
+#define DDPCHECK_REPORT_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/rankset.h"
+#include "lib/trace/record.h"
+#include "lib/trace/trace.h"
+
+struct finding_side;
+struct report;
+
+/* A thread as it was told last. */
+struct standing {
+    int process;
+    uint64_t capture, stack, name, time_ns;     /* realtime */
+    uint32_t flags;             /* RECORD_THREAD_* */
+    int64_t syscall;
+};
+
+struct standings {
+    struct standing *standing;
+    int count, space;
+    bool failed;                /* memory was short */
+};
+
+/* Threads with equal stacks and of one kind (main or not). */
+struct stack_group {
+    const struct standing *first;
+    struct rankset ranks;       /* of their processes */
+    int threads;
+    bool known_ranks;           /* every process has a rank */
+};
+
+/* Takes a notice_thread_stack; an older capture of the same process is forgotten. */
+void standings_note(struct standings *standings, int process, const struct record *record, uint64_t time_ns);
+void standings_free(struct standings *standings);
+
+/* The groups: main threads and those that made NCCL or CUDA calls first, then the larger ones. Returns how
+ * many (stack_groups_free them), 0 also when memory is short. */
+int stack_groups(const struct report *report, struct stack_group **groups);
+void stack_groups_free(struct stack_group *groups, int count);
+
+/* The stack of a side's `where`: the analyzer's; where it knows none, that of the main thread when the job hung. */
+uint64_t stack_of_where(const struct report *report, const struct finding_side *side, bool *is_address);
+
+/* Which function of a library (NCCL, CUDA, libc) the thread is in; "" if in none. Returns text. */
+char *standing_called(const struct report *report, const struct standing *standing, char *text, size_t bytes);
+
+#endif
