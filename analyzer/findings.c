@@ -35,6 +35,7 @@ static const struct explanation {
     {"DC201", HANGS, ""},
     {"DC202", HANGS " DC204", ""},
     {"DC203", HANGS, ""},
+    {"DC207", HANGS, ""},
     {"DC209", "DC201 DC205 DC206", ""},
 };
 
@@ -202,7 +203,9 @@ static bool is_explained(const struct analyzer *analyzer, const struct draft *dr
     const struct finding *finding = &draft->finding;
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
-        if (is_open(reported) && explains_code(&reported->finding, finding->code, finding->first_ns) &&
+        bool weaker = reported->finding.certainty == POSSIBLE && finding->certainty == CERTAIN &&
+                      reported->finding.code[2] == '2' && finding->code[2] == '2';
+        if (is_open(reported) && !weaker && explains_code(&reported->finding, finding->code, finding->first_ns) &&
             concerns(reported, finding->comm, &draft->processes))
             return true;
     }

@@ -15,6 +15,7 @@
     GROUP(writes)         \
     GROUP(versions)       \
     GROUP(waits)          \
+    GROUP(groups)         \
     GROUP(trace)          \
     GROUP(blind)
 

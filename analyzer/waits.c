@@ -141,6 +141,8 @@ static bool can_come(const struct wait_graph *graph, const struct wait_node *nod
     if (missing->issued || process_is_gone(missing->process))
         return false;
     const struct member *member = missing->member;
+    if (missing->held)
+        return thread_can_go_on(graph, missing->held->thread);
     if (!member)
         return process_can_come(graph, missing->process);
     if ((member->leaving || member->aborted) && node->kind != WAIT_LEAVE)

@@ -55,7 +55,7 @@ struct missing {
     struct process *process;    /* NULL: not known */
     bool can_come;
     bool issued;                /* it issued the operation, but its process ended before it was done */
-    const struct thread *holds; /* that called it in an ncclGroup which it has not ended */
+    const struct operation *held;       /* the call, in an ncclGroup that its thread has not ended; else NULL */
 };
 
 struct wait_node {

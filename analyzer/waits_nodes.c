@@ -55,8 +55,8 @@ static int add_issued(struct wait_graph *graph, struct wait_node *node, const st
     return op ? add_behind(node, op) : errno ? -1 : 0;
 }
 
-/* The thread that called it in a group that is still open: it is no part of the sequence yet. */
-static const struct thread *holder_of(const struct member *member, const struct wait_node *node)
+/* Its call in a group that is still open: it is no part of the sequence yet. */
+static const struct operation *held_by(const struct member *member, const struct wait_node *node)
 {
     enum api_class class = node->kind == WAIT_PEER ? CLASS_P2P : CLASS_COLLECTIVE;
     for (const struct thread *thread = member->process->threads; thread; thread = thread->hh.next)
@@ -65,7 +65,7 @@ static const struct thread *holder_of(const struct member *member, const struct 
             if (thread->group[i].member == member && record->op.number == node->number &&
                 api_class_of(record->api) == class &&
                 (class == CLASS_COLLECTIVE || (record->api == API_ncclRecv) != node->receives))
-                return thread;
+                return &thread->group[i];
         }
     return NULL;
 }
@@ -86,7 +86,7 @@ static int find_members(struct wait_graph *graph, struct wait_node *node)
         if (add_missing(node, member->rank, member, member->process, issued))
             return -1;
         if (!issued && node->missing_count)
-            node->missing[node->missing_count - 1].holds = holder_of(member, node);
+            node->missing[node->missing_count - 1].held = held_by(member, node);
     }
     return 0;
 }
@@ -101,7 +101,7 @@ static int find_peer(struct wait_graph *graph, struct wait_node *node)
         return add_issued(graph, node, member, node->channel, !node->receives);
     if (add_missing(node, rank, member, member->process, false))
         return -1;
-    node->missing[0].holds = holder_of(member, node);
+    node->missing[0].held = held_by(member, node);
     return 0;
 }
 

@@ -40,7 +40,7 @@ static enum root_kind kind_of(const struct wait_node *wait)
         return ROOT_SETUP;
     bool all_left = wait->missing_count > 0;
     for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (wait->missing[i].holds)
+        if (wait->missing[i].held)
             return ROOT_GROUP;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
@@ -112,7 +112,7 @@ static void say(struct draft *draft, enum root_kind kind, const struct wait_node
     if (kind == ROOT_SETUP)
         text_add(&what, "; %s %s %s not come%s%s", one_missing ? "rank" : "ranks", missing, one_missing ? "has" : "have",
                  *first_where ? ": " : "", first_where);
-    else if (kind == ROOT_MISSING || kind == ROOT_SPLIT)
+    else if (kind == ROOT_MISSING || kind == ROOT_SPLIT || kind == ROOT_GROUP)
         text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
                  *first_where ? ": " : "", first_where);
     draft_say(draft, &what, root_rules[kind].todo);
@@ -123,7 +123,8 @@ static int report_wait(struct analyzer *analyzer, const struct wait_graph *graph
 {
     enum root_kind kind = kind_of(wait);
     const char *code = root_rules[kind].code;
-    if (findings_find(analyzer, code, wait->comm->id, wait->number))
+    uint32_t known = findings_find(analyzer, code, wait->comm->id, wait->number);
+    if (known && (certainty == POSSIBLE || analyzer->reported[known - 1].finding.certainty == CERTAIN))
         return 0;
     struct draft draft = draft_new(code, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
     draft.finding.number = wait->number;
@@ -136,7 +137,11 @@ static int report_wait(struct analyzer *analyzer, const struct wait_graph *graph
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
     say(&draft, kind, wait, graph->now_ns);
-    return findings_report(analyzer, &draft, NULL);
+    if (known && draft.finding.certainty == POSSIBLE) {
+        draft_drop(&draft);
+        return 0;
+    }
+    return known ? findings_replace(analyzer, known, &draft) : findings_report(analyzer, &draft, NULL);
 }
 
 /* What is stuck together has one root, and one finding. */
@@ -256,7 +261,7 @@ static int report_left_behind(struct analyzer *analyzer, struct wait_graph *grap
         if (!wait)
             return -1;
         enum root_kind kind = wait->missing_count ? kind_of(wait) : ROOT_MISSING;
-        if ((kind == ROOT_ENDED || kind == ROOT_LEFT) && report_wait(analyzer, graph, wait, CERTAIN, -1))
+        if (kind <= ROOT_GROUP && report_wait(analyzer, graph, wait, CERTAIN, -1))
             return -1;
     }
     return 0;

@@ -109,14 +109,14 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const
 
 static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call, size_t bytes)
 {
-    if (missing->process && (missing->process->end_class == END_CLASS_CAUSE || missing->process->end_class == END_CLASS_CLEAN))
+    if (missing->held)
+        snprintf(call, bytes, "called it in an ncclGroup that it has not ended");
+    else if (missing->process && (missing->process->end_class == END_CLASS_CAUSE || missing->process->end_class == END_CLASS_CLEAN))
         end_text(missing->process, call, bytes);
     else if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
         snprintf(call, bytes, "aborted the communicator");
     else if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
         snprintf(call, bytes, "left the communicator");
-    else if (missing->holds)
-        snprintf(call, bytes, "called it in an ncclGroup that it has not ended");
     else
         snprintf(call, bytes, wait->kind == WAIT_INIT ? "has not come" : "never called it");
 }
@@ -150,6 +150,8 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph, const
             site.process = missing->process;
         struct finding_side *side = missing_side(draft, call, where.data ? where.data : "", &site);
         text_free(&where);
+        if (missing->held)
+            draft_side_at(draft, side, &missing->held->site);
         if (rankset_add(&side->ranks, missing_shown_rank(missing)))
             draft->failed = true;
         draft_cover(draft, missing->process);
