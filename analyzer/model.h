@@ -196,7 +196,6 @@ struct member {
     struct process *process;
     struct member *process_next;
     uint64_t gpu;
-    bool gpu_checked;       /* compared with the other members' */
     uint64_t next;          /* number of its next collective */
     uint64_t started, done; /* collectives */
     uint64_t calls_p2p;
@@ -229,6 +228,16 @@ struct comm {
     struct divergence *divergence;  /* checks/dc101_match.c: where its members part; NULL while they agree */
     struct slot *claims;    /* checks/dc109_setup.c: members by the nranks they gave; NULL while they agree */
     uint32_t claims_finding;
+    uint32_t unique_ids;    /* given to ncclCommInitRankScalable by the first that came; 0 not known */
+    struct site unique_ids_site;
+    int unique_ids_rank;
+    struct {                /* the newest ncclCommShrink of it */
+        bool seen;
+        uint32_t ordinal;
+        uint64_t excluded, count;
+        struct site site;
+        const struct member *member;
+    } shrink;
     bool has_ended;         /* a member's process ended or left */
     uint64_t first_setup_ns;
     struct comm *next;
