@@ -6,6 +6,7 @@
 
 #include "analyzer/array.h"
 #include "analyzer/divergence.h"
+#include "analyzer/payloads.h"
 #include "analyzer/process.h"
 #include "analyzer/window.h"
 
@@ -45,6 +46,7 @@ void comm_free(struct comm *comm)
 {
     window_free(comm->window);
     divergence_free(comm->divergence);
+    payloads_free(comm);
     if (comm->claims)
         slot_clear(comm->claims);
     free(comm->claims);

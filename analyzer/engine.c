@@ -11,6 +11,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/memory.h"
 #include "analyzer/operations.h"
+#include "analyzer/payloads.h"
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
 #include "analyzer/streams.h"
@@ -206,13 +207,17 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         return result != ENGINE_OK ? result : tell_setup(analyzer, process, record, member);
     case API_notice_buffer:
         return memory_notice(process, record);
+    case API_notice_hash: case API_notice_hashing: case API_ddpcheck_hash:
+        return payloads_feed(analyzer, process, record);
     case API_notice_progress:
         return progress_feed(process, record);
     case API_notice_end:
         return ends_feed(analyzer, process, record);
     case API_notice_lost:
-        if (record->lost.control <= process->lost_control && record->lost.bulk <= process->lost_bulk)
+        if (record->lost.control <= process->lost_control && record->lost.bulk <= process->lost_bulk &&
+            record->lost.hashes <= process->lost_hashes)
             return ENGINE_OK;
+        process->lost_hashes = record->lost.hashes;
         process->lost_control = record->lost.control;
         process->lost_bulk = record->lost.bulk;
         FOR_GROUPS(analyzer, lost, process);

@@ -8,6 +8,15 @@
 #include "analyzer/model.h"
 
 struct wait_graph;
+struct payload;
+
+/* checks/dc502_nonfinite.c */
+struct nonfinite {
+    uint32_t finding;           /* that is open; 0 none */
+    uint64_t first_ns;
+    struct signature signature; /* of its operation */
+    uint32_t finite;            /* operations like it since that were finite */
+};
 
 struct analyzer {
     struct analyzer_options options;
@@ -22,6 +31,7 @@ struct analyzer {
     struct thread *blocked;         /* threads in a call */
     struct reported *reported;      /* findings.h, in order of their id */
     uint32_t reported_count, reported_capacity;
+    struct nonfinite nonfinite;
     uint64_t skipped;
     uint64_t changes, changes_seen; /* records since the start; when the wait graph was last looked at */
     bool wait_graph_empty;          /* it had no wait then */
@@ -46,6 +56,7 @@ struct check_group {
     /* The calls of an ncclGroup, before each is issued. Not told of a group that is too large to be kept. */
     int (*group)(struct analyzer *analyzer, struct thread *thread, const struct operation *calls, uint32_t count);
     int (*blind)(struct analyzer *analyzer, struct process *process, const struct record *record);     /* notice_blind */
+    int (*payload)(struct analyzer *analyzer, const struct payload *payload);   /* all is known, or will be (payloads.h) */
     int (*lost)(struct analyzer *analyzer, struct process *process);
     int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */
     int (*finish)(struct analyzer *analyzer);

@@ -30,6 +30,8 @@ static const struct explanation {
     {"DC403", HANGS " DC401", "DC403"},
     {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
     {"DC406", HANGS, ""},
+    {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", "DC308 DC309", "DC503"},
+    {"DC309", "DC308", "DC503"}, {"DC308", "", "DC308 DC503"},
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},
     {"DC201", HANGS, ""},

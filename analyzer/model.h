@@ -182,6 +182,8 @@ struct process {
     uint64_t end_ns, last_ns;       /* of its own last record */
     uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */
     struct versions *versions;  /* checks/dc307_versions.c; NULL until the program announces a tensor */
+    bool hashes;            /* payloads.h: its payloads are hashed */
+    uint64_t lost_hashes;
     struct hazards *hazards;    /* checks/dc301_writes.c; NULL until an operation with a buffer is issued */
 };
 
@@ -238,6 +240,7 @@ struct comm {
         struct site site;
         const struct member *member;
     } shrink;
+    struct payloads *payloads;      /* payloads.h; NULL until one is hashed */
     bool has_ended;         /* a member's process ended or left */
     uint64_t first_setup_ns;
     struct comm *next;

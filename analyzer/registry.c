@@ -16,6 +16,11 @@
     GROUP(versions)       \
     GROUP(waits)          \
     GROUP(groups)         \
+    GROUP(payloads)       \
+    GROUP(alike)          \
+    GROUP(gradients)      \
+    GROUP(nonfinite)      \
+    GROUP(parameters)     \
     GROUP(trace)          \
     GROUP(blind)
 
@@ -36,6 +41,7 @@ const struct check analyzer_checks[] = {
 #include "analyzer/checks/dc2xx_text.def"
 #include "analyzer/checks/dc3xx_text.def"
 #include "analyzer/checks/dc4xx_text.def"
+#include "analyzer/checks/dc5xx_text.def"
 #include "analyzer/checks/dc9xx_text.def"
 #undef CHECK
     {.code = NULL},

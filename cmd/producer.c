@@ -72,8 +72,9 @@ static bool tell_hashes(struct producer *producer, struct batch *batch, bool dra
         record.hash.bytes = hash->bytes;
         record.hash.serial = hash->serial;
         record.hash.rank = hash->rank;
-        record.hash.what = (uint8_t)hash->what;
-        record.hash.flags = (uint8_t)hash->flags;
+        record.hash.what = hash->what;
+        record.hash.flags = (uint8_t)(hash->flags | (unsigned)hash->expects << HASH_EXPECTS);
+        record.hash.api = hash->api;
         record.hash.name = hash->name;
         if (!batch_add(batch, producer->process, &record))
             return false;

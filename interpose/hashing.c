@@ -111,7 +111,7 @@ void hashing_operation(struct thread *thread, const struct member *member, const
     uint32_t size = datatype_bytes(enter->op.datatype);
     struct hash_job *job = &thread->caches->hash_job[thread->caches->hash_jobs];
     *job = (struct hash_job){
-        .comm = member->comm, .number = enter->op.number, .serial = enter->serial, .rank = member->rank,
+        .api = enter->api, .comm = member->comm, .number = enter->op.number, .serial = enter->serial, .rank = member->rank,
         .device = member->device, .stream = enter->stream, .datatype = enter->op.datatype, .recv_after = shape->alike,
         .send = enter->op.sendbuff, .recv = enter->op.recvbuff,
     };

@@ -188,7 +188,10 @@ bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum 
         entry->serial = job->serial;
         entry->name = name;
         entry->rank = job->rank;
-        entry->what = what;
+        entry->what = (uint8_t)what;
+        entry->expects = (uint8_t)(what == HASH_NAMED ? 1 << HASH_NAMED : (job->send_bytes ? 1 << HASH_SEND_BEFORE : 0) |
+                                   (job->send_after ? 1 << HASH_SEND_AFTER : 0) | (job->recv_after ? 1 << HASH_RECV_AFTER : 0));
+        entry->api = job->api;
         launched = launch(kernel, job, pointer, bytes, entry, ticket);
         if (!launched)
             atomic_store_explicit(&entry->taken, 0, memory_order_release);

@@ -228,8 +228,8 @@ struct record {
             uint64_t serial;    /* HASH_NAMED: of the ddpcheck_hash record; else of the operation's ENTER */
             int32_t rank;       /* the member's */
             uint8_t what;       /* enum hash_what */
-            uint8_t flags;      /* HASH_UNIFORM */
-            uint16_t reserved;
+            uint8_t flags;      /* HASH_UNIFORM; from bit HASH_EXPECTS: which hash_whats the operation will have here */
+            uint16_t api;       /* of the operation, API_ddpcheck_hash */
             uint64_t name;      /* HASH_NAMED: string id */
         } hash;
         struct {                /* ddpcheck_hash */
@@ -276,6 +276,7 @@ enum { RECORD_OP_SCALAR_ON_DEVICE = 1 };    /* op.flags: PreMulSum's scalar lies
 
 /* Which bytes a notice_hash is of, and when: on the operation's stream, just before or after it. */
 enum hash_what { HASH_SEND_BEFORE, HASH_SEND_AFTER, HASH_RECV_AFTER, HASH_NAMED, HASH_WHATS };
+enum { HASH_EXPECTS = 4 };
 enum { HASH_UNIFORM = 1 };      /* all 8-byte words are alike (zeros, a fill): equal buffers mean nothing */
 
 enum {

@@ -76,7 +76,9 @@ struct hash_entry {
     } found;
     uint64_t comm, number, bytes, serial, name;
     int32_t rank;
-    uint32_t what;              /* enum hash_what */
+    uint8_t what;               /* enum hash_what */
+    uint8_t expects;            /* bit by hash_what: which ones the operation will have on this rank */
+    uint16_t api;               /* the operation */
 };
 
 /* Who the process is. Strings are NUL-terminated and may be cut; -1 stands for "not known". */

@@ -275,7 +275,7 @@ static void look_at_hashes(struct ring_reader *reader)
         reader->hash[reader->hashes++] = (struct ring_hash){
             .comm = entry->comm, .number = entry->number, .bytes = entry->bytes, .serial = entry->serial, .name = entry->name,
             .hash = entry->found.hash, .nans = entry->found.nans, .infs = entry->found.infs, .flags = entry->found.flags,
-            .what = entry->what, .rank = entry->rank, .entry = i, .ticket = ticket,
+            .what = entry->what, .expects = entry->expects, .api = entry->api, .rank = entry->rank, .entry = i, .ticket = ticket,
         };
     }
     reader->hashes_lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);

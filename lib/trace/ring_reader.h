@@ -52,8 +52,10 @@ int ring_reader_publish(struct ring_reader *reader, struct error *err);
  * if the collector is killed before that. */
 struct ring_hash {
     uint64_t comm, number, bytes, serial, name, hash;
-    uint32_t nans, infs, flags, what;
+    uint32_t nans, infs, flags;
     int32_t rank;
+    uint16_t api;
+    uint8_t what, expects;
     unsigned entry;
     uint64_t ticket;
 };
