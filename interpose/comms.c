@@ -31,6 +31,21 @@ struct member *comms_find(const void *handle)
     return NULL;
 }
 
+struct member *comms_largest(int device)
+{
+    struct member *largest = NULL;
+    for (int i = 0; i < COMMS_MAX; i++) {
+        struct member *member = &shim.comms.member[i];
+        void *handle = atomic_load_explicit(&member->handle, memory_order_acquire);
+        if ((uintptr_t)handle <= (uintptr_t)COMM_CLAIMED || member->device != device)
+            continue;
+        if (!largest || member->nranks > largest->nranks ||
+            (member->nranks == largest->nranks && member->comm < largest->comm))
+            largest = member;
+    }
+    return largest;
+}
+
 static struct member *claim(void *handle)
 {
     for (uint32_t i = 0, at = hash_of(handle); i < COMMS_MAX; i++, at++) {

@@ -30,6 +30,7 @@ void hashing_forked(void)
 {
     atomic_store(&reasons_told, 0);
     hashing_kernel_forked();
+    hash_named_forked();
 }
 
 /* How much of its buffers each kind uses (NCCL user guide, "Collective Communication Functions"): in counts, `all` is

@@ -36,7 +36,8 @@ void hashing_after(struct thread *thread, bool launched);
  * it can't be made. */
 bool hashing_buffer(struct thread *thread, const struct hash_job *job, uint64_t name, uint64_t pointer, uint64_t bytes);
 
-/* In the child of a fork. */
+/* In the child of a fork; hash_named.c's part. */
+void hash_named_forked(void);
 void hashing_forked(void);
 
 #endif
