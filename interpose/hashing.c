@@ -70,10 +70,17 @@ static uint64_t amount(enum amount of, uint64_t count, uint32_t size, int32_t nr
 
 static bool is_device_memory(const struct hash_job *job, uint64_t pointer, uint64_t bytes)
 {
-    struct gpu_memory memory;
-    gpu_memory_find(pointer, &memory);
-    bool ours = memory.type == MEMORY_MANAGED || (memory.type == MEMORY_DEVICE && memory.device == job->device);
-    return ours && pointer >= memory.base && bytes <= memory.bytes - (pointer - memory.base);
+    struct gpu_memory first, last;
+    gpu_memory_find(pointer, &first);
+    if (first.type != MEMORY_MANAGED &&
+        ((first.type != MEMORY_DEVICE && first.type != MEMORY_DEVICE_MAPPED) || first.device != job->device))
+        return false;
+    if (pointer >= first.base && bytes <= first.bytes - (pointer - first.base))
+        return true;
+    if (first.type != MEMORY_DEVICE_MAPPED)
+        return false;
+    gpu_memory_find(pointer + bytes - 1, &last);    /* several mappings side by side are one buffer */
+    return last.type == first.type && last.device == first.device;
 }
 
 static bool meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
