@@ -9,7 +9,7 @@ enum { LOOK_AHEAD = 8 };    /* operations after it that say whether a rank skipp
 struct divergence {
     uint64_t number;
     uint32_t finding;       /* id, 0 none */
-    int shift;              /* the odd rank is this many calls ahead of (> 0) or behind (< 0) the others */
+    int shift[FINDING_SIDES_MAX];   /* side i of the finding is this many calls ahead of (> 0) or behind (< 0) side 0 */
     struct slot slot[1 + LOOK_AHEAD];
 };
 

@@ -40,6 +40,7 @@ void analyzer_free(struct analyzer *analyzer)
     struct member *member, *next_member;
     HASH_ITER(hh, analyzer->members, member, next_member) {
         HASH_DEL(analyzer->members, member);
+        free(member->empties);
         free(member);
     }
     HASH_CLEAR(hh, analyzer->comms);

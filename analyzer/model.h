@@ -213,6 +213,7 @@ struct member {
     bool more_issuers;
     struct clock_entry last_launch, launch_before;      /* its last launch, and the one before that */
     uint64_t last_group;    /* ncclGroup of last_launch, 0 none */
+    struct empties *empties;    /* empties.h; NULL until the first */
     struct signature last;  /* its last operation */
     bool has_last;
     uint64_t condensed_hash, condensed_next;    /* window.h */
@@ -242,6 +243,7 @@ struct comm {
     } shrink;
     struct payloads *payloads;      /* payloads.h; NULL until one is hashed */
     bool has_ended;         /* a member's process ended or left */
+    bool has_empties;       /* a member made a call of no elements */
     uint64_t first_setup_ns;
     struct comm *next;
     UT_hash_handle hh;

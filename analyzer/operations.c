@@ -6,6 +6,7 @@
 #include "analyzer/array.h"
 #include "analyzer/channel.h"
 #include "analyzer/comm.h"
+#include "analyzer/empties.h"
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
 #include "analyzer/streams.h"
@@ -125,8 +126,6 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
         return ENGINE_SKIPPED;
     if (record->flags & RECORD_FLAG_GONE)
         return ENGINE_OK;       /* checks/dc111_invalid.c */
-    if (!record->op.count && api_class_of(record->api) == CLASS_COLLECTIVE)
-        return ENGINE_OK;       /* NCCL drops it: it waits for nobody */
     /* A group whose end was lost ends where another begins. */
     bool cut = thread->group_calls >= GROUP_CALLS_MAX && thread->group_id == record->op.group;
     thread->group_cut |= cut;
@@ -151,6 +150,8 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank && !record->op.group)
         return ENGINE_OK;       /* likewise */
     signature_of(record, &operation.signature);
+    if (!record->op.count && api_class_of(record->api) == CLASS_COLLECTIVE)
+        return empties_add(member, record->op.number, &operation.signature, &operation.site) ? ENGINE_FAILED : ENGINE_OK;
     if (!record->op.group)
         return issue(analyzer, &operation) ? ENGINE_FAILED : ENGINE_OK;
     thread->group_id = record->op.group;

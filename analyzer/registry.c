@@ -6,6 +6,7 @@
 /* The groups of functions, in the order in which they are asked: what happened first explains what follows. */
 #define GROUPS            \
     GROUP(match)          \
+    GROUP(empty)          \
     GROUP(pairs)          \
     GROUP(unmatched)      \
     GROUP(invalid)        \

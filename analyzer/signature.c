@@ -52,6 +52,7 @@ void signature_of(const struct record *record, struct signature *signature)
         signature->redop = record->op.redop;
         if (record->op.redop == REDOP_PREMULSUM)
             signature->scalar = record->op.scalar;
+        signature->scalar_on_device = record->op.flags & RECORD_OP_SCALAR_ON_DEVICE;
     }
 }
 
@@ -75,7 +76,7 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
             fields |= FIELD_COUNT;
         if (a->redop != b->redop)
             fields |= FIELD_REDOP;
-        else if (a->scalar != b->scalar)
+        else if (a->scalar != b->scalar && !a->scalar_on_device && !b->scalar_on_device)
             fields |= FIELD_SCALAR;
         if (a->root != b->root)
             fields |= FIELD_ROOT;
@@ -90,7 +91,7 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
 uint64_t signature_hash(const struct signature *signature)
 {
     const uint64_t words[] = {
-        signature->count, signature->scalar, (uint32_t)signature->root,
+        signature->count, (uint32_t)signature->root,
         (uint64_t)signature->api << 16 | (uint64_t)signature->datatype << 8 | signature->redop,
     };
     return hash_bytes(HASH_START, words, sizeof words);

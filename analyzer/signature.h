@@ -17,6 +17,7 @@ struct signature {
     int32_t root;
     uint16_t api;
     uint8_t datatype, redop;
+    bool scalar_on_device;  /* its value is not known */
 };
 
 enum signature_field {
@@ -28,7 +29,7 @@ enum signature_field {
 void signature_of(const struct record *record, struct signature *signature);
 /* The fields (enum signature_field) in which two members' calls differ and must not; 0: they match. */
 unsigned signature_differs(const struct signature *a, const struct signature *b);
-/* Of everything but the group. */
+/* Of everything but the group and PreMulSum's scalar, which need not be known. */
 uint64_t signature_hash(const struct signature *signature);
 /* "ncclAllReduce(count=4096, float32, sum)". Returns text. */
 char *signature_text(const struct signature *signature, char *text, size_t bytes);

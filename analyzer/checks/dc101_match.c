@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/checks/dc102_empty.h"
 #include "analyzer/comm.h"
 #include "analyzer/divergence.h"
 #include "analyzer/findings.h"
@@ -64,8 +65,12 @@ static void add_variant_side(struct draft *draft, const struct comm *comm, const
     char call[CALL_BYTES];
     describe_call(&variant->signature, with_group, call, sizeof call);
     struct finding_side *side = draft_side(draft, call, &variant->site);
-    if (!side)
+    if (!side) {                /* the last side stands for all the rest */
         side = &draft->finding.side[FINDING_SIDES_MAX - 1];
+        free(side->call);
+        side->call = strdup("one of several other calls");
+        draft->failed |= !side->call;
+    }
     for (uint32_t i = 0; i < comm->members; i++)
         if (rankset_has(&variant->ranks, comm->member[i]->rank))
             draft_rank(draft, side, comm->member[i]);
@@ -73,6 +78,23 @@ static void add_variant_side(struct draft *draft, const struct comm *comm, const
         draft->finding.first_ns = variant->site.time_ns;
     if (variant->site.time_ns > draft->finding.last_ns)
         draft->finding.last_ns = variant->site.time_ns;
+}
+
+/* "rank 3 is one operation ahead: its #117 is what the others call #118". */
+static void say_shift(struct text *what, const struct finding *finding, int side, int shift)
+{
+    static const char *const counts[] = {"no", "one", "two", "three"};
+    char ranks[RANKS_BYTES];
+    bool one = rankset_count(&finding->side[side].ranks) == 1;
+    unsigned by = (unsigned)abs(shift);
+    if (!by)
+        return;
+    unsigned long long number = finding->number, later = finding->number + by;
+    text_add(what, "; %s %s %s %s operation%s %s: %s #%llu is what the others call #%llu (%s seem%s to have %s)", one ? "rank" : "ranks",
+             rankset_text(&finding->side[side].ranks, ranks, sizeof ranks), one ? "is" : "are", counts[by], by > 1 ? "s" : "",
+             shift > 0 ? "ahead" : "behind", one ? "its" : "their", shift > 0 ? number : later, shift > 0 ? later : number,
+             one ? "it" : "they", one ? "s" : "", shift > 0 ? by > 1 ? "skipped calls" : "skipped a call"
+             : by > 1 ? "made calls too many" : "made a call too many");
 }
 
 static void say(struct draft *draft, const struct comm *comm, unsigned fields, const struct field_rule *rule)
@@ -93,12 +115,8 @@ static void say(struct draft *draft, const struct comm *comm, unsigned fields, c
             separator = ", ";
         }
     text_add(&what, " must be the same on every rank");
-    int shift = comm->divergence->shift;
-    const struct finding_side *odd = &draft->finding.side[draft->finding.sides - 1];
-    if (shift)
-        text_add(&what, "; from here on the sequence of %s %s is %s by %d: it seems to have %s", rankset_count(&odd->ranks) == 1 ? "rank" : "ranks",
-                 rankset_text(&odd->ranks, ranks, sizeof ranks), shift > 0 ? "ahead" : "behind", abs(shift),
-                 shift > 0 ? "skipped a call" : "made a call too many");
+    for (int i = 1; i < draft->finding.sides; i++)
+        say_shift(&what, &draft->finding, i, comm->divergence->shift[i]);
     draft_say(draft, &what, rule->todo);
 }
 
@@ -108,6 +126,16 @@ static const struct field_rule *rule_of(unsigned fields)
         if (fields & field_rules[i].fields)
             return &field_rules[i];
     return field_rules;
+}
+
+/* How each side's sequence is shifted against that of the most. */
+static void find_shifts(const struct comm *comm, const uint32_t *order)
+{
+    struct divergence *divergence = comm->divergence;
+    struct slot *slot = &divergence->slot[0];
+    int most = rankset_next(&slot_variant(slot, order[0])->ranks, 0);
+    for (uint32_t i = 1; i < slot->variants && i < FINDING_SIDES_MAX; i++)
+        divergence->shift[i] = divergence_shift(comm, rankset_next(&slot_variant(slot, order[i])->ranks, 0), most);
 }
 
 static bool any_lost(const struct comm *comm)
@@ -127,12 +155,17 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     if (!order)
         return slot->variants ? -1 : 0;
     sort_variants(slot, order, slot->variants);
-    const struct variant *most = slot_variant(slot, order[0]), *odd = slot_variant(slot, order[slot->variants - 1]);
+    const struct variant *most = slot_variant(slot, order[0]);
     unsigned fields = 0;
     for (uint32_t i = 1; i < slot->variants; i++)
         fields |= signature_differs(&most->signature, &slot_variant(slot, order[i])->signature);
     const struct field_rule *rule = rule_of(fields);
-    divergence->shift = divergence_shift(comm, rankset_next(&odd->ranks, 0), rankset_next(&most->ranks, 0));
+    int empty = empty_report(analyzer, comm, divergence->number, most, &divergence->finding);
+    if (empty) {
+        free(order);
+        return empty < 0 ? -1 : 0;
+    }
+    find_shifts(comm, order);
     /* Peers may scale by different factors on purpose: the scalar is applied locally (nccl.h). */
     bool doubtful = fields == FIELD_SCALAR || any_lost(comm);
     struct draft draft = draft_new(rule->code, doubtful ? POSSIBLE : CERTAIN, comm);
@@ -155,19 +188,18 @@ static int follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
         return 0;
     if (divergence_follow(comm, number))
         return -1;
-    struct slot *slot = &divergence->slot[0];
     if (number == divergence->number)
         return report(analyzer, comm);
-    uint32_t most = 0, odd = 0;
-    for (uint32_t i = 1; i < slot->variants; i++) {
-        most = variant_count(slot, i) > variant_count(slot, most) ? i : most;
-        odd = variant_count(slot, i) <= variant_count(slot, odd) ? i : odd;
-    }
-    if (most == odd)
-        return 0;
-    int shift = divergence_shift(comm, rankset_next(&slot_variant(slot, odd)->ranks, 0),
-                                 rankset_next(&slot_variant(slot, most)->ranks, 0));
-    return shift != divergence->shift ? report(analyzer, comm) : 0;
+    struct slot *slot = &divergence->slot[0];
+    uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
+    int before[FINDING_SIDES_MAX];
+    if (!order)
+        return slot->variants ? -1 : 0;
+    sort_variants(slot, order, slot->variants);
+    memcpy(before, divergence->shift, sizeof before);
+    find_shifts(comm, order);
+    free(order);
+    return memcmp(before, divergence->shift, sizeof before) ? report(analyzer, comm) : 0;
 }
 
 static int report_block(struct analyzer *analyzer, const struct operation *operation)

@@ -117,8 +117,8 @@ static void skipped_call_is_recognised(void **state)
             assert_int_equal(verdict.count, 1);
             assert_string_equal(verdict.found[0].code, "DC102");
             assert_int_equal(verdict.found[0].number, 2 + doubled);
-            if (!strstr(verdict.found[0].what, doubled ? "behind by 1: it seems to have made a call too many"
-                                                       : "ahead by 1: it seems to have skipped a call"))
+            if (!strstr(verdict.found[0].what, doubled ? "rank 3 is one operation behind: its #4 is what the others call #3 (it seems to have made a call too many)"
+                                                       : "rank 3 is one operation ahead: its #2 is what the others call #3 (it seems to have skipped a call)"))
                 fail_msg("no shift in: %s", verdict.found[0].what);
             assert_true(verdict.found[0].times > 5);
         }
