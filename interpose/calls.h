@@ -10,17 +10,8 @@
 struct thread;
 
 enum call_id {
-#define NCCL(name, ...) CALL_##name,
-#define CUDA(name, ...) CALL_##name,
-#define CUDA_PTSZ(name, ...) CALL_##name, CALL_##name##_ptsz,
-#define CUDA_PTDS(name, ...) CALL_##name, CALL_##name##_ptds,
-#define CUDA_OWN(name, ...) CALL_##name,
-#include "interpose/calls.def"
-#undef NCCL
-#undef CUDA
-#undef CUDA_PTSZ
-#undef CUDA_PTDS
-#undef CUDA_OWN
+#define CALL_NAME(name, library) CALL_##name,
+#include "interpose/call_names.def"
     CALL_COUNT
 };
 
@@ -38,6 +29,9 @@ struct call {
     int error;                  /* errno as the program has it */
     uint16_t api;               /* enum api */
     bool per_thread;            /* the default stream is the thread's own */
+    uint8_t flags;              /* RECORD_FLAG_*s of all its records */
+    uint64_t capture;           /* id of the capture that it ends */
+    void *token;                /* what goes from before the real call to after it */
 };
 
 #endif

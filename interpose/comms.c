@@ -46,6 +46,11 @@ struct member *comms_largest(int device)
     return largest;
 }
 
+bool comms_is_live(const struct member *member)
+{
+    return (uintptr_t)atomic_load_explicit(&member->handle, memory_order_acquire) > (uintptr_t)COMM_CLAIMED;
+}
+
 static struct member *claim(void *handle)
 {
     for (uint32_t i = 0, at = hash_of(handle); i < COMMS_MAX; i++, at++) {

@@ -70,6 +70,9 @@ struct member *comms_find(const void *handle);
 /* The member with the most ranks on a device (of several, the one with the lowest id: the same on every rank), or NULL. */
 struct member *comms_largest(int device);
 
+/* The member's communicator has not ended. */
+bool comms_is_live(const struct member *member);
+
 /* Adds (or, for a handle that NCCL gave out again, replaces) the member of `handle`. Returns NULL if the
  * table is full (said once). */
 struct member *comms_add(void *handle, const struct pending_init *init);

@@ -10,34 +10,29 @@
  *   answer. If another library's function is known already (two NCCLs in one process), the answer is
  *   the real one, unwatched: a call must reach the library that it was meant for.
  *
- * dlvsym, cudaGetDriverEntryPoint and cuGetProcAddress are left alone. */
+ * Functions of the driver are not handed out to CUDA's own libraries (entry_point.h). dlvsym is left alone. */
+#include "interpose/dlsym.h"
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "interpose/entry_point.h"
 #include "interpose/resolve.h"
 #include "interpose/shim.h"
-#include "interpose/dlsym.h"
-#include "interpose/wrappers.h"
+
+/* The wrappers by their symbols, whatever CUDA's headers make of their names. */
+#define CALL_NAME(name, library) extern const char symbol_##name[] __asm__(#name);
+#include "interpose/call_names.def"
 
 const struct dlsym_entry dlsym_entries[CALL_COUNT] = {
-#define ENTRY(name, nccl) [CALL_##name] = { #name, (void *)&name, nccl },
-#define NCCL(name, ...) ENTRY(name, true)
-#define CUDA(name, ...) ENTRY(name, false)
-#define CUDA_PTSZ(name, ...) ENTRY(name, false) ENTRY(name##_ptsz, false)
-#define CUDA_PTDS(name, ...) ENTRY(name, false) ENTRY(name##_ptds, false)
-#define CUDA_OWN(name, ...) ENTRY(name, false)
-#include "interpose/calls.def"
-#undef NCCL
-#undef CUDA
-#undef CUDA_PTSZ
-#undef CUDA_PTDS
-#undef CUDA_OWN
+#define CALL_NAME(name, library) [CALL_##name] = { #name, (void *)(uintptr_t)symbol_##name, LIBRARY_##library },
+#include "interpose/call_names.def"
 };
 
-static int find_entry(const char *name)
+int dlsym_find(const char *name)
 {
-    if (!name || (strncmp(name, "nccl", 4) && strncmp(name, "cuda", 4) && strncmp(name, "__cuda", 6)))
+    if (!name || (strncmp(name, "nccl", 4) && strncmp(name, "cu", 2) && strncmp(name, "__cuda", 6)))
         return -1;
     for (int i = 0; i < CALL_COUNT; i++)
         if (!strcmp(name, dlsym_entries[i].name))
@@ -55,6 +50,10 @@ static void *answer(int id, void *handle, const char *name)
         return NULL;
     if (real == wrapper)    /* the program's own handle: dlopen(NULL) */
         return resolve_call((enum call_id)id) ? wrapper : NULL;
+    if (dlsym_entries[id].library == LIBRARY_DRIVER) {      /* a process has one driver, under several addresses */
+        resolve_remember((enum call_id)id, real);
+        return wrapper;
+    }
     return resolve_remember((enum call_id)id, real) == real ? wrapper : real;
 }
 
@@ -63,7 +62,9 @@ EXPORT void *dlsym(void *restrict handle, const char *restrict name)
     resolve_dlsym_function *real = resolve_dlsym();
     if (!real)
         return NULL;
-    int id = handle == RTLD_NEXT ? -1 : find_entry(name);
+    int id = handle == RTLD_NEXT ? -1 : dlsym_find(name);
+    if (id >= 0 && dlsym_entries[id].library == LIBRARY_DRIVER && entry_point_is_for_cuda(__builtin_return_address(0)))
+        id = -1;
     if (id >= 0)
         return answer(id, handle, name);
     return real(handle, name);

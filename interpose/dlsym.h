@@ -2,16 +2,18 @@
 #ifndef DDPCHECK_DLSYM_H
 #define DDPCHECK_DLSYM_H
 
-#include <stdbool.h>
-
 #include "interpose/calls.h"
+#include "interpose/resolve.h"
 
 struct dlsym_entry {
     const char *name;
     void *wrapper;
-    bool nccl;      /* else the CUDA runtime */
+    enum library library;
 };
 
 extern const struct dlsym_entry dlsym_entries[CALL_COUNT];
+
+/* The call of this symbol, or -1. */
+int dlsym_find(const char *name);
 
 #endif

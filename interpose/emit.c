@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "interpose/stacks.h"
+#include "interpose/streams.h"
 
 static const uint8_t class_of[API_COUNT] = {
 #define API(number, name, class) [number] = CLASS_##class,
@@ -93,6 +94,9 @@ void emit_prepare(struct call *call, struct record *record, enum record_phase ph
     record->stream = (uintptr_t)stream;
     if (!stream && call->per_thread)
         record->stream = (uintptr_t)cudaStreamPerThread;
+    if (class_of[call->api] != CLASS_STREAM)
+        streams_tell(call->thread, record->stream);
+    record->flags |= call->flags;
     prepare(call->thread, record, call->api, phase);
 }
 
@@ -109,6 +113,13 @@ bool emit(struct thread *thread, const struct record *record, int ring)
 bool emit_notice(struct thread *thread, struct record *record, enum api api)
 {
     prepare(thread, record, (uint16_t)api, RECORD_POINT);
+    return emit(thread, record, RING_CONTROL);
+}
+
+bool emit_notice_on(struct thread *thread, struct record *record, enum api api, int32_t device)
+{
+    prepare(thread, record, (uint16_t)api, RECORD_POINT);
+    record->device = device;
     return emit(thread, record, RING_CONTROL);
 }
 

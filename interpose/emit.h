@@ -41,6 +41,9 @@ bool emit(struct thread *thread, const struct record *record, int ring);
  * false if it was lost. */
 bool emit_notice(struct thread *thread, struct record *record, enum api api);
 
+/* The same with another device than the thread's current one. */
+bool emit_notice_on(struct thread *thread, struct record *record, enum api api, int32_t device);
+
 /* Tells the collector of a string once. Returns its id. */
 uint64_t emit_string(struct thread *thread, const char *text, uint64_t bytes);
 

@@ -74,6 +74,19 @@ bool gpu_is_capturing(cudaStream_t stream)
     return result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+/* Of the legacy stream, which may not be touched while a stream that waits for it is captured, nothing can be
+ * asked; work on it fails, or is no part of the capture. An old driver knows no numbers: all captures are one. */
+uint64_t gpu_capture_id(cudaStream_t stream)
+{
+    typedef CUresult get_info(CUstream, CUstreamCaptureStatus *, cuuint64_t *, void *, void *, void *);
+    get_info *get = (get_info *)resolve_helper(HELPER_cuStreamGetCaptureInfo_v2);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id = 0;
+    if (!get || get(stream, &status, &id, NULL, NULL, NULL) != CUDA_SUCCESS)
+        return gpu_is_capturing(stream);
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : id ? id : 1;
+}
+
 uint8_t gpu_capture_flag(cudaStream_t stream)
 {
     bool open = atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0;

@@ -21,6 +21,9 @@ uint64_t gpu_identity(int device);
 /* True while work given to the stream is captured into a graph instead of running. */
 bool gpu_is_capturing(cudaStream_t stream);
 
+/* The number of the capture under way, the same for all streams that joined it; 0: none. */
+uint64_t gpu_capture_id(cudaStream_t stream);
+
 /* RECORD_FLAG_CAPTURE for such a stream, else 0. Cheap while no capture is open that the shim knows of. */
 uint8_t gpu_capture_flag(cudaStream_t stream);
 

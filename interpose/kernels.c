@@ -16,7 +16,12 @@ enum { BUILD_YIELDS = 1000 };
 static const char *name_of(const void *function, enum kernel_kind kind)
 {
     const char *name = NULL;
-    if (kind == KERNEL_HANDLE) {
+    if (kind == KERNEL_FUNCTION) {
+        __typeof__(&cuFuncGetName) get = REAL_HELPER(cuFuncGetName);
+        if (get && get(&name, (CUfunction)function) == CUDA_SUCCESS)
+            return name;
+    }
+    if (kind != KERNEL_SYMBOL) {
         __typeof__(&cuKernelGetName) get = REAL_HELPER(cuKernelGetName);
         return get && get(&name, (CUkernel)function) == CUDA_SUCCESS ? name : NULL;
     }
@@ -41,17 +46,24 @@ static CUfunction function_of(const void *symbol)
     return NULL;
 }
 
-static void read_parameters(struct kernel *kernel, const void *handle, enum kernel_kind kind, const char *name)
+/* The layout of one parameter, asked in the ways that the kind of handle allows. */
+static bool layout_of(const void *handle, enum kernel_kind kind, CUfunction function, uint32_t index, size_t *offset,
+                      size_t *bytes)
 {
     __typeof__(&cuFuncGetParamInfo) of_function = REAL_HELPER(cuFuncGetParamInfo);
     __typeof__(&cuKernelGetParamInfo) of_kernel = REAL_HELPER(cuKernelGetParamInfo);
-    CUfunction function = kind == KERNEL_SYMBOL && of_function ? function_of(handle) : NULL;
+    if (function && of_function && of_function(function, index, offset, bytes) == CUDA_SUCCESS)
+        return true;
+    return kind != KERNEL_SYMBOL && of_kernel && of_kernel((CUkernel)handle, index, offset, bytes) == CUDA_SUCCESS;
+}
+
+static void read_parameters(struct kernel *kernel, const void *handle, enum kernel_kind kind, const char *name)
+{
+    CUfunction function = kind == KERNEL_SYMBOL ? function_of(handle) : kind == KERNEL_FUNCTION ? (CUfunction)handle : NULL;
     size_t offset, bytes;
     uint32_t count = 0;
-    while (count < KERNEL_PARAMETERS) {
-        if (function ? of_function(function, count, &offset, &bytes) != CUDA_SUCCESS
-                     : kind != KERNEL_HANDLE || !of_kernel || of_kernel((CUkernel)handle, count, &offset, &bytes) != CUDA_SUCCESS)
-            break;
+    while (count < KERNEL_PARAMETERS && layout_of(handle, kind, function, count, &offset, &bytes)) {
+        kernel->parameter[count].offset = (uint32_t)offset;
         kernel->parameter[count].bytes = (uint32_t)bytes;
         kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_VALUE;
         count++;
@@ -63,6 +75,9 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
         if (!count)     /* a driver older than 12.4 knows no sizes: pointers have one, classes go unsearched */
             kernel->parameter[i].bytes = kinds[i] == MANGLED_VALUE ? 0 : sizeof(void *);
     }
+    kernel->whole = count ? count < KERNEL_PARAMETERS : named >= 0;
+    for (int i = 0; i < named && !count; i++)
+        kernel->whole &= kinds[i] != MANGLED_VALUE;     /* of unknown size: it may be a class that holds pointers */
     kernel->count = count || named < 0 ? count : (uint32_t)named;
 }
 

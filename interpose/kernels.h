@@ -10,21 +10,23 @@
 
 struct thread;
 
-enum { KERNEL_PARAMETERS = 32, KERNELS_MAX = 1024 };
+enum { KERNEL_PARAMETERS = 32, KERNELS_MAX = 4096 };
 
 /* How a launch names its kernel. */
 enum kernel_kind {
     KERNEL_SYMBOL,      /* host address of the kernel's stub, or what the runtime takes for it */
-    KERNEL_HANDLE       /* cudaKernel_t */
+    KERNEL_HANDLE,      /* cudaKernel_t */
+    KERNEL_FUNCTION     /* CUfunction, or a CUkernel in its place */
 };
 
 struct kernel {
     _Atomic(const void *) function;     /* the launch's; NULL: free entry */
     _Atomic uint32_t ready;
     uint32_t count;                     /* parameters below */
+    bool whole;                         /* these are all, and of each it is known where pointers may lie */
     uint64_t name;                      /* string id, 0 not known */
     struct {
-        uint32_t bytes;
+        uint32_t offset, bytes;         /* offset: in an argument block */
         uint8_t kind;                   /* enum mangled_kind */
     } parameter[KERNEL_PARAMETERS];
 };

@@ -16,15 +16,24 @@ enum {
 struct pointers {
     struct { uint64_t address; bool written, inferred; } found[POINTERS_MAX];
     int count, guesses;
+    bool cut;                       /* there were more */
+};
+
+/* Where a launch finds its arguments: one by one, or laid out in one block. */
+struct arguments {
+    void **each;
+    const char *block;
 };
 
 static void add(struct pointers *pointers, struct thread *thread, uint64_t address, bool written, bool inferred)
 {
     /* No memory lies at the ends of the address space; most numbers do. */
-    if (pointers->count == POINTERS_MAX || address < 1 << 16 || address >> 57)
+    if (address < 1 << 16 || address >> 57)
         return;
-    if (inferred && pointers->guesses++ >= GUESSES_MAX)
+    pointers->cut |= pointers->count == POINTERS_MAX || (inferred && pointers->guesses == GUESSES_MAX);
+    if (pointers->cut)
         return;
+    pointers->guesses += inferred;
     if (!buffers_tell_if_known(thread, address))
         return;
     pointers->found[pointers->count].address = address;
@@ -33,10 +42,11 @@ static void add(struct pointers *pointers, struct thread *thread, uint64_t addre
 }
 
 /* Each parameter by its kind; a class is searched for pointers at aligned places. */
-static void find_pointers(struct pointers *pointers, struct thread *thread, const struct kernel *kernel, void **arguments)
+static void find_pointers(struct pointers *pointers, struct thread *thread, const struct kernel *kernel,
+                          const struct arguments *arguments)
 {
     for (uint32_t i = 0; i < kernel->count; i++) {
-        const char *value = arguments[i];
+        const char *value = arguments->each ? arguments->each[i] : arguments->block + kernel->parameter[i].offset;
         uint32_t bytes = kernel->parameter[i].bytes;
         uint64_t word;
         if (!value || bytes < sizeof word)
@@ -61,17 +71,27 @@ static uint32_t volume(dim3 size)
     return cut((uint64_t)size.x * size.y * size.z);
 }
 
-void kernel_launched(struct call *call, cudaError_t result, const void *function, enum kernel_kind kind, dim3 grid,
-                     dim3 block, void **arguments, cudaStream_t stream)
+/* How a launch names its kernel and its shape. */
+struct launch {
+    const void *function;
+    enum kernel_kind kind;
+    dim3 grid, block;
+    cudaStream_t stream;
+};
+
+static void launched(struct call *call, cudaError_t result, const struct launch *launch, const struct arguments *arguments)
 {
     struct pointers pointers = { .count = 0 };
-    const struct kernel *kernel = function ? kernels_find(call->thread, function, kind) : NULL;
-    if (kernel && arguments)
+    cudaStream_t stream = launch->stream;
+    const struct kernel *kernel = launch->function ? kernels_find(call->thread, launch->function, launch->kind) : NULL;
+    bool has_arguments = arguments->each || arguments->block;
+    if (kernel && has_arguments)
         find_pointers(&pointers, call->thread, kernel, arguments);
+    bool known = kernel && kernel->whole && !pointers.cut && (has_arguments || !kernel->count);
     int done = 0;
     do {
-        struct record record = { .launch = { .function = kernel ? kernel->name : 0, .grid = volume(grid),
-                                             .block = volume(block) } };
+        struct record record = { .launch = { .function = kernel ? kernel->name : 0, .grid = volume(launch->grid),
+                                             .block = volume(launch->block), .known = known ? 0 : LAUNCH_PARTLY_KNOWN } };
         record.flags |= gpu_capture_flag(stream);
         record.flags |= done ? RECORD_FLAG_MORE : 0;
         int i = 0;
@@ -85,6 +105,12 @@ void kernel_launched(struct call *call, cudaError_t result, const void *function
     } while (done < pointers.count);
 }
 
+void kernel_launched(struct call *call, cudaError_t result, const void *function, enum kernel_kind kind, dim3 grid,
+                     dim3 block, void **arguments, cudaStream_t stream)
+{
+    launched(call, result, &(struct launch){ function, kind, grid, block, stream }, &(struct arguments){ .each = arguments });
+}
+
 void kernel_launched_by_config(struct call *call, cudaError_t result, const cudaLaunchConfig_t *config,
                                const void *function, void **arguments)
 {
@@ -92,9 +118,26 @@ void kernel_launched_by_config(struct call *call, cudaError_t result, const cuda
         kernel_launched(call, result, function, KERNEL_SYMBOL, config->gridDim, config->blockDim, arguments, config->stream);
 }
 
-void host_function_launched(struct call *call, cudaError_t result, cudaStream_t stream)
+static const char *block_of(void **extra)
 {
-    struct record record = { .launch = { .function = 0 } };
-    record.flags |= gpu_capture_flag(stream);
-    emit_point(call, &record, result, stream);
+    for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2)
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            return extra[i + 1];
+    return NULL;
+}
+
+void driver_launched(struct call *call, cudaError_t result, CUfunction function, dim3 grid, dim3 block, void **arguments,
+                     void **extra, cudaStream_t stream)
+{
+    launched(call, result, &(struct launch){ function, KERNEL_FUNCTION, grid, block, stream },
+             &(struct arguments){ .each = arguments, .block = block_of(extra) });
+}
+
+void driver_launched_by_config(struct call *call, cudaError_t result, const CUlaunchConfig *config, CUfunction function,
+                               void **arguments, void **extra)
+{
+    if (config)
+        driver_launched(call, result, function, (dim3){ config->gridDimX, config->gridDimY, config->gridDimZ },
+                        (dim3){ config->blockDimX, config->blockDimY, config->blockDimZ }, arguments, extra,
+                        config->hStream);
 }

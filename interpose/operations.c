@@ -1,8 +1,11 @@
 /* operations.c: recording of collectives, sends and receives. */
+#include "interpose/operations.h"
+
 #include "interpose/buffers.h"
 #include "interpose/communicators.h"
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
+#include "interpose/graphs.h"
 #include "interpose/hashing.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
@@ -31,20 +34,29 @@ static void set_ended(struct record *record, ncclComm_t comm)
     record->op.rank = member->rank;
 }
 
-/* The operation's number, and its progress slot unless it only becomes part of a graph. Returns false if
- * the operation can't be numbered. */
+/* The operation's number. What only becomes part of a graph is numbered when the graph is launched; till then it
+ * says where the count stands. Returns false if the operation can't be numbered. */
+static bool set_number(struct record *record, struct member *member, enum operation_way way)
+{
+    bool captured = record->flags & RECORD_FLAG_CAPTURE;
+    if (way == WAY_COLLECTIVE && (captured || !record->op.count))
+        record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
+    else if (way == WAY_COLLECTIVE)
+        record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
+    else if (!captured)
+        return comms_p2p_number(member, record->op.root, way == WAY_RECV, &record->op.number);
+    return true;
+}
+
+/* The operation's number, and its progress slot unless it only becomes part of a graph. */
 static bool set_member(struct call *call, struct record *record, struct member *member,
-                       const struct operation *operation, cudaStream_t stream)
+                       enum operation_way way, cudaStream_t stream)
 {
     record->op.comm = call->comm = member->comm;
     if (!atomic_load_explicit(&member->announced, memory_order_relaxed))
         communicators_announce(call->thread, member);
     record->op.rank = member->rank;
-    if (operation->way == WAY_COLLECTIVE && !operation->count)
-        record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
-    else if (operation->way == WAY_COLLECTIVE)
-        record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
-    else if (!comms_p2p_number(member, operation->root, operation->way == WAY_RECV, &record->op.number))
+    if (!set_number(record, member, way))
         return false;
     if (record->flags & RECORD_FLAG_CAPTURE)
         return true;
@@ -59,7 +71,8 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, co
     struct record record = { .op = { .sendbuff = (uintptr_t)operation->send, .recvbuff = (uintptr_t)operation->recv,
                                      .count = operation->count, .datatype = (uint8_t)operation->type,
                                      .root = operation->root, .slot = RECORD_NO_SLOT, .rank = RECORD_NO_RANK } };
-    if (gpu_is_capturing(stream))
+    uint64_t capture = gpu_capture_id(stream);
+    if (capture)
         record.flags = RECORD_FLAG_CAPTURE;
     if (thread->group_depth) {
         record.op.group = thread->group;
@@ -67,7 +80,7 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, co
     }
     set_redop(&record, comm, operation->redop);
     struct member *member = comms_find(comm);
-    if (member && !set_member(call, &record, member, operation, stream))
+    if (member && !set_member(call, &record, member, operation->way, stream))
         return;
     if (!member)
         set_ended(&record, comm);
@@ -75,17 +88,39 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, co
     if (operation->recv != operation->send)
         buffers_tell(thread, operation->recv);
     emit_enter(call, &record, stream);
+    if (member && capture)
+        graphs_add(capture, member, &record);
     if (member && shim.hashing) {
         hashing_operation(thread, member, &record);
         if (!thread->group_depth)
             hashing_before(thread);
     }
-    if (call->slot == RECORD_NO_SLOT)
-        return;
-    if (thread->group_depth)
+    if (call->slot != RECORD_NO_SLOT && thread->group_depth)
         thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
-    else
+    else if (call->slot != RECORD_NO_SLOT)
         progress_begin(thread, call->slot);
+}
+
+static enum operation_way way_of(uint16_t api)
+{
+    return api == API_ncclSend ? WAY_SEND : api == API_ncclRecv ? WAY_RECV : WAY_COLLECTIVE;
+}
+
+void operation_replay(struct call *call, struct member *member, const struct record *captured, cudaStream_t stream)
+{
+    struct thread *thread = call->thread;
+    struct record record = { .op = captured->op };
+    if (!comms_is_live(member) || member->comm != captured->op.comm)
+        return;
+    record.op.group = thread->group;
+    thread->group_calls++;
+    call->slot = RECORD_NO_SLOT;
+    if (!set_member(call, &record, member, way_of(captured->api), stream))
+        return;
+    emit_enter(call, &record, stream);
+    if (call->slot != RECORD_NO_SLOT)
+        thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
+    emit_leave(call, ncclSuccess, 0);
 }
 
 void operation_leave(struct call *call, ncclResult_t result)

@@ -121,9 +121,8 @@ static void *find(enum library library, const char *symbol, const void *wrapper)
 void *resolve_call_slow(enum call_id id)
 {
     const struct dlsym_entry *entry = &dlsym_entries[id];
-    enum library library = entry->nccl ? LIBRARY_NCCL : LIBRARY_CUDART;
-    void *address = find(library, entry->name, entry->wrapper);
-    if (!address && resolve_dlsym())
+    void *address = find(entry->library, entry->name, entry->wrapper);
+    if (!address && resolve_dlsym() && entry->library != LIBRARY_DRIVER)
         address = find_anywhere(entry->name, entry->wrapper);
     if (address)
         address = resolve_remember(id, address);

@@ -45,6 +45,11 @@ enum library { LIBRARY_NCCL, LIBRARY_CUDART, LIBRARY_DRIVER };
     HELPER(cuMemHostGetDevicePointer, DRIVER, "cuMemHostGetDevicePointer_v2") \
     HELPER(cuStreamWriteValue64, DRIVER, "cuStreamWriteValue64_v2") \
     HELPER(cuStreamIsCapturing, DRIVER, "cuStreamIsCapturing") \
+    HELPER(cuStreamGetCaptureInfo_v2, DRIVER, "cuStreamGetCaptureInfo_v2") \
+    HELPER(cuStreamGetFlags, DRIVER, "cuStreamGetFlags") \
+    HELPER(cuStreamGetDevice, DRIVER, "cuStreamGetDevice") \
+    HELPER(cuCtxGetDevice, DRIVER, "cuCtxGetDevice") \
+    HELPER(cudaGetSymbolAddress, CUDART, "cudaGetSymbolAddress") \
     HELPER(cuEventCreate, DRIVER, "cuEventCreate") \
     HELPER(cuEventRecord, DRIVER, "cuEventRecord") \
     HELPER(cuEventQuery, DRIVER, "cuEventQuery") \

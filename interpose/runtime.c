@@ -1,14 +1,17 @@
-/* runtime.c: recording of the CUDA runtime's waits, streams, events, memory, copies and graphs. */
+/* runtime.c: recording of host waits, streams, events, peer access and plain copies. */
 #include "interpose/buffers.h"
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
+#include "interpose/streams.h"
 
 void wait_enter(struct call *call, cudaStream_t stream, const struct wait_arguments *arguments)
 {
     struct record record = { .wait = { .event = arguments->event, .dst = arguments->dst, .src = arguments->src,
-                                       .bytes = arguments->bytes, .kind = arguments->kind } };
+                                       .bytes = arguments->bytes, .kind = arguments->kind,
+                                       .dst_pitch = arguments->dst_pitch, .src_pitch = arguments->src_pitch,
+                                       .height = arguments->height } };
     emit_enter(call, &record, stream);
 }
 
@@ -28,7 +31,17 @@ void wait_free_leave(struct call *call, cudaError_t result)
 void stream_created(struct call *call, cudaError_t result, const cudaStream_t *stream, unsigned flags)
 {
     struct record record = { .event = { .flags = flags } };
+    if (result == cudaSuccess && stream)
+        streams_made((uintptr_t)*stream);
     emit_point(call, &record, result, result == cudaSuccess && stream ? *stream : NULL);
+}
+
+void stream_destroyed(struct call *call, cudaError_t result, cudaStream_t stream)
+{
+    struct record record = { .event = { .event = 0 } };
+    if (result == cudaSuccess)
+        streams_gone((uintptr_t)stream);
+    emit_point(call, &record, result, stream);
 }
 
 void event_created(struct call *call, cudaError_t result, const cudaEvent_t *event, unsigned flags)
@@ -49,43 +62,6 @@ void query_answered(struct call *call, cudaError_t result, cudaStream_t stream, 
 {
     if (result == cudaSuccess)
         point_event(call, result, stream, event, 0);
-}
-
-void memory_enter(struct call *call, const void *pointer, size_t bytes)
-{
-    struct record record = { .memory = { .pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
-    emit_enter(call, &record, NULL);
-}
-
-void memory_free_leave(struct call *call, ncclResult_t result)
-{
-    buffers_forget();
-    emit_leave(call, result, 0);
-}
-
-void memory_allocated(struct call *call, cudaError_t result, void *const *pointer, size_t bytes, enum memory_type type,
-                      cudaStream_t stream)
-{
-    struct record record = { .memory = { .pointer = result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0,
-                                         .bytes = bytes, .type = type } };
-    emit_point(call, &record, result, stream);
-}
-
-void memory_registered(struct call *call, cudaError_t result, const void *pointer, size_t bytes)
-{
-    buffers_forget();
-    struct record record = { .memory = { .pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_HOST_PINNED } };
-    emit_point(call, &record, result, NULL);
-}
-
-void memory_released(struct call *call, cudaError_t result, const void *pointer, enum memory_type type,
-                     cudaStream_t stream)
-{
-    if (result == cudaSuccess)
-        buffers_forget();
-    struct record record = { .memory = { .pointer = (uintptr_t)pointer, .type = type } };
-    record.flags |= gpu_capture_flag(stream);
-    emit_point(call, &record, result, stream);
 }
 
 void peer_access_changed(struct call *call, cudaError_t result, int peer)
@@ -128,28 +104,4 @@ void copy_leave(struct call *call, cudaError_t result, cudaStream_t stream, cons
         wait_leave(call, result);
     else
         point_copy(call, result, stream, arguments);
-}
-
-void capture_began(struct call *call, cudaError_t result, cudaStream_t stream)
-{
-    if (result == cudaSuccess)
-        atomic_fetch_add(&shim.captures, 1);
-    struct record record = { .graph = { .graph = 0 } };
-    emit_point(call, &record, result, stream);
-}
-
-/* The capture is over whether it succeeded or was invalid; one that began while the shim slept is not
- * in the count. */
-void capture_ended(struct call *call, cudaError_t result, cudaStream_t stream, const cudaGraph_t *graph)
-{
-    int open = atomic_load(&shim.captures);
-    while (open > 0 && !atomic_compare_exchange_weak(&shim.captures, &open, open - 1))
-        ;
-    point_graph(call, result, stream, result == cudaSuccess && graph ? *graph : NULL, NULL);
-}
-
-void point_graph(struct call *call, cudaError_t result, cudaStream_t stream, cudaGraph_t graph, cudaGraphExec_t exec)
-{
-    struct record record = { .graph = { .graph = (uintptr_t)graph, .exec = (uintptr_t)exec } };
-    emit_point(call, &record, result, stream);
 }

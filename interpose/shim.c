@@ -14,6 +14,7 @@
 #include "interpose/collector_start.h"
 #include "interpose/emit.h"
 #include "interpose/files.h"
+#include "interpose/graphs.h"
 #include "interpose/hashing.h"
 #include "interpose/modules.h"
 #include "interpose/nvtx.h"
@@ -52,6 +53,7 @@ static void shim_forked(void)
     files_forked();
     progress_forked();
     hashing_forked();
+    graphs_forked();
     thread_forked(&thread_self);
     thread_self.inside = inside;
     memset((void *)&shim, 0, sizeof shim);

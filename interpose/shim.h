@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "interpose/comms.h"
+#include "interpose/handles.h"
 #include "interpose/kernels.h"
 #include "interpose/known.h"
 #include "lib/trace/ring.h"
@@ -47,6 +48,8 @@ struct shim {
     struct known known_strings, known_stacks;
     struct known_modules modules;
     struct kernel_table kernels;
+    struct handles streams;             /* whose flags were told */
+    struct handles graphs;              /* graph instances whose making was seen */
 };
 
 extern struct shim shim;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include "interpose/files.h"
@@ -94,8 +95,16 @@ int32_t thread_device(struct thread *thread)
     enum { TRIES = 16 };
     if (__builtin_expect(thread->device >= 0, 1))
         return thread->device;
-    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->device_asked >= TRIES || !gpu_may_ask())
+    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->device_asked >= TRIES)
         return RECORD_NO_DEVICE;
+    __typeof__(&cuCtxGetDevice) of_context = REAL_HELPER(cuCtxGetDevice);
+    CUdevice current;
+    if (of_context && of_context(&current) == CUDA_SUCCESS)
+        return thread->device = current;
+    if (!gpu_may_ask()) {
+        thread->device_asked++;
+        return RECORD_NO_DEVICE;
+    }
     __typeof__(&cudaGetDevice) get_device = REAL_HELPER(cudaGetDevice);
     int device;
     if (get_device && get_device(&device) == cudaSuccess) {

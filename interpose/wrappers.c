@@ -21,6 +21,10 @@
 #define COPY_ASYNC(...) \
     copy_enter(&call, stream, &(struct copy_arguments){ __VA_ARGS__ }), \
     copy_leave(&call, result, stream, &(struct copy_arguments){ __VA_ARGS__ })
+#define MEMSET_2D(dst_, pitch_, value_, width_, height_) \
+    COPY(.dst = dst_, .src = value_, .bytes = width_, .dst_pitch = pitch_, .height = height_)
+#define MEMSET_2D_WAIT(dst_, pitch_, value_, width_, height_) \
+    WAIT(0, .dst = dst_, .src = value_, .bytes = (width_) * (height_), .dst_pitch = pitch_, .height = height_)
 #define COPY(...) (void)0, point_copy(&call, result, stream, &(struct copy_arguments){ __VA_ARGS__ })
 #define LAUNCH(function, kind, grid, block, stream_) \
     (void)0, kernel_launched(&call, result, function, kind, grid, block, args, stream_)
@@ -37,13 +41,24 @@ static cudaError_t missing_cudaError_t(enum call_id id)
     return cudaErrorSharedObjectSymbolNotFound;
 }
 
+static CUresult missing_CUresult(enum call_id id)
+{
+    resolve_say_missing(id);
+    return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
+}
+
 /* A child that was forked within the real call has nothing to add to its parent's records. */
 static inline bool still_active(void)
 {
     return atomic_load_explicit(&shim.state, memory_order_relaxed) == SHIM_ACTIVE;
 }
 
-#define WRAPPER_(name, api_, wakes, per_thread_, result_type, parameters, arguments, before, after) \
+/* The driver's results have the runtime's numbers, so what follows knows one type of them. */
+typedef ncclResult_t recorded_ncclResult_t;
+typedef cudaError_t recorded_cudaError_t;
+typedef cudaError_t recorded_CUresult;
+
+#define WRAPPER_(name, api_, wakes, per_thread_, flags_, result_type, parameters, arguments, before, after) \
     EXPORT result_type name parameters \
     { \
         result_type (*real) parameters = (result_type (*) parameters)resolve_call(CALL_##name); \
@@ -52,40 +67,42 @@ static inline bool still_active(void)
         struct call call; \
         if (!call_begin(&call, api_, wakes, per_thread_, __builtin_return_address(0), __builtin_frame_address(0))) \
             return real arguments; \
+        call.flags = flags_; \
         before; \
         errno = call.error; \
-        result_type result = real arguments; \
+        recorded_##result_type result = (recorded_##result_type)real arguments; \
         call.error = errno; \
         if (still_active()) { \
             after; \
         } \
         call_end(&call); \
-        return result; \
+        return (result_type)result; \
     }
 #define WRAPPER(...) WRAPPER_(__VA_ARGS__)
 
 /* The device-side API of NCCL has no record of its own. */
 #define API_ncclDevCommCreate API_notice_blind
 
-#define NCCL(name, ...) WRAPPER(name, API_##name, true, false, __VA_ARGS__)
-#define CUDA(name, ...) WRAPPER(name, API_##name, false, false, __VA_ARGS__)
+#define NCCL(name, ...) WRAPPER(name, API_##name, true, false, 0, __VA_ARGS__)
+#define CUDA(name, ...) WRAPPER(name, API_##name, false, false, 0, __VA_ARGS__)
 #define CUDA_PTSZ(name, ...) \
-    WRAPPER(name, API_##name, false, false, __VA_ARGS__) \
-    WRAPPER(name##_ptsz, API_##name, false, true, __VA_ARGS__)
+    WRAPPER(name, API_##name, false, false, 0, __VA_ARGS__) \
+    WRAPPER(name##_ptsz, API_##name, false, true, 0, __VA_ARGS__)
 #define CUDA_PTDS(name, ...) \
-    WRAPPER(name, API_##name, false, false, __VA_ARGS__) \
-    WRAPPER(name##_ptds, API_##name, false, true, __VA_ARGS__)
+    WRAPPER(name, API_##name, false, false, 0, __VA_ARGS__) \
+    WRAPPER(name##_ptds, API_##name, false, true, 0, __VA_ARGS__)
 #define CUDA_OWN(name, ...)
+#define CUDA_AS(name, api, ...) WRAPPER(name, API_##api, false, false, 0, __VA_ARGS__)
+#define CUDA_AS_PTSZ(name, api, ...) \
+    WRAPPER(name, API_##api, false, false, 0, __VA_ARGS__) \
+    WRAPPER(name##_ptsz, API_##api, false, true, 0, __VA_ARGS__)
+#define CUDA_WORDS(name, ...)
+#define DRIVER(name, api, ...) WRAPPER(name, API_##api, false, false, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
+#define DRIVER_PTSZ(name, api, ...) \
+    WRAPPER(name, API_##api, false, false, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__) \
+    WRAPPER(name##_ptsz, API_##api, false, true, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
+#define DRIVER_PTDS(name, api, ...) \
+    WRAPPER(name, API_##api, false, false, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__) \
+    WRAPPER(name##_ptds, API_##api, false, true, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
+#define DRIVER_OWN(name)
 #include "interpose/calls.def"
-
-/* Which device is current matters even while the shim sleeps; nothing is recorded. */
-EXPORT cudaError_t cudaSetDevice(int device)
-{
-    __typeof__(&cudaSetDevice) real = REAL_CALL(cudaSetDevice);
-    if (!real)
-        return missing_cudaError_t(CALL_cudaSetDevice);
-    cudaError_t result = real(device);
-    if (result == cudaSuccess)
-        thread_self.device = device;
-    return result;
-}

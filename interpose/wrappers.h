@@ -3,6 +3,7 @@
 #ifndef DDPCHECK_WRAPPERS_H
 #define DDPCHECK_WRAPPERS_H
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -19,12 +20,26 @@ struct ncclDevComm;
 #define CUDA(name, result, parameters, ...) EXPORT result name parameters;
 #define CUDA_PTSZ(name, result, parameters, ...) EXPORT result name parameters; EXPORT result name##_ptsz parameters;
 #define CUDA_PTDS(name, result, parameters, ...) EXPORT result name parameters; EXPORT result name##_ptds parameters;
-#define CUDA_OWN(name, result, parameters, ...) EXPORT result name parameters;
+#define CUDA_OWN(name)              /* entry_point.c, context.c */
+#define CUDA_AS(name, api, result, parameters, ...) EXPORT result name parameters;
+#define CUDA_AS_PTSZ(name, api, result, parameters, ...) EXPORT result name parameters; EXPORT result name##_ptsz parameters;
+#define CUDA_WORDS(name, ...)       /* words.c */
+#define DRIVER(name, api, parameters, ...) EXPORT CUresult name parameters;
+#define DRIVER_PTSZ(name, api, parameters, ...) EXPORT CUresult name parameters; EXPORT CUresult name##_ptsz parameters;
+#define DRIVER_PTDS(name, api, parameters, ...) EXPORT CUresult name parameters; EXPORT CUresult name##_ptds parameters;
+#define DRIVER_OWN(name)            /* entry_point.c, context.c */
 #include "interpose/calls.def"
 #undef NCCL
 #undef CUDA
 #undef CUDA_PTSZ
 #undef CUDA_PTDS
 #undef CUDA_OWN
+#undef CUDA_AS
+#undef CUDA_AS_PTSZ
+#undef CUDA_WORDS
+#undef DRIVER
+#undef DRIVER_PTSZ
+#undef DRIVER_PTDS
+#undef DRIVER_OWN
 
 #endif

@@ -1,26 +1,18 @@
 /* fake_generic.c: every function of calls.def as one that succeeds and does nothing, weak, so that
- * fake_nccl.c and fake_cudart.c define those that matter. With FAKE_NCCL libnccl's, else libcudart's. */
-#include <cuda_runtime_api.h>
-#include <nccl.h>
-
-struct ncclDevCommRequirements;
-struct ncclDevComm;
-
-#define FAKE(name, result, parameters) \
-    __attribute__((weak)) result name parameters; \
-    __attribute__((weak)) result name parameters { return 0; }
+ * fake_nccl.c and fake_cudart.c define those that matter. With FAKE_NCCL libnccl's, else libcudart's and the
+ * driver's. Whatever a function's parameters are, they are not looked at. */
+#define FAKE(name) \
+    __attribute__((weak)) int fake_##name(void) __asm__(#name); \
+    int fake_##name(void) { return 0; }
 
 #ifdef FAKE_NCCL
-#define NCCL(name, result, parameters, ...) FAKE(name, result, parameters)
-#define CUDA(...)
-#define CUDA_PTSZ(...)
-#define CUDA_PTDS(...)
-#define CUDA_OWN(...)
+#define FAKE_NCCL_(name) FAKE(name)
+#define FAKE_CUDART_(name)
+#define FAKE_DRIVER_(name)
 #else
-#define NCCL(...)
-#define CUDA(name, result, parameters, ...) FAKE(name, result, parameters)
-#define CUDA_PTSZ(name, result, parameters, ...) FAKE(name, result, parameters) FAKE(name##_ptsz, result, parameters)
-#define CUDA_PTDS(name, result, parameters, ...) FAKE(name, result, parameters) FAKE(name##_ptds, result, parameters)
-#define CUDA_OWN(name, result, parameters, ...) FAKE(name, result, parameters)
+#define FAKE_NCCL_(name)
+#define FAKE_CUDART_(name) FAKE(name)
+#define FAKE_DRIVER_(name) FAKE(name)
 #endif
-#include "interpose/calls.def"
+#define CALL_NAME(name, library) FAKE_##library##_(name)
+#include "interpose/call_names.def"
