@@ -85,8 +85,6 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation, s
     *channel = channel_get(analyzer, &key);
     if (!*channel)
         return -1;
-    if (record->flags & RECORD_FLAG_CAPTURE)
-        (*channel)->doubtful = true;
     if ((*channel)->count && (*channel)->receives != receives) {
         while ((*channel)->count && front(*channel)->number < call.number) {
             pop(*channel);      /* the record of their counterpart was lost */

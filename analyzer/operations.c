@@ -30,13 +30,25 @@ static void member_note_issuer(struct member *member, struct thread *thread)
 static int put_on_stream(struct operation *operation, struct channel *channel)
 {
     const struct record *record = &operation->record;
-    if (record->flags & RECORD_FLAG_CAPTURE)
-        return 0;
     struct stream_state *stream = stream_get(operation->process, record);
     if (!stream || stream_put(operation->process, stream))
         return -1;
     progress_prune(operation->process, &stream->ahead);
     return progress_issue(operation->process, stream, operation, channel, &operation->thread->waits_for);
+}
+
+/* What was captured into a graph is issued when the graph is launched, which makes records of its own: here it is
+ * no operation yet, and only its buffers are of interest. */
+static int issue_captured(struct analyzer *analyzer, struct operation *operation)
+{
+    struct window_answer match = {0};
+    struct channel_pair pair = {0};
+    operation->match = &match;
+    operation->pair = &pair;
+    for (const struct check_group *const *group = check_groups; *group; group++)
+        if ((*group)->operation && (*group)->operation(analyzer, operation))
+            return -1;
+    return 0;
 }
 
 /* Brings the model up to date, then asks the checks. */
@@ -46,6 +58,8 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
     struct channel *channel = NULL;
     struct window_answer match = {0};
     struct channel_pair pair = {0};
+    if (operation->record.flags & RECORD_FLAG_CAPTURE)
+        return issue_captured(analyzer, operation);
     member_note_issuer(member, operation->thread);
     operation->thread->uses_nccl = true;
     member->has_progress = operation->record.op.slot != RECORD_NO_SLOT;

@@ -36,7 +36,6 @@ enum library { LIBRARY_NCCL, LIBRARY_CUDART, LIBRARY_DRIVER };
     HELPER(cuDeviceGetAttribute, DRIVER, "cuDeviceGetAttribute") \
     HELPER(cuDeviceGetUuid, DRIVER, "cuDeviceGetUuid_v2") \
     HELPER(cuCtxGetCurrent, DRIVER, "cuCtxGetCurrent") \
-    HELPER(cuCtxGetDevice, DRIVER, "cuCtxGetDevice") \
     HELPER(cuModuleLoadData, DRIVER, "cuModuleLoadData") \
     HELPER(cuModuleGetFunction, DRIVER, "cuModuleGetFunction") \
     HELPER(cuLaunchKernel, DRIVER, "cuLaunchKernel") \

@@ -50,6 +50,13 @@ static void print_notice(const struct record *r)
     case API_notice_exit:
         N(end.how), N(end.value);
         break;
+    case API_notice_host_function:
+    case API_notice_host_function_end:
+        N(leave.enter);
+        break;
+    case API_notice_stream:
+        N(event.flags);
+        break;
     case API_notice_blind:
         N(range.text);
         break;
@@ -75,13 +82,17 @@ static void print_payload(const struct record *r)
         N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.color), N(comm.key),
             N(comm.ordinal), N(comm.gpu), N(comm.flags), N(comm.pointer), N(comm.bytes), N(comm.handle);
     else if (!strcmp(class, "WAIT"))
-        N(wait.event), N(wait.dst), N(wait.src), N(wait.bytes), N(wait.kind);
+        N(wait.event), N(wait.dst), N(wait.src), N(wait.bytes), N(wait.kind), N(wait.height),
+            N(wait.dst_pitch);
     else if (!strcmp(class, "MEMORY"))
-        N(memory.pointer), N(memory.bytes), N(memory.type);
+        N(memory.pointer), N(memory.bytes), N(memory.type), N(memory.handle);
+    else if (!strcmp(class, "GRAPH"))
+        N(graph.graph), N(graph.exec);
     else if (!strcmp(class, "COPY"))
-        N(copy.dst), N(copy.src), N(copy.bytes), N(copy.kind), N(copy.height);
+        N(copy.dst), N(copy.src), N(copy.bytes), N(copy.kind), N(copy.height),
+            N(copy.dst_pitch), N(copy.src_pitch);
     else if (!strcmp(class, "LAUNCH"))
-        N(launch.function), N(launch.grid), N(launch.block), N(launch.count), N(launch.inferred), N(launch.written),
+        N(launch.function), N(launch.grid), N(launch.block), N(launch.count), N(launch.inferred), N(launch.written), N(launch.known),
             N(launch.pointer[0]), N(launch.pointer[1]), N(launch.pointer[2]), N(launch.pointer[3]);
     else if (r->api == API_ddpcheck_save || r->api == API_ddpcheck_modify || r->api == API_ddpcheck_use)
         N(tensor.name), N(tensor.tensor), N(tensor.version), N(tensor.saved);
