@@ -99,6 +99,24 @@ no_memory:
     return NULL;
 }
 
+struct emu_graph *emu_graph_clone(const struct emu_graph *graph)
+{
+    struct emu_graph *clone = emu_graph_create();
+
+    for (size_t i = 0; clone && i < graph->count; i++) {
+        const struct emu_node *node = graph->nodes[i];
+        struct emu_node *copy = emu_graph_share(clone, node->dependencies, node->dependency_count, node->payload);
+
+        if (!copy) {
+            emu_graph_destroy(clone);
+            return NULL;
+        }
+        for (size_t k = 0; k < node->dependency_count; k++)
+            copy->dependencies[k] = clone->nodes[node->dependencies[k]->number];
+    }
+    return clone;
+}
+
 struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *dependencies, size_t count,
                                const char *name, emu_work *run, void *arg, void (*release)(void *))
 {

@@ -47,6 +47,8 @@ struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *
 /* The same with a payload that is shared. */
 struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const *dependencies, size_t count,
                                  struct emu_payload *payload);
+/* A graph of its own that does the same work; NULL: no memory. */
+struct emu_graph *emu_graph_clone(const struct emu_graph *graph);
 /* emu_work and release of a payload. */
 int emu_payload_run(void *payload);
 void emu_payload_release(void *payload);

@@ -68,6 +68,14 @@ CALL(cudaGraphDestroy, (cudaGraph_t graph), (graph))
     return emu_graph_destroy(graph);
 }
 
+CALL(cudaGraphClone, (cudaGraph_t *clone, cudaGraph_t graph), (clone, graph))
+{
+    if (!clone || !emu_graph_find(graph))
+        return cudaErrorInvalidValue;
+    *clone = (cudaGraph_t)emu_graph_clone(emu_graph_find(graph));
+    return *clone ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 static int instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
     if (!exec || !emu_graph_find(graph) || flags & ~(unsigned long long)(cudaGraphInstantiateFlagAutoFreeOnLaunch |

@@ -12,6 +12,7 @@ from watch import DUMP, PROGRAMS, Run, equal, of
 
 NOT_READY = 3       # of ring_dump: killed before the file's header was complete
 EMULATOR = os.path.abspath(sys.argv[2])
+TWINS = os.path.join(os.path.dirname(PROGRAMS), "emu_test_twins.so")
 RANKS = os.path.join(PROGRAMS, "interpose_ranks")
 OPERATIONS = ["ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclAllGather", "ncclReduceScatter", "ncclAlltoAll",
               "ncclGather", "ncclScatter"]
@@ -75,7 +76,94 @@ def test_a_killed_job_leaves_its_records():
             assert done.returncode in (0, NOT_READY), done.stderr
 
 
+def capture(mode):
+    """The records of job_capture in this mode."""
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), mode, DDPCHECK_EMU_TWINS=TWINS).ok() as run:
+        return run.records()
+
+
+ADDRESS, CAPTURE, REPLAY, DRIVER = 1, 4, 16, 64
+
+
+def test_graphs():
+    records = capture("graph")
+    reduces = of(records, "ncclAllReduce", "ENTER")
+    equal([(r["op.number"], r["flags"] & CAPTURE, r["flags"] & REPLAY) for r in reduces],
+          [(0, 0, 0), (1, CAPTURE, 0), (1, 0, REPLAY), (2, 0, REPLAY), (3, 0, 0)], "numbers of captured and replayed operations")
+    equal([(r["op.number"], r["flags"] & (CAPTURE | REPLAY)) for r in of(records, "ncclSend", "ENTER")],
+          [(0, CAPTURE), (0, REPLAY), (1, REPLAY)], "sends")
+    launches = of(records, "cudaGraphLaunch")
+    main = launches[0]["stream"]
+    equal([r["stream"] for r in launches], [main] * 2, "launches")
+    equal([r["stream"] == main for r in reduces], [True, False, True, True, True], "replayed on the launch's stream")
+    equal([r["op.launch"] for r in reduces], [1, 0, 2, 3, 4], "progress")
+    equal([(r["started"], r["done"]) for r in of(records, "slot")], [(4, 4)], "progress")
+    starts = [r["serial"] for r in of(records, "ncclGroupStart")]
+    equal([r["op.group"] for r in reduces], [0, 0, starts[1], starts[2], 0], "a launch is a group")
+    equal([r["flags"] & CAPTURE for r in of(records, "cudaStreamWaitEvent")], [CAPTURE] * 2, "a stream joins, and is joined")
+    equal([r["flags"] & CAPTURE for r in of(records, "cudaMemsetAsync")], [CAPTURE], "captured memset")
+    ended, clone = of(records, "cudaStreamEndCapture")[0], of(records, "cudaGraphClone")[0]
+    made = of(records, "cudaGraphInstantiate")[0]
+    equal((ended["graph.graph"], clone["graph.exec"], made["graph.exec"]),
+          (clone["graph.graph"], made["graph.graph"], launches[0]["graph.exec"]), "graph, copy, instance")
+    equal(of(records, "notice_blind"), [], "all of it was seen")
+
+
+def test_driver():
+    records = capture("driver")
+    launches = of(records, "cudaLaunchKernel")
+    equal([r["flags"] & DRIVER for r in launches], [DRIVER] * 2, "launches are the driver's")
+    memory = [r for r in of(records, "cudaMalloc") if r["flags"] & DRIVER]
+    equal(len(memory), 1, "cuMemAlloc")
+    name = [r["text"] for r in of(records, "notice_string") if r["string.id"] == launches[0]["launch.function"]]
+    equal(name, ["_Z10add_scaledfPKfPfi"], "name")
+    for launch in launches:
+        equal((launch["launch.count"], launch["launch.written"], launch["launch.inferred"], launch["launch.known"]),
+              (2, 0b10, 0, 0), "pointers")
+        equal(launch["launch.pointer[1]"], memory[0]["memory.pointer"], "pointer")
+    created = [r for r in of(records, "cudaStreamCreateWithFlags") if r["flags"] & DRIVER]
+    equal([r["event.flags"] for r in created], [1], "stream")
+    equal([(r["phase"], r["stream"]) for r in of(records, "cudaStreamSynchronize") if r["flags"] & DRIVER][0],
+          ("ENTER", created[0]["stream"]), "wait")
+    equal([(r.get("wait.bytes"), r.get("wait.kind")) for r in of(records, "cudaMemcpy", "ENTER")], [(16, 2)], "copy")
+    equal([r["wait.dst"] for r in of(records, "cudaFree", "ENTER")], [memory[0]["memory.pointer"]], "free")
+
+
+def test_what_was_there_before():
+    records = capture("before")
+    flags = {r["stream"]: r["event.flags"] for r in of(records, "notice_stream")}
+    equal(sorted(flags.values()), [0, 1], "flags of streams made before the shim woke, once each")
+    equal(flags[of(records, "cudaMemsetAsync")[0]["stream"]], 0, "the blocking stream")
+    assert of(records, "notice_stream")[1]["serial"] < of(records, "cudaMemsetAsync")[0]["serial"], "told first"
+    equal(len(of(records, "notice_blind")), 1, "a graph made before, once")
+
+
+def test_host_functions():
+    records = capture("host")
+    for api in ("cudaLaunchHostFunc", "cudaStreamAddCallback"):
+        launch = of(records, api)[0]
+        equal(launch["launch.known"] & 2, 2, api + " tells when it runs")
+        told = [(r["api"], r["stream"]) for r in records if r.get("leave.enter") == launch["serial"]]
+        equal(told, [("notice_host_function", launch["stream"]), ("notice_host_function_end", launch["stream"])], api)
+    threads = {r["thread"] for r in of(records, "notice_host_function")}
+    assert threads.isdisjoint({of(records, "cudaLaunchHostFunc")[0]["thread"]}), "on another thread"
+
+
+def test_shapes():
+    records = capture("shapes")
+    box = of(records, "cudaMalloc3D")[0]
+    pitch = box["memory.bytes"] // 12
+    slices = of(records, "cudaMemcpy3DAsync")
+    equal([(r["copy.dst"] - box["memory.pointer"], r["copy.bytes"], r["copy.height"], r["copy.dst_pitch"], r["copy.src_pitch"])
+           for r in slices], [(4 + pitch * (1 + 4 * z), 4, 2, pitch, 4) for z in (1, 2)], "slices")
+    memset = of(records, "cudaMemset2DAsync")[0]
+    equal((memset["copy.bytes"], memset["copy.height"], memset["copy.dst_pitch"], memset["copy.src"]), (8, 3, pitch, 7), "memset")
+    copy = of(records, "cudaMemcpy2D", "ENTER")[0]
+    equal((copy["wait.bytes"], copy["wait.height"], copy["wait.dst_pitch"]), (12, 3, 4), "copy")
+
+
 if __name__ == "__main__":
-    for test in (test_four_ranks, test_a_killed_job_leaves_its_records):
+    for test in (test_four_ranks, test_a_killed_job_leaves_its_records, test_graphs, test_driver, test_what_was_there_before,
+                 test_host_functions, test_shapes):
         test()
         print("passed", test.__name__)

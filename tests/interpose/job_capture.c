@@ -1,0 +1,202 @@
+/* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as frameworks find
+ * it, work on streams that are older than the shim. job_capture graph|driver|before|host|shapes */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+enum { COUNT = 64, BYTES = COUNT * sizeof(float) };
+
+#define TRY(call) \
+    do { \
+        int result_ = (int)(call); \
+        if (result_) { \
+            fprintf(stderr, "line %d: %s: %d\n", __LINE__, #call, result_); \
+            exit(9); \
+        } \
+    } while (0)
+
+static float *from, *to;
+static cudaStream_t stream;
+static ncclComm_t comm;
+
+static void begin(void)
+{
+    ncclUniqueId id;
+    TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));     /* before the shim wakes */
+    TRY(cudaMalloc((void **)&from, BYTES));
+    TRY(cudaMalloc((void **)&to, BYTES));
+    TRY(ncclGetUniqueId(&id));
+    TRY(ncclCommInitRank(&comm, 1, id, 0));
+}
+
+static void end(void)
+{
+    TRY(cudaStreamSynchronize(stream));
+    TRY(ncclCommDestroy(comm));
+    puts("ok");
+}
+
+static void all_reduce(cudaStream_t on)
+{
+    TRY(ncclAllReduce(from, to, COUNT, ncclFloat32, ncclSum, comm, on));
+}
+
+static void run_graph(void)
+{
+    cudaStream_t side;
+    cudaEvent_t forked, joined;
+    cudaGraph_t graph, clone;
+    cudaGraphExec_t exec;
+    begin();
+    TRY(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    TRY(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
+    TRY(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
+    all_reduce(stream);
+    TRY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    TRY(cudaMemsetAsync(from, 0, BYTES, stream));
+    TRY(cudaEventRecord(forked, stream));
+    TRY(cudaStreamWaitEvent(side, forked, 0));
+    all_reduce(side);
+    TRY(ncclGroupStart());
+    TRY(ncclSend(from, 1, ncclFloat32, 0, comm, side));
+    TRY(ncclRecv(to, 1, ncclFloat32, 0, comm, side));
+    TRY(ncclGroupEnd());
+    TRY(cudaEventRecord(joined, side));
+    TRY(cudaStreamWaitEvent(stream, joined, 0));
+    TRY(cudaStreamEndCapture(stream, &graph));
+    TRY(cudaGraphClone(&clone, graph));
+    TRY(cudaGraphDestroy(graph));
+    TRY(cudaGraphInstantiate(&exec, clone, 0));
+    TRY(cudaGraphDestroy(clone));
+    TRY(cudaGraphLaunch(exec, stream));
+    TRY(cudaGraphLaunch(exec, stream));
+    all_reduce(stream);
+    TRY(cudaStreamSynchronize(stream));
+    TRY(cudaGraphExecDestroy(exec));
+    end();
+}
+
+static void *find(void *handle, const char *name)
+{
+    void *address = dlsym(handle, name);
+    TRY(!address);
+    return address;
+}
+
+#define FIND(handle, name) __typeof__(&name) do_##name = (__typeof__(&name))find(handle, #name)
+
+/* The driver as Triton and JAX use it: by dlopen, names with their version; and by cuGetProcAddress. */
+static void run_driver(void)
+{
+    static const char ptx[] = ".version 9.0\n.entry _Z10add_scaledfPKfPfi() { ret; }\n";
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    CUdeviceptr memory;
+    CUmodule module;
+    CUfunction function, launch_by_name;
+    CUstream other;
+    int count = COUNT;
+    char host[16];
+    begin();
+    TRY(!driver);
+    CUresult (*allocate)(CUdeviceptr *, size_t) = (CUresult (*)(CUdeviceptr *, size_t))find(driver, "cuMemAlloc_v2");
+    CUresult (*copy)(void *, CUdeviceptr, size_t) = (CUresult (*)(void *, CUdeviceptr, size_t))find(driver, "cuMemcpyDtoH_v2");
+    CUresult (*give_back)(CUdeviceptr) = (CUresult (*)(CUdeviceptr))find(driver, "cuMemFree_v2");
+    CUresult (*get_address)(const char *, void **, int, cuuint64_t, void *) =
+        (CUresult (*)(const char *, void **, int, cuuint64_t, void *))find(driver, "cuGetProcAddress_v2");
+    FIND(driver, cuStreamCreate);
+    FIND(driver, cuStreamSynchronize);
+    FIND(driver, cuModuleLoadData);
+    FIND(driver, cuModuleGetFunction);
+    TRY(get_address("cuLaunchKernel", (void **)&launch_by_name, 13000, 0, NULL));
+    __typeof__(&cuLaunchKernel) launch = (__typeof__(&cuLaunchKernel))launch_by_name;
+    TRY(allocate(&memory, BYTES));
+    TRY(do_cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    TRY(do_cuModuleLoadData(&module, ptx));
+    TRY(do_cuModuleGetFunction(&function, module, "_Z10add_scaledfPKfPfi"));
+    float factor = 1;
+    void *args[] = { &factor, &from, &memory, &count };
+    TRY(launch(function, 2, 1, 1, 32, 1, 1, 0, other, args, NULL));
+    struct { float factor; float *x; CUdeviceptr y; int count; } block = { factor, from, memory, COUNT };
+    size_t bytes = sizeof block;
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
+    TRY(launch(function, 1, 1, 1, 1, 1, 1, 0, other, NULL, extra));
+    TRY(do_cuStreamSynchronize(other));
+    TRY(copy(host, memory, sizeof host));
+    TRY(give_back(memory));
+    end();
+}
+
+static void count_up(void *argument)
+{
+    ++*(int *)argument;
+}
+
+static void called_back(cudaStream_t on, cudaError_t status, void *argument)
+{
+    TRY(on != stream || status);
+    ++*(int *)argument;
+}
+
+static void run_host(void)
+{
+    int count = 0;
+    begin();
+    TRY(cudaLaunchHostFunc(stream, count_up, &count));
+    TRY(cudaStreamAddCallback(stream, called_back, &count, 0));
+    TRY(cudaStreamSynchronize(stream));
+    TRY(count != 2);
+    end();
+}
+
+static void run_before(void)
+{
+    cudaStream_t blocking;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    TRY(cudaStreamCreate(&blocking));
+    TRY(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeThreadLocal));
+    TRY(cudaStreamEndCapture(blocking, &graph));
+    TRY(cudaGraphInstantiate(&exec, graph, 0));
+    begin();
+    all_reduce(stream);
+    TRY(cudaMemsetAsync(from, 0, BYTES, blocking));
+    TRY(cudaMemsetAsync(from, 0, BYTES, blocking));
+    TRY(cudaGraphLaunch(exec, blocking));
+    TRY(cudaGraphLaunch(exec, blocking));
+    TRY(cudaStreamDestroy(blocking));
+    end();
+}
+
+static void run_shapes(void)
+{
+    struct cudaPitchedPtr device = { .ptr = NULL };
+    char host[64] = "";
+    begin();
+    TRY(cudaMalloc3D(&device, (struct cudaExtent){ 16, 4, 3 }));
+    struct cudaMemcpy3DParms copy = { .srcPtr = { host, 4, 4, 2 }, .dstPtr = device, .dstPos = { 4, 1, 1 },
+                                      .extent = { 4, 2, 2 }, .kind = cudaMemcpyHostToDevice };
+    TRY(cudaMemcpy3DAsync(&copy, stream));
+    TRY(cudaMemset2DAsync(device.ptr, device.pitch, 7, 8, 3, stream));
+    TRY(cudaMemcpy2D(host, 4, device.ptr, device.pitch, 4, 3, cudaMemcpyDeviceToHost));
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    static const struct { const char *name; void (*run)(void); } modes[] = {
+        { "graph", run_graph }, { "driver", run_driver }, { "host", run_host }, { "before", run_before },
+        { "shapes", run_shapes },
+    };
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
+            modes[i].run();
+            return 0;
+        }
+    return 2;
+}
