@@ -83,8 +83,8 @@ static bool tells_a_tensor(uint16_t api)
 void emit_prepare(struct call *call, struct record *record, enum record_phase phase, const void *stream)
 {
     if (phase != RECORD_LEAVE) {
-        bool whole = shim.stacks == STACKS_ALL ||
-                     (shim.stacks == STACKS_NCCL && (call->api < 80 || class_of[call->api] == CLASS_WAIT || tells_a_tensor(call->api)));
+        bool wanted = call->api < 80 || call->api == API_ddpcheck_hash || class_of[call->api] == CLASS_WAIT || tells_a_tensor(call->api);
+        bool whole = shim.stacks == STACKS_ALL || (shim.stacks == STACKS_NCCL && wanted);
         record->stack = stacks_take(call, whole);
         if (!whole || !record->stack) {
             record->stack = (uintptr_t)call->site;
