@@ -9,6 +9,7 @@
 #ifndef DDPCHECK_ANALYZER_H
 #define DDPCHECK_ANALYZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,9 @@ struct analyzer_options {
      * The finding is the analyzer's and valid during the call. */
     void (*on_finding)(void *context, const struct finding *finding);
     void *context;
+    /* Leaves out hazards that rest on a guess (certainty "possible"): what a kernel may do through its pointers, and
+     * pointers found inside of structures. */
+    bool no_inferred;
 };
 
 /* Returns NULL with errno = ENOMEM. options are copied. */

@@ -12,9 +12,9 @@
 #include "analyzer/memory.h"
 #include "analyzer/operations.h"
 #include "analyzer/payloads.h"
+#include "analyzer/order.h"
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
-#include "analyzer/streams.h"
 #include "analyzer/waits.h"
 #include "lib/trace/names.h"
 
@@ -151,7 +151,7 @@ static int enter(struct analyzer *analyzer, struct thread *thread, const struct 
         return tell_nccl(analyzer, thread, record, result);
     }
     case CLASS_WAIT:
-        if (streams_waited_for(thread->process, record, &thread->waits_for))
+        if (order_wait(thread, record))
             return ENGINE_FAILED;
         return tell_call(analyzer, thread, record, ENGINE_OK);
     default:
@@ -164,8 +164,7 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
     int result = ENGINE_OK;
     bool matches = thread->in_call && thread->enter.api == record->api;
     FOR_GROUPS(analyzer, leave, thread, record);
-    if (class == CLASS_WAIT && matches && record->result == 0 &&
-        progress_reached(thread->process, &thread->waits_for))
+    if (class == CLASS_WAIT && matches && record->result == 0 && order_wait_returned(thread))
         result = ENGINE_FAILED;
     if (class == CLASS_COMM)
         result = comm_leave(analyzer, thread, record);
@@ -179,20 +178,11 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
     return result;
 }
 
-/* Work that orders the legacy default stream with the others. */
-static int put_work(struct process *process, const struct record *record)
+static int feed_launch(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
-    if (record->flags & RECORD_FLAG_CAPTURE)
-        return ENGINE_OK;
-    struct stream_state *stream = stream_get(process, record);
-    return !stream || stream_put(process, stream) ? ENGINE_FAILED : ENGINE_OK;
-}
-
-static int feed_launch(struct analyzer *analyzer, struct process *process, const struct record *record)
-{
-    if (put_work(process, record))
+    if (order_feed(thread, record))
         return ENGINE_FAILED;
-    FOR_GROUPS(analyzer, launch, process, record);
+    FOR_GROUPS(analyzer, launch, thread->process, record);
     return ENGINE_OK;
 }
 
@@ -210,6 +200,8 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         return memory_notice(process, record);
     case API_notice_hash: case API_notice_hashing: case API_ddpcheck_hash:
         return payloads_feed(analyzer, process, record);
+    case API_notice_stream: case API_notice_host_function:
+        return order_notice(process, record);
     case API_notice_progress:
         return progress_feed(process, record);
     case API_notice_end:
@@ -250,20 +242,14 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
 {
     struct process *process = thread->process;
     switch (class) {
-    case CLASS_STREAM:
-        return tell_call(analyzer, thread, record, streams_feed(process, record));
-    case CLASS_EVENT:
-        return tell_call(analyzer, thread, record, streams_feed(process, record));
+    case CLASS_STREAM: case CLASS_EVENT: case CLASS_COPY: case CLASS_GRAPH:
+        return tell_call(analyzer, thread, record, order_feed(thread, record));
     case CLASS_MEMORY:
         return tell_call(analyzer, thread, record, memory_feed(process, record));
     case CLASS_DEVICE:
         return memory_peer_access(process, record);
     case CLASS_LAUNCH:
-        return feed_launch(analyzer, process, record);
-    case CLASS_COPY:
-        return tell_call(analyzer, thread, record, put_work(process, record));
-    case CLASS_GRAPH:
-        return tell_call(analyzer, thread, record, record->api == API_cudaGraphLaunch ? put_work(process, record) : ENGINE_OK);
+        return feed_launch(analyzer, thread, record);
     case CLASS_RANGE:
         return feed_range(analyzer, thread, record);
     case CLASS_GROUP:
@@ -285,6 +271,8 @@ static int feed(struct analyzer *analyzer, struct process *process, const struct
     /* Notices are no sign that the program goes on: it may be the shim that says where a thread hangs. */
     if (record->serial && class != CLASS_NOTICE && process->last_ns < record_realtime(process, record))
         process->last_ns = record_realtime(process, record);
+    if (process->now < record->serial)
+        process->now = record->serial;
     if (class == CLASS_NOTICE)
         return feed_notice(analyzer, process, record);
     struct thread *thread = process_thread(process, record->thread);

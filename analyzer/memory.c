@@ -63,7 +63,7 @@ static int memory_add(struct process *process, const struct allocation *allocati
 int memory_notice(struct process *process, const struct record *record)
 {
     struct allocation allocation = {
-        record->buffer.base, record->buffer.bytes, record->buffer.device, record->buffer.type,
+        record->buffer.base, record->buffer.bytes, record->buffer.device, record->buffer.type, false,
     };
     if (memory_is_pageable(&allocation)) {      /* how far it goes is not known */
         allocation.base = record->buffer.pointer;
@@ -71,6 +71,9 @@ int memory_notice(struct process *process, const struct record *record)
     } else if (allocation.type == MEMORY_UNKNOWN) {
         return ENGINE_OK;
     }
+    const struct allocation *known = memory_find(process, allocation.base);
+    if (known && known->base == allocation.base && known->bytes >= allocation.bytes)
+        return ENGINE_OK;       /* its allocation was seen, which told more */
     return memory_add(process, &allocation);
 }
 
@@ -85,7 +88,7 @@ void memory_release(struct process *process, uint64_t pointer)
 
 int memory_feed(struct process *process, const struct record *record)
 {
-    struct allocation allocation = {record->memory.pointer, record->memory.bytes, record->device, MEMORY_DEVICE};
+    struct allocation allocation = {record->memory.pointer, record->memory.bytes, record->device, MEMORY_DEVICE, false};
     if (record->result != 0)
         return ENGINE_OK;
     switch (record->api) {
@@ -96,7 +99,10 @@ int memory_feed(struct process *process, const struct record *record)
     case API_cudaMallocManaged:
         allocation.type = MEMORY_MANAGED;
         return memory_add(process, &allocation);
-    case API_cudaMallocAsync: case API_cudaMallocFromPoolAsync: case API_ncclMemAlloc:
+    case API_cudaMallocAsync: case API_cudaMallocFromPoolAsync:
+        allocation.stream_ordered = true;
+        /* fall through */
+    case API_ncclMemAlloc:
         allocation.type = MEMORY_DEVICE_MAPPED;
         return memory_add(process, &allocation);
     case API_cudaMalloc: case API_cudaMallocPitch:

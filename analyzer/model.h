@@ -1,6 +1,6 @@
 /* model.h: what the analyzer knows about processes, threads, communicators and their members.
  *
- * Plain state. engine.c owns it; process.c, comm.c, streams.c, progress.c, operations.c and channel.c
+ * Plain state. engine.c owns it; process.c, comm.c, order.c, progress.c, operations.c and channel.c
  * keep it up to date; checks only read it. All times are realtime, nanoseconds. */
 #ifndef DDPCHECK_MODEL_H
 #define DDPCHECK_MODEL_H
@@ -48,6 +48,12 @@ struct setup {
     uint32_t ordinal;
 };
 
+/* Where the record in hand was put. */
+struct work {
+    struct stream_state *stream;    /* NULL: on none, or captured into a graph that is not known */
+    struct place place;
+};
+
 struct thread {
     uint32_t tid;
     struct process *process;
@@ -55,6 +61,7 @@ struct thread {
     struct record enter;
     struct site enter_site;
     struct clock waits_for; /* while in_call: what must be done before the call can return */
+    struct work work;       /* of its last record that put work on a stream */
     struct setup setup[THREAD_SETUPS_MAX];
     uint32_t setups;
     uint32_t group_depth;
@@ -73,9 +80,17 @@ struct thread {
     UT_hash_handle hh;
 };
 
+struct slot_state {
+    uint64_t key;           /* the record's slot */
+    uint64_t started, done;
+    struct stream_state *stream;    /* NULL: gone */
+    UT_hash_handle hh;
+};
+
 /* An operation that was issued and that its stream has not passed yet. */
 struct pending {
     uint64_t launch, number;
+    struct slot_state *slot;        /* NULL: without progress; done when a host wait that covers it has returned */
     struct member *member;
     struct channel *channel;        /* point to point; NULL for a collective */
     struct signature signature;
@@ -83,46 +98,44 @@ struct pending {
     bool receives;
     uint64_t stream;                /* the handle */
     uint64_t group;                 /* ncclGroup that it is of, 0 none */
-    struct clock_entry place;       /* its slot and launch */
-    /* What must be done before it can start, beside what is ahead of it on its own slot: by its stream (events,
-     * default streams), and the launch of the member before (a communicator's operations run one after the other
+    struct place place;
+    /* What must be done before it can start, beside what is ahead of it on its own stream: by events,
+     * default streams, and the launch of the member before (a communicator's operations run one after the other
      * whatever their streams are: NCCL, ncclLaunchPrepare). */
     struct clock before;
-    struct clock_entry serial;      /* launch 0: none */
+    struct place serial;            /* position 0: none */
 };
 
-struct slot_state {
-    uint64_t key;           /* the record's slot; without progress: made up per stream, SLOT_VIRTUAL set */
-    uint64_t started, done;
-    uint64_t seen;          /* a host wait that covers these launches has returned: all that follows comes after them */
-    uint64_t next_launch;   /* virtual slots only */
-    struct pending *queue;  /* ring */
-    uint32_t head, count, capacity, counted_started;
-    struct clock told;      /* what `before` of its operations names: later ones need not name it again */
-    UT_hash_handle hh;
-};
-#define SLOT_VIRTUAL (UINT64_C(1) << 63)
-
-/* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread. */
+/* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread on a device. */
 struct stream_key {
     uint64_t handle;
-    int64_t owner;          /* device or thread of the default streams, else 0 */
+    uint32_t device, thread;    /* of the default streams, else 0 */
 };
+/* A timeline (order.h). */
 struct stream_state {
     struct stream_key key;
+    uint64_t timeline;
+    uint64_t position;      /* of the last work on it */
+    uint64_t seen;          /* the host has seen all up to here done */
     int device;
     bool known, blocking;   /* creation seen; ordered with the legacy default stream */
-    uint64_t legacy_seen;   /* version of the legacy stream's clock that was merged last */
-    bool partial;           /* it waited for an event whose record was not seen: more than `ahead` is ahead */
-    uint64_t virtual_slot;  /* 0: none yet */
-    struct clock ahead;     /* also what is done, until the host has seen that: it tells the order */
+    bool gone;              /* destroyed; what it still does goes on */
+    bool is_captured;       /* the counterpart of a stream in a capture */
+    uint64_t born;          /* position of its creation; 0 not seen */
+    uint64_t joined;        /* position of its last work that was joined with the legacy default stream, or the default's with all */
+    struct capture *capture;        /* that it is in; NULL */
+    struct clock ahead;     /* of its next work, but for its own earlier work */
+    struct pending *queue;  /* ring (progress.h) */
+    uint32_t head, count, capacity, counted_started;
+    struct clock told;      /* what `before` of its operations names: later ones need not name it again */
     UT_hash_handle hh;
 };
 
 struct event_state {
     uint64_t handle;
     int device;             /* that was current when it was made; -1 if that was not seen */
-    bool partial;           /* its stream was when it was recorded */
+    uint64_t capture;       /* id of the capture that it was recorded in last; 0 none */
+    bool foreign;           /* of another process, or shared with one: it may have recorded it */
     struct clock clock;
     UT_hash_handle hh;
 };
@@ -131,6 +144,7 @@ struct allocation {
     uint64_t base, bytes;
     int device;             /* -1 host */
     uint32_t type;          /* enum memory_type */
+    bool stream_ordered;    /* of cudaMallocAsync, cudaMallocFromPoolAsync */
 };
 
 struct interned {
@@ -156,11 +170,21 @@ struct process {
     uint64_t offset_ns;     /* record time + offset = realtime */
     struct host *host;
     struct thread *threads, *last_thread;
-    struct stream_state *streams;
-    uint64_t default_puts;          /* work put on legacy default streams, and waits for them */
+    struct stream_state *streams;           /* table, without those that are gone and those in captures */
+    struct stream_state **timeline;         /* all, sorted by timeline */
+    uint32_t timelines, timeline_capacity, gone_streams;
+    struct stream_state *legacy[PEER_DEVICES_MAX];  /* legacy default streams by device */
     struct event_state *events;
+    struct capture *captures;               /* open ones: graphs.h */
+    struct graph *graphs;                   /* by handle */
+    struct host_function *host_functions;   /* put on streams, not run yet: order.c */
+    uint32_t host_function_count, host_function_capacity;
+    uint64_t now;                   /* position of the record in hand */
+    uint64_t device_seen[PEER_DEVICES_MAX];     /* position of the last wait for the device that returned */
+    uint64_t last_timeline, last_capture;
+    uint64_t unknown;               /* of what was issued up to here the host may have seen anything done */
+    uint64_t seen_version;          /* host waits that returned */
     struct slot_state *slots;
-    uint64_t virtual_slots;
     struct interned *strings;
     uint64_t iteration_name;        /* DDPCHECK_ITERATION, a string id; 0 not set */
     struct thread *loop_thread;     /* the last that began its first iteration */
@@ -184,7 +208,7 @@ struct process {
     struct versions *versions;  /* checks/dc307_versions.c; NULL until the program announces a tensor */
     bool hashes;            /* payloads.h: its payloads are hashed */
     uint64_t lost_hashes;
-    struct hazards *hazards;    /* checks/dc301_writes.c; NULL until an operation with a buffer is issued */
+    struct hazards *hazards;    /* hazards.h; NULL until something touches memory */
 };
 
 struct member_key {
@@ -211,7 +235,8 @@ struct member {
     struct thread *issuer[MEMBER_ISSUERS_MAX];
     uint32_t issuers;
     bool more_issuers;
-    struct clock_entry last_launch, launch_before;      /* its last launch, and the one before that */
+    struct place last_launch, launch_before;    /* its last launch, and the one before that */
+    struct place last_captured;     /* its last one that was captured into a graph */
     uint64_t last_group;    /* ncclGroup of last_launch, 0 none */
     struct empties *empties;    /* empties.h; NULL until the first */
     struct signature last;  /* its last operation */
@@ -258,7 +283,8 @@ struct operation {
     struct signature signature;
     struct site site;
     struct loop_place loop;             /* in the training loop */
-    struct clock_entry place;           /* of its launch; launch 0: captured into a graph, nothing ran */
+    struct stream_state *stream;        /* captured: in the capture (order.h); NULL if that is not known */
+    struct place place;                 /* calls of one ncclGroup have the same position */
     const struct window_answer *match;  /* collectives: how it compares with its peers' (window.h) */
     const struct channel_pair *pair;    /* sends and receives: with its counterpart's (channel.h) */
 };

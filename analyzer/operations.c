@@ -7,12 +7,14 @@
 #include "analyzer/channel.h"
 #include "analyzer/comm.h"
 #include "analyzer/empties.h"
+#include "analyzer/order.h"
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
-#include "analyzer/streams.h"
+#include "analyzer/timelines.h"
 #include "analyzer/window.h"
 #include "lib/trace/names.h"
 
+enum { GROUP_STREAMS_MAX = 64 };
 enum { NUMBER_MAX_BITS = 62 };     /* a larger operation number is noise */
 
 static void member_note_issuer(struct member *member, struct thread *thread)
@@ -26,15 +28,37 @@ static void member_note_issuer(struct member *member, struct thread *thread)
         member->more_issuers = true;
 }
 
-/* The operation takes its place on its stream; the call itself may wait for its peers (lazy connection). */
-static int put_on_stream(struct operation *operation, struct channel *channel)
+/* NCCL lets each launch of a communicator wait for the one before, also if that is on another stream (2.x,
+ * ncclLaunchPrepare: the device stream that all launches join). Its guide does not promise that, but it orders. */
+static int order_after_last(struct operation *operation)
 {
-    const struct record *record = &operation->record;
-    struct stream_state *stream = stream_get(operation->process, record);
-    if (!stream || stream_put(operation->process, stream))
+    struct stream_state *stream = operation->stream;
+    bool is_captured = stream->is_captured;
+    struct place last = is_captured ? operation->member->last_captured : operation->member->last_launch;
+    if (is_captured)
+        operation->member->last_captured = (struct place){stream->timeline, operation->process->now};
+    const struct stream_state *other = last.timeline == stream->timeline ? NULL : timeline_find(operation->process, last.timeline);
+    if (!other || last.position == operation->process->now)     /* one launch */
+        return 0;
+    return clock_merge(&stream->ahead, &other->ahead) || clock_raise(&stream->ahead, last) ? -1 : 0;
+}
+
+/* The operation takes its place on its stream, if that is known. */
+static int put_on_stream(struct operation *operation)
+{
+    if (order_stream(operation->process, &operation->record, &operation->stream))
         return -1;
-    progress_prune(operation->process, &stream->ahead);
-    return progress_issue(operation->process, stream, operation, channel, &operation->thread->waits_for);
+    if (!operation->stream)
+        return 0;
+    return order_put(operation->process, operation->stream, &operation->place) || order_after_last(operation) ? -1 : 0;
+}
+
+static int ask_checks(struct analyzer *analyzer, const struct operation *operation)
+{
+    for (const struct check_group *const *group = check_groups; *group; group++)
+        if ((*group)->operation && (*group)->operation(analyzer, operation))
+            return -1;
+    return 0;
 }
 
 /* What was captured into a graph is issued when the graph is launched, which makes records of its own: here it is
@@ -45,10 +69,7 @@ static int issue_captured(struct analyzer *analyzer, struct operation *operation
     struct channel_pair pair = {0};
     operation->match = &match;
     operation->pair = &pair;
-    for (const struct check_group *const *group = check_groups; *group; group++)
-        if ((*group)->operation && (*group)->operation(analyzer, operation))
-            return -1;
-    return 0;
+    return put_on_stream(operation) ? -1 : ask_checks(analyzer, operation);
 }
 
 /* Brings the model up to date, then asks the checks. */
@@ -74,14 +95,12 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
                            &operation->site, &match)) {
         return -1;
     }
-    if (put_on_stream(operation, channel))
+    /* The call itself may wait for its peers (lazy connection). */
+    if (put_on_stream(operation) || progress_issue(operation->process, operation, channel, &operation->thread->waits_for))
         return -1;
     operation->match = &match;
     operation->pair = &pair;
-    for (const struct check_group *const *group = check_groups; *group; group++)
-        if ((*group)->operation && (*group)->operation(analyzer, operation))
-            return -1;
-    return 0;
+    return ask_checks(analyzer, operation);
 }
 
 /* Tells each call of the group how many calls there are on its communicator, and which it is. */
@@ -106,15 +125,55 @@ static void describe_group(struct thread *thread)
     }
 }
 
+/* The calls of one communicator in a group are one launch, also if they are on several streams: it begins when all
+ * of these have reached it, and none of them goes on before it is done (NCCL user guide, "Mixing Multiple Streams
+ * within the same ncclGroupStart/End() group"). Orders them up to the position. */
+static int join_group_streams(struct thread *thread, uint64_t position)
+{
+    struct stream_state *stream[GROUP_STREAMS_MAX], *own;
+    for (uint32_t i = 0; i < thread->group_calls; i++) {
+        const struct member *member = thread->group[i].member;
+        bool is_first = true;
+        for (uint32_t k = 0; k < i && is_first; k++)
+            is_first = thread->group[k].member != member;
+        uint32_t count = 0;
+        for (uint32_t k = i; k < thread->group_calls && is_first && count < GROUP_STREAMS_MAX; k++) {
+            if (thread->group[k].member != member)
+                continue;
+            if (order_stream(thread->process, &thread->group[k].record, &own))
+                return -1;
+            bool is_new = own;
+            for (uint32_t n = 0; n < count && is_new; n++)
+                is_new = stream[n] != own;
+            if (is_new)
+                stream[count++] = own;
+        }
+        if (count > 1 && order_join(thread->process, stream, count, position))
+            return -1;
+    }
+    return 0;
+}
+
+static bool group_has_streams(const struct thread *thread)
+{
+    for (uint32_t i = 1; i < thread->group_calls; i++)
+        if (thread->group[i].record.stream != thread->group[0].record.stream)
+            return true;
+    return false;
+}
+
 int operations_close_group(struct analyzer *analyzer, struct thread *thread)
 {
-    int result = 0;
+    bool joins = group_has_streams(thread);
+    int result = joins ? join_group_streams(thread, thread->process->now - 1) : 0;
     describe_group(thread);
     for (const struct check_group *const *group = check_groups; *group && !thread->group_cut; group++)
         if ((*group)->group && (*group)->group(analyzer, thread, thread->group, thread->group_calls))
             return -1;
     for (uint32_t i = 0; i < thread->group_calls; i++)
         result |= issue(analyzer, &thread->group[i]);
+    if (joins)
+        result |= join_group_streams(thread, thread->process->now);
     thread->group_calls = 0;
     return result;
 }

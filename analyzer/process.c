@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "analyzer/hazards.h"
+#include "analyzer/order.h"
 #include "analyzer/progress.h"
-#include "analyzer/streams.h"
 #include "analyzer/versions.h"
 
 enum {
@@ -67,7 +67,7 @@ void process_free(struct process *process)
         free(string->text);
         free(string);
     }
-    streams_free(process);
+    order_free(process);
     progress_free(process);
     hazards_free(process->hazards);
     versions_free(process->versions);

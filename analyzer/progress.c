@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/channel.h"
+#include "analyzer/timelines.h"
 #include "analyzer/window.h"
 
 enum {
@@ -10,16 +11,10 @@ enum {
     QUEUE_MAX = 65536           /* the oldest go; nothing in CUDA queues as many */
 };
 
-static struct slot_state *slot_find(struct process *process, uint64_t key)
+static struct slot_state *slot_get(struct process *process, uint64_t key)
 {
     struct slot_state *slot;
     TABLE_FIND(process->slots, &key, slot);
-    return slot;
-}
-
-static struct slot_state *slot_get(struct process *process, uint64_t key)
-{
-    struct slot_state *slot = slot_find(process, key);
     if (slot)
         return slot;
     slot = calloc(1, sizeof *slot);
@@ -34,18 +29,18 @@ static struct slot_state *slot_get(struct process *process, uint64_t key)
     return slot;
 }
 
-static struct pending *queue_at(struct slot_state *slot, uint32_t index)
+static struct pending *queue_at(const struct stream_state *stream, uint32_t index)
 {
-    return &slot->queue[(slot->head + index) & (slot->capacity - 1)];
+    return &stream->queue[(stream->head + index) & (stream->capacity - 1)];
 }
 
-static void queue_pop(struct slot_state *slot)
+static void queue_pop(struct stream_state *stream)
 {
-    clock_free(&queue_at(slot, 0)->before);
-    slot->head = (slot->head + 1) & (slot->capacity - 1);
-    slot->count--;
-    if (slot->counted_started)
-        slot->counted_started--;
+    clock_free(&queue_at(stream, 0)->before);
+    stream->head = (stream->head + 1) & (stream->capacity - 1);
+    stream->count--;
+    if (stream->counted_started)
+        stream->counted_started--;
 }
 
 static void count_started(const struct pending *pending)
@@ -61,15 +56,34 @@ static void count_done(const struct pending *pending)
         pending->member->done = pending->number + 1;
 }
 
-/* Pops what is done, counts what has started. */
-static void slot_settle(struct slot_state *slot)
+/* How many at the front are done: all up to the last one that is known to be, since streams are in order. */
+static uint32_t count_passed(const struct stream_state *stream)
 {
-    while (slot->count && queue_at(slot, 0)->launch <= slot->done) {
-        count_done(queue_at(slot, 0));
-        queue_pop(slot);
+    uint32_t passed = 0;
+    for (uint32_t i = 0; i < stream->count; i++) {
+        const struct pending *pending = queue_at(stream, i);
+        if (pending->place.position <= stream->seen || (pending->slot && pending->launch <= pending->slot->done))
+            passed = i + 1;
+        else if (pending->slot)
+            break;
     }
-    while (slot->counted_started < slot->count && queue_at(slot, slot->counted_started)->launch <= slot->started)
-        count_started(queue_at(slot, slot->counted_started++));
+    return passed;
+}
+
+/* Pops what is done, counts what has started. */
+static void settle(struct stream_state *stream)
+{
+    for (uint32_t passed = count_passed(stream); passed; passed--) {
+        count_done(queue_at(stream, 0));
+        queue_pop(stream);
+    }
+    while (stream->counted_started < stream->count) {
+        const struct pending *pending = queue_at(stream, stream->counted_started);
+        if (!pending->slot || pending->launch > pending->slot->started)
+            break;
+        count_started(pending);
+        stream->counted_started++;
+    }
 }
 
 static bool nobody_waits_in(const struct pending *pending)
@@ -79,71 +93,36 @@ static bool nobody_waits_in(const struct pending *pending)
     return pending->number < window_base(pending->member->comm);
 }
 
-static int queue_grow(struct slot_state *slot)
+static int queue_grow(struct stream_state *stream)
 {
-    uint32_t capacity = slot->capacity ? 2 * slot->capacity : 8;
+    uint32_t capacity = stream->capacity ? 2 * stream->capacity : 8;
     struct pending *queue = malloc(capacity * sizeof *queue);
     if (!queue)
         return -1;
-    for (uint32_t i = 0; i < slot->count; i++)
-        queue[i] = *queue_at(slot, i);
-    free(slot->queue);
-    slot->queue = queue;
-    slot->capacity = capacity;
-    slot->head = 0;
+    for (uint32_t i = 0; i < stream->count; i++)
+        queue[i] = *queue_at(stream, i);
+    free(stream->queue);
+    stream->queue = queue;
+    stream->capacity = capacity;
+    stream->head = 0;
     return 0;
-}
-
-static void slot_free(struct slot_state *slot)
-{
-    while (slot->count)
-        queue_pop(slot);
-    clock_free(&slot->told);
-    free(slot->queue);
-    free(slot);
 }
 
 /* Takes over what the pending holds, or frees it if there is no memory. */
-static int queue_push(struct slot_state *slot, struct pending *pending)
+static int queue_push(struct stream_state *stream, struct pending *pending)
 {
-    if (slot->count >= QUEUE_LONG)
-        while (slot->count && nobody_waits_in(queue_at(slot, 0)))
-            queue_pop(slot);
-    if (slot->count == QUEUE_MAX)
-        queue_pop(slot);
-    if (slot->count == slot->capacity && queue_grow(slot)) {
+    if (stream->count >= QUEUE_LONG)
+        while (stream->count && nobody_waits_in(queue_at(stream, 0)))
+            queue_pop(stream);
+    if (stream->count == QUEUE_MAX)
+        queue_pop(stream);
+    if (stream->count == stream->capacity && queue_grow(stream)) {
         clock_free(&pending->before);
         return -1;
     }
-    slot->count++;
-    *queue_at(slot, slot->count - 1) = *pending;
+    stream->count++;
+    *queue_at(stream, stream->count - 1) = *pending;
     return 0;
-}
-
-/* The launch that an earlier call of the same group and member has on a made-up slot; 0 if there is none. */
-static uint64_t launch_of_group(struct slot_state *slot, const struct pending *pending)
-{
-    for (uint32_t i = slot->count; pending->group && i-- > 0 && queue_at(slot, i)->group == pending->group;)
-        if (queue_at(slot, i)->member == pending->member)
-            return queue_at(slot, i)->launch;
-    return 0;
-}
-
-static struct slot_state *slot_of(struct process *process, struct stream_state *stream, const struct record *record,
-                                  struct pending *pending)
-{
-    pending->launch = record->op.launch;
-    if (record->op.slot != RECORD_NO_SLOT)
-        return slot_get(process, record->op.slot);
-    if (!stream->virtual_slot)
-        stream->virtual_slot = SLOT_VIRTUAL | ++process->virtual_slots;
-    struct slot_state *slot = slot_get(process, stream->virtual_slot);
-    if (slot) {
-        pending->launch = launch_of_group(slot, pending);
-        if (!pending->launch)
-            pending->launch = ++slot->next_launch;
-    }
-    return slot;
 }
 
 /* Calls of one group are one launch: none of them is before another. */
@@ -154,19 +133,18 @@ static void note_launch(struct pending *pending)
         member->launch_before = member->last_launch;
     member->last_launch = pending->place;
     member->last_group = pending->group;
-    if (member->launch_before.launch && member->launch_before.slot != pending->place.slot)
+    if (member->launch_before.position && member->launch_before.timeline != pending->place.timeline)
         pending->serial = member->launch_before;
 }
 
-/* What is ahead of it on its stream, without its own slot and what an earlier operation of the slot names. */
-static int note_before(struct slot_state *slot, const struct clock *ahead, struct pending *pending)
+/* What is ahead of it on other streams, without what an earlier operation of its stream names. */
+static int note_before(struct stream_state *stream, struct pending *pending)
 {
-    for (uint32_t i = 0; i < ahead->count; i++) {
-        const struct clock_entry *entry = &ahead->entry[i];
-        if (entry->slot == slot->key || clock_at(&slot->told, entry->slot) >= entry->launch)
+    for (uint32_t i = 0; i < stream->ahead.count; i++) {
+        const struct place *place = &stream->ahead.entry[i];
+        if (place->timeline == stream->timeline || clock_at(&stream->told, place->timeline) >= place->position)
             continue;
-        if (clock_raise(&slot->told, entry->slot, entry->launch) ||
-            clock_raise(&pending->before, entry->slot, entry->launch)) {
+        if (clock_raise(&stream->told, *place) || clock_raise(&pending->before, *place)) {
             clock_free(&pending->before);
             return -1;
         }
@@ -174,32 +152,32 @@ static int note_before(struct slot_state *slot, const struct clock *ahead, struc
     return 0;
 }
 
-int progress_issue(struct process *process, struct stream_state *stream, struct operation *operation,
-                   struct channel *channel, struct clock *launch_clock)
+int progress_issue(struct process *process, const struct operation *operation, struct channel *channel,
+                   struct clock *launch_clock)
 {
+    const struct record *record = &operation->record;
+    struct stream_state *stream = operation->stream;
     struct pending pending = {
-        .number = operation->record.op.number, .member = operation->member, .channel = channel,
-        .signature = operation->signature, .site = operation->site, .group = operation->record.op.group,
-        .stream = operation->record.stream,
-        .receives = operation->record.api == API_ncclRecv,
+        .number = record->op.number, .launch = record->op.launch, .place = operation->place,
+        .member = operation->member, .channel = channel, .signature = operation->signature, .site = operation->site,
+        .group = record->op.group, .stream = record->stream, .receives = record->api == API_ncclRecv,
     };
-    struct slot_state *slot = slot_of(process, stream, &operation->record, &pending);
-    if (!slot)
-        return -1;
-    operation->place = pending.place = (struct clock_entry){slot->key, pending.launch};
     note_launch(&pending);
-    if (pending.launch <= slot->done) {     /* progress was read after the record was written */
-        count_done(&pending);
-        return clock_raise(&stream->ahead, slot->key, pending.launch);
+    if (record->op.slot != RECORD_NO_SLOT) {
+        if (!(pending.slot = slot_get(process, record->op.slot)))
+            return -1;
+        pending.slot->stream = stream;
+        if (pending.launch <= pending.slot->done) {     /* progress was read after the record was written */
+            count_done(&pending);
+            return 0;
+        }
     }
-    if (note_before(slot, &stream->ahead, &pending))
+    if (note_before(stream, &pending))
         return -1;
-    if (queue_push(slot, &pending))
+    if (queue_push(stream, &pending))
         return -1;
-    slot_settle(slot);
-    if (launch_clock && clock_raise(launch_clock, slot->key, pending.launch))
-        return -1;
-    return clock_raise(&stream->ahead, slot->key, pending.launch);
+    settle(stream);
+    return launch_clock ? clock_raise(launch_clock, operation->place) : 0;
 }
 
 int progress_feed(struct process *process, const struct record *record)
@@ -213,59 +191,45 @@ int progress_feed(struct process *process, const struct record *record)
         slot->started = record->progress.started;
     if (slot->done < record->progress.done)
         slot->done = record->progress.done;
-    slot_settle(slot);
+    if (slot->stream)
+        settle(slot->stream);
     return ENGINE_OK;
 }
 
-int progress_reached(struct process *process, const struct clock *clock)
+void progress_seen(struct stream_state *stream)
 {
-    for (uint32_t i = 0; i < clock->count; i++) {
-        struct slot_state *slot = slot_get(process, clock->entry[i].slot);
-        if (!slot)
-            return -1;
-        if (slot->done < clock->entry[i].launch)
-            slot->done = clock->entry[i].launch;
-        if (slot->seen < clock->entry[i].launch)
-            slot->seen = clock->entry[i].launch;
-        slot_settle(slot);
+    for (uint32_t i = 0; i < stream->count; i++) {
+        const struct pending *pending = queue_at(stream, i);
+        if (pending->place.position > stream->seen)
+            break;
+        if (pending->slot && pending->slot->done < pending->launch)
+            pending->slot->done = pending->launch;
     }
-    return 0;
+    settle(stream);
 }
 
-bool progress_was_seen(struct process *process, const struct clock_entry *launch)
+void progress_forget(struct process *process, struct stream_state *stream)
 {
-    const struct slot_state *slot = slot_find(process, launch->slot);
-    return !slot || slot->seen >= launch->launch;
-}
-
-void progress_prune(struct process *process, struct clock *clock)
-{
-    for (uint32_t i = 0; i < clock->count;) {
-        if (progress_was_seen(process, &clock->entry[i]))
-            clock_drop(clock, i);
-        else
-            i++;
-    }
-}
-
-void progress_forget(struct process *process, uint64_t key)
-{
-    struct slot_state *slot = slot_find(process, key);
-    if (!slot)
-        return;
-    HASH_DEL(process->slots, slot);
-    slot_free(slot);
+    for (struct slot_state *slot = process->slots; slot; slot = slot->hh.next)
+        if (slot->stream == stream)
+            slot->stream = NULL;
+    while (stream->count)
+        queue_pop(stream);
+    clock_free(&stream->told);
+    free(stream->queue);
+    stream->queue = NULL;
+    stream->count = stream->capacity = 0;
 }
 
 int progress_visit(struct process *process, const struct clock *clock,
                    int (*visit)(void *context, const struct pending *pending), void *context)
 {
     for (uint32_t i = 0; i < clock->count; i++) {
-        struct slot_state *slot = slot_find(process, clock->entry[i].slot);
-        for (uint32_t k = 0; slot && k < slot->count && queue_at(slot, k)->launch <= clock->entry[i].launch; k++) {
-            if (queue_at(slot, k)->launch <= slot->done)
-                continue;
-            int result = visit(context, queue_at(slot, k));
+        const struct stream_state *stream = timeline_find(process, clock->entry[i].timeline);
+        for (uint32_t k = stream ? count_passed(stream) : 0; stream && k < stream->count; k++) {
+            if (queue_at(stream, k)->place.position > clock->entry[i].position)
+                break;
+            int result = visit(context, queue_at(stream, k));
             if (result)
                 return result;
         }
@@ -275,17 +239,19 @@ int progress_visit(struct process *process, const struct clock *clock,
 
 bool progress_has_started(struct process *process, const struct pending *pending)
 {
-    const struct slot_state *slot = slot_find(process, pending->place.slot);
-    return !slot || slot->started >= pending->launch || slot->done >= pending->launch;
+    const struct stream_state *stream = timeline_find(process, pending->place.timeline);
+    const struct slot_state *slot = pending->slot;
+    return !stream || stream->seen >= pending->place.position ||
+           (slot && (slot->started >= pending->launch || slot->done >= pending->launch));
 }
 
-/* The index of the first operation whose launch is above `launch`. */
-static uint32_t index_above(struct slot_state *slot, uint64_t launch)
+/* The index of the first operation above the position. */
+static uint32_t index_above(const struct stream_state *stream, uint64_t position)
 {
-    uint32_t low = 0, high = slot->count;
+    uint32_t low = 0, high = stream->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (queue_at(slot, middle)->launch <= launch)
+        if (queue_at(stream, middle)->place.position <= position)
             low = middle + 1;
         else
             high = middle;
@@ -293,42 +259,71 @@ static uint32_t index_above(struct slot_state *slot, uint64_t launch)
     return low;
 }
 
-/* The operations of the last launch up to this one that is not done. */
-static int visit_last(struct process *process, struct clock_entry upto,
-                      int (*visit)(void *context, const struct pending *pending), void *context)
+/* The operations of the launch that ends before index `end` of the queue, unless it is done. */
+static int visit_launch(const struct stream_state *stream, uint32_t end,
+                        int (*visit)(void *context, const struct pending *pending), void *context)
 {
-    struct slot_state *slot = slot_find(process, upto.slot);
-    uint32_t i = slot ? index_above(slot, upto.launch) : 0;
-    uint64_t launch = i ? queue_at(slot, i - 1)->launch : 0;
-    for (; i > 0 && queue_at(slot, i - 1)->launch == launch && launch > slot->done; i--) {
-        int result = visit(context, queue_at(slot, i - 1));
+    if (end <= count_passed(stream))
+        return 0;
+    const struct pending *last = queue_at(stream, end - 1);
+    for (uint32_t i = end; i > 0; i--) {
+        const struct pending *pending = queue_at(stream, i - 1);
+        if (pending->place.position != last->place.position || pending->member != last->member)
+            break;
+        int result = visit(context, pending);
         if (result)
             return result;
     }
     return 0;
 }
 
+/* The last launch up to this place; of the member, if one is given. */
+static int visit_last(struct process *process, struct place upto, const struct member *member,
+                      int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    const struct stream_state *stream = timeline_find(process, upto.timeline);
+    uint32_t end = stream ? index_above(stream, upto.position) : 0;
+    while (end && member && queue_at(stream, end - 1)->member != member)
+        end--;
+    return end ? visit_launch(stream, end, visit, context) : 0;
+}
+
+/* The launch ahead of this one on its own stream. */
+static int visit_own(struct process *process, const struct pending *pending,
+                     int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    const struct stream_state *stream = timeline_find(process, pending->place.timeline);
+    uint32_t end = stream ? index_above(stream, pending->place.position - 1) : 0;
+    while (stream && end < stream->count && queue_at(stream, end)->member != pending->member)
+        end++;                  /* other communicators' calls of its group */
+    return end ? visit_launch(stream, end, visit, context) : 0;
+}
+
 int progress_visit_ahead(struct process *process, const struct pending *pending,
                          int (*visit)(void *context, const struct pending *pending), void *context)
 {
-    int result = pending->serial.launch ? visit_last(process, pending->serial, visit, context) : 0;
+    int result = 0;
+    if (pending->serial.position)
+        result = visit_last(process, pending->serial, pending->member, visit, context);
     if (result || progress_has_started(process, pending))
         return result;
-    result = visit_last(process, (struct clock_entry){pending->place.slot, pending->launch - 1}, visit, context);
+    result = visit_own(process, pending, visit, context);
     for (uint32_t i = 0; !result && i < pending->before.count; i++)
-        result = visit_last(process, pending->before.entry[i], visit, context);
+        result = visit_last(process, pending->before.entry[i], NULL, visit, context);
     return result;
 }
 
 int progress_visit_first(struct process *process, uint32_t most,
                          int (*visit)(void *context, const struct pending *pending), void *context)
 {
-    for (struct slot_state *slot = process->slots; slot; slot = slot->hh.next)
-        for (uint32_t i = 0; i < slot->count && i < most; i++) {
-            int result = queue_at(slot, i)->launch > slot->done ? visit(context, queue_at(slot, i)) : 0;
+    for (uint32_t t = 0; t < process->timelines; t++) {
+        const struct stream_state *stream = process->timeline[t];
+        for (uint32_t i = count_passed(stream); i < stream->count && i < most; i++) {
+            int result = visit(context, queue_at(stream, i));
             if (result)
                 return result;
         }
+    }
     return 0;
 }
 
@@ -337,6 +332,6 @@ void progress_free(struct process *process)
     struct slot_state *slot, *next;
     HASH_ITER(hh, process->slots, slot, next) {
         HASH_DEL(process->slots, slot);
-        slot_free(slot);
+        free(slot);
     }
 }

@@ -13,7 +13,7 @@
     GROUP(setup)          \
     GROUP(devices)        \
     GROUP(current_device) \
-    GROUP(writes)         \
+    GROUP(hazards)        \
     GROUP(versions)       \
     GROUP(waits)          \
     GROUP(groups)         \

@@ -48,7 +48,7 @@ static int add_issued(struct wait_graph *graph, struct wait_node *node, const st
         return -1;
     if (!pending || member->aborted)
         return 0;
-    if (!pending->serial.launch && progress_has_started(member->process, pending))
+    if (!pending->serial.position && progress_has_started(member->process, pending))
         return 0;
     errno = 0;
     struct waiting_op *op = wait_op_get(graph, pending);

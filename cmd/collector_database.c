@@ -164,7 +164,9 @@ int collector_open(struct collector *collector, const struct process_info *info,
     int go_on = settle_old_database(collector, info, err);
     if (go_on < 0)
         return -1;
-    const struct analyzer_options options = {collector->options.hang_after_ns, on_finding, collector};
+    const struct analyzer_options options = {
+        .hang_after_ns = collector->options.hang_after_ns, .on_finding = on_finding, .context = collector,
+    };
     collector->highest_told = 0;
     snprintf(collector->summary->database, sizeof collector->summary->database, "%s", collector->database);
     collector->analyzer = analyzer_new(&options);

@@ -137,8 +137,7 @@ static void add_behind(const struct waiting_op *behind, const struct wait_node *
     const struct waiting_op *culprit = waiting_op_culprit(behind);
     text_add(text, "its call stands behind ");
     wait_text(next, text);
-    if (culprit->pending->place.slot == behind->pending->place.slot ||
-        culprit->pending->stream == behind->pending->stream)
+    if (culprit->pending->place.timeline == behind->pending->place.timeline)
         text_add(text, " on its stream");
     else if (culprit->pending->member == behind->pending->member)
         text_add(text, ", an earlier one of the communicator on another stream");

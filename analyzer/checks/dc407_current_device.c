@@ -6,7 +6,7 @@
  * Only calls that did fail are reported. */
 #include "analyzer/one_call.h"
 #include "analyzer/process.h"
-#include "analyzer/streams.h"
+#include "analyzer/timelines.h"
 
 enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
 
@@ -30,7 +30,7 @@ static const struct stream_state *stream_of_failed(struct process *process, cons
 {
     if (record->result != INVALID_RESOURCE_HANDLE || record->stream <= DEFAULT_STREAMS || record->flags & RECORD_FLAG_MORE)
         return NULL;
-    const struct stream_state *stream = stream_get(process, record);
+    const struct stream_state *stream = timeline_get(process, record);
     return stream && stream->known && stream->device >= 0 ? stream : NULL;
 }
 

@@ -10,7 +10,8 @@
 #include "analyzer/findings.h"
 #include "analyzer/memory.h"
 #include "analyzer/process.h"
-#include "analyzer/streams.h"
+#include "analyzer/timelines.h"
+#include "analyzer/order.h"
 #include "lib/trace/names.h"
 
 enum { CALL_BYTES = 256, DEFAULT_STREAMS = 2 };
@@ -91,7 +92,7 @@ static int check_pageable(struct analyzer *analyzer, const struct operation *ope
 
 static int check_stream(struct analyzer *analyzer, const struct operation *operation)
 {
-    const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS ? stream_get(operation->process, &operation->record) : NULL;
+    const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS ? timeline_get(operation->process, &operation->record) : NULL;
     int device = operation->member->device;
     if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
         return 0;
@@ -161,10 +162,10 @@ static int report_launch(struct analyzer *analyzer, struct process *process, con
 
 static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
-    const struct stream_state *stream = stream_get(process, record);
-    if (!stream)
+    struct stream_state *stream;
+    if (order_stream(process, record, &stream))
         return -1;
-    int device = stream->known && stream->device >= 0 ? stream->device : record->device;
+    int device = stream && stream->known && stream->device >= 0 ? stream->device : record->device;
     int count = record->launch.count < 6 ? record->launch.count : 6;
     for (int guesses = 0; guesses < 2; guesses++)       /* what is certain goes first */
         for (int i = 0; i < count; i++) {

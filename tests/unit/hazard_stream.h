@@ -1,4 +1,4 @@
-/* hazard_stream.h: a job of two ranks whose reductions and writes may overlap, for the tests of DC301. */
+/* hazard_stream.h: a job of two ranks whose reductions and writes may overlap, for the tests of DC301 to DC306. */
 #ifndef DDPCHECK_TEST_HAZARD_STREAM_H
 #define DDPCHECK_TEST_HAZARD_STREAM_H
 
@@ -15,7 +15,9 @@ struct job *hazard_job_new(bool non_blocking);
 /* An AllReduce of COUNT floats on both ranks. */
 void reduce(struct job *job, uint64_t stream, uint64_t sendbuff, uint64_t recvbuff);
 /* Ends the job as a correct one, so that nothing but the hazard can be found; fails the test unless it is found on
- * rank 1, `times` times, or not at all if it is none. Frees the job. */
+ * rank 1, `times` times, or nothing if code is NULL. Frees the job. */
+void expect_code(struct job *job, const char *code, enum certainty certainty, uint64_t times);
+/* Likewise: DC301, or nothing. */
 void expect_hazard(struct job *job, bool is_hazard, enum certainty certainty, uint64_t times);
 
 #endif
