@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/channel.h"
+#include "analyzer/checks/dc204_order.h"
 #include "analyzer/comm.h"
 #include "analyzer/ends.h"
 #include "analyzer/findings.h"
@@ -41,6 +42,7 @@ void analyzer_free(struct analyzer *analyzer)
     HASH_ITER(hh, analyzer->members, member, next_member) {
         HASH_DEL(analyzer->members, member);
         free(member->empties);
+        free(member->last_collective);
         free(member);
     }
     HASH_CLEAR(hh, analyzer->comms);
@@ -49,6 +51,7 @@ void analyzer_free(struct analyzer *analyzer)
         comm_free(comm);
     }
     channels_free(analyzer);
+    crossings_free(analyzer);
     findings_free(analyzer);
     for (int i = 0; i < analyzer->processes; i++)
         process_free(analyzer->process[i]);

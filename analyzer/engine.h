@@ -28,6 +28,7 @@ struct analyzer {
     uint32_t comm_count;
     struct member *members;         /* table by (communicator, rank) */
     struct channel *channels;       /* channel.h */
+    struct crossings *crossings;    /* checks/dc204_order.c */
     struct thread *blocked;         /* threads in a call */
     struct reported *reported;      /* findings.h, in order of their id */
     uint32_t reported_count, reported_capacity;

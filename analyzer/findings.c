@@ -13,7 +13,7 @@
  * Codes of the third column are consequences only if they began later: a rank that has diverged, left or
  * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
  * reduce differently go on in step. */
-#define HANGS " DC108 DC201 DC202 DC203 DC205 DC206 DC207 DC208 DC209 DC210"
+#define HANGS " DC108 DC201 DC202 DC203 DC204 DC205 DC206 DC207 DC208 DC209 DC210"
 #define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107"
 static const struct explanation {
     const char *code;
@@ -35,7 +35,7 @@ static const struct explanation {
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},
     {"DC201", HANGS, ""},
-    {"DC202", HANGS " DC204", ""},
+    {"DC202", HANGS, ""},
     {"DC203", HANGS, ""},
     {"DC207", HANGS, ""},
     {"DC209", "DC201 DC205 DC206", ""},
@@ -255,8 +255,10 @@ void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how)
 static void suppress_consequences(struct analyzer *analyzer, const struct reported *cause)
 {
     bool cause_precedes = cause->finding.code[2] != '2';
-    for (uint32_t i = 0; cause_precedes && i < analyzer->reported_count; i++) {
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
+        if (!cause_precedes && strcmp(reported->finding.code, "DC204"))    /* foretold what has come now */
+            continue;
         if (reported == cause || !is_open(reported) ||
             !explains_code(&cause->finding, reported->finding.code, reported->finding.first_ns) ||
             !concerns(reported, cause->finding.comm, &cause->processes))

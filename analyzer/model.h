@@ -242,6 +242,7 @@ struct member {
     struct signature last;  /* its last operation */
     bool has_last;
     uint64_t condensed_hash, condensed_next;    /* window.h */
+    struct last_collective *last_collective;    /* checks/dc204_order.c; NULL before the first */
     UT_hash_handle hh;
 };
 

@@ -22,6 +22,7 @@
     GROUP(gradients)      \
     GROUP(nonfinite)      \
     GROUP(parameters)     \
+    GROUP(order)          \
     GROUP(trace)          \
     GROUP(blind)
 

@@ -245,6 +245,15 @@ static bool will_issue_no_more(const struct member *member)
     return member->leaving || process_is_gone(member->process);
 }
 
+/* Somebody has issued it and did not give it up. */
+static bool is_waited_for(const struct comm *comm, uint64_t number)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->next > number && !comm->member[i]->aborted)
+            return true;
+    return false;
+}
+
 /* Operations that a rank will never issue although its peers did, with nobody in a call that waits. */
 static int report_left_behind(struct analyzer *analyzer, struct wait_graph *graph)
 {
@@ -254,7 +263,7 @@ static int report_left_behind(struct analyzer *analyzer, struct wait_graph *grap
             if (will_issue_no_more(comm->member[i]) && comm->member[i]->next < number)
                 number = comm->member[i]->next;
         const struct slot *slot = number == UINT64_MAX ? NULL : window_slot(comm, number);
-        if (!slot || !slot->variants)
+        if (!slot || !slot->variants || !is_waited_for(comm, number))
             continue;           /* nobody went further */
         struct wait_node *wait = wait_graph_collective(graph, comm, number, &slot->first.signature,
                                                        slot->first.site.time_ns);
