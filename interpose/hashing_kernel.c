@@ -2,7 +2,7 @@
  * that the program could see. */
 #include "interpose/hashing_kernel.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cuda.h>
@@ -56,8 +56,12 @@ static void tell(struct thread *thread, const char *why)
 {
     struct record record = { .hashing = { .entries = why ? 0 : shim.file->hash_entries } };
     if (why) {
+        char text[160];
+        int bytes = snprintf(text, sizeof text, "payloads (--hash): %s", why);
         shim_say(PROBLEM_HASHING, "payloads are not hashed: %s", why);
-        record.hashing.text = emit_string(thread, why, strlen(why));
+        record.hashing.text = emit_string(thread, text, (uint64_t)bytes);
+        struct record blind = { .range = { .text = record.hashing.text } };
+        emit_notice(thread, &blind, API_notice_blind);
     }
     emit_notice(thread, &record, API_notice_hashing);
 }

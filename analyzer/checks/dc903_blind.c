@@ -41,15 +41,24 @@ static struct blind *blind_of(struct process *process)
     return process->blind;
 }
 
+/* What is weaker for texts of the shim, by words in them; the last holds for all others. */
+static const struct {
+    const char *words, *weaker;
+} weaker_for[] = {
+    {"ncclDevCommCreate", "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), and their buffers are not checked (DC301 to DC310)"},
+    {"--hash", "their bytes are not compared (DC308, DC309, DC501 to DC503)"},
+    {"", ALL_OPERATIONS ", " ALL_MEMORY},
+};
+
 /* The shim says so itself; its text names what is not seen. */
 static int notice(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
     const char *text = process_string(process, record->range.text);
-    bool by_kernels = strstr(text, "ncclDevCommCreate") != NULL;
+    int i = 0;
+    while (!strstr(text, weaker_for[i].words))
+        i++;
     return report(analyzer, process, *text ? text : "something that the shim gave no name",
-                  by_kernels ? "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), and their buffers are not checked (DC301 to DC310)"
-                             : ALL_OPERATIONS ", " ALL_MEMORY,
-                  record_realtime(process, record));
+                  weaker_for[i].weaker, record_realtime(process, record));
 }
 
 static int setup(struct analyzer *analyzer, struct process *process, const struct record *record, struct member *member)

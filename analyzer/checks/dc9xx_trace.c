@@ -6,20 +6,25 @@ static int lost(struct analyzer *analyzer, struct process *process)
 {
     struct draft draft = draft_new("DC901", CERTAIN, NULL);
     struct text what = {0};
-    uint64_t control = process->lost_control, bulk = process->lost_bulk;
+    uint64_t control = process->lost_control, bulk = process->lost_bulk, hashes = process->lost_hashes;
     /* Bulk records only weaken the checks of memory and streams. */
     draft.finding.severity = control ? SEVERITY_WARNING : SEVERITY_NOTE;
-    struct finding_side *side = draft_side(&draft, control ? "lost records of collectives and waits" : "lost bulk records", NULL);
+    struct finding_side *side = draft_side(&draft, control ? "lost records of collectives and waits" : bulk ? "lost bulk records" : "lost payload hashes", NULL);
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
         draft.failed = true;
     side->process = process->index;
     draft.finding.first_ns = draft.finding.last_ns = process->last_ns;
-    text_add(&what, "of rank %d (process %d) %llu records were lost (%llu of collectives, waits and communicators, %llu of CUDA calls)",
-             rank, (int)process->info.pid, (unsigned long long)(control + bulk), (unsigned long long)control,
-             (unsigned long long)bulk);
-    text_add(&what, control ? "; mismatches and hangs that concern it (DC101 to DC107, DC201 to DC209) are only possible, and may be missed"
-                            : "; its checks of devices and buffers (DC401, DC403, DC406) are only possible, and waits through events may be missed");
+    text_add(&what, "of rank %d (process %d) ", rank, (int)process->info.pid);
+    if (control + bulk) {
+        text_add(&what, "%llu records were lost (%llu of collectives, waits and communicators, %llu of CUDA calls)",
+                 (unsigned long long)(control + bulk), (unsigned long long)control, (unsigned long long)bulk);
+        text_add(&what, control ? "; mismatches and hangs that concern it (DC101 to DC107, DC201 to DC209) are only possible, and may be missed"
+                                : "; its checks of devices and buffers (DC401, DC403, DC406) are only possible, and waits through events may be missed");
+    }
+    if (hashes)
+        text_add(&what, "%s%llu payload hashes were not made, because the collector was behind: what they would have shown (DC308, DC309, DC501 to DC503) is missed",
+                 control + bulk ? "; " : "", (unsigned long long)hashes);
     draft_say(&draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
     struct reported *known = NULL;
     for (uint32_t i = 0; i < analyzer->reported_count && !known; i++)
@@ -28,12 +33,12 @@ static int lost(struct analyzer *analyzer, struct process *process)
             known = &analyzer->reported[i];
     if (known && known->finding.severity == draft.finding.severity) {
         /* The counts only grow; they are told again at each doubling. */
-        if (control + bulk < 2 * process->lost_told) {
+        if (control + bulk + hashes < 2 * process->lost_told) {
             draft_drop(&draft);
             return 0;
         }
     }
-    process->lost_told = control + bulk;
+    process->lost_told = control + bulk + hashes;
     return known ? findings_replace(analyzer, known->finding.id, &draft) : findings_report(analyzer, &draft, NULL);
 }
 
@@ -41,7 +46,7 @@ static int finish(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        if (process && process->lost_told && process->lost_told != process->lost_control + process->lost_bulk) {
+        if (process && process->lost_told && process->lost_told != process->lost_control + process->lost_bulk + process->lost_hashes) {
             process->lost_told = 0;
             if (lost(analyzer, process))
                 return -1;

@@ -1,5 +1,6 @@
 /* job_ranks.c: a job of four processes, one rank and device each, for the emulator: every collective, a
- * ring of sends and receives in a group, a split in two halves, and an end in order. job_ranks [RANKS] */
+ * ring of sends and receives in a group, a split in two halves, and an end in order. job_ranks [RANKS [ROUNDS]]: the
+ * collectives that many times. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ enum { COUNT = 256, RANKS_MAX = 8 };
         } \
     } while (0)
 
-static int rank, ranks;
+static int rank, ranks, rounds = 1;
 static float *from, *to;
 static cudaStream_t stream;
 
@@ -47,7 +48,8 @@ static void run(const ncclUniqueId *id)
     TRY(cudaMalloc((void **)&to, COUNT * RANKS_MAX * sizeof *to));
     TRY(cudaMemset(from, 0, COUNT * RANKS_MAX * sizeof *from));
     TRY(ncclCommInitRank(&comm, ranks, *id, rank));
-    collectives(comm, ranks);
+    for (int round = 0; round < rounds; round++)
+        collectives(comm, ranks);
     TRY(ncclGroupStart());
     TRY(ncclSend(from, COUNT, ncclFloat32, (rank + 1) % ranks, comm, stream));
     TRY(ncclRecv(to, COUNT, ncclFloat32, (rank + ranks - 1) % ranks, comm, stream));
@@ -66,6 +68,7 @@ int main(int argc, char **argv)
     int end[RANKS_MAX][2], failed = 0;
     ncclUniqueId id;
     ranks = argc > 1 ? atoi(argv[1]) : 4;
+    rounds = argc > 2 ? atoi(argv[2]) : 1;
     if (ranks < 2 || ranks > RANKS_MAX)
         return 2;
     /* The ranks are forked before NCCL is used: NCCL can't be used on both sides of a fork. */

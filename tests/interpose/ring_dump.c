@@ -50,6 +50,12 @@ static void print_notice(const struct record *r)
     case API_notice_exit:
         N(end.how), N(end.value);
         break;
+    case API_notice_hashing:
+        N(hashing.entries), N(hashing.text);
+        break;
+    case API_ddpcheck_hash:
+        N(named.comm), N(named.number), N(named.name), N(named.bytes), N(named.rank);
+        break;
     case API_notice_host_function:
     case API_notice_host_function_end:
         N(leave.enter);
@@ -138,8 +144,14 @@ static int dump(const char *path)
         struct ring_progress progress = ring_reader_slot(reader, slot);
         printf("{\"api\": \"slot\", \"started\": %" PRIu64 ", \"done\": %" PRIu64 "}\n", progress.started, progress.done);
     }
-    printf("{\"api\": \"lost\", \"control\": %" PRIu64 ", \"bulk\": %" PRIu64 ", \"rings\": %u}\n",
-           ring_reader_lost(reader, RING_CONTROL), ring_reader_lost(reader, RING_BULK), ring_reader_rings(reader));
+    for (unsigned i = 0; i < ring_reader_hashes(reader); i++) {
+        const struct ring_hash *r = ring_reader_hash(reader, i);
+        printf("{\"api\": \"hash\", \"operation\": \"%s\"", names[r->api] ? names[r->api] : "?");
+        N(comm), N(number), N(bytes), N(serial), N(name), N(hash), N(nans), N(infs), N(flags), N(rank), N(what), N(expects);
+        printf("}\n");
+    }
+    printf("{\"api\": \"lost\", \"hashes\": %" PRIu64 ", \"control\": %" PRIu64 ", \"bulk\": %" PRIu64 ", \"rings\": %u}\n",
+           ring_reader_hashes_lost(reader), ring_reader_lost(reader, RING_CONTROL), ring_reader_lost(reader, RING_BULK), ring_reader_rings(reader));
     if (count < 0)
         fprintf(stderr, "%s: %s\n", path, err.text);
     ring_reader_close(reader);

@@ -62,6 +62,46 @@ def check_rank(rank, records):
     equal([r["end.value"] for r in of(records, "notice_exit")], [0], "exit")
 
 
+ELEMENTS = 4 * 256      # bytes of a count of job_ranks
+
+
+def expected_hashes(name, rank):
+    """(what: bytes) for one operation of job_ranks on this rank; what is 0 sent before, 1 sent after, 2 left behind."""
+    one, all_ = ELEMENTS, 4 * ELEMENTS
+    sends = {"ncclAllReduce": one, "ncclBroadcast": one if rank == 0 else 0, "ncclReduce": one, "ncclAllGather": one,
+             "ncclReduceScatter": all_, "ncclAlltoAll": all_, "ncclGather": one, "ncclScatter": all_ if rank == 1 else 0,
+             "ncclSend": one, "ncclRecv": 0}[name]
+    leaves = {"ncclAllReduce": one, "ncclBroadcast": one, "ncclAllGather": all_}.get(name, 0)
+    return {**({0: sends, 1: sends} if sends else {}), **({2: leaves} if leaves else {})}
+
+
+def test_hashes():
+    with watch(RANKS, DDPCHECK_HASH="1").ok() as run:
+        zeros = {}
+        for rank, records in by_rank(run).items():
+            check_rank(rank, records)
+            equal([r["hashing.entries"] for r in of(records, "notice_hashing")], [2048], "hashing")
+            hashes = of(records, "hash")
+            for op in [r for r in records if "op.number" in r][:-1]:
+                mine = {h["what"]: h for h in hashes if h["serial"] == op["serial"]}
+                equal({what: h["bytes"] for what, h in mine.items()}, expected_hashes(op["api"], rank), "%s on rank %d" % (op["api"], rank))
+                for what, h in mine.items():
+                    equal((h["comm"], h["number"], h["rank"], h["operation"], h["flags"], h["nans"], h["infs"]),
+                          (op["op.comm"], op["op.number"], rank, op["api"], 1, 0, 0), "hash of %s" % op["api"])
+                    equal(h["expects"], sum(1 << w for w in mine), "what is expected of %s" % op["api"])
+                    zeros.setdefault(h["bytes"], set()).add(h["hash"])
+        equal({bytes_: len(values) for bytes_, values in zeros.items()}, {ELEMENTS: 1, 4 * ELEMENTS: 1},
+              "equal bytes, equal hashes on all ranks; other lengths, other hashes")
+
+
+def test_hashes_find_no_room():
+    """Nobody collects: the pool is full after a while, the rest is counted, and the job goes on."""
+    with watch(RANKS, "2", "150", DDPCHECK_HASH="1").ok() as run:
+        for records in by_rank(run).values():
+            made, lost = len(of(records, "hash")), of(records, "lost")[0]["hashes"]
+            assert 1500 < made <= 2048 and lost > 500, "%d hashes made, %d lost" % (made, lost)
+
+
 def test_a_killed_job_leaves_its_records():
     with watch("true") as run:
         process = subprocess.Popen([RANKS], env=run.environment, start_new_session=True,
@@ -163,7 +203,7 @@ def test_shapes():
 
 
 if __name__ == "__main__":
-    for test in (test_four_ranks, test_a_killed_job_leaves_its_records, test_graphs, test_driver, test_what_was_there_before,
+    for test in (test_four_ranks, test_hashes, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs, test_driver, test_what_was_there_before,
                  test_host_functions, test_shapes):
         test()
         print("passed", test.__name__)

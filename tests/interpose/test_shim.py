@@ -333,6 +333,19 @@ def test_disabled():
         equal(os.listdir(run.folder), [], "left behind")
 
 
+def test_hashing_that_can_not_be():
+    """The fake driver loads no modules: that is said once, in the trace as well, and the job does not notice."""
+    with Run(JOB, "collectives", DDPCHECK_HASH="1") as run:
+        equal((run.status, run.out, run.err), (0, "ok\n", "ddpcheck: payloads are not hashed: the CUDA driver has not the "
+              "functions that it takes\n"), "what the job said")
+        records = run.records()
+        equal([r["hashing.entries"] for r in of(records, "notice_hashing")], [0], "hashing")
+        equal(len(of(records, "notice_blind")), 1, "what is not seen")
+        equal(of(records, "hash"), [], "hashes")
+    with Run(JOB, "collectives").ok() as run:
+        equal(of(run.records(), "notice_hashing"), [], "nobody asked for hashes")
+
+
 def test_default_directory():
     with Run(JOB, "keeps_errno", trace=False).ok() as run:
         run.trace = os.path.join(run.folder, "ddpcheck-trace")

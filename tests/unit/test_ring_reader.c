@@ -60,6 +60,81 @@ static struct ring_reader *open_reader(const char *path)
     return reader;
 }
 
+/* A file with payload hashes behind the header. */
+enum { HASHES = 32 };
+static struct ring_file *make_with_hashes(const char *path)
+{
+    make(path, 1);
+    munmap(file, file_bytes);
+    int fd = open(path, O_RDWR);
+    file_bytes = sizeof *file + RING_PAGE + THREADS * ring_segment_bytes(CONTROL, BULK);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)file_bytes), 0);
+    file = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(file, MAP_FAILED);
+    close(fd);
+    file->file_header_bytes = sizeof *file + RING_PAGE;
+    file->hash_entries = HASHES;
+    return file;
+}
+
+/* What the shim, and then the GPU, do. */
+static void take_entry(int index, uint64_t ticket)
+{
+    struct hash_entry *entry = &ring_hashes(file)[index];
+    assert_int_equal(entry->taken, 0);
+    entry->number = 10 * ticket;
+    entry->what = HASH_RECV_AFTER;
+    entry->taken = ticket;
+}
+static void finish_entry(int index, uint64_t hash)
+{
+    ring_hashes(file)[index].found.hash = hash;
+    ring_hashes(file)[index].found.done = ring_hashes(file)[index].taken;
+}
+
+static void finished_hashes_are_seen_once_and_given_back(void **state)
+{
+    make_with_hashes(scratch_path(state, "hash.ring"));
+    _Static_assert(HASHES * sizeof(struct hash_entry) <= RING_PAGE, "they fit the page");
+    struct ring_reader *reader = open_reader(scratch_path(state, "hash.ring"));
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_hashes(reader), 0);
+    take_entry(0, 1);
+    take_entry(5, 2);
+    finish_entry(5, 55);
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_hashes(reader), 1);        /* entry 0's kernel still runs */
+    assert_int_equal(ring_reader_hash(reader, 0)->hash, 55);
+    assert_int_equal(ring_reader_hash(reader, 0)->number, 20);
+    assert_int_equal(ring_reader_hash(reader, 0)->what, HASH_RECV_AFTER);
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_hashes(reader), 1);        /* not told yet, so it is there again */
+    ring_reader_hash_told(reader, 0);
+    finish_entry(0, 11);
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_hashes(reader), 1);
+    assert_int_equal(ring_reader_hash(reader, 0)->hash, 11);
+    assert_int_equal(ring_hashes(file)[5].taken, 2);        /* told, but not stored */
+    assert_int_equal(ring_reader_publish(reader, NULL), 0);
+    assert_int_equal(ring_hashes(file)[5].taken, 0);
+    assert_int_equal(ring_hashes(file)[0].taken, 1);
+    take_entry(5, 3);                                       /* the old result is not taken for the new one's */
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_hashes(reader), 1);
+    ring_reader_close(reader);
+    reader = open_reader(scratch_path(state, "hash.ring")); /* killed before it stored: the next one sees it again */
+    file->hash_lost = 7;
+    assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
+    assert_int_equal(ring_reader_hashes(reader), 1);
+    assert_int_equal(ring_reader_hashes_lost(reader), 7);
+    ring_reader_close(reader);
+    file->hash_entries = HASHES + 1;
+    struct error err = {""};
+    assert_int_equal(ring_reader_open(&reader, scratch_path(state, "hash.ring"), &err), -1);
+    assert_non_null(strstr(err.text, "no room"));
+}
+
 static void records_of_all_rings_come_in_the_order_of_serials(void **state)
 {
     make(scratch_path(state, "1-1.ring"), 2);
@@ -207,6 +282,7 @@ int main(void)
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(records_of_all_rings_come_in_the_order_of_serials),
+        WITH_SCRATCH(finished_hashes_are_seen_once_and_given_back),
         WITH_SCRATCH(a_missing_serial_is_waited_for_a_little),
         WITH_SCRATCH(losses_are_counted_and_not_waited_for),
         WITH_SCRATCH(reading_goes_on_where_it_was_stored),
