@@ -1,0 +1,62 @@
+/* ddpcheck tui: the terminal UI. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/commands.h"
+#include "cmd/options.h"
+#include "lib/base/terminal.h"
+#include "tui/tui.h"
+
+enum { WIDTH_USUAL = 100, WIDTH_LEAST = 40 };
+
+static const char *const usual_trace[] = {"ddpcheck-trace"};    /* where `ddpcheck run` puts it without -o */
+
+static int width_of_output(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int width = columns ? atoi(columns) : 0;
+    if (width <= 0 && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+        width = size.ws_col;
+    return width <= 0 ? WIDTH_USUAL : width < WIDTH_LEAST ? WIDTH_LEAST : width;
+}
+
+int command_tui(int argc, char **argv)
+{
+    bool once = false, ascii = false;
+    int color = COLOR_AUTO;
+    const char *view = NULL;
+    double wait_s = 0;
+    const struct option_entry entries[] = {
+        {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
+        {"view", 0, OPTION_TEXT, "NAME", "begin with now, findings, sequence, ranks, waits, timeline or memory", &view},
+        {"ascii", 0, OPTION_FLAG, NULL, "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
+        {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
+        OPTION_COLOR(&color),
+    };
+    const struct options options = {
+        .command = "tui", .operands = "[DIR|DATABASE...]",
+        .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: leaving it never touches the job.\n"
+                   "Without an operand: ddpcheck-trace.",
+        .details = "Keys: 1-7 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s sort, e explain, y write the\n"
+                   "view to a file, ? help, q leave.\n",
+        .entries = entries, .count = OPTION_COUNT(entries),
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    struct error err = {{0}};
+    const struct tui_options tui = {
+        .paths = argc ? (const char *const *)argv : usual_trace, .count = argc ? argc : 1, .view = view, .ascii = ascii,
+        .color = terminal_colored((enum color_when)color, STDOUT_FILENO), .wait_s = wait_s,
+    };
+    int result = once ? tui_print(&tui, width_of_output(), &err) : tui_run(&tui, &err);
+    if (result == 0)
+        return STATUS_CLEAN;
+    fflush(stdout);
+    fprintf(stderr, "ddpcheck: %s\n", err.text);
+    return STATUS_USAGE;
+}

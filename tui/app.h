@@ -1,0 +1,52 @@
+/* app.h: the running UI: which views lie over each other, what the keyboard is for just now, and the last picture.
+ * tui.c runs it, keys.c changes it, draw.c shows it. */
+#ifndef DDPCHECK_TUI_APP_H
+#define DDPCHECK_TUI_APP_H
+
+#include "tui/reader.h"
+#include "tui/table.h"
+
+enum { APP_DEPTH_MAX = 8, APP_MESSAGE = 256 };
+
+enum app_mode { MODE_USUAL, MODE_SEARCH, MODE_FILTER, MODE_POPUP };
+
+/* A view as the user left it. */
+struct place {
+    struct query query;
+    struct table table;
+};
+
+struct app {
+    struct reader *reader;
+    struct place place[APP_DEPTH_MAX];      /* the last is shown; Esc goes back to the one before */
+    int depth;
+    enum app_mode mode;
+    char typed[TABLE_TEXT];                 /* in MODE_SEARCH and MODE_FILTER */
+    char message[APP_MESSAGE];              /* until the next key */
+    struct picture picture;
+    uint64_t asked;                         /* the last question; a picture of an older one is not shown */
+    bool shown;                             /* the picture is of the view that is asked for */
+    bool ascii, paused, mouse, leaving;
+    int rows_line;                          /* where the table was drawn */
+};
+
+static inline struct place *app_place(struct app *app)
+{
+    return &app->place[app->depth - 1];
+}
+
+/* Asks the reader for the view at hand. */
+void app_ask(struct app *app);
+/* Opens a view over the one at hand, or instead of all. */
+void app_open(struct app *app, const struct query *query);
+void app_switch(struct app *app, enum view_id view);
+void app_back(struct app *app);
+/* A new picture came. */
+void app_take(struct app *app);
+
+void app_key(struct app *app, int key);     /* keys.c */
+void app_draw(struct app *app);             /* draw.c */
+/* Writes the view to a file in the working directory and says so. */
+void app_write(struct app *app);
+
+#endif

@@ -1,0 +1,109 @@
+/* draw.c: the screen from top to bottom: title, diagnosis, the view's lines and table, keys. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/moment.h"
+#include "tui/app.h"
+#include "tui/screen.h"
+#include "tui/width.h"
+
+static void draw_title(const struct app *app, int width)
+{
+    char left[512], right[128], clock[64];
+    const struct picture *picture = &app->picture;
+    const char *state = app->paused ? "paused" : picture->live ? "live" : "over";
+    snprintf(left, sizeof left, " ddpcheck  %s", *picture->path ? picture->path : "reading");
+    snprintf(right, sizeof right, "%s  %s  %s ", views[app_place((struct app *)app)->query.view].name, picture->now_ns ? state : "",
+             picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
+    int columns = width_of(right);
+    screen_text(0, 0, width, TONE_STRONG, LOOK_BAR, left);
+    if (columns < width)
+        screen_text(0, width - columns, columns, TONE_STRONG, LOOK_BAR, right);
+}
+
+static int draw_lines(const struct rows *rows, int line, int last, int width)
+{
+    for (int i = 0; i < rows->lines && line <= last; i++)
+        screen_text(line++, 0, width, rows->line[i].tone, LOOK_USUAL, rows->line[i].text);
+    return line;
+}
+
+/* "1 Now 2 Findings ...  ? help  q leave", the view at hand marked. */
+static void draw_keys(const struct app *app, int line, int width)
+{
+    static const char rest[] = "? help q leave";
+    enum view_id view = app->place[0].query.view;
+    int at = 0;
+    screen_clear_line(line);
+    for (int i = 0; i < VIEWS_NUMBERED; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%d %s", i + 1, views[i].name);
+        int columns = width_of(text);
+        screen_text(line, at, columns, (int)view == i ? TONE_STRONG : TONE_PLAIN, (int)view == i ? LOOK_BAR : LOOK_USUAL, text);
+        at += columns + 1;
+    }
+    if (width - at >= (int)sizeof rest)
+        screen_text(line, width - (int)sizeof rest + 1, (int)sizeof rest - 1, TONE_FAINT, LOOK_USUAL, rest);
+}
+
+/* What is typed, or was said last, or why the picture is old. */
+static bool draw_message(const struct app *app, int line, int width)
+{
+    char text[APP_MESSAGE + TABLE_TEXT];
+    if (app->mode == MODE_SEARCH || app->mode == MODE_FILTER) {
+        snprintf(text, sizeof text, "%s: %s_", app->mode == MODE_SEARCH ? "search" : "filter", app->typed);
+        screen_text(line, 0, width, TONE_STRONG, LOOK_USUAL, text);
+    } else if (*app->message) {
+        screen_text(line, 0, width, TONE_NOTE, LOOK_USUAL, app->message);
+    } else if (*app->picture.error.text) {
+        screen_text(line, 0, width, TONE_WARNING, LOOK_USUAL, app->picture.error.text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* A line about what is hidden or elsewhere on the page. */
+static void draw_place(const struct app *app, const struct table *table, int line, int room, int width)
+{
+    char text[128] = "";
+    if (*table->filter)
+        snprintf(text, sizeof text, " filter: %s ", table->filter);
+    else if (table->shown > room && room > 0)
+        snprintf(text, sizeof text, " %d of %d ", table->selected + 1, table->shown);
+    int columns = width_of(text);
+    if (columns && columns < width && app->mode == MODE_USUAL)
+        screen_text(line, width - columns, columns, TONE_FAINT, LOOK_USUAL, text);
+}
+
+void app_draw(struct app *app)
+{
+    int width = screen_width(), height = screen_height(), line = 1, last = height - 2;
+    struct place *place = app_place(app);
+    const struct rows *rows = &app->picture.rows;
+    if (width < 20 || height < 5) {
+        screen_text(0, 0, width, TONE_PLAIN, LOOK_USUAL, "too small");
+        screen_show();
+        return;
+    }
+    draw_title(app, width);
+    bool detail = place->query.view >= VIEWS_NUMBERED;
+    if (!detail)
+        line = draw_lines(&app->picture.diagnosis, line, last, width);
+    if (!detail && line > 1 && line < last)
+        screen_clear_line(line++);
+    bool message = draw_message(app, last, width);
+    int below = last - (message ? 1 : 0);
+    if (app->shown) {
+        line = draw_lines(rows, line, below, width);
+        app->rows_line = line;
+        int room = table_draw(&place->table, rows, line, below - line + 1, width);
+        if (!message)
+            draw_place(app, &place->table, last, room, width);
+    } else {
+        for (; line <= below; line++)
+            screen_clear_line(line);
+    }
+    draw_keys(app, height - 1, width);
+    screen_show();
+}

@@ -1,0 +1,148 @@
+#include "tui/findings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ID_BITS = 20 };      /* findings of one database */
+
+static void side_free(struct tui_side *side)
+{
+    free(side->ranks);
+    free(side->call);
+    free(side->phase);
+    free(side->where);
+}
+
+void tui_findings_free(struct findings *findings)
+{
+    for (int i = 0; i < findings->count; i++) {
+        struct tui_finding *finding = &findings->finding[i];
+        for (int k = 0; k < finding->sides; k++)
+            side_free(&finding->side[k]);
+        free(finding->code);
+        free(finding->severity);
+        free(finding->certainty);
+        free(finding->state);
+        free(finding->what);
+        free(finding->todo);
+    }
+    free(findings->finding);
+    *findings = (struct findings){0};
+}
+
+static struct tui_finding *find(const struct findings *findings, uint32_t id)
+{
+    for (int i = 0; i < findings->count; i++)
+        if (findings->finding[i].id == id)
+            return &findings->finding[i];
+    return NULL;
+}
+
+const struct tui_finding *tui_findings_get(const struct findings *findings, uint32_t id)
+{
+    return find(findings, id);
+}
+
+static uint32_t id_of(const struct cursor *row)
+{
+    return (uint32_t)row->database << ID_BITS | (uint32_t)cursor_number(row, 0);
+}
+
+static void take_finding(struct findings *findings, const struct cursor *row)
+{
+    struct tui_finding *grown = reallocarray(findings->finding, (size_t)findings->count + 1, sizeof *grown);
+    if (!grown)
+        return;
+    findings->finding = grown;
+    grown[findings->count++] = (struct tui_finding){
+        .id = id_of(row), .code = strdup(cursor_text(row, 1)), .severity = strdup(cursor_text(row, 2)),
+        .certainty = strdup(cursor_text(row, 3)), .state = strdup(cursor_text(row, 4)), .comm = (uint64_t)cursor_number(row, 5),
+        .has_number = sqlite3_column_type(row->statement, 6) != SQLITE_NULL, .number = (uint64_t)cursor_number(row, 6),
+        .first_ns = (uint64_t)cursor_number(row, 7), .last_ns = (uint64_t)cursor_number(row, 8),
+        .times = (uint64_t)cursor_number(row, 9), .what = strdup(cursor_text(row, 10)), .todo = strdup(cursor_text(row, 11)),
+    };
+}
+
+static void take_side(struct findings *findings, const struct cursor *row)
+{
+    struct tui_finding *finding = find(findings, id_of(row));
+    if (!finding || finding->sides == TUI_SIDES_MAX)
+        return;
+    finding->side[finding->sides++] = (struct tui_side){
+        .ranks = strdup(cursor_text(row, 1)), .process = cursor_process(row, 2), .call = strdup(cursor_text(row, 3)),
+        .phase = strdup(cursor_text(row, 4)), .where = strdup(cursor_text(row, 5)), .since_ns = (uint64_t)cursor_number(row, 6),
+        .stack = (uint64_t)cursor_number(row, 7), .stack_is_address = cursor_number(row, 8),
+        .where_stack = (uint64_t)cursor_number(row, 9), .where_stack_is_address = cursor_number(row, 10),
+    };
+}
+
+static bool is_whole(const struct findings *findings)
+{
+    for (int i = 0; i < findings->count; i++) {
+        const struct tui_finding *finding = &findings->finding[i];
+        if (!finding->code || !finding->severity || !finding->certainty || !finding->state || !finding->what || !finding->todo)
+            return false;
+        for (int k = 0; k < finding->sides; k++)
+            if (!finding->side[k].ranks || !finding->side[k].call || !finding->side[k].phase || !finding->side[k].where)
+                return false;
+    }
+    return true;
+}
+
+static int severity_of(const struct tui_finding *finding)
+{
+    return !strcmp(finding->severity, "error") ? 0 : !strcmp(finding->severity, "warning") ? 1 : 2;
+}
+
+static int worst_first(const void *left, const void *right)
+{
+    const struct tui_finding *a = left, *b = right;
+    int resolved = !strcmp(a->state, "resolved") - !strcmp(b->state, "resolved");
+    int severity = severity_of(a) - severity_of(b);
+    int possible = !strcmp(a->certainty, "possible") - !strcmp(b->certainty, "possible");
+    if (resolved || severity || possible)
+        return resolved ? resolved : severity ? severity : possible;
+    return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
+}
+
+static int each(struct findings *findings, struct source *source, const char *sql,
+                void (*take)(struct findings *findings, const struct cursor *row), struct error *err)
+{
+    struct cursor row = cursor_new(source->trace, sql, NULL, 0);
+    int result;
+    while ((result = cursor_next(&row, err)) == 1)
+        take(findings, &row);
+    return result;
+}
+
+int tui_findings_load(struct findings *findings, struct source *source, struct error *err)
+{
+    *findings = (struct findings){0};
+    if (each(findings, source, "SELECT id, code, severity, certainty, state, comm, number, first_ns, last_ns, times, what, todo "
+             "FROM finding ORDER BY id", take_finding, err) < 0 ||
+        each(findings, source, "SELECT finding, ranks, process, call, phase, \"where\", since_ns, stack, stack_is_address, "
+             "where_stack, where_stack_is_address FROM finding_side ORDER BY finding, side", take_side, err) < 0 ||
+        (!is_whole(findings) && error_set(err, "can't show the findings: memory is short"))) {
+        tui_findings_free(findings);
+        return -1;
+    }
+    qsort(findings->finding, (size_t)findings->count, sizeof *findings->finding, worst_first);
+    return 0;
+}
+
+enum tone finding_tone(const struct tui_finding *finding)
+{
+    static const enum tone tones[] = {TONE_ERROR, TONE_WARNING, TONE_NOTE};
+    return strcmp(finding->state, "resolved") ? tones[severity_of(finding)] : TONE_FAINT;
+}
+
+char *finding_ranks(const struct tui_finding *finding, char *text, size_t bytes)
+{
+    struct rankset all = {0};
+    for (int i = 0; i < finding->sides; i++)
+        rankset_parse(&all, finding->side[i].ranks);
+    rankset_text(&all, text, bytes);
+    rankset_free(&all);
+    return text;
+}

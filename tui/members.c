@@ -1,0 +1,180 @@
+#include "tui/members.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t waited_ns = 1000000000;   /* whoever is behind for longer is missing */
+
+static void drop(struct tui_member *member)
+{
+    free(member->where);
+    free(member->phase);
+    free(member->last_call);
+}
+
+void members_free(struct members *members)
+{
+    for (int i = 0; i < members->count; i++)
+        drop(&members->member[i]);
+    free(members->member);
+    free(members->comm);
+    *members = (struct members){0};
+}
+
+const char *standing_name(enum standing standing)
+{
+    static const char *const names[STANDINGS] = {
+        [STANDS_MISSING] = "missing", [STANDS_EXITED] = "exited", [STANDS_UNSEEN] = "without a trace",
+        [STANDS_BEHIND] = "behind", [STANDS_ISSUED] = "issued", [STANDS_STARTED] = "started", [STANDS_DONE] = "done",
+    };
+    return names[standing];
+}
+
+static int take_row(struct members *members, int *capacity, const struct cursor *row, struct error *err)
+{
+    if (members->count == *capacity) {
+        int more = *capacity ? *capacity * 2 : 64;
+        struct tui_member *grown = reallocarray(members->member, (size_t)more, sizeof *grown);
+        if (!grown)
+            return error_set(err, "can't show the ranks: memory is short");
+        members->member = grown;
+        *capacity = more;
+    }
+    struct tui_member *member = &members->member[members->count++];
+    *member = (struct tui_member){
+        .comm = (uint64_t)cursor_number(row, 0), .rank = (int)cursor_number(row, 1), .shown_rank = (int)cursor_number(row, 2),
+        .nranks = (int)cursor_number(row, 3), .process = cursor_process(row, 4), .device = (int)cursor_number(row, 5),
+        .issued = (uint64_t)cursor_number(row, 6), .started = (uint64_t)cursor_number(row, 7), .done = (uint64_t)cursor_number(row, 8),
+        .p2p = (uint64_t)cursor_number(row, 9), .destroyed = cursor_number(row, 10), .ended = cursor_number(row, 11),
+        .where = strdup(cursor_text(row, 12)), .phase = strdup(cursor_text(row, 13)), .last_call = strdup(cursor_text(row, 14)),
+        .stack = (uint64_t)cursor_number(row, 15), .stack_is_address = cursor_number(row, 16),
+        .since_ns = (uint64_t)cursor_number(row, 17),
+    };
+    return member->where && member->phase && member->last_call ? 0 : error_set(err, "can't show the ranks: memory is short");
+}
+
+/* A member that one host has seen comes before the same one that another host has not. */
+static int by_comm_and_rank(const void *left, const void *right)
+{
+    const struct tui_member *a = left, *b = right;
+    if (a->comm != b->comm)
+        return a->comm < b->comm ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank - b->rank;
+    return (a->process < 0) - (b->process < 0);
+}
+
+static void drop_doubles(struct members *members)
+{
+    int kept = 0;
+    for (int i = 0; i < members->count; i++) {
+        const struct tui_member *before = kept ? &members->member[kept - 1] : NULL;
+        if (before && before->comm == members->member[i].comm && before->rank == members->member[i].rank)
+            drop(&members->member[i]);
+        else
+            members->member[kept++] = members->member[i];
+    }
+    members->count = kept;
+}
+
+static enum standing standing_of(const struct tui_comm *comm, const struct tui_member *member, bool waited)
+{
+    bool through = member->destroyed || (member->done == comm->most_issued && comm->most_issued > 0);
+    if (member->process < 0)
+        return STANDS_UNSEEN;
+    if (member->ended && !through)
+        return STANDS_EXITED;
+    if (member->issued < comm->most_issued && !member->destroyed)
+        return waited ? STANDS_MISSING : STANDS_BEHIND;
+    if (member->started < member->issued)
+        return STANDS_ISSUED;
+    return member->done < member->issued ? STANDS_STARTED : STANDS_DONE;
+}
+
+static void judge(struct tui_comm *comm, uint64_t now_ns)
+{
+    bool waited = false;
+    for (int i = 0; i < comm->members; i++)
+        if (comm->member[i].issued > comm->most_issued)
+            comm->most_issued = comm->member[i].issued;
+    for (int i = 0; i < comm->members; i++) {
+        const struct tui_member *member = &comm->member[i];
+        waited |= member->issued == comm->most_issued && member->done < member->issued && member->since_ns &&
+                  now_ns > member->since_ns + waited_ns;
+    }
+    comm->worst = STANDS_DONE;
+    for (int i = 0; i < comm->members; i++) {
+        struct tui_member *member = &comm->member[i];
+        member->standing = standing_of(comm, member, waited);
+        member->behind = comm->most_issued - member->issued;
+        comm->count[member->standing]++;
+        if (member->standing < comm->worst)
+            comm->worst = member->standing;
+    }
+}
+
+static int worst_first(const void *left, const void *right)
+{
+    const struct tui_comm *a = left, *b = right;
+    if (a->worst != b->worst)
+        return (int)a->worst - (int)b->worst;
+    if (a->most_issued != b->most_issued)
+        return a->most_issued > b->most_issued ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+static int find_comms(struct members *members, uint64_t now_ns, struct error *err)
+{
+    members->comm = calloc((size_t)members->count + 1, sizeof *members->comm);
+    if (!members->comm)
+        return error_set(err, "can't show the ranks: memory is short");
+    for (int i = 0; i < members->count; i++) {
+        struct tui_member *member = &members->member[i];
+        if (i == 0 || member->comm != member[-1].comm)
+            members->comm[members->comms++] = (struct tui_comm){.id = member->comm, .member = member};
+        struct tui_comm *comm = &members->comm[members->comms - 1];
+        comm->members++;
+        comm->nranks = member->nranks > comm->nranks ? member->nranks : comm->nranks;
+    }
+    for (int i = 0; i < members->comms; i++)
+        judge(&members->comm[i], now_ns);
+    qsort(members->comm, (size_t)members->comms, sizeof *members->comm, worst_first);
+    return 0;
+}
+
+int members_load(struct members *members, struct source *source, struct error *err)
+{
+    static const char sql[] =
+        "SELECT comm, rank, shown_rank, nranks, process, device, issued, started, done, p2p, destroyed, ended, \"where\", "
+        "phase, last_call, stack, stack_is_address, since_ns FROM member_state ORDER BY comm, rank";
+    struct cursor row = cursor_new(source->trace, sql, NULL, 0);
+    int capacity = 0, result;
+    *members = (struct members){0};
+    while ((result = cursor_next(&row, err)) == 1) {
+        if (take_row(members, &capacity, &row, err) == 0)
+            continue;
+        cursor_end(&row);
+        result = -1;
+        break;
+    }
+    if (result == 0 && trace_database_count(source->trace) > 1 && members->count) {
+        qsort(members->member, (size_t)members->count, sizeof *members->member, by_comm_and_rank);
+        drop_doubles(members);
+    }
+    if (result == 0)
+        result = find_comms(members, source->now_ns, err);
+    if (result < 0)
+        members_free(members);
+    return result;
+}
+
+const struct tui_comm *members_comm(const struct members *members, uint64_t comm, int step)
+{
+    int index = 0;
+    if (members->comms == 0)
+        return NULL;
+    for (int i = 0; i < members->comms; i++)
+        if (members->comm[i].id == comm)
+            index = i;
+    return &members->comm[(index + step % members->comms + members->comms) % members->comms];
+}

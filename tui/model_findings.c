@@ -1,0 +1,221 @@
+/* model_findings.c: the list of findings; one finding with its sides beside each other; its long text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/analyzer.h"
+#include "lib/base/moment.h"
+#include "lib/trace/site.h"
+#include "tui/findings.h"
+#include "tui/view.h"
+#include "tui/width.h"
+
+enum { CELL_SIGN, CELL_CODE, CELL_RANKS, CELL_TIMES, CELL_WHEN, CELL_WHAT };
+enum { RANKS_BYTES = 256, FRAMES_SHOWN = 8, LINE_BYTES = 512, SIDE_LINES_MAX = 64, SIDE_LEAST = 36, GAP = 2 };
+
+static const char *sign_of(const struct tui_finding *finding, bool ascii)
+{
+    if (!strcmp(finding->state, "resolved"))
+        return ascii ? "ok" : "✓";
+    return !strcmp(finding->severity, "error") ? (ascii ? "E" : "✗") : !strcmp(finding->severity, "warning") ? "!" : "i";
+}
+
+int model_findings(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct findings findings;
+    char ranks[RANKS_BYTES], clock[64];
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    rows->empty = source->live ? "No finding so far." : "No finding.";
+    rows_column(rows, "", 2, false);
+    rows_column(rows, "code", 0, false);
+    rows_column(rows, "ranks", 12, false);
+    rows_column(rows, "times", 0, true);
+    rows_column(rows, "first", 12, false);
+    rows_column(rows, "what", 0, false);
+    for (int i = 0; i < findings.count; i++) {
+        const struct tui_finding *finding = &findings.finding[i];
+        enum tone tone = finding_tone(finding);
+        struct row *row = rows_add(rows, finding->id, 0);
+        row_set(row, CELL_SIGN, tone, "%s", sign_of(finding, query->ascii));
+        row_set(row, CELL_CODE, tone, "%s%s", finding->code, !strcmp(finding->certainty, "possible") ? "?" : "");
+        row_set(row, CELL_RANKS, TONE_PLAIN, "%s", finding_ranks(finding, ranks, sizeof ranks));
+        row_set(row, CELL_TIMES, TONE_PLAIN, "%llu", (unsigned long long)finding->times);
+        row_set(row, CELL_WHEN, TONE_PLAIN, "%s", moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock));
+        row_set(row, CELL_WHAT, TONE_PLAIN, "%s", finding->what);
+        if (row)
+            row->target = (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
+    }
+    tui_findings_free(&findings);
+    return 0;
+}
+
+/* --- one finding ----------------------------------------------------------------------------------------- */
+
+/* A side as a column of lines. */
+struct side_text {
+    char line[SIDE_LINES_MAX][LINE_BYTES];
+    enum tone tone[SIDE_LINES_MAX];
+    int lines, width;
+};
+
+static void side_line(struct side_text *side, enum tone tone, const char *text)
+{
+    do {
+        const char *begin = text;
+        size_t bytes = width_wrap(begin, side->width, &text);
+        if (side->lines == SIDE_LINES_MAX)
+            return;
+        snprintf(side->line[side->lines], LINE_BYTES, "%.*s", (int)bytes, begin);
+        side->tone[side->lines++] = tone;
+    } while (*text);
+}
+
+static void side_frames(struct source *source, struct side_text *text, int process, uint64_t stack, bool is_address)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char function[sizeof frame->function + 8], place[sizeof frame->file], line[LINE_BYTES];
+    int count = site_frames(source->trace, process, stack, is_address, frame);
+    for (int i = 0; i < count && i < FRAMES_SHOWN; i++) {
+        frame_function(&frame[i], function, sizeof function);
+        int left = text->width - 4 - width_of(function);
+        frame_place(&frame[i], left > 12 ? left : 12, place, sizeof place);
+        snprintf(line, sizeof line, "  %s  %s", function, place);
+        side_line(text, i ? TONE_FAINT : TONE_PLAIN, line);
+    }
+    if (count > FRAMES_SHOWN) {
+        snprintf(line, sizeof line, "  and %d more", count - FRAMES_SHOWN);
+        side_line(text, TONE_FAINT, line);
+    }
+}
+
+static void side_write(struct source *source, const struct tui_side *side, struct side_text *text)
+{
+    char line[LINE_BYTES], duration[64];
+    bool one = !strpbrk(side->ranks, "-,");
+    snprintf(line, sizeof line, "%s %s", one ? "rank" : "ranks", side->ranks);
+    side_line(text, TONE_STRONG, line);
+    side_line(text, TONE_STRONG, side->call);
+    side_frames(source, text, side->process, side->stack, side->stack_is_address);
+    if (*side->phase) {
+        snprintf(line, sizeof line, "phase: %s", side->phase);
+        side_line(text, TONE_PLAIN, line);
+    }
+    if (side->since_ns && source->now_ns > side->since_ns) {
+        snprintf(line, sizeof line, "since %s", moment_duration(source->now_ns - side->since_ns, duration, sizeof duration));
+        side_line(text, TONE_PLAIN, line);
+    }
+    if (*side->where && strcmp(side->where, side->call)) {
+        snprintf(line, sizeof line, "now %s", side->where);
+        side_line(text, TONE_STRONG, line);
+        if (side->where_stack != side->stack)
+            side_frames(source, text, side->process, side->where_stack, side->where_stack_is_address);
+    }
+    if (one && side->process >= 0) {
+        const struct process_info *info = trace_process(source->trace, side->process);
+        snprintf(line, sizeof line, "process %d on %s", info->pid, info->host);
+        side_line(text, TONE_FAINT, line);
+    }
+}
+
+/* Two sides beside each other where the width allows it. */
+static void add_sides(struct source *source, const struct tui_finding *finding, int width, struct rows *rows)
+{
+    struct side_text *text = calloc(2, sizeof *text);
+    int abreast = width >= 2 * SIDE_LEAST + GAP ? 2 : 1;
+    rows_column(rows, "", 0, false);
+    rows->column[0].least = abreast == 2 ? (width - GAP) / 2 : width;
+    rows->column[0].most = rows->column[0].least;
+    if (abreast == 2)
+        rows_column(rows, "", 0, false);
+    for (int i = 0; text && i < finding->sides; i += abreast) {
+        int lines = 0;
+        for (int k = 0; k < abreast; k++) {
+            text[k] = (struct side_text){.width = abreast == 2 ? (width - GAP) / 2 : width};
+            if (i + k < finding->sides)
+                side_write(source, &finding->side[i + k], &text[k]);
+            lines = text[k].lines > lines ? text[k].lines : lines;
+        }
+        for (int line = 0; line <= lines; line++) {     /* one empty line below */
+            struct row *row = rows_add(rows, (uint64_t)(i * SIDE_LINES_MAX + line), 0);
+            for (int k = 0; k < abreast; k++) {
+                bool there = line < text[k].lines;
+                row_set(row, k, there ? text[k].tone[line] : TONE_PLAIN, "%s", there ? text[k].line[line] : "");
+            }
+        }
+    }
+    rows->failed |= !text;
+    free(text);
+}
+
+int model_finding(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct findings findings;
+    char times[128] = "", clock[64], last[64];
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
+    rows->empty = "This finding is not there any more.";
+    if (finding) {
+        const struct check *check = analyzer_check_find(finding->code);
+        rows_line(rows, finding_tone(finding), "%s%s %s: %s", !strcmp(finding->certainty, "possible") ? "possible " : "",
+                  finding->severity, finding->code, check ? check->title : "a check of another version");
+        rows_paragraph(rows, TONE_PLAIN, query->width, finding->what);
+        if (finding->times > 1)
+            snprintf(times, sizeof times, "seen %llu times, from %s to %s", (unsigned long long)finding->times,
+                     moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock),
+                     moment_clock(finding->last_ns, source->now_ns, last, sizeof last));
+        if (*times)
+            rows_line(rows, TONE_FAINT, "%s", times);
+        rows_paragraph(rows, TONE_GOOD, query->width, finding->todo);
+        rows_line(rows, TONE_PLAIN, "%s", "");
+        add_sides(source, finding, query->width, rows);
+    }
+    tui_findings_free(&findings);
+    return 0;
+}
+
+/* --- what a finding means -------------------------------------------------------------------------------- */
+
+static void add_text(struct rows *rows, enum tone tone, int width, const char *text)
+{
+    const char *next = text;
+    while (*next) {
+        const char *begin = next;
+        size_t bytes = width_wrap(begin, width > 1 ? width : 1, &next);
+        row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, tone, "%.*s", (int)bytes, begin);
+    }
+}
+
+static void add_listing(struct rows *rows, const char *title, const char *text)
+{
+    if (!text || !*text)
+        return;
+    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "%s", "");
+    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", title);
+    for (const char *line = text; *line;) {
+        size_t bytes = strcspn(line, "\n");
+        row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "    %.*s", (int)bytes, line);
+        line += bytes + (line[bytes] == '\n');
+    }
+}
+
+int model_explain(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct findings findings;
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
+    const struct check *check = finding ? analyzer_check_find(finding->code) : NULL;
+    rows->empty = "No text about it in this version.";
+    if (check) {
+        rows_line(rows, TONE_STRONG, "%s: %s", check->code, check->title);
+        rows_line(rows, TONE_PLAIN, "%s", "");
+        rows_column(rows, "", 0, false);
+        add_text(rows, TONE_PLAIN, query->width, check->text);
+        add_listing(rows, "How to get it", check->example);
+        add_listing(rows, "The mend in C", check->mend_c);
+        add_listing(rows, "The mend in PyTorch", check->mend_torch);
+    }
+    tui_findings_free(&findings);
+    return 0;
+}

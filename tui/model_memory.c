@@ -1,0 +1,164 @@
+/* model_memory.c: the memory that the last operations of each process used: what is in flight first, with what was
+ * found about it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/text.h"
+#include "lib/trace/names.h"
+#include "tui/findings.h"
+#include "tui/members.h"
+#include "tui/view.h"
+
+enum { CELL_RANK, CELL_RANGE, CELL_BYTES, CELL_STATE, CELL_USE };
+enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10 };
+
+struct use {
+    int process;
+    uint64_t begin, bytes, comm, number, seq;
+    bool collective, in_flight;
+    char text[96];
+};
+
+/* What the operation puts into or takes from its larger buffer, as far as its own fields tell. */
+static uint64_t bytes_of(const struct record *record, int nranks)
+{
+    uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype);
+    bool all = record->api == API_ncclAllGather || record->api == API_ncclReduceScatter || record->api == API_ncclAlltoAll;
+    return all && nranks > 0 ? bytes * (uint64_t)nranks : bytes;
+}
+
+static const struct tui_member *member_of(const struct members *members, uint64_t comm, int rank, int *nranks)
+{
+    for (int i = 0; i < members->comms; i++) {
+        const struct tui_comm *of = &members->comm[i];
+        if (of->id != comm)
+            continue;
+        *nranks = of->nranks;
+        for (int k = 0; k < of->members; k++)
+            if (of->member[k].rank == rank)
+                return &of->member[k];
+    }
+    return NULL;
+}
+
+static void take_use(struct use *use, int *uses, const struct members *members, int process, struct record *record, uint64_t seq)
+{
+    uint64_t begin = record->op.recvbuff ? record->op.recvbuff : record->op.sendbuff;
+    int nranks = 0;
+    for (int i = 0; i < *uses; i++)
+        if (use[i].process == process && use[i].begin == begin)
+            return;
+    if (*uses == USES_MAX || !begin)
+        return;
+    const struct tui_member *member = member_of(members, record->op.comm, record->op.rank, &nranks);
+    struct use *here = &use[(*uses)++];
+    *here = (struct use){.process = process, .begin = begin, .comm = record->op.comm, .number = record->op.number, .seq = seq,
+                         .bytes = bytes_of(record, nranks), .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
+    here->in_flight = here->collective && member && !member->ended && member->done <= record->op.number;
+    record_text(record, here->text, sizeof here->text);
+}
+
+static int load_uses(struct source *source, const struct members *members, struct use *use, int *uses, struct error *err)
+{
+    static const char sql[] =
+        "SELECT process, api, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, seq FROM event "
+        "WHERE seq > (SELECT max(seq) - ? FROM event) AND phase = 1 AND api IN (SELECT number FROM api WHERE class IN "
+        "('collective', 'p2p')) ORDER BY seq DESC";
+    const int64_t parameter[] = {EVENTS};
+    struct cursor row = cursor_new(source->trace, sql, parameter, 1);
+    int result;
+    while ((result = cursor_next(&row, err)) == 1) {
+        struct record record = {.api = (uint16_t)cursor_number(&row, 1), .phase = RECORD_ENTER};
+        for (int i = 0; i < WORDS; i++)
+            record.word[i] = (uint64_t)cursor_number(&row, 2 + i);
+        take_use(use, uses, members, cursor_process(&row, 0), &record, (uint64_t)cursor_number(&row, 12));
+    }
+    return result;
+}
+
+static int in_flight_first(const void *left, const void *right)
+{
+    const struct use *a = left, *b = right;
+    if (a->in_flight != b->in_flight)
+        return b->in_flight - a->in_flight;
+    if (a->process != b->process)
+        return a->process - b->process;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static char *bytes_text(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    int unit = 0;
+    for (; value >= 1024 && unit < 4; unit++)
+        value /= 1024;
+    snprintf(text, size, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    return text;
+}
+
+static int add_hazards(struct source *source, struct rows *rows, struct error *err)
+{
+    struct findings findings;
+    char ranks[128];
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    for (int i = 0; i < findings.count; i++) {
+        const struct tui_finding *finding = &findings.finding[i];
+        if (strncmp(finding->code, "DC3", 3) && strncmp(finding->code, "DC40", 4))
+            continue;
+        struct row *row = rows_add(rows, ~(uint64_t)finding->id, 0);
+        row_set(row, CELL_RANK, finding_tone(finding), "%s", finding_ranks(finding, ranks, sizeof ranks));
+        row_set(row, CELL_RANGE, finding_tone(finding), "%s", finding->code);
+        row_set(row, CELL_STATE, finding_tone(finding), "hazard");
+        row_set(row, CELL_USE, finding_tone(finding), "%s", finding->what);
+        if (row)
+            row->target = (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
+    }
+    tui_findings_free(&findings);
+    return 0;
+}
+
+static void add_use(struct source *source, const struct use *use, struct rows *rows)
+{
+    char bytes[32], name[16];
+    struct row *row = rows_add(rows, use->begin ^ (uint64_t)use->process << 56, 0);
+    int rank = use->process >= 0 ? trace_process(source->trace, use->process)->rank : -1;
+    enum tone tone = use->in_flight ? TONE_STRONG : TONE_PLAIN;
+    row_set(row, CELL_RANK, tone, "%d", rank);
+    row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin, (unsigned long long)(use->begin + use->bytes));
+    row_set(row, CELL_BYTES, tone, "%s", bytes_text(use->bytes, bytes, sizeof bytes));
+    row_set(row, CELL_STATE, use->in_flight ? TONE_WARNING : TONE_FAINT, "%s", use->in_flight ? "in flight" : "done");
+    row_set(row, CELL_USE, tone, "%s%s%s", use->text, " of ", comm_name(use->comm, name));
+    if (row && use->collective)
+        row->target = (struct target){.view = VIEW_SEQUENCE, .comm = use->comm, .number = use->number, .process = -1};
+}
+
+int model_memory(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct members members;
+    struct use *use = calloc(USES_MAX, sizeof *use);
+    int uses = 0;
+    (void)query;
+    if (!use)
+        return error_set(err, "can't show the memory: memory is short");
+    if (members_load(&members, source, err) < 0) {
+        free(use);
+        return -1;
+    }
+    rows->empty = "No operation used memory so far.";
+    rows_column(rows, "rank", 12, true);
+    rows_column(rows, "memory", 0, false);
+    rows_column(rows, "bytes", 0, true);
+    rows_column(rows, "state", 0, false);
+    rows_column(rows, "used by", 0, false);
+    int result = add_hazards(source, rows, err);
+    if (result == 0)
+        result = load_uses(source, &members, use, &uses, err);
+    qsort(use, (size_t)uses, sizeof *use, in_flight_first);
+    for (int i = 0; result == 0 && i < uses; i++)
+        add_use(source, &use[i], rows);
+    members_free(&members);
+    free(use);
+    return result;
+}

@@ -1,0 +1,219 @@
+/* model_now.c: where every rank of every communicator stands. A line per communicator with a mark per rank (or per
+ * stretch of ranks, the worst of each), below it the ranks in equal state, outliers first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/text.h"
+#include "lib/base/moment.h"
+#include "lib/base/rankset.h"
+#include "lib/trace/site.h"
+#include "tui/findings.h"
+#include "tui/members.h"
+#include "tui/view.h"
+
+enum { GROUPS_MAX = 12, STRIP_LEAST = 16, RANKS_BYTES = 256, SITE_BYTES = 160, NUMBERS_WIDTH = 26, WIDE = 110, PLACE_SHORT = 18, PLACE_LONG = 40 };
+enum { CELL_WHO, CELL_NUMBER, CELL_LAG, CELL_WHERE };
+
+/* Members that stand alike at the same place. */
+struct group {
+    const struct tui_member *first;
+    struct rankset ranks;
+    uint64_t since_ns;
+};
+
+static const char *sign_of(const struct signs *signs, enum standing standing)
+{
+    const char *const sign[STANDINGS] = {
+        [STANDS_MISSING] = signs->missing, [STANDS_EXITED] = signs->exited, [STANDS_UNSEEN] = signs->unseen,
+        [STANDS_BEHIND] = signs->behind, [STANDS_ISSUED] = signs->issued, [STANDS_STARTED] = signs->started,
+        [STANDS_DONE] = signs->done,
+    };
+    return sign[standing];
+}
+
+static enum tone tone_of(enum standing standing)
+{
+    return standing <= STANDS_EXITED ? TONE_ERROR : standing <= STANDS_BEHIND ? TONE_WARNING
+         : standing == STANDS_DONE ? TONE_GOOD : TONE_PLAIN;
+}
+
+/* A mark for each of at most `width` stretches of ranks: that of its worst member. */
+static void strip(const struct tui_comm *comm, const struct signs *signs, int width, char *text, size_t bytes)
+{
+    int ranks = comm->members, marks = ranks < width ? ranks : width;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < marks; i++) {
+        enum standing worst = STANDS_DONE;
+        for (int k = (int)((long)i * ranks / marks); k < (int)((long)(i + 1) * ranks / marks); k++)
+            if (comm->member[k].standing < worst)
+                worst = comm->member[k].standing;
+        int added = snprintf(text + used, bytes - used, "%s", sign_of(signs, worst));
+        if (added < 0 || (used += (size_t)added) >= bytes)
+            return;
+    }
+}
+
+static void counts(const struct tui_comm *comm, struct text *text)
+{
+    const char *between = "";
+    for (int i = 0; i < STANDINGS; i++) {
+        if (comm->count[i] == 0)
+            continue;
+        text_add(text, "%s%d %s", between, comm->count[i], standing_name(i));
+        between = ", ";
+    }
+}
+
+static bool alike(const struct tui_member *a, const struct tui_member *b)
+{
+    return a->standing == b->standing && a->issued == b->issued && a->started == b->started && a->done == b->done &&
+           !strcmp(a->where, b->where) && !strcmp(a->phase, b->phase);
+}
+
+static int worse_first(const void *left, const void *right)
+{
+    const struct group *a = left, *b = right;
+    if (a->first->standing != b->first->standing)
+        return (int)a->first->standing - (int)b->first->standing;
+    return a->first->rank - b->first->rank;
+}
+
+/* Groups of equal members; *more ranks are in none because there are too many groups. */
+static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MAX], int *more)
+{
+    int groups = 0;
+    *more = 0;
+    for (enum standing standing = 0; standing < STANDINGS; standing++) {
+        for (int i = 0; i < comm->members; i++) {
+            const struct tui_member *member = &comm->member[i];
+            int k = 0;
+            if (member->standing != standing)
+                continue;
+            while (k < groups && !alike(group[k].first, member))
+                k++;
+            if (k == GROUPS_MAX) {
+                ++*more;
+                continue;
+            }
+            if (k == groups)
+                group[groups++] = (struct group){.first = member, .since_ns = member->since_ns};
+            if (member->since_ns && member->since_ns < group[k].since_ns)
+                group[k].since_ns = member->since_ns;
+            rankset_add(&group[k].ranks, member->shown_rank);
+        }
+    }
+    qsort(group, (size_t)groups, sizeof *group, worse_first);
+    return groups;
+}
+
+static char *site_text(struct source *source, const struct tui_member *member, int width, char *text, size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char function[sizeof frame->function + 8], place[sizeof frame->file];
+    *text = '\0';
+    if (member->ended || site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame) == 0)
+        return text;
+    frame_function(frame, function, sizeof function);
+    frame_place(frame, width, place, sizeof place);
+    snprintf(text, bytes, " at %s%s%s", place, *place ? " " : "", function);
+    return text;
+}
+
+/* "in cudaStreamSynchronize 41 s at train.c:12 step(), waiting for ...": what is short comes first. */
+static void set_where(struct source *source, const struct query *query, const struct group *group, struct row *row)
+{
+    const struct tui_member *member = group->first;
+    char duration[64] = "", site[SITE_BYTES];
+    int call = (int)strcspn(member->where, ",");
+    if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
+        moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
+    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s", call, member->where, *duration ? " " : "", duration,
+            site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site, sizeof site), *member->phase ? ", in " : "", member->phase, member->where + call);
+}
+
+static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm, const struct group *group,
+                      struct rows *rows)
+{
+    const struct signs *signs = signs_of(query);
+    const struct tui_member *member = group->first;
+    char ranks[RANKS_BYTES];
+    enum tone tone = tone_of(member->standing);
+    struct row *row = rows_add(rows, hash_bytes(comm->id, &member->rank, sizeof member->rank), 1);
+    row_set(row, CELL_WHO, tone, "%s %s", sign_of(signs, member->standing), rankset_text(&group->ranks, ranks, sizeof ranks));
+    if (member->issued)
+        row_set(row, CELL_NUMBER, TONE_PLAIN, "#%llu", (unsigned long long)member->issued - 1);
+    if (member->behind && member->standing < STANDS_ISSUED)
+        row_set(row, CELL_LAG, tone, "-%llu", (unsigned long long)member->behind);
+    if (member->process >= 0)
+        set_where(source, query, group, row);
+    else
+        row_set(row, CELL_WHERE, TONE_PLAIN, "no trace of it");
+    if (row) {
+        row->target = (struct target){.view = VIEW_RANK, .comm = comm->id, .process = member->process};
+        if (member->process < 0)
+            row->target.view = -1;
+    }
+}
+
+static void add_comm(struct source *source, const struct query *query, const struct tui_comm *comm, struct rows *rows)
+{
+    const struct signs *signs = signs_of(query);
+    struct group group[GROUPS_MAX] = {0};
+    char name[16], marks[4096];
+    struct text text = {0};
+    int width = query->width - NUMBERS_WIDTH, more;
+    strip(comm, signs, width > STRIP_LEAST ? width : STRIP_LEAST, marks, sizeof marks);
+    counts(comm, &text);
+    char *said = text_take(&text);
+    struct row *row = rows_add(rows, comm->id, 0);
+    row_set(row, CELL_WHO, TONE_STRONG, "%s", comm_name(comm->id, name));
+    if (comm->most_issued)
+        row_set(row, CELL_NUMBER, TONE_STRONG, "#%llu", (unsigned long long)comm->most_issued - 1);
+    row_set(row, CELL_WHERE, tone_of(comm->worst), "%s  %s", marks, said ? said : "");
+    if (row)
+        row->target = (struct target){.view = VIEW_SEQUENCE, .comm = comm->id, .number = (uint64_t)NUMBER_LAST, .process = -1};
+    free(said);
+    int groups = find_groups(comm, group, &more);
+    for (int i = 0; i < groups; i++) {
+        add_group(source, query, comm, &group[i], rows);
+        rankset_free(&group[i].ranks);
+    }
+    if (more) {
+        row = rows_add(rows, ~comm->id, 1);
+        row_set(row, CELL_WHO, TONE_FAINT, "and %d more", more);
+    }
+}
+
+/* The communicator that the worst finding is about; 0 if there is none. */
+static int worst_comm(struct source *source, uint64_t *comm, struct error *err)
+{
+    struct findings findings;
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    *comm = findings.count && strcmp(findings.finding[0].state, "resolved") ? findings.finding[0].comm : 0;
+    tui_findings_free(&findings);
+    return 0;
+}
+
+int model_now(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct members members;
+    uint64_t worst;
+    if (worst_comm(source, &worst, err) < 0 || members_load(&members, source, err) < 0)
+        return -1;
+    rows->tree = true;
+    rows->empty = "No communicator yet: nothing called NCCL so far.";
+    rows_column(rows, "ranks", 24, false);
+    rows_column(rows, "last", 0, true);
+    rows_column(rows, "lag", 0, true);
+    rows_column(rows, "where they are", 0, false);
+    for (int i = 0; i < members.comms; i++)
+        if (members.comm[i].id == worst)
+            add_comm(source, query, &members.comm[i], rows);
+    for (int i = 0; i < members.comms; i++)
+        if (members.comm[i].id != worst)
+            add_comm(source, query, &members.comm[i], rows);
+    members_free(&members);
+    return 0;
+}

@@ -1,0 +1,310 @@
+/* model_ranks.c: the processes: where they are, how late they come, what they lost; and one process in full. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/text.h"
+#include "lib/base/moment.h"
+#include "lib/trace/names.h"
+#include "lib/trace/site.h"
+#include "tui/members.h"
+#include "tui/view.h"
+#include "tui/width.h"
+
+enum { CELL_RANK, CELL_HOST, CELL_DEVICE, CELL_STATE, CELL_LATE, CELL_LOST, CELL_WHERE };
+enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, WORDS = 10, STREAMS_MAX = 64, STREAM_EVENTS = 20000 };
+
+/* What is known of a process beside its members. */
+struct process_view {
+    const struct tui_member *member;    /* the one that it was seen in last; NULL none */
+    uint64_t lost;
+    bool ended;
+    int how, value, out_of_memory;
+    double late_ns;                     /* mean of its last operations */
+    int late_count;
+};
+
+/* --- how late ranks come --------------------------------------------------------------------------------- */
+
+/* Who called an operation when. Numbers of one communicator share a place of the table when they are LATE_NUMBERS apart. */
+struct arrival {
+    uint64_t comm, number, first_ns, sum;
+};
+
+struct lateness {
+    struct arrival *arrival;
+    struct process_view *process;
+};
+
+static struct arrival *arrival_of(struct arrival *table, uint64_t comm, uint64_t number)
+{
+    return &table[(comm * 0x9e3779b97f4a7c15u + number) % LATE_NUMBERS];
+}
+
+/* Twice over the last events: who was first, then how much later the others were. */
+static int read_arrivals(struct source *source, struct lateness *late, bool second, struct error *err)
+{
+    static const char sql[] =
+        "SELECT e.process, e.w0, e.w1, e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
+        "WHERE e.seq > (SELECT max(seq) - ? FROM event) AND e.phase = 1 "
+        "AND e.api IN (SELECT number FROM api WHERE class = 'collective')";
+    const int64_t parameter[] = {LATE_EVENTS};
+    struct cursor row = cursor_new(source->trace, sql, parameter, 1);
+    int result;
+    while ((result = cursor_next(&row, err)) == 1) {
+        uint64_t comm = (uint64_t)cursor_number(&row, 1), number = (uint64_t)cursor_number(&row, 2);
+        uint64_t time_ns = (uint64_t)cursor_number(&row, 3);
+        struct arrival *arrival = arrival_of(late->arrival, comm, number);
+        int process = cursor_process(&row, 0);
+        bool same = arrival->comm == comm && arrival->number == number;
+        if (!second && (!same || time_ns < arrival->first_ns))
+            *arrival = (struct arrival){.comm = comm, .number = number, .first_ns = time_ns};
+        if (second && same && process >= 0) {
+            late->process[process].late_ns += (double)(time_ns - arrival->first_ns);
+            late->process[process].late_count++;
+        }
+    }
+    return result;
+}
+
+static int measure_lateness(struct source *source, struct process_view *process, struct error *err)
+{
+    struct lateness late = {calloc(LATE_NUMBERS, sizeof *late.arrival), process};
+    if (!late.arrival)
+        return error_set(err, "can't show the ranks: memory is short");
+    int result = read_arrivals(source, &late, false, err);
+    if (result == 0)
+        result = read_arrivals(source, &late, true, err);
+    free(late.arrival);
+    return result;
+}
+
+/* --- the list -------------------------------------------------------------------------------------------- */
+
+static int read_states(struct source *source, struct process_view *process, struct error *err)
+{
+    struct cursor row = cursor_new(source->trace, "SELECT process, lost_control + lost_bulk, ended, how, value, out_of_memory "
+                                   "FROM process_state", NULL, 0);
+    int result;
+    while ((result = cursor_next(&row, err)) == 1) {
+        int index = cursor_process(&row, 0);
+        if (index < 0)
+            continue;
+        process[index].lost = (uint64_t)cursor_number(&row, 1);
+        process[index].ended = cursor_number(&row, 2);
+        process[index].how = (int)cursor_number(&row, 3);
+        process[index].value = (int)cursor_number(&row, 4);
+        process[index].out_of_memory = (int)cursor_number(&row, 5);
+    }
+    return result;
+}
+
+static enum tone state_text(const struct process_view *process, char *text, size_t bytes)
+{
+    if (!process->ended) {
+        snprintf(text, bytes, "alive");
+        return TONE_GOOD;
+    }
+    if (process->how == END_EXIT)
+        snprintf(text, bytes, "exit %d", process->value);
+    else if (process->how == END_SIGNAL)
+        snprintf(text, bytes, "%s", process->out_of_memory ? "out of memory" : strsignal(process->value));
+    else
+        snprintf(text, bytes, "ended");
+    return process->how == END_EXIT && process->value == 0 ? TONE_FAINT : TONE_ERROR;
+}
+
+static void add_process(struct source *source, int index, const struct process_view *process, struct rows *rows)
+{
+    const struct process_info *info = trace_process(source->trace, index);
+    const struct tui_member *member = process->member;
+    char state[64], late[64] = "";
+    enum tone tone = state_text(process, state, sizeof state);
+    struct row *row = rows_add(rows, (uint64_t)index + 1, 0);
+    if (info->rank >= 0)
+        row_set(row, CELL_RANK, TONE_STRONG, "%d", info->rank);
+    else
+        row_set(row, CELL_RANK, TONE_FAINT, "-");
+    row_set(row, CELL_HOST, TONE_PLAIN, "%s:%d", info->host, info->pid);
+    if (member && member->device >= 0)
+        row_set(row, CELL_DEVICE, TONE_PLAIN, "%d", member->device);
+    row_set(row, CELL_STATE, tone, "%s%s", state, info->restart > 0 ? " (restarted)" : "");
+    if (process->late_count)
+        moment_duration((uint64_t)(process->late_ns / process->late_count), late, sizeof late);
+    row_set(row, CELL_LATE, TONE_PLAIN, "%s", late);
+    if (process->lost)
+        row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)process->lost);
+    if (member)
+        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", member->where, *member->phase ? ", in " : "", member->phase);
+    if (row)
+        row->target = (struct target){.view = VIEW_RANK, .process = index};
+}
+
+static struct process_view *load_processes(struct source *source, const struct members *members, struct error *err)
+{
+    struct process_view *process = calloc((size_t)trace_process_count(source->trace) + 1, sizeof *process);
+    if (!process) {
+        error_set(err, "can't show the ranks: memory is short");
+        return NULL;
+    }
+    for (int i = 0; i < members->count; i++) {
+        const struct tui_member *member = &members->member[i];
+        struct process_view *of = member->process >= 0 ? &process[member->process] : NULL;
+        if (of && (!of->member || member->since_ns > of->member->since_ns))
+            of->member = member;
+    }
+    if (read_states(source, process, err) == 0 && measure_lateness(source, process, err) == 0)
+        return process;
+    free(process);
+    return NULL;
+}
+
+/* By rank, then as they came (a restarted rank after the one before it). */
+static int by_rank(const void *left, const void *right, void *context)
+{
+    struct trace *trace = context;
+    int a = *(const int *)left, b = *(const int *)right;
+    int order = trace_process(trace, a)->rank - trace_process(trace, b)->rank;
+    return order ? order : a - b;
+}
+
+static int add_processes(struct source *source, const struct process_view *process, struct rows *rows, struct error *err)
+{
+    int count = trace_process_count(source->trace);
+    int *order = calloc((size_t)count + 1, sizeof *order);
+    if (!order)
+        return error_set(err, "can't show the ranks: memory is short");
+    for (int i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, (size_t)count, sizeof *order, by_rank, source->trace);
+    for (int i = 0; i < count; i++)
+        add_process(source, order[i], &process[order[i]], rows);
+    free(order);
+    return 0;
+}
+
+int model_ranks(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct members members;
+    (void)query;
+    if (members_load(&members, source, err) < 0)
+        return -1;
+    struct process_view *process = load_processes(source, &members, err);
+    rows->empty = "No process called NCCL so far.";
+    rows_column(rows, "rank", 0, true);
+    rows_column(rows, "host:pid", 24, false);
+    rows_column(rows, "gpu", 0, true);
+    rows_column(rows, "state", 20, false);
+    rows_column(rows, "late by", 0, true);
+    rows_column(rows, "lost", 0, true);
+    rows_column(rows, "where", 0, false);
+    int result = process ? add_processes(source, process, rows, err) : -1;
+    members_free(&members);
+    free(process);
+    return result;
+}
+
+/* --- one rank -------------------------------------------------------------------------------------------- */
+
+static void add_head(struct rows *rows, const char *text)
+{
+    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", text);
+}
+
+static struct row *add_item(struct rows *rows)
+{
+    return rows_add(rows, (uint64_t)rows->count, 1);
+}
+
+static void add_frames(struct source *source, const struct query *query, int process, uint64_t stack, bool is_address, struct rows *rows)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char function[sizeof frame->function + 8], place[sizeof frame->file];
+    int count = site_frames(source->trace, process, stack, is_address, frame);
+    for (int i = 0; i < count; i++) {
+        int width = width_of(frame_function(&frame[i], function, sizeof function));
+        frame_place(&frame[i], query->width - width - 8 > 16 ? query->width - width - 8 : 16, place, sizeof place);
+        row_set(add_item(rows), 0, i ? TONE_PLAIN : TONE_STRONG, "%s  %s", function, place);
+    }
+}
+
+static void add_members(struct source *source, const struct query *query, const struct members *members, struct rows *rows)
+{
+    char name[16];
+    const struct tui_member *latest = NULL;
+    add_head(rows, "Communicators");
+    for (int i = 0; i < members->count; i++) {
+        const struct tui_member *member = &members->member[i];
+        if (member->process != query->process)
+            continue;
+        latest = !latest || member->since_ns > latest->since_ns ? member : latest;
+        struct row *row = add_item(rows);
+        row_set(row, 0, member->standing <= STANDS_BEHIND ? TONE_ERROR : TONE_PLAIN,
+                "%s rank %d of %d: %s, %llu called, %llu done, last %s", comm_name(member->comm, name), member->rank, member->nranks,
+                standing_name(member->standing), (unsigned long long)member->issued, (unsigned long long)member->done,
+                *member->last_call ? member->last_call : "none");
+        if (row)
+            row->target = (struct target){.view = VIEW_SEQUENCE, .comm = member->comm, .process = -1,
+                                          .number = member->issued ? member->issued - 1 : 0};
+    }
+    if (!latest || latest->ended)
+        return;
+    add_head(rows, "Where it is");
+    row_set(add_item(rows), 0, TONE_PLAIN, "%s", latest->where);
+    add_frames(source, query, query->process, latest->stack, latest->stack_is_address, rows);
+}
+
+/* The last thing put on each stream, of the last events. */
+static int add_streams(struct source *source, const struct query *query, struct rows *rows, struct error *err)
+{
+    static const char sql[] =
+        "SELECT e.process, e.stream, e.api, e.flags, e.w0, e.w1, e.w2, e.w3, e.w4, e.w5, e.w6, e.w7, e.w8, e.w9, e.device "
+        "FROM event e WHERE e.seq > (SELECT max(seq) - ? FROM event) AND e.phase < 2 AND e.api IN (SELECT number FROM api "
+        "WHERE class IN ('collective', 'p2p', 'copy', 'launch', 'event', 'wait')) ORDER BY e.seq DESC";
+    const int64_t parameter[] = {STREAM_EVENTS};
+    struct cursor row = cursor_new(source->trace, sql, parameter, 1);
+    uint64_t stream[STREAMS_MAX];
+    int streams = 0, result;
+    char text[256];
+    add_head(rows, "Last on each stream");
+    while ((result = cursor_next(&row, err)) == 1) {
+        int known = 0;
+        uint64_t handle = (uint64_t)cursor_number(&row, 1);
+        if (cursor_process(&row, 0) != query->process)
+            continue;
+        while (known < streams && stream[known] != handle)
+            known++;
+        if (known < streams || streams == STREAMS_MAX)
+            continue;
+        stream[streams++] = handle;
+        struct record record = {.api = (uint16_t)cursor_number(&row, 2), .flags = (uint8_t)cursor_number(&row, 3), .phase = RECORD_ENTER};
+        for (int i = 0; i < WORDS; i++)
+            record.word[i] = (uint64_t)cursor_number(&row, 4 + i);
+        record_text(&record, text, sizeof text);
+        if (handle)
+            row_set(add_item(rows), 0, TONE_PLAIN, "stream 0x%llx on device %d: %s", (unsigned long long)handle,
+                    (int)cursor_number(&row, 14), text);
+        else
+            row_set(add_item(rows), 0, TONE_PLAIN, "default stream of device %d: %s", (int)cursor_number(&row, 14), text);
+    }
+    return result;
+}
+
+int model_rank(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct members members;
+    rows->empty = "This process is not there.";
+    rows->tree = true;
+    if (query->process < 0 || query->process >= trace_process_count(source->trace))
+        return 0;
+    if (members_load(&members, source, err) < 0)
+        return -1;
+    const struct process_info *info = trace_process(source->trace, query->process);
+    rows_line(rows, TONE_STRONG, "rank %d, process %d on %s", info->rank, info->pid, info->host);
+    rows_line(rows, TONE_FAINT, "%s", info->command);
+    rows_column(rows, "", 0, false);
+    add_members(source, query, &members, rows);
+    members_free(&members);
+    if (add_streams(source, query, rows, err) < 0)
+        return -1;
+    return model_rank_stacks(source, query, rows, err);
+}

@@ -1,0 +1,143 @@
+/* model_sequence.c: the collectives of one communicator: what most ranks called at each number, a mark per rank, and
+ * what the others called. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/text.h"
+#include "lib/base/rankset.h"
+#include "tui/members.h"
+#include "tui/operations.h"
+#include "tui/view.h"
+
+enum { CELL_NUMBER, CELL_MARKS, CELL_CALL, CELL_OTHERS };
+enum { WINDOW = 512, MARKS_MOST = 64, RANKS_BYTES = 128 };
+
+/* Calls of one number that are alike. */
+struct variant {
+    const char *text;
+    struct rankset ranks;
+    int count;
+};
+
+enum { VARIANTS_MAX = 8 };
+
+static int find_variants(const struct tui_operation *operation, int count, struct variant variant[VARIANTS_MAX])
+{
+    int variants = 0;
+    for (int i = 0; i < count; i++) {
+        int k = 0;
+        while (k < variants && strcmp(variant[k].text, operation[i].text))
+            k++;
+        if (k == VARIANTS_MAX)
+            continue;
+        if (k == variants)
+            variant[variants++] = (struct variant){.text = operation[i].text};
+        rankset_add(&variant[k].ranks, operation[i].rank);
+        variant[k].count++;
+    }
+    int most = 0;
+    for (int k = 1; k < variants; k++)
+        if (variant[k].count > variant[most].count)
+            most = k;
+    struct variant first = variant[0];
+    variant[0] = variant[most];
+    variant[most] = first;
+    return variants;
+}
+
+/* A mark for each stretch of ranks: different beats not called beats the same. */
+static void add_marks(const struct query *query, const struct tui_comm *comm, const struct variant *variant, int variants,
+                      struct text *text)
+{
+    const struct signs *signs = signs_of(query);
+    int ranks = comm->nranks > comm->members ? comm->nranks : comm->members;
+    int marks = ranks < MARKS_MOST ? ranks : MARKS_MOST;
+    for (int i = 0; i < marks; i++) {
+        const char *mark = signs->same;
+        for (int rank = (int)((long)i * ranks / marks); rank < (int)((long)(i + 1) * ranks / marks); rank++) {
+            bool same = rankset_has(&variant[0].ranks, rank), differs = false;
+            for (int k = 1; k < variants; k++)
+                differs |= rankset_has(&variant[k].ranks, rank);
+            if (differs)
+                mark = signs->differs;
+            else if (!same && mark == signs->same)
+                mark = signs->dot;
+        }
+        text_add(text, "%s", mark);
+    }
+}
+
+static void add_number(const struct query *query, const struct tui_comm *comm, const struct tui_operation *operation, int count,
+                       struct rows *rows)
+{
+    struct variant variant[VARIANTS_MAX];
+    char ranks[RANKS_BYTES];
+    struct text marks = {0}, others = {0};
+    int variants = find_variants(operation, count, variant);
+    add_marks(query, comm, variant, variants, &marks);
+    for (int k = 1; k < variants; k++)
+        text_add(&others, "%s%s: %s", k > 1 ? "; " : "", rankset_text(&variant[k].ranks, ranks, sizeof ranks), variant[k].text);
+    char *marked = text_take(&marks), *other = text_take(&others);
+    bool all = count >= comm->nranks;
+    enum tone tone = variants > 1 ? TONE_ERROR : all ? TONE_PLAIN : TONE_WARNING;
+    struct row *row = rows_add(rows, operation->number + 1, 0);
+    row_set(row, CELL_NUMBER, tone, "#%llu", (unsigned long long)operation->number);
+    row_set(row, CELL_MARKS, tone, "%s", marked ? marked : "");
+    row_set(row, CELL_CALL, TONE_PLAIN, "%s", variant[0].text);
+    row_set(row, CELL_OTHERS, tone, "%s", other ? other : "");
+    free(marked);
+    free(other);
+    for (int k = 0; k < variants; k++)
+        rankset_free(&variant[k].ranks);
+}
+
+/* The numbers to show: around the one that is wanted. */
+static int choose(struct source *source, struct query *query, const struct tui_comm *comm, struct rows *rows, struct error *err)
+{
+    uint64_t number;
+    if (query->number == NUMBER_DIVERGENCE) {
+        int found = operations_divergence(source, comm->id, &number, err);
+        if (found < 0)
+            return -1;
+        if (!found)
+            rows_line(rows, TONE_GOOD, "All ranks called the same, as far as they went.");
+        query->number = found ? (int64_t)number : NUMBER_LAST;
+    }
+    if (query->number == NUMBER_LAST)
+        query->number = comm->most_issued ? (int64_t)comm->most_issued - 1 : 0;
+    return 0;
+}
+
+int model_sequence(struct source *source, struct query *query, struct rows *rows, struct error *err)
+{
+    struct members members;
+    struct operations operations = {0};
+    char name[16];
+    if (members_load(&members, source, err) < 0)
+        return -1;
+    const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
+    query->comm_step = 0;
+    int result = 0;
+    rows->empty = "No collective on this communicator.";
+    if (comm) {
+        query->comm = comm->id;
+        rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collectives (of %d communicators: c, C)", comm_name(comm->id, name),
+                  comm->nranks, (unsigned long long)comm->most_issued, members.comms);
+        result = choose(source, query, comm, rows, err);
+        uint64_t middle = (uint64_t)query->number, first = middle > WINDOW / 2 ? middle - WINDOW / 2 : 0;
+        if (result == 0)
+            result = operations_load(&operations, source, comm->id, first, first + WINDOW - 1, err);
+    }
+    rows_column(rows, "number", 0, true);
+    rows_column(rows, "ranks", MARKS_MOST, false);
+    rows_column(rows, "call", 0, false);
+    rows_column(rows, "others", 0, false);
+    for (int i = 0, end; i < operations.count; i = end) {
+        for (end = i + 1; end < operations.count && operations.operation[end].number == operations.operation[i].number; end++)
+            ;
+        add_number(query, comm, &operations.operation[i], end - i, rows);
+    }
+    operations_free(&operations);
+    members_free(&members);
+    return result;
+}

@@ -1,0 +1,30 @@
+/* operations.h: the collectives of one communicator by number, as rows of `event`. */
+#ifndef DDPCHECK_TUI_OPERATIONS_H
+#define DDPCHECK_TUI_OPERATIONS_H
+
+#include "lib/trace/record.h"
+#include "tui/source.h"
+
+enum { OPERATION_TEXT = 96 };
+
+struct tui_operation {
+    uint64_t number;
+    int rank;               /* in the communicator */
+    char text[OPERATION_TEXT];      /* "ncclAllReduce(count=4096, float32, sum)" */
+};
+
+struct operations {
+    struct tui_operation *operation;        /* by number, then rank */
+    int count;
+};
+
+/* The collectives first .. last of the communicator on all ranks. Reads about three blocks of 1,024 at most. Returns 0
+ * (operations_free it), or -1 with err. */
+int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
+                    struct error *err);
+void operations_free(struct operations *operations);
+
+/* The lowest number at which ranks called differently, into *number. 1, 0 if there is none, -1 with err. */
+int operations_divergence(struct source *source, uint64_t comm, uint64_t *number, struct error *err);
+
+#endif

@@ -1,0 +1,176 @@
+#include "tui/reader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const long look_ns = 250000000;          /* between two looks for changes */
+enum { LOOKS_MOST = 4 };                        /* then the view is made anew anyway: times go on */
+
+struct reader {
+    struct source source;
+    int wake_fd;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t asked_anew;
+    struct query query;             /* under the lock from here on */
+    uint64_t asked;
+    bool paused, stopping;
+    struct picture newest;
+    bool has_newest;
+};
+
+void picture_free(struct picture *picture)
+{
+    rows_free(&picture->diagnosis);
+    rows_free(&picture->rows);
+    *picture = (struct picture){0};
+}
+
+int picture_make(struct source *source, const struct query *query, struct picture *picture, struct error *err)
+{
+    *picture = (struct picture){.query = *query, .live = source->live, .now_ns = source->now_ns,
+                                .processes = trace_process_count(source->trace)};
+    int databases = trace_database_count(source->trace);
+    if (databases == 1)
+        snprintf(picture->path, sizeof picture->path, "%s", trace_database_path(source->trace, 0));
+    else
+        snprintf(picture->path, sizeof picture->path, "%d databases", databases);
+    if (model_diagnosis(source, &picture->diagnosis, query->width, err) == 0 &&
+        views[query->view].load(source, &picture->query, &picture->rows, err) == 0)
+        return 0;
+    rows_free(&picture->diagnosis);
+    rows_free(&picture->rows);
+    return -1;
+}
+
+static void publish(struct reader *reader, struct picture *picture)
+{
+    pthread_mutex_lock(&reader->lock);
+    if (reader->has_newest)
+        picture_free(&reader->newest);
+    reader->newest = *picture;
+    reader->has_newest = true;
+    pthread_mutex_unlock(&reader->lock);
+    while (write(reader->wake_fd, "", 1) < 0 && errno == EINTR)
+        ;
+}
+
+/* Waits until something is asked or it is time to look again. Returns false when it is time to end. */
+static bool wait_for_work(struct reader *reader, uint64_t answered, struct query *query, uint64_t *asked, bool *paused)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += look_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&reader->lock);
+    int result = 0;
+    while (!reader->stopping && reader->asked == answered && result == 0)
+        result = pthread_cond_timedwait(&reader->asked_anew, &reader->lock, &until);
+    *query = reader->query;
+    *asked = reader->asked;
+    *paused = reader->paused;
+    bool go_on = !reader->stopping;
+    pthread_mutex_unlock(&reader->lock);
+    return go_on;
+}
+
+static void *read_on(void *argument)
+{
+    struct reader *reader = argument;
+    uint64_t answered = 0, asked;
+    struct query query;
+    bool paused;
+    int looks = 0;
+    while (wait_for_work(reader, answered, &query, &asked, &paused)) {
+        struct picture picture = {0};
+        struct error err = {""};
+        bool anew = asked != answered;
+        if (asked == 0 || (paused && !anew))
+            continue;
+        int changed = source_look(&reader->source, &err);
+        bool time_goes_on = reader->source.live && ++looks >= LOOKS_MOST;
+        if (changed == 0 && !anew && !time_goes_on)
+            continue;
+        looks = 0;
+        if (changed < 0 || picture_make(&reader->source, &query, &picture, &err) < 0)
+            picture = (struct picture){.query = query, .error = err, .live = reader->source.live, .now_ns = reader->source.now_ns};
+        picture.asked = answered = asked;
+        publish(reader, &picture);
+    }
+    return NULL;
+}
+
+struct reader *reader_start(struct source *source, int wake_fd, struct error *err)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    pthread_condattr_t attributes;
+    if (!reader) {
+        error_set(err, "can't start: memory is short");
+        return NULL;
+    }
+    reader->source = *source;
+    reader->wake_fd = wake_fd;
+    pthread_mutex_init(&reader->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&reader->asked_anew, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int failure = pthread_create(&reader->thread, NULL, read_on, reader);
+    if (failure == 0)
+        return reader;
+    error_set(err, "can't start the reader: %s", strerror(failure));
+    free(reader);
+    return NULL;
+}
+
+void reader_stop(struct reader *reader)
+{
+    pthread_mutex_lock(&reader->lock);
+    reader->stopping = true;
+    pthread_cond_signal(&reader->asked_anew);
+    pthread_mutex_unlock(&reader->lock);
+    for (int i = 0; i < trace_database_count(reader->source.trace); i++)
+        sqlite3_interrupt(trace_database(reader->source.trace, i));
+    pthread_join(reader->thread, NULL);
+    pthread_cond_destroy(&reader->asked_anew);
+    pthread_mutex_destroy(&reader->lock);
+    picture_free(&reader->newest);
+    source_close_all(&reader->source);
+    free(reader);
+}
+
+uint64_t reader_ask(struct reader *reader, const struct query *query)
+{
+    pthread_mutex_lock(&reader->lock);
+    reader->query = *query;
+    uint64_t asked = ++reader->asked;
+    pthread_cond_signal(&reader->asked_anew);
+    pthread_mutex_unlock(&reader->lock);
+    return asked;
+}
+
+void reader_pause(struct reader *reader, bool paused)
+{
+    pthread_mutex_lock(&reader->lock);
+    reader->paused = paused;
+    pthread_mutex_unlock(&reader->lock);
+}
+
+bool reader_take(struct reader *reader, struct picture *picture)
+{
+    pthread_mutex_lock(&reader->lock);
+    bool taken = reader->has_newest;
+    if (taken) {
+        picture_free(picture);
+        *picture = reader->newest;
+        reader->newest = (struct picture){0};
+        reader->has_newest = false;
+    }
+    pthread_mutex_unlock(&reader->lock);
+    return taken;
+}

@@ -1,0 +1,198 @@
+#include "tui/rows.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/width.h"
+
+enum { GAP = 2, INDENT = 2, TEXT_BYTES = 8192 };
+
+static void cell_free(struct cell *cell)
+{
+    free(cell->text);
+    cell->text = NULL;
+}
+
+void rows_free(struct rows *rows)
+{
+    for (int i = 0; i < rows->lines; i++)
+        cell_free(&rows->line[i]);
+    for (int i = 0; i < rows->count; i++)
+        for (int k = 0; k < ROW_CELLS_MAX; k++)
+            cell_free(&rows->row[i].cell[k]);
+    free(rows->line);
+    free(rows->row);
+    *rows = (struct rows){0};
+}
+
+static void *grown(void *array, size_t size, int count, int *capacity)
+{
+    if (count < *capacity)
+        return array;
+    int more = *capacity ? *capacity * 2 : 16;
+    void *larger = reallocarray(array, (size_t)more, size);
+    if (larger)
+        *capacity = more;
+    return larger;
+}
+
+static void add_line(struct rows *rows, enum tone tone, const char *text)
+{
+    struct cell *line = grown(rows->line, sizeof *line, rows->lines, &rows->line_capacity);
+    char *copy = line ? width_clean(text) : NULL;
+    if (line)
+        rows->line = line;
+    if (!copy) {
+        rows->failed = true;
+        return;
+    }
+    rows->line[rows->lines++] = (struct cell){copy, tone};
+}
+
+void rows_line(struct rows *rows, enum tone tone, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    add_line(rows, tone, text);
+}
+
+void rows_paragraph(struct rows *rows, enum tone tone, int columns, const char *text)
+{
+    char line[TEXT_BYTES];
+    do {
+        const char *begin = text;
+        size_t bytes = width_wrap(begin, columns > 1 ? columns : 1, &text);
+        snprintf(line, sizeof line, "%.*s", (int)bytes, begin);
+        add_line(rows, tone, line);
+    } while (*text);
+}
+
+void rows_column(struct rows *rows, const char *title, int most, bool right)
+{
+    rows->column[rows->columns++] = (struct column){.title = title, .most = most, .right = right};
+}
+
+struct row *rows_add(struct rows *rows, uint64_t id, int depth)
+{
+    struct row *row = grown(rows->row, sizeof *row, rows->count, &rows->capacity);
+    if (!row) {
+        rows->failed = true;
+        return NULL;
+    }
+    rows->row = row;
+    rows->row[rows->count] = (struct row){.id = id, .depth = depth, .target = {.view = -1, .process = -1}};
+    return &rows->row[rows->count++];
+}
+
+void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    if (!row)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cell_free(&row->cell[cell]);
+    row->cell[cell] = (struct cell){width_clean(text), tone};
+}
+
+static int cell_width(const struct rows *rows, const struct row *row, int cell)
+{
+    int indent = rows->tree && cell == 0 ? row->depth * INDENT : 0;
+    return row->cell[cell].text ? indent + width_of(row->cell[cell].text) : 0;
+}
+
+/* What a column needs, within its limit. */
+static int wanted(const struct rows *rows, int column)
+{
+    int most = rows->column[column].most, width = width_of(rows->column[column].title);
+    if (width < rows->column[column].least)
+        width = rows->column[column].least;
+    for (int i = 0; i < rows->count; i++) {
+        int needed = cell_width(rows, &rows->row[i], column);
+        width = needed > width ? needed : width;
+        if (most && width >= most)
+            return most;
+    }
+    return width;
+}
+
+void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX])
+{
+    int left = width;
+    for (int i = 0; i < rows->columns; i++) {
+        int needed = wanted(rows, i);
+        bool last = i == rows->columns - 1;
+        column_width[i] = last || needed > left ? (left > 0 ? left : 0) : needed;
+        left -= column_width[i] + GAP;
+    }
+}
+
+static void print_cell(const struct column *column, const char *text, int indent, int width, bool last, FILE *out)
+{
+    int used = indent < width ? indent : width;
+    size_t bytes = width_fit(text, width - used);
+    int columns = 0;
+    char part[TEXT_BYTES];
+    snprintf(part, sizeof part, "%.*s", (int)bytes, text);
+    columns = width_of(part);
+    int fill = width - used - columns;
+    if (column->right)
+        fprintf(out, "%*s", fill, "");
+    fprintf(out, "%*s%s", used, "", part);
+    if (!last)
+        fprintf(out, "%*s", (column->right ? 0 : fill) + GAP, "");
+}
+
+static int last_cell(const struct rows *rows, const struct row *row)
+{
+    int last = -1;
+    for (int i = 0; i < rows->columns; i++)
+        if (row->cell[i].text && *row->cell[i].text)
+            last = i;
+    return last;
+}
+
+static void print_row(const struct rows *rows, const struct row *row, const int *width, FILE *out)
+{
+    int last = last_cell(rows, row);
+    for (int i = 0; i <= last; i++)
+        print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "", rows->tree && i == 0 ? row->depth * INDENT : 0,
+                   width[i], i == last, out);
+    putc('\n', out);
+}
+
+void rows_print(const struct rows *rows, int width, FILE *out)
+{
+    int column_width[ROW_CELLS_MAX];
+    for (int i = 0; i < rows->lines; i++)
+        fprintf(out, "%.*s\n", (int)width_fit(rows->line[i].text, width), rows->line[i].text);
+    if (rows->count == 0 && rows->empty)
+        fprintf(out, "%s\n", rows->empty);
+    if (rows->count == 0)
+        return;
+    rows_layout(rows, width, column_width);
+    struct row title = {0};
+    bool titled = false;
+    for (int i = 0; i < rows->columns; i++) {
+        title.cell[i].text = (char *)rows->column[i].title;
+        titled |= *rows->column[i].title != '\0';
+    }
+    if (titled)
+        print_row(rows, &title, column_width, out);
+    for (int i = 0; i < rows->count; i++)
+        print_row(rows, &rows->row[i], column_width, out);
+}
+
+bool row_holds(const struct rows *rows, const struct row *row, const char *text)
+{
+    for (int i = 0; i < rows->columns; i++)
+        if (row->cell[i].text && strcasestr(row->cell[i].text, text))
+            return true;
+    return false;
+}

@@ -1,0 +1,212 @@
+#include "tui/screen.h"
+
+#include <langinfo.h>
+#include <ncurses.h>
+#include <panel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tui/width.h"
+
+enum { ESCAPE_MS = 25, POPUP_MARGIN = 4, TEXT_BYTES = 8192 };
+
+static struct {
+    SCREEN *screen;
+    bool color;
+    WINDOW *popup;
+    PANEL *panel;
+    int click_line, click_column;
+} state;
+
+/* Hues on the terminal's own background; without colour tones differ by weight, and by the marks in the text. */
+static const struct {
+    short color;
+    attr_t attributes, plain_attributes;
+} looks[TONES] = {
+    [TONE_PLAIN] = {-1, A_NORMAL, A_NORMAL}, [TONE_STRONG] = {-1, A_BOLD, A_BOLD}, [TONE_FAINT] = {-1, A_DIM, A_DIM},
+    [TONE_GOOD] = {COLOR_GREEN, A_NORMAL, A_NORMAL}, [TONE_NOTE] = {COLOR_CYAN, A_NORMAL, A_NORMAL},
+    [TONE_WARNING] = {COLOR_YELLOW, A_NORMAL, A_BOLD}, [TONE_ERROR] = {COLOR_RED, A_BOLD, A_BOLD},
+};
+
+int screen_open(bool color, struct error *err)
+{
+    const char *terminal = getenv("TERM");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return error_set(err, "the screen needs a terminal; 'ddpcheck tui --once' prints the first view");
+    state.screen = newterm(NULL, stdout, stdin);
+    if (!state.screen)
+        return error_set(err, "can't use a terminal of type '%s' (TERM); 'ddpcheck tui --once' prints the first view",
+                         terminal ? terminal : "");
+    set_term(state.screen);
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(ESCAPE_MS);
+    curs_set(0);
+    state.color = color && has_colors();
+    if (state.color) {
+        start_color();
+        use_default_colors();
+        for (int tone = 0; tone < TONES; tone++)
+            init_pair((short)(tone + 1), looks[tone].color, -1);
+    }
+    return 0;
+}
+
+void screen_close(void)
+{
+    if (!state.screen)
+        return;
+    screen_popup_close();
+    endwin();
+    delscreen(state.screen);
+    state.screen = NULL;
+}
+
+int screen_width(void)
+{
+    return COLS;
+}
+
+int screen_height(void)
+{
+    return LINES;
+}
+
+bool screen_is_wide(void)
+{
+    return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+void screen_mouse(bool on)
+{
+    mousemask(on ? BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+    mouseinterval(0);
+}
+
+static attr_t attributes_of(enum tone tone, enum look look)
+{
+    attr_t attributes = state.color ? looks[tone].attributes | (attr_t)COLOR_PAIR(tone + 1) : looks[tone].plain_attributes;
+    if (look == LOOK_SELECTED || look == LOOK_BAR)
+        attributes |= A_REVERSE;
+    return look == LOOK_FOUND ? attributes | A_UNDERLINE : attributes;
+}
+
+static void put(WINDOW *window, int line, int column, int width, attr_t attributes, const char *text)
+{
+    char part[TEXT_BYTES];
+    if (width <= 0)
+        return;
+    size_t bytes = width_fit(text, width);
+    snprintf(part, sizeof part, "%.*s", (int)bytes, text);
+    wattrset(window, (int)attributes);
+    mvwaddstr(window, line, column, part);
+    for (int i = width_of(part); i < width; i++)
+        mvwaddch(window, line, column + i, ' ');
+    wattrset(window, A_NORMAL);
+}
+
+void screen_text(int line, int column, int width, enum tone tone, enum look look, const char *text)
+{
+    if (line < 0 || line >= LINES || column >= COLS)
+        return;
+    put(stdscr, line, column, width < COLS - column ? width : COLS - column, attributes_of(tone, look), text);
+}
+
+void screen_clear_line(int line)
+{
+    screen_text(line, 0, COLS, TONE_PLAIN, LOOK_USUAL, "");
+}
+
+void screen_show(void)
+{
+    update_panels();
+    doupdate();
+}
+
+void screen_redraw(void)
+{
+    clearok(stdscr, TRUE);
+    touchwin(stdscr);
+}
+
+void screen_popup_close(void)
+{
+    if (!state.popup)
+        return;
+    del_panel(state.panel);
+    delwin(state.popup);
+    state.popup = NULL;
+    state.panel = NULL;
+    touchwin(stdscr);
+}
+
+static int widest(const struct rows *lines, const char *title)
+{
+    int width = width_of(title);
+    for (int i = 0; i < lines->lines; i++)
+        if (width_of(lines->line[i].text) > width)
+            width = width_of(lines->line[i].text);
+    return width;
+}
+
+void screen_popup(const char *title, const struct rows *lines)
+{
+    int width = widest(lines, title) + POPUP_MARGIN, height = lines->lines + 2;
+    screen_popup_close();
+    width = width > COLS ? COLS : width;
+    height = height > LINES ? LINES : height;
+    state.popup = newwin(height, width, (LINES - height) / 2, (COLS - width) / 2);
+    if (!state.popup)
+        return;
+    box(state.popup, 0, 0);
+    put(state.popup, 0, 2, width_of(title), attributes_of(TONE_STRONG, LOOK_USUAL), title);
+    for (int i = 0; i < height - 2; i++)
+        put(state.popup, 1 + i, 2, width - POPUP_MARGIN, attributes_of(lines->line[i].tone, LOOK_USUAL), lines->line[i].text);
+    state.panel = new_panel(state.popup);
+}
+
+static int mouse_key(void)
+{
+    MEVENT event;
+    if (getmouse(&event) != OK)
+        return 0;
+    state.click_line = event.y;
+    state.click_column = event.x;
+    if (event.bstate & BUTTON4_PRESSED)
+        return SCREEN_WHEEL_UP;
+    if (event.bstate & BUTTON5_PRESSED)
+        return SCREEN_WHEEL_DOWN;
+    return event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED) ? SCREEN_CLICK : 0;
+}
+
+void screen_click(int *line, int *column)
+{
+    *line = state.click_line;
+    *column = state.click_column;
+}
+
+int screen_key(void)
+{
+    static const struct {
+        int curses, key;
+    } keys[] = {
+        {KEY_UP, SCREEN_UP}, {KEY_DOWN, SCREEN_DOWN}, {KEY_LEFT, SCREEN_LEFT}, {KEY_RIGHT, SCREEN_RIGHT},
+        {KEY_PPAGE, SCREEN_PAGE_UP}, {KEY_NPAGE, SCREEN_PAGE_DOWN}, {KEY_HOME, SCREEN_HOME}, {KEY_END, SCREEN_END},
+        {KEY_ENTER, SCREEN_ENTER}, {'\r', SCREEN_ENTER}, {'\n', SCREEN_ENTER}, {27, SCREEN_ESCAPE},
+        {KEY_BACKSPACE, SCREEN_BACKSPACE}, {127, SCREEN_BACKSPACE}, {8, SCREEN_BACKSPACE}, {'\t', SCREEN_TAB},
+        {KEY_BTAB, SCREEN_BACKTAB}, {KEY_RESIZE, SCREEN_RESIZE}, {KEY_F(1), SCREEN_F1},
+    };
+    int key = getch();
+    if (key == ERR)
+        return 0;
+    if (key == KEY_MOUSE)
+        return mouse_key();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].curses == key)
+            return keys[i].key;
+    return key < 0x100 ? key : 0;
+}

@@ -1,0 +1,133 @@
+#include "tui/source.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const uint64_t silence_ns = 5000000000;      /* a collector says something every second */
+
+static uint64_t realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+int source_open_all(struct source *source, const char *const *paths, int count, struct error *err)
+{
+    *source = (struct source){.paths = paths, .count = count};
+    if (trace_open(&source->trace, paths, count, err) < 0)
+        return -1;
+    if (trace_database_count(source->trace) <= SOURCE_DATABASES_MAX)
+        return 0;
+    source_close_all(source);
+    return error_set(err, "more than %d databases at a time: name fewer of them", SOURCE_DATABASES_MAX);
+}
+
+void source_close_all(struct source *source)
+{
+    trace_close(source->trace);
+    source->trace = NULL;
+}
+
+struct cursor cursor_new(struct trace *trace, const char *sql, const int64_t *parameter, int parameters)
+{
+    return (struct cursor){.trace = trace, .sql = sql, .parameter = parameter, .parameters = parameters, .database = -1};
+}
+
+void cursor_end(struct cursor *cursor)
+{
+    sqlite3_finalize(cursor->statement);
+    cursor->statement = NULL;
+}
+
+static int failed(struct cursor *cursor, struct error *err)
+{
+    sqlite3 *db = trace_database(cursor->trace, cursor->database);
+    const char *path = trace_database_path(cursor->trace, cursor->database);
+    int code = sqlite3_errcode(db) & 0xff;
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        error_set(err, "%s is locked by another program; trying again", path);
+    else if (code == SQLITE_ERROR)      /* a table that is not there */
+        error_set(err, "%s was made by an older ddpcheck, which kept no state to show: use 'ddpcheck report' (%s)", path,
+                  sqlite3_errmsg(db));
+    else
+        error_set(err, "can't read %s: %s", path, sqlite3_errmsg(db));
+    cursor_end(cursor);
+    return -1;
+}
+
+/* Begins with the next database. 1, 0 if there is none, -1 with err. */
+static int advance(struct cursor *cursor, struct error *err)
+{
+    cursor_end(cursor);
+    if (++cursor->database >= trace_database_count(cursor->trace))
+        return 0;
+    if (sqlite3_prepare_v2(trace_database(cursor->trace, cursor->database), cursor->sql, -1, &cursor->statement, NULL) != SQLITE_OK)
+        return failed(cursor, err);
+    for (int i = 0; i < cursor->parameters; i++)
+        sqlite3_bind_int64(cursor->statement, i + 1, cursor->parameter[i]);
+    return 1;
+}
+
+int cursor_next(struct cursor *cursor, struct error *err)
+{
+    for (;;) {
+        int code = cursor->statement ? sqlite3_step(cursor->statement) : SQLITE_DONE;
+        if (code == SQLITE_ROW)
+            return 1;
+        if (code != SQLITE_DONE)
+            return failed(cursor, err);
+        int result = advance(cursor, err);
+        if (result <= 0)
+            return result;
+    }
+}
+
+int64_t cursor_number(const struct cursor *cursor, int column)
+{
+    return sqlite3_column_int64(cursor->statement, column);
+}
+
+const char *cursor_text(const struct cursor *cursor, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(cursor->statement, column);
+    return text ? text : "";
+}
+
+int cursor_process(const struct cursor *cursor, int column)
+{
+    return trace_process_of(cursor->trace, cursor->database, sqlite3_column_int(cursor->statement, column));
+}
+
+/* The last event of all databases. 0, or -1 with err. */
+static int look_at_time(struct source *source, struct error *err)
+{
+    static const char sql[] =
+        "SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
+        "WHERE e.seq = (SELECT max(seq) FROM event)";
+    struct cursor cursor = cursor_new(source->trace, sql, NULL, 0);
+    uint64_t last_ns = 0, now_ns = realtime_ns();
+    int result;
+    while ((result = cursor_next(&cursor, err)) == 1)
+        if ((uint64_t)cursor_number(&cursor, 0) > last_ns)
+            last_ns = (uint64_t)cursor_number(&cursor, 0);
+    source->live = !trace_complete(source->trace) && last_ns + silence_ns > now_ns;
+    source->now_ns = source->live ? now_ns : last_ns;
+    return result;
+}
+
+int source_look(struct source *source, struct error *err)
+{
+    bool changed = false;
+    struct cursor cursor = cursor_new(source->trace, "PRAGMA data_version", NULL, 0);
+    int result;
+    while ((result = cursor_next(&cursor, err)) == 1) {
+        int64_t version = cursor_number(&cursor, 0);
+        changed |= version != source->version[cursor.database];
+        source->version[cursor.database] = version;
+    }
+    if (result < 0 || (changed && trace_refresh(source->trace, err) < 0) || look_at_time(source, err) < 0)
+        return -1;
+    return changed;
+}

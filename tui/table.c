@@ -1,0 +1,241 @@
+#include "tui/table.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/screen.h"
+#include "tui/width.h"
+
+enum { GAP = 2, INDENT = 2, CELL_BYTES = 8192 };
+
+void table_free(struct table *table)
+{
+    free(table->order);
+    *table = (struct table){0};
+}
+
+/* --- which rows, in which order --------------------------------------------------------------------------- */
+
+/* In a tree what is above and below a row that matches stays, too. */
+static void mark_matches(const struct table *table, const struct rows *rows, bool *keep)
+{
+    int below = -1;     /* depth of a match that the rows at hand belong to */
+    for (int i = 0; i < rows->count; i++) {
+        bool matches = row_holds(rows, &rows->row[i], table->filter);
+        if (below >= 0 && rows->row[i].depth <= below)
+            below = -1;
+        keep[i] = matches || below >= 0;
+        if (!matches)
+            continue;
+        if (below < 0)
+            below = rows->row[i].depth;
+        for (int k = i - 1, depth = rows->row[i].depth; k >= 0 && depth > 0; k--)
+            if (rows->row[k].depth < depth) {
+                keep[k] = true;
+                depth = rows->row[k].depth;
+            }
+    }
+}
+
+/* Numbers by their size, with what stands around them ("#118", "-3", "2.5 s") left to the rest of the comparison. */
+static int compare_texts(const char *a, const char *b)
+{
+    const char *x = a + strspn(a, "#-"), *y = b + strspn(b, "#-");
+    if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
+        double left = strtod(x, NULL), right = strtod(y, NULL);
+        if (left != right)
+            return left < right ? -1 : 1;
+    }
+    return strcasecmp(a, b);
+}
+
+struct sorting {
+    const struct rows *rows;
+    int column, sign;
+};
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+    const struct sorting *by = context;
+    int a = *(const int *)left, b = *(const int *)right;
+    const char *x = by->rows->row[a].cell[by->column].text, *y = by->rows->row[b].cell[by->column].text;
+    int order = by->sign * compare_texts(x ? x : "", y ? y : "");
+    return order ? order : a - b;
+}
+
+static void put_in_order(struct table *table, const struct rows *rows)
+{
+    int column = abs(table->sort) - 1;
+    if (table->sort == 0 || rows->tree || column >= rows->columns)
+        return;
+    struct sorting by = {rows, column, table->sort > 0 ? 1 : -1};
+    qsort_r(table->order, (size_t)table->shown, sizeof *table->order, compare_rows, &by);
+}
+
+static void choose_rows(struct table *table, const struct rows *rows)
+{
+    table->shown = 0;
+    if (table->room < rows->count) {
+        int *more = reallocarray(table->order, (size_t)rows->count, sizeof *more);
+        if (!more)
+            return;
+        table->order = more;
+        table->room = rows->count;
+    }
+    bool *keep = *table->filter ? calloc((size_t)rows->count + 1, sizeof *keep) : NULL;
+    if (keep)
+        mark_matches(table, rows, keep);
+    for (int i = 0; i < rows->count; i++)
+        if (!keep || keep[i])
+            table->order[table->shown++] = i;
+    free(keep);
+    put_in_order(table, rows);
+}
+
+static void hold(struct table *table, const struct rows *rows)
+{
+    if (table->selected >= table->shown)
+        table->selected = table->shown - 1;
+    if (table->selected < 0)
+        table->selected = 0;
+    table->has_selected = table->shown > 0;
+    if (table->has_selected)
+        table->selected_id = rows->row[table->order[table->selected]].id;
+}
+
+void table_update(struct table *table, const struct rows *rows)
+{
+    choose_rows(table, rows);
+    for (int i = 0; table->has_selected && i < table->shown; i++)
+        if (rows->row[table->order[i]].id == table->selected_id) {
+            table->top += i - table->selected;
+            table->selected = i;
+            break;
+        }
+    hold(table, rows);
+}
+
+bool table_move(struct table *table, const struct rows *rows, int by)
+{
+    int before = table->selected;
+    if (by == INT_MIN)
+        table->selected = 0;
+    else if (by == INT_MAX)
+        table->selected = table->shown - 1;
+    else
+        table->selected += by;
+    hold(table, rows);
+    return table->selected != before;
+}
+
+void table_select(struct table *table, const struct rows *rows, uint64_t id)
+{
+    for (int i = 0; i < table->shown; i++)
+        if (rows->row[table->order[i]].id == id)
+            table->selected = i;
+    hold(table, rows);
+}
+
+bool table_find(struct table *table, const struct rows *rows, int direction)
+{
+    for (int i = 1; i <= table->shown && *table->search; i++) {
+        int at = (table->selected + direction * i + table->shown * 2) % table->shown;
+        if (row_holds(rows, &rows->row[table->order[at]], table->search)) {
+            table->selected = at;
+            hold(table, rows);
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct row *table_selected(const struct table *table, const struct rows *rows)
+{
+    bool there = table->shown > 0 && table->selected < table->shown && table->order[table->selected] < rows->count;
+    return there ? &rows->row[table->order[table->selected]] : NULL;
+}
+
+/* --- drawing --------------------------------------------------------------------------------------------- */
+
+static void draw_cell(const struct rows *rows, int column, const char *text, int indent, int shift, int line, int at, int width,
+                      enum tone tone, enum look look)
+{
+    char filled[CELL_BYTES];
+    bool last = column == rows->columns - 1;
+    if (last && shift > 0)
+        text += width_fit(text, shift);
+    int fill = rows->column[column].right ? width - width_of(text) : indent;
+    snprintf(filled, sizeof filled, "%*s%s", fill > 0 ? fill : 0, "", text);
+    screen_text(line, at, width, tone, look, filled);
+}
+
+static void draw_row(const struct table *table, const struct rows *rows, const struct row *row, const int *width, int line,
+                     int all, bool selected)
+{
+    enum look look = selected ? LOOK_SELECTED : LOOK_USUAL;
+    bool found = *table->search && !selected && row_holds(rows, row, table->search);
+    screen_text(line, 0, all, TONE_PLAIN, look, "");
+    for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++)
+        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", rows->tree && i == 0 ? row->depth * INDENT : 0, table->shift,
+                  line, at, width[i], row->cell[i].tone, found ? LOOK_FOUND : look);
+}
+
+static bool draw_titles(const struct table *table, const struct rows *rows, const int *width, int line, int all)
+{
+    char title[64];
+    bool any = false;
+    for (int i = 0; i < rows->columns; i++)
+        any |= *rows->column[i].title != '\0';
+    if (!any || rows->count == 0)
+        return false;
+    screen_text(line, 0, all, TONE_PLAIN, LOOK_USUAL, "");
+    for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++) {
+        const char *mark = abs(table->sort) != i + 1 || rows->tree ? "" : table->sort > 0 ? "^" : "v";
+        snprintf(title, sizeof title, "%s%s", rows->column[i].title, mark);
+        draw_cell(rows, i, title, 0, 0, line, at, width[i] + (*mark ? 1 : 0), TONE_FAINT, LOOK_USUAL);
+    }
+    return true;
+}
+
+int table_draw(struct table *table, const struct rows *rows, int line, int height, int width)
+{
+    int column_width[ROW_CELLS_MAX], titles = 0;
+    if (height <= 0)
+        return 0;
+    rows_layout(rows, width, column_width);
+    titles = draw_titles(table, rows, column_width, line, width);
+    int room = height - titles;
+    if (table->top > table->selected)
+        table->top = table->selected;
+    if (table->selected >= table->top + room)
+        table->top = table->selected - room + 1;
+    if (table->top > table->shown - room)
+        table->top = table->shown - room;
+    if (table->top < 0)
+        table->top = 0;
+    for (int i = 0; i < room; i++) {
+        int at = table->top + i;
+        if (at < table->shown)
+            draw_row(table, rows, &rows->row[table->order[at]], column_width, line + titles + i, width, at == table->selected);
+        else
+            screen_text(line + titles + i, 0, width, TONE_PLAIN, LOOK_USUAL,
+                        i == 0 && table->shown == 0 ? *table->filter && rows->count ? "No row holds the filter's text (f changes it)."
+                                                      : rows->empty ? rows->empty : "" : "");
+    }
+    return room;
+}
+
+bool table_click(struct table *table, const struct rows *rows, int line, int clicked)
+{
+    bool titles = false;
+    for (int i = 0; i < rows->columns; i++)
+        titles |= *rows->column[i].title != '\0';
+    int at = table->top + clicked - line - titles;
+    if (clicked < line + titles || at >= table->shown)
+        return false;
+    table->selected = at;
+    hold(table, rows);
+    return true;
+}

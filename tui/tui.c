@@ -1,0 +1,201 @@
+#include "tui/tui.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tui/app.h"
+#include "tui/screen.h"
+
+static const struct timespec retry = {.tv_nsec = 200000000};
+
+/* --- what app.h promises --------------------------------------------------------------------------------- */
+
+void app_ask(struct app *app)
+{
+    struct query *query = &app_place(app)->query;
+    query->width = screen_width();
+    query->height = screen_height();
+    query->ascii = app->ascii;
+    app->asked = reader_ask(app->reader, query);
+}
+
+void app_open(struct app *app, const struct query *query)
+{
+    if (app->depth == APP_DEPTH_MAX)
+        return;
+    app->place[app->depth++] = (struct place){.query = *query};
+    app->shown = false;
+    app_ask(app);
+}
+
+void app_switch(struct app *app, enum view_id view)
+{
+    while (app->depth > 0)
+        table_free(&app->place[--app->depth].table);
+    app_open(app, &(struct query){.view = view, .number = NUMBER_LAST, .process = -1});
+}
+
+void app_back(struct app *app)
+{
+    struct table *table = &app_place(app)->table;
+    if (app->depth > 1) {
+        table_free(table);
+        app->depth--;
+        app->shown = false;
+        app_ask(app);
+        return;
+    }
+    table->filter[0] = table->search[0] = '\0';
+    table_update(table, &app->picture.rows);
+}
+
+/* What the reader's failure leaves of the picture before: all but its error. */
+static void keep_old(struct app *app, struct picture *failed)
+{
+    app->picture.error = failed->error;
+    picture_free(failed);
+}
+
+void app_take(struct app *app)
+{
+    struct picture picture = {0};
+    if (!reader_take(app->reader, &picture))
+        return;
+    if (picture.asked != app->asked) {      /* of the view before: the one that is wanted is on its way */
+        picture_free(&picture);
+        return;
+    }
+    if (*picture.error.text) {
+        keep_old(app, &picture);
+        return;
+    }
+    picture_free(&app->picture);
+    app->picture = picture;
+    struct place *place = app_place(app);
+    bool wanted = !place->table.has_selected && place->query.view == VIEW_SEQUENCE;
+    place->query = picture.query;
+    app->shown = true;
+    table_update(&place->table, &app->picture.rows);
+    if (wanted)
+        table_select(&place->table, &app->picture.rows, (uint64_t)picture.query.number + 1);
+}
+
+/* --- the loop -------------------------------------------------------------------------------------------- */
+
+static void drain(int fd)
+{
+    char bytes[64];
+    while (read(fd, bytes, sizeof bytes) > 0)
+        ;
+}
+
+static void run_loop(struct app *app, int wake_fd)
+{
+    app_draw(app);
+    while (!app->leaving) {
+        struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+        int ready = poll(fds, 2, -1);
+        if (ready < 0 && errno != EINTR)
+            return;
+        if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) && !(fds[0].revents & POLLIN))
+            return;                                     /* the terminal is gone */
+        for (int key; !app->leaving && (key = screen_key()) != 0;)
+            app_key(app, key);
+        if (ready > 0 && fds[1].revents)
+            drain(wake_fd);
+        app_take(app);
+        app_draw(app);
+    }
+}
+
+/* Waits for a job that has not called NCCL yet. */
+static int open_source(struct source *source, const struct tui_options *options, struct error *err)
+{
+    struct timespec now, begin;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (;;) {
+        if (source_open_all(source, options->paths, options->count, err) == 0)
+            return 0;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if ((double)(now.tv_sec - begin.tv_sec) >= options->wait_s)
+            return -1;
+        nanosleep(&retry, NULL);
+    }
+}
+
+static int first_view(const struct tui_options *options, enum view_id *view, struct error *err)
+{
+    int found = options->view ? view_find(options->view) : VIEW_NOW;
+    if (found < 0)
+        return error_set(err, "there is no view '%s': now, findings, sequence, ranks, waits, timeline, memory", options->view);
+    *view = (enum view_id)found;
+    return 0;
+}
+
+static bool needs_ascii(const struct tui_options *options)
+{
+    const char *terminal = getenv("TERM");
+    return options->ascii || !screen_is_wide() || (terminal && !strcmp(terminal, "linux"));    /* its font lacks the marks */
+}
+
+int tui_run(const struct tui_options *options, struct error *err)
+{
+    struct app app = {0};
+    struct source source;
+    enum view_id view = VIEW_NOW;
+    int wake[2];
+    setlocale(LC_ALL, "");
+    if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
+        return -1;
+    if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) < 0) {
+        source_close_all(&source);
+        return error_set(err, "can't start: %s", strerror(errno));
+    }
+    int result = screen_open(options->color, err);
+    if (result == 0) {
+        app.ascii = needs_ascii(options);
+        app.reader = reader_start(&source, wake[1], err);
+        result = app.reader ? 0 : -1;
+    }
+    if (result == 0) {
+        app_switch(&app, view);
+        run_loop(&app, wake[0]);
+        reader_stop(app.reader);
+    } else {
+        source_close_all(&source);
+    }
+    screen_close();
+    while (app.depth > 0)
+        table_free(&app.place[--app.depth].table);
+    picture_free(&app.picture);
+    close(wake[0]);
+    close(wake[1]);
+    return result;
+}
+
+int tui_print(const struct tui_options *options, int width, struct error *err)
+{
+    struct source source;
+    struct picture picture = {0};
+    enum view_id view = VIEW_NOW;
+    setlocale(LC_ALL, "");
+    if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
+        return -1;
+    const struct query query = {.view = view, .number = NUMBER_LAST, .process = -1, .width = width, .height = 24,
+                                .ascii = needs_ascii(options)};
+    int result = source_look(&source, err) < 0 ? -1 : picture_make(&source, &query, &picture, err);
+    if (result == 0) {
+        rows_print(&picture.diagnosis, width, stdout);
+        putchar('\n');
+        rows_print(&picture.rows, width, stdout);
+    }
+    picture_free(&picture);
+    source_close_all(&source);
+    return result;
+}

@@ -1,0 +1,23 @@
+/* tui.h: the terminal UI: see in ten seconds why the job hangs. Reads databases only; leaving it never touches the job. */
+#ifndef DDPCHECK_TUI_H
+#define DDPCHECK_TUI_H
+
+#include <stdbool.h>
+
+#include "lib/base/error.h"
+
+struct tui_options {
+    const char *const *paths;   /* databases, or directories of databases */
+    int count;
+    const char *view;           /* name of the first view; NULL "now" */
+    bool color, ascii;
+    double wait_s;              /* how long to wait for the first database to appear */
+};
+
+/* Shows the traces until the user leaves. Returns 0, or -1 with err. */
+int tui_run(const struct tui_options *options, struct error *err);
+
+/* Prints the view once on stdout, as text of `width` columns. Returns 0, or -1 with err. */
+int tui_print(const struct tui_options *options, int width, struct error *err);
+
+#endif
