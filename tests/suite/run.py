@@ -43,6 +43,13 @@ def choose(options):
     return chosen
 
 
+def check_built(chosen, build):
+    programs = [case.command(program, build)[0] for case in chosen for program, _ in case.programs()]
+    missing = [program for program in programs + [os.path.join(build, "bin", "ddpcheck")] if not os.access(program, os.X_OK)]
+    if missing:
+        raise suite.BadCase("not built (make first): " + ", ".join(missing))
+
+
 def run_all(chosen, options, result):
     """Returns the verdicts."""
     verdicts = []
@@ -91,6 +98,7 @@ def main():
         if options.score:
             score_file(chosen, options.score, result)
         else:
+            check_built(chosen, options.build)
             verdicts = run_all(chosen, options, result)
             if options.verdicts:
                 with open(options.verdicts, "w", encoding="utf-8") as file:
