@@ -20,21 +20,18 @@
 #include <string.h>
 
 #include "analyzer/findings.h"
+#include "analyzer/order.h"
 #include "analyzer/process.h"
-#include "analyzer/progress.h"
-#include "analyzer/streams.h"
 #include "lib/trace/names.h"
 
 enum { RING = 128, PAIRS_MAX = 128, NEIGHBOURS_MAX = 16, CALL_BYTES = 256, NAME_BYTES = 16 };
 
 struct last_collective {
-    struct clock_entry place;
+    struct place place;
     uint64_t group, number;
     struct site site;
     struct signature signature;
-    bool issued;            /* not only captured into a graph */
-    bool stream_known;      /* whether its stream is ordered with the default stream */
-    uint64_t default_puts;  /* of the process, then */
+    bool known;             /* it can be told what is ordered after it */
 };
 
 /* How X's operation `number` stands to Y's on the first member that issued it. */
@@ -112,16 +109,12 @@ static int crossing_get(struct analyzer *analyzer, uint64_t comm, uint64_t other
     return 0;
 }
 
-/* Nothing makes what is put on the stream now wait for Y's last operation. */
-static bool is_free(struct process *process, const struct stream_state *stream, const struct operation *operation,
-                    const struct last_collective *last)
+/* Nothing makes the operation wait for Y's last one. */
+static bool is_free(const struct operation *operation, const struct last_collective *last)
 {
-    bool by_default = !(last->stream_known && stream->known) && last->default_puts != process->default_puts;
-    if (!last->issued || by_default || stream->partial || process->lost_control ||
-        (last->group && last->group == operation->record.op.group))
-        return false;
-    return clock_at(&stream->ahead, last->place.slot) < last->place.launch &&
-           !progress_was_seen(process, &last->place);
+    return last->known && !operation->process->lost_control &&
+           (!last->group || last->group != operation->record.op.group) &&
+           order_before(operation->process, &last->place, operation->stream) == ORDER_NONE;
 }
 
 static void add_operation(struct text *text, const struct last_collective *operation, const struct comm *comm)
@@ -205,13 +198,12 @@ static int compare(struct analyzer *analyzer, struct crossing *crossing, const s
 }
 
 /* How the operation stands to those of one other communicator on its device. */
-static int stand(struct analyzer *analyzer, const struct operation *operation, const struct stream_state *stream,
-                 const struct member *neighbour)
+static int stand(struct analyzer *analyzer, const struct operation *operation, const struct member *neighbour)
 {
     const struct last_collective *last = neighbour->last_collective;
     struct standing now = {
         .used = true, .number = operation->record.op.number, .count = last ? last->number + 1 : 0,
-        .free = last && is_free(operation->process, stream, operation, last), .member = operation->member,
+        .free = last && is_free(operation, last), .member = operation->member,
         .mine = *operation->member->last_collective,
     };
     if (last)
@@ -239,21 +231,17 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         return 0;
     if (!member->last_collective && !(member->last_collective = calloc(1, sizeof *member->last_collective)))
         return -1;
-    const struct stream_state *stream = stream_get(operation->process, &operation->record);
-    if (!stream)
-        return -1;
     *member->last_collective = (struct last_collective){
         .place = operation->place, .group = operation->record.op.group, .number = operation->record.op.number,
         .site = operation->site, .signature = operation->signature,
-        .issued = operation->place.launch && !operation->process->lost_control, .stream_known = stream->known,
-        .default_puts = operation->process->default_puts,
+        .known = operation->stream && !operation->process->lost_control,
     };
     int neighbours = 0;
     for (const struct member *other = operation->process->members; other; other = other->process_next) {
         if (other == member || other->device != member->device || other->device < 0 || other->comm->nranks == 1 ||
             other->destroyed || neighbours++ == NEIGHBOURS_MAX)
             continue;
-        if (confirm_neighbour(analyzer, operation, other) || stand(analyzer, operation, stream, other))
+        if (confirm_neighbour(analyzer, operation, other) || stand(analyzer, operation, other))
             return -1;
     }
     return 0;
