@@ -23,7 +23,7 @@ static const char *left_how(const struct member *peer, char *text, size_t bytes)
 {
     if (peer->process->end_class == END_CLASS_CLEAN)
         return end_text(peer->process, text, bytes);
-    if (peer->leaving && !peer->aborted && !peer->process->ended)
+    if (peer->leaving && !peer->aborted && peer->process->end_class != END_CLASS_CAUSE)
         return "left the communicator";
     return NULL;
 }
@@ -48,11 +48,12 @@ static void add_peer(struct draft *draft, const struct channel_waiting *waiting,
 static int report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting, const struct member *waiter,
                           const struct member *peer, const char *how)
 {
-    struct draft draft = draft_new("DC108", waiting->is_empty ? POSSIBLE : CERTAIN, waiter->comm);
+    bool may_pass = waiting->is_empty && !waiting->receives;
+    struct draft draft = draft_new("DC108", may_pass ? POSSIBLE : CERTAIN, waiter->comm);
     struct text what = {0};
     char name[16];
     int shown = member_shown_rank(waiter), peer_shown = member_shown_rank(peer);
-    if (waiting->is_empty)
+    if (may_pass)
         draft.finding.severity = SEVERITY_WARNING;
     draft.finding.number = waiting->first->number;
     draft.finding.has_number = true;
@@ -93,11 +94,12 @@ static int waits(struct analyzer *analyzer, struct wait_graph *graph)
     return channels_visit_waiting(analyzer, look_at);
 }
 
-static int report_call(struct analyzer *analyzer, const struct operation *operation, const char *why, const char *todo)
+static int report_call(struct analyzer *analyzer, const struct operation *operation, const char *side, const char *why,
+                       const char *todo)
 {
     struct one_call one = {
         .code = "DC108", .certainty = CERTAIN, .comm = operation->member->comm, .member = operation->member,
-        .process = operation->process, .record = &operation->record, .site = operation->site,
+        .process = operation->process, .record = &operation->record, .call = side, .site = operation->site,
     };
     struct text what = {0};
     char call[CALL_BYTES], name[16];
@@ -125,10 +127,11 @@ static int nccl(struct analyzer *analyzer, struct thread *thread, const struct r
     thread->invalid_group |= thread->group_depth > 0;
     char why[96];
     if (alone)
-        return report_call(analyzer, &operation, "a message to itself needs its send and its receive in one group",
+        return report_call(analyzer, &operation, record->api == API_ncclRecv ? "ncclRecv from itself" : "ncclSend to itself",
+                           "a message to itself needs its send and its receive in one group",
                            "Put the send and the receive between ncclGroupStart and ncclGroupEnd, or copy with cudaMemcpyAsync.");
     snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)", peer, nranks - 1);
-    return report_call(analyzer, &operation, why, "Give the peer as a rank in this communicator, not in the whole job; the first and the last rank of a chain have one neighbour.");
+    return report_call(analyzer, &operation, NULL, why, "Give the peer as a rank in this communicator, not in the whole job; the first and the last rank of a chain have one neighbour.");
 }
 
 static bool is_to_itself(const struct operation *call, const struct member *member)
@@ -154,7 +157,8 @@ static int check_itself(struct analyzer *analyzer, const struct operation *calls
     if (!balance)
         return 0;
     calls[first].thread->invalid_group = true;
-    return report_call(analyzer, last[balance < 0], balance > 0 ? "it sends to itself, and its group has no receive for it"
+    return report_call(analyzer, last[balance < 0], balance > 0 ? "ncclSend to itself" : "ncclRecv from itself",
+                       balance > 0 ? "it sends to itself, and its group has no receive for it"
                                                                 : "it receives from itself, and its group has no send for it",
                        "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.");
 }

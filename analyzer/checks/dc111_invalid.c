@@ -20,6 +20,8 @@ static int report(struct analyzer *analyzer, struct thread *thread, const struct
     struct one_call one = {
         .code = "DC111", .certainty = certainty, .comm = comm, .member = member, .process = thread->process,
         .record = record, .site = thread_site(thread, record),
+        /* Ranks, colours and keys differ by nature: ranks that do the same are one finding. */
+        .call = api_class_of(record->api) == CLASS_COMM ? api_name(record->api) : NULL,
     };
     thread->invalid_call = record->serial;
     if (thread->group_depth)
