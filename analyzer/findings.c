@@ -26,7 +26,7 @@ static const struct explanation {
     {"DC111", HANGS " " DIVERGED, "DC111"},    /* what NCCL refused is missing in the sequence */
     {"DC405", HANGS " DC111", ""},
     {"DC307", HANGS, ""},       /* autograd's own check ends the rank */
-    {"DC401", HANGS, "DC401"},
+    {"DC401", HANGS " DC305", "DC401"},
     {"DC403", HANGS " DC401", "DC403"},
     {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
     {"DC406", HANGS, ""},

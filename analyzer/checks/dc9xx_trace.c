@@ -53,7 +53,7 @@ static int finish(struct analyzer *analyzer)
         }
     }
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
-        if (comm->nranks <= 0 || comm->members >= (uint32_t)comm->nranks)
+        if (comm->nranks <= 0 || !comm->members || comm->members >= (uint32_t)comm->nranks)    /* none: it was refused */
             continue;
         struct draft draft = draft_new("DC902", CERTAIN, comm);
         struct text what = {0};

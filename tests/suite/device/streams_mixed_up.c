@@ -1,5 +1,5 @@
 /* One thread drives three GPUs and gives each communicator the next one's stream.
- * expect: DC402 certain ranks=0 place=here
+ * expect: DC402 certain ranks=0-2 place=here
  * ends: any */
 #include "tests/suite/suite.h"
 
