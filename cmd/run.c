@@ -17,6 +17,7 @@
 #include "cmd/job.h"
 #include "cmd/options.h"
 #include "cmd/run_environment.h"
+#include "cmd/run_tui.h"
 #include "cmd/trace_directory.h"
 
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
@@ -33,6 +34,9 @@ struct run {
     int on_finding, stacks;
     struct choice_options choice;
     bool quiet, hash;
+    bool tui;
+    int ready_fd;               /* closed once the collector is ready; -1 none */
+    char **argv;
 
     char directory[PATH_MAX];
     struct job job;
@@ -320,6 +324,8 @@ static int run_program(struct run *run, char **argv)
     if (check_choice(run, &err) < 0 || directory_make(run->directory_name, run->directory, &err) < 0 || start_collector(run, &err) < 0)
         return fail(&err);
     int status = wait_ready(run);
+    if (run->ready_fd >= 0)
+        close(run->ready_fd);
     int signals = status ? -1 : open_signals(&err);
     if (status)
         return status;
@@ -342,9 +348,25 @@ static int run_program(struct run *run, char **argv)
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode : job_exit_status(&run->job);
 }
 
+/* The process that runs the job while another one shows the TUI. */
+static int run_apart(void *context, int ready)
+{
+    struct run *run = context;
+    run->ready_fd = ready;
+    return run_program(run, run->argv);
+}
+
+static int run_with_tui(struct run *run)
+{
+    struct error err;
+    char directory[PATH_MAX];
+    int status = directory_make(run->directory_name, directory, &err) < 0 ? -1 : run_under_tui(run_apart, run, directory, &err);
+    return status < 0 ? fail(&err) : status;
+}
+
 int command_run(int argc, char **argv)
 {
-    struct run run = {.directory_name = "ddpcheck-trace", .error_exitcode = NO_STATUS, .stacks = -1, .socket = -1};
+    struct run run = {.directory_name = "ddpcheck-trace", .error_exitcode = NO_STATUS, .stacks = -1, .socket = -1, .ready_fd = -1};
     const struct option_entry entries[] = {
         {"emulate", 0, OPTION_NUMBER, "N", "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
         {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)", &run.directory_name},
@@ -355,6 +377,7 @@ int command_run(int argc, char **argv)
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
         {"hash", 0, OPTION_FLAG, NULL, "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 to DC503", &run.hash},
         {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
+        {"tui", 0, OPTION_FLAG, NULL, "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
     };
     const struct options options = {
@@ -370,5 +393,6 @@ int command_run(int argc, char **argv)
         return options_usage_error(&options, "which program?");
     if (run.emulate > 64 || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
         return options_usage_error(&options, run.emulate > 64 ? "--emulate takes 1 to 64 devices" : "--error-exitcode is at most 255");
-    return run_program(&run, argv);
+    run.argv = argv;
+    return run.tui ? run_with_tui(&run) : run_program(&run, argv);
 }

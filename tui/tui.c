@@ -118,13 +118,17 @@ static void run_loop(struct app *app, int wake_fd)
 static int open_source(struct source *source, const struct tui_options *options, struct error *err)
 {
     struct timespec now, begin;
+    bool said = !options->waiting_for;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (;;) {
         if (source_open_all(source, options->paths, options->count, err) == 0)
             return 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if ((double)(now.tv_sec - begin.tv_sec) >= options->wait_s)
+        if ((double)(now.tv_sec - begin.tv_sec) >= options->wait_s || (options->give_up && options->give_up(options->context)))
             return -1;
+        if (!said && now.tv_sec - begin.tv_sec > 1)
+            fprintf(stderr, "ddpcheck: waiting for %s\n", options->waiting_for);
+        said = said || now.tv_sec - begin.tv_sec > 1;
         nanosleep(&retry, NULL);
     }
 }

@@ -12,6 +12,9 @@ struct tui_options {
     const char *view;           /* name of the first view; NULL "now" */
     bool color, ascii;
     double wait_s;              /* how long to wait for the first database to appear */
+    bool (*give_up)(void *context);     /* asked while waiting: true ends it; NULL never */
+    void *context;
+    const char *waiting_for;    /* said on stderr when it takes longer; NULL nothing */
 };
 
 /* Shows the traces until the user leaves. Returns 0, or -1 with err. */
