@@ -42,6 +42,15 @@ static int lost(struct analyzer *analyzer, struct process *process)
     return known ? findings_replace(analyzer, known->finding.id, &draft) : findings_report(analyzer, &draft, NULL);
 }
 
+/* Of a communicator that was never made the rest of the ranks need not exist. */
+static bool was_made(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->exists || comm->member[i]->has_last)
+            return true;
+    return false;
+}
+
 static int finish(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
@@ -53,7 +62,7 @@ static int finish(struct analyzer *analyzer)
         }
     }
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
-        if (comm->nranks <= 0 || !comm->members || comm->members >= (uint32_t)comm->nranks)    /* none: it was refused */
+        if (comm->nranks <= 0 || comm->members >= (uint32_t)comm->nranks || !was_made(comm))
             continue;
         struct draft draft = draft_new("DC902", CERTAIN, comm);
         struct text what = {0};
