@@ -30,8 +30,10 @@ static void open_data(struct job *job)
     } else {
         shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size, options->image);
     }
-    sampler_open(&job->sampler, job->dataset.count, job->environment.rank, job->environment.size,
-                 (uint64_t)options->seed, true, false);
+    int rank = job->environment.rank, ranks = job->environment.size;
+    if (fault_is(&job->fault, FAULT_SAME_SHARD))
+        rank = 0, ranks = 1;
+    sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true, false);
     if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, options->batch, &err) != 0)
         refuse(&err);
 }

@@ -8,6 +8,7 @@
 #include "trainer/mistakes.h"
 #include "trainer/models/cnn.h"
 #include "trainer/operations.h"
+#include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
 
 enum { CHANNELS = 1, TEST_IMAGES = 512 };
@@ -69,6 +70,7 @@ static void step(struct classifier *classifier, struct job *job)
     if (job->options->clip > 0)
         reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
     optimizer_step(&classifier->optimizer);
+    replicas_announce(ranks);
     range_end();
 }
 

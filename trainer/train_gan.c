@@ -11,6 +11,7 @@
 #include "trainer/operations.h"
 #include "trainer/random.h"
 #include "trainer/samples_png.h"
+#include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
 
 enum { CHANNELS = 1, SAMPLE_COLUMNS = 8, SAMPLE_COUNT = 64 };
@@ -125,6 +126,7 @@ static void step(struct job *job, struct distributed *ranks, struct optimizer *o
     if (job->options->clip > 0)
         reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
     optimizer_step(optimizer);
+    replicas_announce(ranks);
     range_end();
 }
 

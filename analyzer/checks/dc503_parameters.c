@@ -30,10 +30,9 @@ static void add_sides(struct draft *draft, const struct payload *payload, const 
         if (group < 0)
             continue;
         draft_rank(draft, &draft->finding.side[group], cell->member);
-        if (!draft->finding.first_ns || cell->site.time_ns < draft->finding.first_ns)
-            draft->finding.first_ns = cell->site.time_ns;
-        if (cell->site.time_ns > draft->finding.last_ns)
-            draft->finding.last_ns = cell->site.time_ns;
+        /* The last rank's call: hosts run ahead, so the first one's may come before what parted them. */
+        if (cell->site.time_ns > draft->finding.first_ns)
+            draft->finding.first_ns = draft->finding.last_ns = cell->site.time_ns;
     }
 }
 

@@ -25,6 +25,11 @@ SCENARIOS = {
     "inplace-activation-twin": (GAN + ["--generator-shortcut", "--inplace-clone"], None, "ends"),
     "inplace-bucket": (fault("inplace-bucket"), ("DC301", "3"), "ends"),
     "inplace-bucket-twin": (GAN + ["--clip", "0.01"], None, "ends"),
+    "same-shard": (["--model", "cnn", "--ranks", "4", "--iterations", "24", "--no-gang", "--fault", "same-shard"],
+                   ("DC501", "0-3"), "ends"),
+    "clean-hash": (GAN, None, "ends"),
+    "clean-cnn-hash": (CNN, None, "ends"),
+    "inplace-bucket-hash": (fault("inplace-bucket"), ("DC301", "3"), "ends"),
     "partial-barrier": (fault("partial-barrier"), ("DC201", "3"), "hang"),
     "partial-barrier-twin": (GAN + ["--barrier-every", "5"], None, "ends"),
     "init-world": (fault("init-world"), ("DC109", "3"), "hang"),
@@ -38,15 +43,18 @@ SCENARIOS = {
     "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
 }
 
+# Those that hash payloads (ddpcheck run --hash).
+HASHED = {"same-shard", "clean-hash", "clean-cnn-hash", "inplace-bucket-hash"}
 
-def start(line, arguments, way, ends):
+
+def start(line, arguments, way, ends, hashed):
     """Runs the trainer to its end, or until the hang is diagnosed; returns what it printed."""
     program = [line.trainer, *arguments]
     if way == "run":
-        options = ["--hang-after", "3"] + ([] if ends else ["--timeout", "8"])
+        options = ["--hang-after", "3"] + (["--hash"] if hashed else []) + ([] if ends else ["--timeout", "8"])
         status, out, err = line.run(program, options, timeout=150)
         return out + err
-    process = line.start_bare(program, DDPCHECK_HANG_AFTER="3")
+    process = line.start_bare(program, DDPCHECK_HANG_AFTER="3", DDPCHECK_HASH="1" if hashed else "0")
     give_up = time.monotonic() + 120
     quiet_until = None
     while process.poll() is None and time.monotonic() < give_up:
@@ -93,7 +101,7 @@ def main():
         return
     arguments, expected, ending = SCENARIOS[options.scenario]
     with Line(options.build, name=options.scenario) as line:
-        out = start(line, arguments, options.way, ending == "ends")
+        out = start(line, arguments, options.way, ending == "ends", options.scenario in HASHED)
         said = check(line, expected, out)
     print("%s (%s): %s" % (options.scenario, options.way, said or "no finding, as it should be"))
 
