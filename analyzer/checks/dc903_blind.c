@@ -6,12 +6,10 @@
 #include "analyzer/process.h"
 #include "lib/trace/names.h"
 
-enum { NCCL_KNOWN = 22899, GRAPHS_KEPT = 1024 };    /* the newest NCCL whose calls calls.def has: 2.28 */
+enum { NCCL_KNOWN = 22899 };    /* the newest NCCL whose calls calls.def has: 2.28 */
 
 struct blind {
-    bool told_nccl, told_graph, saw_runtime;
-    uint64_t made[GRAPHS_KEPT];     /* executable graphs whose making was seen; the oldest go */
-    uint64_t count;
+    bool told_nccl, saw_runtime;
 };
 
 #define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
@@ -47,6 +45,7 @@ static const struct {
 } weaker_for[] = {
     {"ncclDevCommCreate", "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), and their buffers are not checked (DC301 to DC310)"},
     {"--hash", "their bytes are not compared (DC308, DC309, DC501 to DC503)"},
+    {"CUDA graph", "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its accesses are not checked (DC301 to DC310)"},
     {"", ALL_OPERATIONS ", " ALL_MEMORY},
 };
 
@@ -57,8 +56,8 @@ static int notice(struct analyzer *analyzer, struct process *process, const stru
     int i = 0;
     while (!strstr(text, weaker_for[i].words))
         i++;
-    return report(analyzer, process, *text ? text : "something that the shim gave no name",
-                  weaker_for[i].weaker, record_realtime(process, record));
+    return report(analyzer, process, *text ? text : "something that the shim gave no name", weaker_for[i].weaker,
+                  record_realtime(process, record));
 }
 
 static int setup(struct analyzer *analyzer, struct process *process, const struct record *record, struct member *member)
@@ -79,42 +78,6 @@ static int setup(struct analyzer *analyzer, struct process *process, const struc
     return result;
 }
 
-static bool was_made(const struct blind *blind, uint64_t exec)
-{
-    for (uint64_t i = 0; i < blind->count && i < GRAPHS_KEPT; i++)
-        if (blind->made[i] == exec)
-            return true;
-    return false;
-}
-
-/* A replay of a graph that was made before the shim woke, or by a call that it does not see. */
-static int graph(struct analyzer *analyzer, struct thread *thread, const struct record *record, struct blind *blind)
-{
-    uint64_t exec = record->graph.exec;
-    if (record->result != 0 || !exec)
-        return 0;
-    if (record->api != API_cudaGraphLaunch) {
-        if (!was_made(blind, exec))
-            blind->made[blind->count++ % GRAPHS_KEPT] = exec;
-        return 0;
-    }
-    if (blind->told_graph || blind->count > GRAPHS_KEPT || thread->process->lost_control || was_made(blind, exec))
-        return 0;
-    blind->told_graph = true;
-    return report(analyzer, thread->process, "replays of a CUDA graph whose making was not seen (it was made before the first NCCL call)",
-                  "what it holds is not matched (DC101 to DC111), and its accesses are not checked (DC301 to DC310)",
-                  record_realtime(thread->process, record));
-}
-
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
-{
-    struct blind *blind = blind_of(thread->process);
-    if (!blind)
-        return -1;
-    blind->saw_runtime = true;
-    return api_class_of(record->api) == CLASS_GRAPH ? graph(analyzer, thread, record, blind) : 0;
-}
-
 static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
     (void)analyzer;
@@ -124,6 +87,11 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
         return -1;
     blind->saw_runtime = true;
     return 0;
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    return launch(analyzer, thread->process, record);
 }
 
 static bool issued_operations(const struct process *process)
