@@ -202,7 +202,8 @@ void issue(struct job *job, int rank, struct call call)
     bool p2p = call.api == API_ncclSend || call.api == API_ncclRecv;
     struct record record = {.api = call.api, .phase = RECORD_ENTER, .stream = call.stream};
     record.op.comm = call.comm;
-    record.op.number = (*counter(job, rank, call.comm, p2p ? 16 + (uint64_t)call.root : 0, p2p ? call.api : 0))++;
+    uint64_t *number = counter(job, rank, call.comm, p2p ? 16 + (uint64_t)call.root : 0, p2p ? call.api : 0);
+    record.op.number = p2p || call.count ? (*number)++ : *number;      /* NCCL drops a collective of no elements */
     record.op.count = call.count;
     record.op.datatype = (uint8_t)(call.type ? call.type : TYPE_FLOAT32);
     record.op.redop = (uint8_t)call.redop;

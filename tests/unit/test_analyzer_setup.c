@@ -1,0 +1,208 @@
+/* Communicators that their ranks set up differently (DC109, DC405), counts of 0 on some ranks (DC102), and which rank is
+ * ahead or behind (DC101). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict.h"
+
+#define WORLD UINT64_C(0x1111000000000001)
+
+enum { RANKS = 4, INVALID_USAGE = 5 };
+
+static struct job *world(void)
+{
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    return job;
+}
+
+static void contains(const struct found *found, const char *text)
+{
+    if (!strstr(found->what, text))
+        fail_msg("expected '%s' in: %s", text, found->what);
+}
+
+static void unique_id_used_again(void **state)
+{
+    (void)state;
+    struct job *job = world();
+    for (int rank = 0; rank < RANKS; rank++)
+        init_enter(job, rank, WORLD, RANKS, rank, 100 + (uint64_t)rank);
+    ticks(job, 500);
+    const struct found *found = expect(job, "DC109");
+    assert_string_equal(found->ranks[0], "0-3");
+    contains(found, "an id is good for one communicator");
+    job_free(job);
+}
+
+static void init_scalable(struct job *job, int rank, uint32_t ids)
+{
+    struct record record = {.api = API_ncclCommInitRankScalable, .phase = RECORD_ENTER};
+    record.comm.comm = WORLD;
+    record.comm.nranks = 2;
+    record.comm.rank = rank;
+    record.comm.device = rank;
+    record.comm.ordinal = ids;
+    job_record(job, rank, record);
+}
+
+static void lists_of_unique_ids(void **state)
+{
+    (void)state;
+    for (uint32_t ids = 1; ids <= 2; ids++) {
+        struct job *job = job_new(2);
+        init_scalable(job, 0, 2);
+        init_scalable(job, 1, ids);
+        const struct found *found = expect(job, ids == 2 ? NULL : "DC109");
+        if (ids == 1)
+            contains(found, "rank 0 makes comm 1111 from 2 unique ids, rank 1 from 1");
+        job_free(job);
+    }
+}
+
+static void shrink(struct job *job, int rank, uint32_t ordinal, uint64_t excluded)
+{
+    struct record record = {.api = API_ncclCommShrink, .phase = RECORD_ENTER};
+    record.comm.comm = WORLD + 1;
+    record.comm.parent = WORLD;
+    record.comm.rank = rank;
+    record.comm.ordinal = ordinal;
+    record.comm.pointer = excluded;
+    record.comm.bytes = 1;
+    job_record(job, rank, record);
+}
+
+static void lists_of_excluded_ranks(void **state)
+{
+    (void)state;
+    for (int differ = 0; differ < 2; differ++) {
+        struct job *job = world();
+        shrink(job, 0, 0, 77);
+        shrink(job, 1, 0, differ ? 78 : 77);
+        shrink(job, 2, 0, 77);
+        struct verdict verdict;
+        job_analyze(job, 0, &verdict);
+        assert_int_equal(verdict.count, differ);
+        if (differ)
+            assert_string_equal(verdict.found[0].code, "DC109");
+        job_free(job);
+    }
+}
+
+/* NCCL refuses two ranks on one GPU, unless it is told not to. */
+static void gpu_that_is_shared(void **state)
+{
+    (void)state;
+    for (int accepted = 0; accepted < 2; accepted++) {
+        struct job *job = job_new(2);
+        for (int rank = 0; rank < 2; rank++)
+            init_enter(job, rank, WORLD, 2, rank, 100);
+        for (int rank = 0; rank < 2; rank++)
+            init_leave(job, rank, WORLD, 2, rank, accepted ? 0 : INVALID_USAGE);
+        const struct found *found = expect(job, accepted ? NULL : "DC405");
+        if (!accepted)
+            assert_string_equal(found->ranks[0], "0-1");
+        job_free(job);
+    }
+}
+
+static void gpu_listed_twice(void **state)
+{
+    (void)state;
+    struct job *job = job_new(1);
+    struct record record = {.api = API_ncclCommInitAll, .phase = RECORD_ENTER};
+    record.comm.comm = WORLD;
+    record.comm.nranks = 3;
+    record.comm.rank = -1;
+    record.comm.device = 2;
+    record.comm.flags = RECORD_COMM_DUPLICATE;
+    job_record(job, 0, record);
+    contains(expect(job, "DC405"), "lists device 2 twice");
+    job_free(job);
+}
+
+/* Rank 2 reduces 0 elements; what it calls next differs, or nothing does. */
+static void nothing_on_one_rank(void **state)
+{
+    (void)state;
+    for (int leaves = 0; leaves < 2; leaves++) {
+        struct job *job = world();
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, rank == 2 ? 0 : 100);
+            if (!leaves)
+                ALL_REDUCE(job, rank, WORLD, 1, .redop = REDOP_MAX);
+        }
+        for (int rank = 0; rank < RANKS && leaves; rank++)
+            comm_call_enter(job, rank, API_ncclCommDestroy, WORLD);
+        ticks(job, 1000);
+        for (uint64_t seed = 0; seed < 6; seed++) {
+            struct verdict verdict;
+            job_analyze(job, seed, &verdict);
+            assert_int_equal(verdict.count, 1);
+            assert_string_equal(verdict.found[0].code, "DC102");
+            assert_string_equal(verdict.found[0].ranks[0], "0-1,3");
+            assert_string_equal(verdict.found[0].ranks[1], "2");
+            assert_string_equal(verdict.found[0].call[1], "ncclAllReduce(count=0, float32, sum)");
+        }
+        job_free(job);
+    }
+}
+
+/* All ranks with 0; and one rank with 0 where the others do not call. */
+static void nothing_is_no_call(void **state)
+{
+    (void)state;
+    for (int everywhere = 0; everywhere < 2; everywhere++) {
+        struct job *job = world();
+        for (int step = 0; step < 5; step++)
+            for (int rank = 0; rank < RANKS; rank++) {
+                if (everywhere || rank == 1)
+                    ALL_REDUCE(job, rank, WORLD, 0);
+                ALL_REDUCE(job, rank, WORLD, 100 + (uint64_t)step);
+            }
+        ticks(job, 500);
+        expect(job, NULL);
+        job_free(job);
+    }
+}
+
+/* Eight ranks: 5 leaves out a call, 6 makes one twice. Each is told how it stands to the rest. */
+static void sides_are_ahead_and_behind(void **state)
+{
+    (void)state;
+    enum { MANY = 8 };
+    struct job *job = job_new(MANY);
+    job_init(job, WORLD, 0, MANY - 1);
+    for (int rank = 0; rank < MANY; rank++)
+        for (int step = 0; step < 12; step++) {
+            if (rank == 5 && step == 3)
+                continue;
+            ALL_REDUCE(job, rank, WORLD, 100 + (uint64_t)step);
+            if (rank == 6 && step == 2)
+                ALL_REDUCE(job, rank, WORLD, 100 + (uint64_t)step);
+        }
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        struct verdict verdict;
+        job_analyze(job, seed, &verdict);
+        assert_int_equal(verdict.count, 1);
+        assert_string_equal(verdict.found[0].ranks[0], "0-4,7");
+        contains(&verdict.found[0], "rank 5 is one operation ahead: its #3 is what the others call #4");
+        contains(&verdict.found[0], "rank 6 is one operation behind: its #4 is what the others call #3");
+    }
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unique_id_used_again), cmocka_unit_test(lists_of_unique_ids),
+        cmocka_unit_test(lists_of_excluded_ranks), cmocka_unit_test(gpu_that_is_shared),
+        cmocka_unit_test(gpu_listed_twice), cmocka_unit_test(nothing_on_one_rank),
+        cmocka_unit_test(nothing_is_no_call), cmocka_unit_test(sides_are_ahead_and_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
