@@ -141,7 +141,10 @@ uint64_t python_walk_key(const struct python_memory *memory, const struct python
         key = mix(key, code ^ (uint64_t)frames[i].instruction << 48);
         key = mix(key, file ^ load(code + layout->name) << 16);
         key = mix(key, table ^ load(code + layout->first_line) << 24);
-        key = mix(key, load(file + STR_LENGTH) ^ load(file + STR_HASH));
+        uint64_t length = load(file + STR_LENGTH);
+        key = mix(key, length ^ load(file + STR_HASH));
+        if (length >= sizeof length)
+            key = mix(key, load(file + layout->ascii_bytes + length - sizeof length));
         key = mix(key, load(table + BYTES_SIZE) ^ load(table + BYTES_DATA));
     }
     return key ? key : 1;

@@ -57,8 +57,8 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
     return kept;
 }
 
-/* The outermost of the native frames that lie in those libraries, before the program's own; "name@VERSION" without
- * the version. */
+/* The outermost of the native frames that lie in those libraries, before the program's own; "__name@VERSION"
+ * and "name.part.0" as "name". */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes)
 {
     *text = '\0';
@@ -67,8 +67,9 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
             continue;
         if (!is_plumbing(&frames[i], false))
             break;
-        if (frames[i].function[0] && strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))
-            snprintf(text, bytes, "%.*s", (int)strcspn(frames[i].function, "@("), frames[i].function);
+        const char *function = frames[i].function + strspn(frames[i].function, "_");
+        if (*function && strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))
+            snprintf(text, bytes, "%.*s", (int)strcspn(function, "@(."), function);
     }
     return text;
 }
