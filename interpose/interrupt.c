@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -108,15 +110,33 @@ static void read_place(uint32_t thread, struct place *place)
         place->syscall = SYSCALL_NONE;
 }
 
+/* Reads and writes of an inotify file or of a socket with a time limit are not taken up again. */
+static bool is_plain_file(int fd)
+{
+    char link[64], to[64];
+    struct timeval limit[2] = { { 0, 0 }, { 0, 0 } };
+    socklen_t bytes = sizeof limit[0];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, to, sizeof to - 1);
+    if (length <= 0)
+        return false;
+    to[length] = '\0';
+    if (to[0] == '/' || !strncmp(to, "pipe:", strlen("pipe:")))
+        return true;
+    return !strncmp(to, "socket:", strlen("socket:")) && !getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit[0], &bytes) &&
+           !getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit[1], &bytes) && !limit[0].tv_sec && !limit[0].tv_usec &&
+           !limit[1].tv_sec && !limit[1].tv_usec;
+}
+
 /* signal(7), "Interruption of system calls and library functions by signal handlers": those that SA_RESTART
  * takes up again always. A wait with a time limit is not among them. */
 static bool is_restarted(const struct place *place)
 {
     switch (place->syscall) {
-    case SYSCALL_NONE:
-    case SYS_read: case SYS_readv: case SYS_write: case SYS_writev: case SYS_pread64: case SYS_pwrite64: case SYS_wait4:
-    case SYS_waitid: case SYS_flock: case SYS_sched_yield:
+    case SYSCALL_NONE: case SYS_wait4: case SYS_waitid: case SYS_flock: case SYS_sched_yield:
         return true;
+    case SYS_read: case SYS_readv: case SYS_write: case SYS_writev: case SYS_pread64: case SYS_pwrite64:
+        return is_plain_file((int)place->argument[0]);
     case SYS_futex: {
         int command = (int)place->argument[1] & FUTEX_CMD_MASK;
         return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI) && place->argument[3] == 0;
@@ -126,10 +146,26 @@ static bool is_restarted(const struct place *place)
     }
 }
 
+static void pause_ms(int milliseconds)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = milliseconds * 1000000l }, NULL);
+}
+
+/* A thread that runs may be about to wait: only one that keeps running is taken for one that does nothing else. */
+static void find_place(uint32_t thread, struct place *place)
+{
+    enum { LOOKS = 4 };
+    read_place(thread, place);
+    for (int i = 1; i < LOOKS && place->syscall == SYSCALL_NONE; i++) {
+        pause_ms(1);
+        read_place(thread, place);
+    }
+}
+
 static bool wait_for(uint32_t state, int milliseconds)
 {
     for (; milliseconds > 0 && atomic_load(&question.state) != state; milliseconds--)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        pause_ms(1);
     return atomic_load(&question.state) == state;
 }
 
@@ -158,7 +194,7 @@ static uint32_t ask(uint32_t thread, uint64_t *address, uint32_t max)
 uint32_t interrupt_walk(uint32_t thread, bool may_interrupt, uint64_t *address, uint32_t max, struct interrupted *state)
 {
     struct place place;
-    read_place(thread, &place);
+    find_place(thread, &place);
     *state = (struct interrupted){ .syscall = place.syscall };
     uint32_t count = 0;
     if (may_interrupt && is_restarted(&place) && has_signal() && !blocks_signal(thread))

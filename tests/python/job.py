@@ -65,10 +65,45 @@ def evaluate():
             pass                            # stuck
     elif WHAT == "async":
         asyncio.run(validate())
+    elif WHAT == "daemons":
+        for _ in range(8):
+            threading.Thread(target=all_reduce_for_ever, daemon=True).start()
+
+
+def all_reduce_for_ever():
+    """Makes calls while the interpreter is torn down around it."""
+    cuda, stream = ctypes.CDLL("libcudart.so.13"), ctypes.c_void_p()
+    cuda.cudaSetDevice(0)
+    while True:
+        cuda.cudaStreamSynchronize(stream)
 
 
 async def validate():
     await asyncio.sleep(600)                # not on the stack while the loop waits
+
+
+def churn(seconds):
+    """Threads that come and go, stacks that grow and shrink, generators, exceptions, code made and thrown away."""
+    def dig(depth):
+        return dig(depth - 1) + 1 if depth else sum(number for number in range(3))
+
+    def short_life(number):
+        try:
+            exec(compile("x = %d\ndig(%d)" % (number, number % 50), "<made %d>" % number, "exec"), {"dig": dig})
+            if number % 7 == 0:
+                raise ValueError(number)
+        except ValueError:
+            pass
+
+    end, number = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        threads = [threading.Thread(target=short_life, args=(number + i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        dig(number % 60)
+        for thread in threads:
+            thread.join()
+        number += 8
 
 
 def load_batches(leave):
@@ -87,6 +122,8 @@ def train(me):
     for step in range(STEPS):
         if step == 3 and me.rank == min(2, RANKS - 1):
             evaluate()
+        if WHAT == "churn":
+            churn(0.7)
         train_step(me)
     leave.set()
     loader.join()

@@ -1,0 +1,59 @@
+"""Being asked where its threads stand, again and again, changes nothing for a job."""
+
+import os
+import subprocess
+import sys
+import time
+
+from common import JOB, Line, pythons
+
+ASKER = os.path.join(sys.argv[1], "tests", "python", "python_asker")
+WAITS = os.path.join(os.path.abspath(sys.argv[1]), "tests", "python", "python_waits")
+
+
+def asked(program, devices, times, pause_ms):
+    """(status, stdout, what the asker said) of a program that is asked all the time; it must have no finding."""
+    with Line(sys.argv[1], devices=devices, name="quiet") as line:
+        command = [line.tool, "run", "--emulate", str(devices), "-o", line.trace, "--", *program]
+        job = subprocess.Popen(command, cwd=line.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+        rings = os.path.join(line.trace, "rings")
+        end = time.monotonic() + 20
+        while time.monotonic() < end and not (os.path.exists(rings) and ready(rings, devices)):
+            time.sleep(0.01)
+        with open(rings, encoding="utf-8") as file:
+            folder = file.read().rstrip("\n")
+        said = subprocess.run([ASKER, folder, str(times), str(pause_ms)], capture_output=True, text=True, check=False, timeout=120)
+        out, err = job.communicate(timeout=120)
+        assert said.returncode == 0, said.stdout + said.stderr + err
+        _, findings, _ = line.report()
+        assert findings == [], (findings, err)
+        told = line.query("SELECT count(*) FROM event WHERE api = (SELECT number FROM api WHERE name = 'notice_thread_stack')")
+        assert told[0][0] > 0, "nobody told anything"
+        return job.returncode, out, said.stdout.strip()
+
+
+def ready(rings, processes):
+    with open(rings, encoding="utf-8") as file:
+        folder = file.read().rstrip("\n")
+    return os.path.isdir(folder) and len([name for name in os.listdir(folder) if name.endswith(".ring")]) >= processes
+
+
+def main():
+    status, out, said = asked([WAITS], 1, 420, 10)
+    assert (status, out) == (0, "done\n"), (status, out)
+    print("system calls: " + said)
+    for python in pythons():
+        status, out, said = asked([python, JOB, "churn", "2"], 2, 400, 5)
+        assert status == 0, (python, status, out)
+        print("%s: %s" % (python, said))
+    # Daemon threads that call CUDA while their interpreter ends.
+    for python in pythons():
+        for _ in range(3):
+            with Line(sys.argv[1], devices=2, name="daemons") as line:
+                status, out, err = line.run([python, JOB, "daemons", "2"])
+                assert status == 0, (python, status, out, err)
+
+
+if __name__ == "__main__":
+    main()
