@@ -8,6 +8,7 @@
 #include "analyzer/channel.h"
 #include "analyzer/checks/dc204_order.h"
 #include "analyzer/comm.h"
+#include "analyzer/dead_streams.h"
 #include "analyzer/ends.h"
 #include "analyzer/findings.h"
 #include "analyzer/memory.h"
@@ -157,9 +158,24 @@ static int enter(struct analyzer *analyzer, struct thread *thread, const struct 
         if (order_wait(thread, record))
             return ENGINE_FAILED;
         return tell_call(analyzer, thread, record, ENGINE_OK);
+    case CLASS_MEMORY:
+        return record->api == API_ncclMemFree ? tell_call(analyzer, thread, record, ENGINE_OK) : ENGINE_OK;
     default:
         return ENGINE_OK;
     }
+}
+
+/* NCCL's calls that give out and take back memory have two records; the allocation's address is in the second. */
+static int leave_memory(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    struct record done = thread->enter;
+    done.result = record->result;
+    done.serial = record->serial;
+    if (record->api == API_ncclMemAlloc)
+        done.memory.pointer = record->leave.handle;
+    thread->work = (struct work){0};
+    int result = memory_feed(thread, &done);
+    return record->api == API_ncclMemAlloc ? tell_call(analyzer, thread, &done, result) : result;
 }
 
 static int leave(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
@@ -172,7 +188,9 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
     if (class == CLASS_COMM)
         result = comm_leave(analyzer, thread, record);
     if (matches && (record->api == API_cudaFree || record->api == API_cudaFreeHost) && record->result == 0)
-        memory_release(thread->process, thread->enter.wait.dst);
+        result = memory_release(thread, &thread->enter, thread->enter.wait.dst);
+    if (matches && class == CLASS_MEMORY && record->result == 0)
+        result = leave_memory(analyzer, thread, record);
     if (class == CLASS_GROUP)
         thread->group_depth = 0;
     if (!thread->group_depth)
@@ -203,7 +221,10 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         return memory_notice(process, record);
     case API_notice_hash: case API_notice_hashing: case API_ddpcheck_hash:
         return payloads_feed(analyzer, process, record);
-    case API_notice_stream: case API_notice_host_function:
+    case API_notice_stream:
+        dead_streams_revive(process, record->stream);
+        return order_notice(process, record);
+    case API_notice_host_function:
         return order_notice(process, record);
     case API_notice_progress:
         return progress_feed(process, record);
@@ -240,6 +261,18 @@ static int feed_range(struct analyzer *analyzer, struct thread *thread, const st
     return ENGINE_OK;
 }
 
+/* Allocations and frees on streams are work there. */
+static int feed_memory(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    bool is_on_stream = record->api == API_cudaMallocAsync || record->api == API_cudaMallocFromPoolAsync ||
+                        record->api == API_cudaFreeAsync;
+    thread->work = (struct work){0};
+    int result = is_on_stream ? order_feed(thread, record) : ENGINE_OK;
+    if (result == ENGINE_OK)
+        result = memory_feed(thread, record);
+    return tell_call(analyzer, thread, record, result);
+}
+
 static int feed_point(struct analyzer *analyzer, struct thread *thread, const struct record *record,
                       enum api_class class)
 {
@@ -248,7 +281,7 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
     case CLASS_STREAM: case CLASS_EVENT: case CLASS_COPY: case CLASS_GRAPH:
         return tell_call(analyzer, thread, record, order_feed(thread, record));
     case CLASS_MEMORY:
-        return tell_call(analyzer, thread, record, memory_feed(process, record));
+        return feed_memory(analyzer, thread, record);
     case CLASS_DEVICE:
         return memory_peer_access(process, record);
     case CLASS_LAUNCH:

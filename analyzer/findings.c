@@ -294,7 +294,7 @@ static struct reported *find_same(struct analyzer *analyzer, const struct draft 
             finding->sides != draft->finding.sides)
             continue;
         bool same = true;
-        for (int k = 0; k < finding->sides && !draft->merges_ranks; k++)
+        for (int k = 0; k < finding->sides && !draft->merges_ranks && !draft->merges_sides; k++)
             same = same && sets_equal(&finding->side[k].ranks, &draft->finding.side[k].ranks);
         if (same)
             return reported;
@@ -306,8 +306,9 @@ static int join(struct analyzer *analyzer, struct reported *reported, struct dra
 {
     int before = rankset_count(&reported->finding.side[0].ranks);
     bool ok = set_add_all(&reported->processes, &draft->processes);
-    if (draft->merges_ranks && draft->finding.sides)
-        ok = ok && set_add_all(&reported->finding.side[0].ranks, &draft->finding.side[0].ranks);
+    int joined = draft->merges_sides ? draft->finding.sides : draft->merges_ranks && draft->finding.sides;
+    for (int k = 0; k < joined; k++)
+        ok = ok && set_add_all(&reported->finding.side[k].ranks, &draft->finding.side[k].ranks);
     if (draft->finding.first_ns < reported->finding.first_ns)
         reported->finding.first_ns = draft->finding.first_ns;
     if (draft->finding.sides && rankset_count(&reported->finding.side[0].ranks) != before)

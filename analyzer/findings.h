@@ -13,6 +13,7 @@ struct draft {
     struct finding finding;
     struct rankset processes;   /* indices of the processes that it covers */
     bool merges_ranks;          /* the same by another rank joins side 0 instead of standing alone */
+    bool merges_sides;          /* likewise, and each other side as well */
     bool failed;                /* memory was short while it was built */
 };
 

@@ -184,7 +184,7 @@ static void make_draft(struct draft *draft, const struct hazard_rule *rule, cons
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
     *draft = draft_new(rule->code, certainty, operation->member->comm);
-    draft->merges_ranks = true;
+    draft->merges_sides = true;
     add_side(draft, conflict, conflict->later);
     add_side(draft, conflict, conflict->earlier);
     hazard_number(draft, operation);
@@ -370,17 +370,10 @@ const struct flight *hazards_in_flight(struct process *process, uint64_t begin, 
     return search.found;
 }
 
-static bool lies_in(void *context, const struct interval *range)
-{
-    const struct stretch *stretch = context;
-    return range->begin < stretch->end && range->end > stretch->begin;
-}
-
 void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end)
 {
-    struct stretch stretch = {.begin = begin, .end = end};
-    if (process->hazards && process->hazards->ranges.count)
-        intervals_remove_where(&process->hazards->ranges, lies_in, &stretch);
+    if (process->hazards)
+        intervals_remove_meeting(&process->hazards->ranges, begin, end);
 }
 
 static bool is_of_comm(void *comm, const struct interval *range)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { RANGES_MAX = 16384, SWEEP_LEAST = 64 };
+enum { RANGES_MAX = 16384, SWEEP_LEAST = 64, MET_MAX = 64 };
 
 static void set_reach(struct intervals *ranges, uint32_t i)
 {
@@ -164,6 +164,29 @@ void intervals_remove_where(struct intervals *ranges, bool (*goes)(void *context
     for (uint32_t i = 1; i <= ranges->used; i++)
         if (ranges->node[i].flight && goes(context, &ranges->node[i]))
             intervals_remove(ranges, &ranges->node[i]);
+}
+
+struct met {
+    struct interval *range[MET_MAX];
+    uint32_t count;
+};
+
+static void note_met(void *context, struct interval *range)
+{
+    struct met *met = context;
+    if (met->count < MET_MAX)
+        met->range[met->count++] = range;
+}
+
+void intervals_remove_meeting(struct intervals *ranges, uint64_t begin, uint64_t end)
+{
+    struct met met;
+    do {
+        met.count = 0;
+        intervals_visit(ranges, begin, end, note_met, &met);
+        for (uint32_t i = 0; i < met.count; i++)
+            intervals_remove(ranges, met.range[i]);
+    } while (met.count == MET_MAX);
 }
 
 bool intervals_want_sweep(const struct intervals *ranges)

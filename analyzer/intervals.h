@@ -34,6 +34,8 @@ void intervals_visit(const struct intervals *ranges, uint64_t begin, uint64_t en
                   void (*visit)(void *context, struct interval *range), void *context);
 /* Takes out those for which `goes` is true. */
 void intervals_remove_where(struct intervals *ranges, bool (*goes)(void *context, const struct interval *range), void *context);
+/* Takes out those that meet [begin, end). */
+void intervals_remove_meeting(struct intervals *ranges, uint64_t begin, uint64_t end);
 /* Whether it has grown so much that a sweep is due: intervals_remove_where with what is over, then intervals_swept. */
 bool intervals_want_sweep(const struct intervals *ranges);
 /* Lets go of the older half if the sweep brought too little. */

@@ -1,8 +1,12 @@
 #include "analyzer/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/array.h"
+#include "analyzer/freed.h"
+#include "analyzer/process.h"
+#include "analyzer/unwritten.h"
 
 enum { ALLOCATIONS_MAX = 1 << 20, PEER_ACCESS_ALREADY_ENABLED = 704 };
 
@@ -31,20 +35,24 @@ const struct allocation *memory_find(const struct process *process, uint64_t poi
 
 static void remove_range(struct process *process, uint32_t from, uint32_t to)
 {
+    for (uint32_t i = from; i < to; i++)
+        unwritten_forget(&process->allocation[i]);
     memmove(&process->allocation[from], &process->allocation[to],
             (process->allocations - to) * sizeof *process->allocation);
     process->allocations -= to - from;
 }
 
-/* Adds it in the place of whatever it overlaps: that was freed without our seeing it. */
-static int memory_add(struct process *process, const struct allocation *allocation)
+/* Adds it in the place of whatever it overlaps: that was freed without our seeing it. Takes over what it holds. */
+static int memory_add(struct process *process, struct allocation *allocation)
 {
     uint64_t end;
     if (!allocation->base || !allocation->bytes || __builtin_add_overflow(allocation->base, allocation->bytes, &end))
         return ENGINE_SKIPPED;
+    freed_forget(process, allocation->base, end);
     uint32_t from = lower_bound(process, allocation->base), to = from;
     while (to < process->allocations && process->allocation[to].base < end)
         to++;
+    allocation->took_over = to > from;
     if (to > from)
         remove_range(process, from, to);
     if (process->allocations >= ALLOCATIONS_MAX)
@@ -63,7 +71,8 @@ static int memory_add(struct process *process, const struct allocation *allocati
 int memory_notice(struct process *process, const struct record *record)
 {
     struct allocation allocation = {
-        record->buffer.base, record->buffer.bytes, record->buffer.device, record->buffer.type, false,
+        .base = record->buffer.base, .bytes = record->buffer.bytes, .device = record->buffer.device,
+        .type = record->buffer.type,
     };
     if (memory_is_pageable(&allocation)) {      /* how far it goes is not known */
         allocation.base = record->buffer.pointer;
@@ -77,19 +86,49 @@ int memory_notice(struct process *process, const struct record *record)
     return memory_add(process, &allocation);
 }
 
-void memory_release(struct process *process, uint64_t pointer)
+int memory_release(struct thread *thread, const struct record *record, uint64_t pointer)
 {
+    struct process *process = thread->process;
     const struct allocation *allocation = memory_find(process, pointer);
-    if (allocation && allocation->base == pointer) {
-        uint32_t i = (uint32_t)(allocation - process->allocation);
-        remove_range(process, i, i + 1);
-    }
+    if (!allocation || allocation->base != pointer)
+        return ENGINE_OK;
+    struct freed freed = {pointer, allocation->bytes, thread_site(thread, record), record->api};
+    bool is_sure = !allocation->took_over && !memory_is_pageable(allocation);
+    uint32_t i = (uint32_t)(allocation - process->allocation);
+    remove_range(process, i, i + 1);
+    return is_sure && freed_add(process, &freed) ? ENGINE_FAILED : ENGINE_OK;
 }
 
-int memory_feed(struct process *process, const struct record *record)
+void memory_free(struct process *process)
 {
-    struct allocation allocation = {record->memory.pointer, record->memory.bytes, record->device, MEMORY_DEVICE, false};
-    if (record->result != 0)
+    remove_range(process, 0, process->allocations);
+    free(process->allocation);
+    free(process->freed);
+}
+
+/* Device memory that was made just now. */
+static int memory_born(struct thread *thread, const struct record *record, struct allocation *allocation)
+{
+    struct process *process = thread->process;
+    allocation->birth.position = process->now;
+    if (allocation->stream_ordered && thread->work.stream)
+        allocation->birth = thread->work.place;
+    allocation->site = thread_site(thread, record);
+    if (record->api != API_ncclMemAlloc)        /* peers may write to that */
+        unwritten_watch(allocation);
+    int result = memory_add(thread->process, allocation);
+    if (result != ENGINE_OK)
+        unwritten_forget(allocation);
+    return result;
+}
+
+int memory_feed(struct thread *thread, const struct record *record)
+{
+    struct process *process = thread->process;
+    struct allocation allocation = {
+        .base = record->memory.pointer, .bytes = record->memory.bytes, .device = record->device, .type = MEMORY_DEVICE,
+    };
+    if (record->result != 0 || record->flags & RECORD_FLAG_CAPTURE)
         return ENGINE_OK;
     switch (record->api) {
     case API_cudaMallocHost: case API_cudaHostAlloc: case API_cudaHostRegister:
@@ -104,13 +143,15 @@ int memory_feed(struct process *process, const struct record *record)
         /* fall through */
     case API_ncclMemAlloc:
         allocation.type = MEMORY_DEVICE_MAPPED;
-        return memory_add(process, &allocation);
+        return memory_born(thread, record, &allocation);
     case API_cudaMalloc: case API_cudaMallocPitch:
-        return memory_add(process, &allocation);
+        return memory_born(thread, record, &allocation);
+    case API_cudaIpcGetMemHandle:       /* others can write to it */
+        unwritten_wrote_all(process, record->memory.pointer);
+        return ENGINE_OK;
     case API_cudaIpcOpenMemHandle:      /* its extent and true device are not known */
     case API_cudaFreeAsync: case API_cudaHostUnregister: case API_cudaIpcCloseMemHandle: case API_ncclMemFree:
-        memory_release(process, record->memory.pointer);
-        return ENGINE_OK;
+        return memory_release(thread, record, record->memory.pointer);
     default:
         return ENGINE_OK;
     }

@@ -8,8 +8,10 @@
 
 /* notice_buffer, MEMORY and freeing WAIT records. ENGINE_*. */
 int memory_notice(struct process *process, const struct record *record);
-int memory_feed(struct process *process, const struct record *record);
-void memory_release(struct process *process, uint64_t pointer);
+int memory_feed(struct thread *thread, const struct record *record);
+/* The pointer was freed by the record's call. ENGINE_*. */
+int memory_release(struct thread *thread, const struct record *record, uint64_t pointer);
+void memory_free(struct process *process);
 /* Host memory that CUDA does not know: an allocation of one byte stands for it. */
 static inline bool memory_is_pageable(const struct allocation *allocation)
 {

@@ -145,6 +145,17 @@ struct allocation {
     int device;             /* -1 host */
     uint32_t type;          /* enum memory_type */
     bool stream_ordered;    /* of cudaMallocAsync, cudaMallocFromPoolAsync */
+    bool took_over;         /* in the place of one whose end was not seen: the next that is freed here may be that one */
+    struct place birth;     /* stream_ordered: where it was made on its stream; else only when; position 0: not seen */
+    struct site site;       /* of its birth */
+    struct written *written;        /* unwritten.h: what is known to be written; NULL: not watched */
+};
+
+/* An allocation that was freed, until its addresses are given out again. */
+struct freed {
+    uint64_t base, bytes;
+    struct site site;
+    uint16_t api;
 };
 
 struct interned {
@@ -191,6 +202,10 @@ struct process {
     uint32_t loops;                 /* threads that have iterations */
     struct allocation *allocation;  /* sorted by base, no two overlap */
     uint32_t allocations, allocation_capacity;
+    struct freed *freed;            /* sorted by base: freed.h */
+    uint32_t freed_count, freed_capacity;
+    uint64_t wrote_anything;        /* position of the last work that may have written anywhere: unwritten.h */
+    struct dead_stream *dead_streams;       /* table, by handle: dead_streams.h */
     uint64_t peer_access[PEER_DEVICES_MAX];     /* bit j of [i]: i may access j */
     struct record launch;           /* the last LAUNCH, for records with RECORD_FLAG_MORE */
     struct blind *blind;            /* checks/dc903_blind.c */

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/dead_streams.h"
 #include "analyzer/hazards.h"
+#include "analyzer/memory.h"
 #include "analyzer/order.h"
 #include "analyzer/progress.h"
 #include "analyzer/versions.h"
@@ -70,8 +72,9 @@ void process_free(struct process *process)
     order_free(process);
     progress_free(process);
     hazards_free(process->hazards);
+    dead_streams_free(process);
     versions_free(process->versions);
-    free(process->allocation);
+    memory_free(process);
     free(process->redop);
     free(process->blind);
     free(process);

@@ -13,7 +13,10 @@
     GROUP(setup)          \
     GROUP(devices)        \
     GROUP(current_device) \
+    GROUP(freed)          \
     GROUP(hazards)        \
+    GROUP(overlap)        \
+    GROUP(unwritten)      \
     GROUP(versions)       \
     GROUP(waits)          \
     GROUP(groups)         \

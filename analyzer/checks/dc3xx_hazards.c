@@ -35,15 +35,23 @@ static int copy(struct analyzer *analyzer, struct thread *thread, const struct r
                        uses_of_copy(thread->process, record, use));
 }
 
+/* Given out anew: whoever gave it answers for the order with what used it before. (Freed: dc306_freed.c.) */
+static void memory_changes_hands(struct process *process, const struct record *record)
+{
+    uint64_t begin = record->memory.pointer, end;
+    if (record->result != 0 || record->flags & RECORD_FLAG_CAPTURE || !begin)
+        return;
+    /* How far an opened IPC handle reaches is not known. */
+    if (!record->memory.bytes || __builtin_add_overflow(begin, record->memory.bytes, &end))
+        end = record->api == API_cudaIpcOpenMemHandle ? UINT64_MAX : begin;
+    hazards_forget_memory(process, begin, end);
+}
+
 static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
-    uint64_t end;
     switch (api_class_of(record->api)) {
     case CLASS_MEMORY:
-        /* How far an opened IPC handle reaches is not known. */
-        if (!record->memory.bytes || __builtin_add_overflow(record->memory.pointer, record->memory.bytes, &end))
-            end = UINT64_MAX;
-        hazards_forget_memory(thread->process, record->memory.pointer, end);
+        memory_changes_hands(thread->process, record);
         return 0;
     case CLASS_COPY: case CLASS_WAIT:
         return thread->work.stream ? copy(analyzer, thread, record) : 0;
