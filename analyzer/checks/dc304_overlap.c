@@ -1,7 +1,8 @@
 /* dc304_overlap.c: DC304: the send and the receive buffer of one call overlap and are not in place.
  *
  * The forms in place are those of nccl.h's comments on each call (2.28) and of the NCCL user guide, "In-place
- * Operations". For AlltoAll neither has one. Send and receive are different calls. */
+ * Operations". For AlltoAll neither has one (RCCL's header says "NOT supported"): its blocks are sent and received
+ * side by side. As NCCL does not forbid it in words either, equal buffers there are only possible. */
 #include "analyzer/comm.h"
 #include "analyzer/one_call.h"
 #include "analyzer/process.h"
@@ -58,7 +59,7 @@ static int report(struct analyzer *analyzer, const struct operation *operation, 
 {
     const struct record *record = &operation->record;
     struct one_call one = {
-        .code = "DC304", .certainty = CERTAIN, .comm = operation->member->comm, .member = operation->member,
+        .code = "DC304", .certainty = has_form || record->op.sendbuff != record->op.recvbuff ? CERTAIN : POSSIBLE, .comm = operation->member->comm, .member = operation->member,
         .process = operation->process, .record = record, .site = operation->site,
     };
     char call[CALL_BYTES], name[16];
@@ -87,6 +88,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     if (send >= recv_end || recv >= send_end)
         return 0;
     bool has_form = place_of_send(record, &place);
+    if (!has_form && send == recv && analyzer->options.no_inferred)
+        return 0;
     return has_form && send == place ? 0 : report(analyzer, operation, has_form, place);
 }
 
