@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "analyzer/array.h"
+#include "analyzer/ballots.h"
 #include "analyzer/divergence.h"
+#include "analyzer/lockstep.h"
+#include "analyzer/parting.h"
 #include "analyzer/payloads.h"
 #include "analyzer/process.h"
 #include "analyzer/window.h"
@@ -47,6 +50,9 @@ void comm_free(struct comm *comm)
     window_free(comm->window);
     divergence_free(comm->divergence);
     payloads_free(comm);
+    lockstep_free(comm->lockstep);
+    parting_free(comm->parting);
+    ballots_free(comm->ballots);
     if (comm->claims)
         slot_clear(comm->claims);
     free(comm->claims);

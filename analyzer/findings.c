@@ -14,7 +14,10 @@
  * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
  * reduce differently go on in step. */
 #define HANGS " DC108 DC201 DC202 DC203 DC204 DC205 DC206 DC207 DC208 DC209 DC210"
-#define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107"
+#define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107" LOOPS
+/* A rank in another place of its training loop: says why the calls differ, where they do. */
+#define LOOPS " DC504 DC505 DC506"
+#define WHY DIVERGED " DC507 DC110 DC503"
 static const struct explanation {
     const char *code;
     const char *consequences, *later;
@@ -25,6 +28,8 @@ static const struct explanation {
     {"DC109", HANGS " DC405 DC111", ""},
     {"DC111", HANGS " " DIVERGED, "DC111"},    /* what NCCL refused is missing in the sequence */
     {"DC405", HANGS " DC111", ""},
+    {"DC110", HANGS, WHY}, {"DC504", HANGS, WHY}, {"DC505", HANGS, WHY}, {"DC507", HANGS, WHY},
+    {"DC506", "", LOOPS " DC503"},      /* on several communicators: one finding */
     {"DC307", HANGS, ""},       /* autograd's own check ends the rank */
     {"DC401", HANGS " DC305", "DC401"},
     {"DC403", HANGS " DC401", "DC403"},

@@ -32,6 +32,13 @@ static struct range_meaning meaning_of(const struct thread *thread, uint64_t tex
     return meaning;
 }
 
+static void forget_counts(struct loop *loop)
+{
+    loop->micro_steps = loop->backwards = 0;
+    for (uint32_t i = 0; i < loop->steps_count; i++)
+        loop->steps[i].count = 0;
+}
+
 static void begin_iteration(struct thread *thread, const struct open_range *range, const struct record *record)
 {
     struct loop *loop = &thread->loop;
@@ -40,24 +47,28 @@ static void begin_iteration(struct thread *thread, const struct open_range *rang
         process->loops++;
         process->loop_thread = thread;
     }
-    *loop = (struct loop){
-        .open = true, .has_iterations = loop->has_iterations, .ordinal = loop->ordinal + 1, .boundary = loop->boundary,
-        .begin_ns = record_realtime(process, record),
-    };
-    if (range)
-        loop->range = *range;
+    forget_counts(loop);
+    loop->open = true;
+    loop->ordinal++;
+    loop->begin_ns = record_realtime(process, record);
+    loop->range = range ? *range : (struct open_range){0};
 }
 
-static void count_step(struct loop *loop, const struct open_range *range)
+static void count_step(struct thread *thread, const struct open_range *range, const struct record *record)
 {
+    struct loop *loop = &thread->loop;
     uint32_t i = 0;
     while (i < loop->steps_count && loop->steps[i].model != range->meaning.model)
         i++;
     if (i == LOOP_STEPS_MAX)
         return;
     if (i == loop->steps_count)
-        loop->steps[loop->steps_count++] = (struct loop_steps){range->meaning.model, range->text, 0};
-    loop->steps[i].count++;
+        loop->steps[loop->steps_count++] = (struct loop_steps){.model = range->meaning.model, .text = range->text};
+    struct loop_steps *steps = &loop->steps[i];
+    steps->count++;
+    steps->stack = record->stack;
+    steps->stack_is_address = record->flags & RECORD_FLAG_ADDRESS;
+    steps->time_ns = record_realtime(thread->process, record);
 }
 
 /* Ranges of one kind nest where a library's are inside the program's: the outermost counts. */
@@ -75,7 +86,7 @@ static bool begins(struct thread *thread, const struct open_range *range, const 
     } else if (kind == RANGE_BACKWARD) {
         loop->backwards++;
     } else if (kind == RANGE_STEP) {
-        count_step(loop, range);
+        count_step(thread, range, record);
     }
     return true;
 }
@@ -172,12 +183,11 @@ enum loop_event loop_feed(struct thread *thread, const struct record *record)
 void loop_end(struct thread *thread)
 {
     struct loop *loop = &thread->loop;
-    uint64_t end_ns = thread->process->last_ns;
-    *loop = (struct loop){.has_iterations = loop->has_iterations, .ordinal = loop->ordinal, .boundary = loop->boundary,
-                          .open = !loop->has_iterations};
+    forget_counts(loop);
+    loop->open = !loop->has_iterations;
     if (loop->open) {           /* what one step ends the next begins */
         loop->ordinal++;
-        loop->begin_ns = end_ns;
+        loop->begin_ns = thread->process->last_ns;
     }
 }
 
@@ -193,11 +203,6 @@ const struct thread *loop_thread_of(const struct thread *thread)
     const struct thread *loop = process->loops == 1 ? process->loop_thread : NULL;
     bool stands = loop && (thread_is_in(loop, RANGE_BACKWARD) || thread_is_in(loop, RANGE_REDUCE) || thread_is_in(loop, RANGE_STEP));
     return stands ? loop : NULL;
-}
-
-static uint64_t identity(const struct loop *loop)
-{
-    return loop->open ? loop->ordinal : 0;
 }
 
 /* From the innermost range outwards: the first that means something, and the first that names a model. */
@@ -222,7 +227,8 @@ struct loop_place loop_place_of(const struct thread *thread)
     if (!owner)
         return place;
     const struct loop *loop = &owner->loop;
-    place.iteration = identity(loop);
+    place.owner = owner;
+    place.iteration = loop->open ? loop->ordinal : 0;
     if (place.iteration && loop->has_iterations) {
         place.numbered = loop->range.meaning.has_number;
         place.number = loop->range.meaning.number;

@@ -30,7 +30,9 @@ struct open_range {
 /* An optimizer's steps in one iteration. */
 struct loop_steps {
     uint64_t model, text;
-    uint32_t count;
+    uint32_t count;             /* in this iteration */
+    uint64_t stack, time_ns;    /* of the last */
+    bool stack_is_address;
 };
 
 struct loop {
@@ -41,12 +43,13 @@ struct loop {
     uint64_t begin_ns;
     uint64_t boundary;          /* model of the step that ends iterations, + 1; 0 none yet */
     uint32_t micro_steps, backwards;    /* begun in this iteration */
-    struct loop_steps steps[LOOP_STEPS_MAX];
+    struct loop_steps steps[LOOP_STEPS_MAX];    /* of all iterations so far; count 0: not in this one */
     uint32_t steps_count;
 };
 
 /* Where an operation was issued. All 0: not known. */
 struct loop_place {
+    const struct thread *owner; /* whose loop it is; to be compared only */
     uint64_t iteration;         /* of one process: never the same in two iterations; 0 not known */
     uint64_t number;            /* that the range's name gives, valid if `numbered`: comparable between ranks */
     bool numbered, in_backward;

@@ -226,6 +226,41 @@ struct process {
     struct hazards *hazards;    /* hazards.h; NULL until something touches memory */
 };
 
+/* A member's operations in one iteration of its process. */
+struct lap {
+    const struct thread *owner;     /* loop_place.owner */
+    uint64_t iteration;     /* loop_place.iteration, 0 none */
+    uint64_t number;        /* that its name gives */
+    uint32_t operations;
+    uint32_t micro_steps;   /* in all; 0: none, or the iteration is not over */
+};
+
+/* What a member reduced in one iteration (checks/dc506_steps.c). */
+struct tally {
+    uint64_t iteration;
+    const struct thread *owner;     /* loop_place.owner */
+    uint32_t reductions, overlapped;        /* overlapped: while backward ran */
+    uint64_t bytes;
+    uint32_t micro;                 /* the last micro-step that reduced */
+    uint64_t set, first_set;        /* hash of what it reduced, and of what the first one did */
+    uint32_t sets, other_sets;      /* micro-steps that reduced; those of them that reduced something else than the first */
+    uint32_t waits;                 /* iterations in a row in which nothing overlapped although it could */
+    uint32_t every;                 /* iterations in a row in which every micro-step reduced the same */
+};
+
+/* A row of small operations that a member issued one after the other (checks/dc6xx_notes.c). */
+struct small_run {
+    uint64_t alike;                 /* hash of what must be equal for one operation to do */
+    uint64_t bytes;
+    uint32_t operations, runs;
+};
+
+/* Who came last to the operations of a communicator, in the window that is being filled (checks/dc6xx_notes.c). */
+struct lateness {
+    uint64_t begin_ns, end_ns;      /* of the window; of the last time that was lost */
+    uint32_t delays;
+};
+
 struct member_key {
     uint64_t comm;
     int64_t rank;
@@ -258,6 +293,12 @@ struct member {
     bool has_last;
     uint64_t condensed_hash, condensed_next;    /* window.h */
     struct last_collective *last_collective;    /* checks/dc204_order.c; NULL before the first */
+    struct lap lap[3];      /* lockstep.h: this iteration's and the two before */
+    struct tally tally;
+    struct small_run small;
+    uint32_t delays;        /* of the communicator's window in which it was the last */
+    uint64_t delayed_ns;
+    uint64_t laps;          /* iterations in which it issued operations */
     UT_hash_handle hh;
 };
 
@@ -269,6 +310,11 @@ struct comm {
     struct member **member; /* by rank */
     uint32_t members, capacity;
     struct window *window;
+    struct lockstep *lockstep;  /* lockstep.h; NULL before the first operation */
+    struct lateness lateness;
+    struct ballots *ballots;    /* checks/dc506_steps.c; NULL before an iteration's end */
+    bool counts_apart;      /* its members never agreed on which iteration they are in */
+    struct parting *parting;    /* checks/dc504_lockstep.c: where its members were in different places of their loops */
     struct divergence *divergence;  /* checks/dc101_match.c: where its members part; NULL while they agree */
     struct slot *claims;    /* checks/dc109_setup.c: members by the nranks they gave; NULL while they agree */
     uint32_t claims_finding;

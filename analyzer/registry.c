@@ -5,6 +5,7 @@
 
 /* The groups of functions, in the order in which they are asked: what happened first explains what follows. */
 #define GROUPS            \
+    GROUP(lockstep)       \
     GROUP(match)          \
     GROUP(empty)          \
     GROUP(pairs)          \
@@ -18,6 +19,8 @@
     GROUP(overlap)        \
     GROUP(unwritten)      \
     GROUP(versions)       \
+    GROUP(steps)          \
+    GROUP(notes)          \
     GROUP(waits)          \
     GROUP(groups)         \
     GROUP(payloads)       \
@@ -47,6 +50,8 @@ const struct check analyzer_checks[] = {
 #include "analyzer/checks/dc3xx_text.def"
 #include "analyzer/checks/dc4xx_text.def"
 #include "analyzer/checks/dc5xx_text.def"
+#include "analyzer/checks/dc504_text.def"
+#include "analyzer/checks/dc6xx_text.def"
 #include "analyzer/checks/dc9xx_text.def"
 #undef CHECK
     {.code = NULL},

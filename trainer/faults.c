@@ -29,7 +29,7 @@ static const struct fault_kind kinds[] = {
      "hang at the end", "DC206", "--fault uneven-inputs --join", 2},
     {FAULT_OOM_SKIP, "oom-skip", 19,
      "a rank runs out of device memory, catches that and skips the batch's backward",
-     "hang in the next reduction", "DC101", "--fault oom-skip --catch-up", 2},
+     "hang in the next reduction", "DC504", "--fault oom-skip --catch-up", 2},
     {FAULT_WRONG_DEVICE, "wrong-device", 22,
      "a rank's first convolution has its weights on another GPU than its input",
      "illegal address, far from the cause", "DC403", "", 1},

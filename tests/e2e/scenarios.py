@@ -38,7 +38,7 @@ SCENARIOS = {
     "init-missing": (fault("init-missing"), ("DC209", "3"), "hang"),
     "uneven-inputs": (fault("uneven-inputs"), ("DC206", "0-2"), "hang"),
     "uneven-inputs-twin": (fault("uneven-inputs", "--join"), None, "ends"),
-    "oom-skip": (fault("oom-skip"), ("DC101", "3"), "hang"),
+    "oom-skip": (fault("oom-skip"), ("DC504", "3"), "hang"),
     "oom-skip-twin": (fault("oom-skip", "--catch-up"), None, "ends"),
     "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
 }

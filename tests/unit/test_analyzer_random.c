@@ -278,8 +278,7 @@ static void memory_follows_the_lag(void **state)
 
 static void count_finding(void *context, const struct finding *finding)
 {
-    (void)finding;
-    ++*(int *)context;
+    *(int *)context += finding->severity != SEVERITY_NOTE;
 }
 
 /* A rank that comes back after its peers' calls were condensed is still compared with them. */

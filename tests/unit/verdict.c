@@ -110,6 +110,9 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
     for (int i = 0; i < collected.count; i++)
         if (collected.all[i].state == FINDING_OPEN && collected.all[i].severity != SEVERITY_NOTE)
             verdict->found[verdict->count++] = collected.all[i];
+        else if (collected.all[i].state == FINDING_OPEN)
+            snprintf(verdict->notes + strlen(verdict->notes), sizeof verdict->notes - strlen(verdict->notes), "%s:%s ",
+                     collected.all[i].code, collected.all[i].ranks[0]);
     analyzer_free(analyzer);
 }
 

@@ -1,0 +1,446 @@
+/* DC504 to DC507: members that are in different places of their training loops; each with what looks like it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "loop_stream.h"
+
+enum { ODD = 3, STRIKES = 5 };
+
+#define ALL_RANKS(rank) for (int rank = 0; rank < RANKS; rank++)
+
+static void contains(const struct found *found, const char *text)
+{
+    if (!strstr(found->what, text))
+        fail_msg("\"%s\" is not in: %s", text, found->what);
+}
+
+/* --- DC504 ----------------------------------------------------------------------------------------------------- */
+
+/* One rank leaves out buckets `first` .. in one iteration and goes on. */
+static struct job *skipping_job(int first, bool numbered)
+{
+    struct job *job = loop_job_new();
+    for (int i = 0; i < ITERATIONS; i++)
+        ALL_RANKS(rank) {
+            begin(job, rank, numbered ? i : -1);
+            backward(job, rank, "model", 0, rank == ODD && i == STRIKES ? first : BUCKETS);
+            step(job, rank, "model");
+            end_of_range(job, rank);
+        }
+    return job;
+}
+
+static void buckets_are_left_out(void **state)
+{
+    (void)state;
+    static const char *const made[] = {"after 0 of the 3", "after 1 of the 3", "after 2 of the 3"};
+    for (int first = 0; first < BUCKETS; first++) {
+        struct job *job = skipping_job(first, true);
+        struct verdict verdict;
+        const struct found *found = expect_always(job, &verdict, "DC504");
+        assert_int_equal(found->number, BUCKETS * STRIKES + first);
+        assert_int_equal(found->sides, 2);
+        assert_string_equal(found->ranks[0], "0-2");
+        assert_string_equal(found->ranks[1], "3");
+        assert_string_equal(found->call[1], "ncclAllReduce(count=1000, float32, sum) in the next iteration already");
+        /* the whole iteration left out: the calls match all the same */
+        assert_int_equal(found->certainty, first ? CERTAIN : POSSIBLE);
+        contains(found, "rank 3 began iteration 6");
+        contains(found, made[first]);
+        contains(found, "ranks 0-2 are still in iteration 5 (model reduce bucket");
+        job_free(job);
+    }
+}
+
+/* Names without numbers: an iteration that was left out altogether can't be seen, one that was begun can. */
+static void iterations_without_numbers(void **state)
+{
+    (void)state;
+    struct job *job = skipping_job(1, false);
+    expect_always(job, &(struct verdict){0}, "DC504");
+    job_free(job);
+}
+
+/* PyTorch's emit_nvtx names no iterations, but the optimizer's steps. */
+static void steps_end_iterations(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct job *job = loop_job_new();
+        for (int i = 0; i < ITERATIONS; i++)
+            ALL_RANKS(rank) {
+                bool strikes = faulty && rank == ODD && i == STRIKES;
+                backward(job, rank, "DistributedDataParallel", 0, strikes ? 1 : BUCKETS);
+                range_push(job, rank, "Optimizer.zero_grad#SGD.zero_grad");
+                range_pop(job, rank);
+                range_push(job, rank, "Optimizer.step#SGD.step");
+                range_pop(job, rank);
+            }
+        expect_always(job, &(struct verdict){0}, faulty ? "DC504" : NULL);
+        job_free(job);
+    }
+}
+
+/* Backward runs on the framework's own thread, whose ranges say nothing, while the loop's thread waits for it. */
+static void backward_on_a_thread_of_its_own(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct job *job = loop_job_new();
+        for (int i = 0; i < ITERATIONS; i++)
+            ALL_RANKS(rank) {
+                begin(job, rank, i);
+                range_push(job, rank, "loss.backward");
+                job_thread(job, rank, 900 + (uint32_t)rank);
+                range_push(job, rank, "autograd::engine::evaluate_function: AccumulateGrad");
+                for (uint64_t bucket = faulty && rank == ODD && i == STRIKES ? 2 : 0; bucket < BUCKETS; bucket++)
+                    ALL_REDUCE(job, rank, WORLD, 1000 + 100 * bucket);
+                range_pop(job, rank);
+                job_thread(job, rank, 100 + (uint32_t)rank);
+                range_pop(job, rank);
+                end_of_range(job, rank);
+            }
+        struct verdict verdict;
+        job_analyze(job, 0, &verdict);
+        assert_int_equal(verdict.count, faulty);
+        /* the third bucket meets the others' first: what is left out is not the end, and that is said as a mismatch */
+        if (faulty)
+            assert_string_equal(verdict.found[0].code, "DC102");
+        job_free(job);
+    }
+}
+
+/* Not DC504: a rank that makes a call too many is not one that goes on too early. */
+static void a_bucket_twice_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct job *job = loop_job_new();
+    for (int i = 0; i < ITERATIONS; i++)
+        ALL_RANKS(rank) {
+            begin(job, rank, i);
+            backward(job, rank, "model", 0, BUCKETS);
+            if (rank == ODD && i == STRIKES)
+                backward(job, rank, "model", 2, BUCKETS);
+            end_of_range(job, rank);
+        }
+    expect_always(job, &(struct verdict){0}, "DC102");
+    job_free(job);
+}
+
+/* Clean programs whose places differ, or seem to. */
+static void the_rank_evaluates(struct job *job, int rank, int i)
+{
+    if (rank == 0 && i % 3 == 0)        /* rank 0 alone, without collectives */
+        for (int k = 0; k < 5; k++) {
+            begin(job, rank, -1);
+            end_of_range(job, rank);
+        }
+    iterate(job, rank, -1);
+}
+
+static void numbers_of_its_own(struct job *job, int rank, int i)
+{
+    iterate(job, rank, 100 * rank + i);     /* each rank counts its own samples */
+}
+
+static void epochs_begin_at_zero(struct job *job, int rank, int i)
+{
+    iterate(job, rank, i % 3);
+}
+
+static void every_other_iteration_more(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    backward(job, rank, "model", 0, i % 2 ? 1 : BUCKETS);
+    end_of_range(job, rank);
+}
+
+static void company_without_batches(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);                    /* Join: no backward, no step, the same collectives */
+    if (rank == ODD && i >= STRIKES && i % 2)
+        backward(job, rank, "model", 0, BUCKETS);
+    else if (rank == ODD && i >= STRIKES)
+        for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
+            ALL_REDUCE(job, rank, WORLD, 1000 + 100 * bucket);
+    else
+        backward(job, rank, "model", 0, 0), backward(job, rank, "model", 0, BUCKETS), step(job, rank, "model");
+    end_of_range(job, rank);
+}
+
+static void gan(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    backward(job, rank, "discriminator", 0, 0);     /* real images, no_sync */
+    backward(job, rank, "discriminator", 0, BUCKETS);
+    step(job, rank, "discriminator");
+    backward(job, rank, "generator", 0, BUCKETS);
+    if (i % 2)
+        step(job, rank, "generator");
+    end_of_range(job, rank);
+}
+
+static void sharded(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    for (int layer = 0; layer < 3; layer++)
+        issue(job, rank, (struct call){.api = API_ncclAllGather, .comm = WORLD, .count = 500});
+    range_push(job, rank, "backward");
+    for (int layer = 0; layer < 3; layer++) {
+        issue(job, rank, (struct call){.api = API_ncclAllGather, .comm = WORLD, .count = 500});
+        issue(job, rank, (struct call){.api = API_ncclReduceScatter, .comm = WORLD, .count = 500});
+    }
+    range_pop(job, rank);
+    step(job, rank, "optimizer");
+    end_of_range(job, rank);
+}
+
+static void pipeline(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);                    /* stages make different numbers of passes before they meet */
+    for (int pass = 0; pass < 2 + rank; pass++)
+        backward(job, rank, "stage", 0, 0);
+    ALL_REDUCE(job, rank, WORLD, 1);        /* the gradients' norm, over all stages */
+    if (rank % 2)
+        step(job, rank, "embedding");
+    step(job, rank, "stage");
+    end_of_range(job, rank);
+}
+
+static void accumulation(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    for (int micro = 0; micro < 4; micro++) {
+        range_push(job, rank, "micro_step");
+        backward(job, rank, "model", 0, micro == 3 ? BUCKETS : 0);
+        range_pop(job, rank);
+    }
+    step(job, rank, "model");
+    end_of_range(job, rank);
+}
+
+static void reduced_twice_for_two_losses(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    backward(job, rank, "model", 0, BUCKETS);
+    backward(job, rank, "model", 0, BUCKETS);
+    step(job, rank, "model");
+    end_of_range(job, rank);
+}
+
+static void a_critic_that_steps_often(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    for (int k = 0; k < 5; k++) {
+        backward(job, rank, "critic", 0, BUCKETS);
+        step(job, rank, "critic");
+    }
+    end_of_range(job, rank);
+}
+
+static void overflow_on_all(struct job *job, int rank, int i)
+{
+    begin(job, rank, i);
+    backward(job, rank, "model", 0, BUCKETS);
+    if (i != STRIKES)
+        step(job, rank, "model");
+    end_of_range(job, rank);
+}
+
+static void clean_loops(void **state)
+{
+    (void)state;
+    void (*const loops[])(struct job *, int, int) = {
+        the_rank_evaluates, numbers_of_its_own, epochs_begin_at_zero, every_other_iteration_more, company_without_batches, gan,
+        sharded, pipeline, accumulation, reduced_twice_for_two_losses, a_critic_that_steps_often, overflow_on_all,
+    };
+    for (size_t k = 0; k < sizeof loops / sizeof *loops; k++) {
+        struct job *job = loop_job_new();
+        for (int i = 0; i < 2 * ITERATIONS; i++)
+            ALL_RANKS(rank)
+                loops[k](job, rank, i);
+        expect_always(job, &(struct verdict){0}, NULL);
+        job_free(job);
+    }
+}
+
+/* Ranges may be missing: what they say is not believed. */
+static void lost_ranges_make_it_silent(void **state)
+{
+    (void)state;
+    struct job *job = loop_job_new();
+    ALL_RANKS(rank) {
+        struct record lost = {.api = API_notice_lost};
+        lost.lost.bulk = 1;
+        job_record(job, rank, lost);
+    }
+    for (int i = 0; i < ITERATIONS; i++)
+        ALL_RANKS(rank) {
+            begin(job, rank, i);
+            backward(job, rank, "model", 0, rank == ODD && i == STRIKES ? 0 : BUCKETS);
+            end_of_range(job, rank);
+        }
+    struct verdict verdict;
+    job_analyze(job, 0, &verdict);
+    for (int i = 0; i < verdict.count; i++)
+        assert_true(strncmp(verdict.found[i].code, "DC5", 3));
+    job_free(job);
+}
+
+/* --- DC505 ----------------------------------------------------------------------------------------------------- */
+
+static void reduced_after_another_micro_step(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        struct job *job = loop_job_new();
+        for (int i = 0; i < ITERATIONS; i++)
+            ALL_RANKS(rank) {
+                begin(job, rank, i);
+                for (int micro = 0; micro < 4; micro++) {
+                    if (named)
+                        range_push(job, rank, "micro_step");
+                    backward(job, rank, "model", 0, micro == (rank == ODD ? 1 : 3) ? BUCKETS : 0);
+                    if (named)
+                        range_pop(job, rank);
+                }
+                step(job, rank, "model");
+                end_of_range(job, rank);
+            }
+        struct verdict verdict;
+        const struct found *found = expect_always(job, &verdict, "DC505");
+        assert_int_equal(found->number, 0);
+        assert_int_equal(found->certainty, POSSIBLE);
+        assert_string_equal(found->ranks[0], "0-2");
+        assert_string_equal(found->ranks[1], "3");
+        contains(found, "rank 3 reduces in micro-step 2 of iteration 0");
+        contains(found, "ranks 0-2 reduce in micro-step 4");
+        job_free(job);
+    }
+}
+
+static void reduced_in_every_micro_step(void **state)
+{
+    (void)state;
+    for (int micro_steps = 2; micro_steps < 5; micro_steps++)
+        for (int named = 0; named < 2; named++) {
+            struct job *job = loop_job_new();
+            for (int i = 0; i < ITERATIONS; i++)
+                ALL_RANKS(rank) {
+                    begin(job, rank, i);
+                    for (int micro = 0; micro < micro_steps; micro++) {
+                        if (named)
+                            range_push(job, rank, "micro_step");
+                        backward(job, rank, "model", 0, BUCKETS);
+                        if (named)
+                            range_pop(job, rank);
+                    }
+                    step(job, rank, "model");
+                    end_of_range(job, rank);
+                }
+            struct verdict verdict;
+            bool told = named || micro_steps > 2;       /* two backward passes alone are a GAN's */
+            const struct found *found = expect_always(job, &verdict, told ? "DC505" : NULL);
+            if (told) {
+                assert_string_equal(found->ranks[0], "0-3");
+                assert_int_equal(found->severity, SEVERITY_WARNING);
+                assert_int_equal(found->times, RANKS * (ITERATIONS - 1));
+            }
+            job_free(job);
+        }
+}
+
+/* --- DC506 ----------------------------------------------------------------------------------------------------- */
+
+static void a_step_is_skipped(void **state)
+{
+    (void)state;
+    struct job *job = loop_job_new();
+    for (int i = 0; i < 2 * ITERATIONS; i++)
+        ALL_RANKS(rank) {
+            begin(job, rank, i);
+            backward(job, rank, "model", 0, BUCKETS);
+            if (rank != 1 || (i != STRIKES && i != STRIKES + 4))
+                step(job, rank, "model");
+            end_of_range(job, rank);
+        }
+    struct verdict verdict;
+    const struct found *found = expect_always(job, &verdict, "DC506");
+    assert_int_equal(found->certainty, POSSIBLE);
+    assert_int_equal(found->times, 2);
+    assert_string_equal(found->ranks[0], "0,2-3");
+    assert_string_equal(found->ranks[1], "1");
+    assert_string_equal(found->call[1], "no step of its optimizer (model step)");
+    contains(found, "in iteration 5");
+    job_free(job);
+}
+
+/* --- DC507 ----------------------------------------------------------------------------------------------------- */
+
+/* Two models on one communicator; the odd rank reduces them the other way round, always or once. */
+static struct job *two_models(bool always, bool equal_sizes)
+{
+    struct job *job = loop_job_new();
+    for (int i = 0; i < ITERATIONS; i++)
+        ALL_RANKS(rank) {
+            bool swapped = rank == ODD && (always || i == STRIKES);
+            begin(job, rank, i);
+            for (int turn = 0; turn < 2; turn++) {
+                bool first = (turn == 0) != swapped;
+                backward(job, rank, first ? "generator" : "discriminator", first || equal_sizes ? 0 : 1, equal_sizes ? 2 : BUCKETS);
+            }
+            step(job, rank, "generator");
+            end_of_range(job, rank);
+        }
+    return job;
+}
+
+static void models_in_another_order(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        struct job *job = two_models(way & 1, way & 2);
+        struct verdict verdict;
+        const struct found *found = expect_always(job, &verdict, "DC507");
+        assert_int_equal(found->certainty, way & 2 ? POSSIBLE : CERTAIN);
+        assert_string_equal(found->ranks[0], "0-2");
+        assert_string_equal(found->ranks[1], "3");
+        contains(found, "ranks 0-2 are in generator reduce bucket 0, rank 3 is in discriminator reduce bucket");
+        job_free(job);
+    }
+}
+
+/* A model that a rank leaves out is not one in another order. */
+static void a_model_is_left_out(void **state)
+{
+    (void)state;
+    struct job *job = loop_job_new();
+    for (int i = 0; i < STRIKES + 1; i++)
+        ALL_RANKS(rank) {
+            begin(job, rank, i);
+            if (rank != ODD || i != STRIKES)
+                backward(job, rank, "generator", 0, BUCKETS);
+            backward(job, rank, "discriminator", 1, BUCKETS);
+            end_of_range(job, rank);
+        }
+    expect_always(job, &(struct verdict){0}, "DC102");
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buckets_are_left_out), cmocka_unit_test(iterations_without_numbers),
+        cmocka_unit_test(steps_end_iterations), cmocka_unit_test(backward_on_a_thread_of_its_own),
+        cmocka_unit_test(a_bucket_twice_is_a_mismatch), cmocka_unit_test(clean_loops),
+        cmocka_unit_test(lost_ranges_make_it_silent), cmocka_unit_test(reduced_after_another_micro_step),
+        cmocka_unit_test(reduced_in_every_micro_step), cmocka_unit_test(a_step_is_skipped),
+        cmocka_unit_test(models_in_another_order), cmocka_unit_test(a_model_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
