@@ -31,7 +31,7 @@ struct run {
     long emulate, error_exitcode;
     const char *directory_name;
     double timeout, hang_after;
-    int on_finding, stacks;
+    int on_finding, stacks, cuda;
     struct choice_options choice;
     bool quiet, hash;
     bool tui;
@@ -319,6 +319,7 @@ static int check_choice(const struct run *run, struct error *err)
 static int run_program(struct run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl", "all"};  /* as the shim reads DDPCHECK_STACKS */
+    static const char *const cuda[] = {"used", "all", "none"};
     struct error err;
     char hang_after[32];
     if (check_choice(run, &err) < 0 || directory_make(run->directory_name, run->directory, &err) < 0 || start_collector(run, &err) < 0)
@@ -332,7 +333,8 @@ static int run_program(struct run *run, char **argv)
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
     const struct run_environment environment = {
         .directory = run->directory, .has_collector = !run->shared, .emulate = run->emulate,
-        .hash = run->hash, .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
+        .hash = run->hash, .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL,
+        .cuda = run->cuda >= 0 ? cuda[run->cuda] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
     };
     status = signals < 0 || run_environment_set(&environment, &err) < 0 ? STATUS_USAGE : job_start(&run->job, argv, &err);
     if (status) {
@@ -366,7 +368,7 @@ static int run_with_tui(struct run *run)
 
 int command_run(int argc, char **argv)
 {
-    struct run run = {.directory_name = "ddpcheck-trace", .error_exitcode = NO_STATUS, .stacks = -1, .socket = -1, .ready_fd = -1};
+    struct run run = {.directory_name = "ddpcheck-trace", .error_exitcode = NO_STATUS, .stacks = -1, .cuda = -1, .socket = -1, .ready_fd = -1};
     const struct option_entry entries[] = {
         {"emulate", 0, OPTION_NUMBER, "N", "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
         {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)", &run.directory_name},
@@ -375,6 +377,7 @@ int command_run(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &run.hang_after},
         CHOICE_ENTRIES(run.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
+        {"cuda", 0, OPTION_CHOICE, "used|all|none", "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},
         {"hash", 0, OPTION_FLAG, NULL, "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 to DC503", &run.hash},
         {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
         {"tui", 0, OPTION_FLAG, NULL, "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},

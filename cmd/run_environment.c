@@ -75,6 +75,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
         (!(injection && injection[0]) && put("NVTX_INJECTION64_PATH", shim, err) < 0) ||
         (environment->hash && put("DDPCHECK_HASH", "1", err) < 0) ||
         (environment->stacks && put("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
+        (environment->cuda && put("DDPCHECK_CUDA", environment->cuda, err) < 0) ||
         (environment->hang_after && put("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
         return -1;
     return environment->emulate ? set_emulation(environment->emulate, err) : 0;

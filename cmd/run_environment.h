@@ -13,6 +13,7 @@ struct run_environment {
     long emulate;               /* devices to emulate; 0 none */
     bool hash;                  /* hash payloads */
     const char *stacks;         /* NULL: as the environment says */
+    const char *cuda;           /* likewise */
     const char *hang_after;     /* likewise */
 };
 

@@ -4,8 +4,6 @@
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
 
-enum { TYPE_NOT_TOLD = 0x100 };     /* added to the type of what was found but not told */
-
 static bool tell(struct thread *thread, uint64_t pointer, const struct gpu_memory *memory)
 {
     struct record record = { .buffer = { .base = memory->base, .bytes = memory->bytes, .pointer = pointer,
@@ -18,37 +16,54 @@ static bool known_to_cuda(uint32_t type)
     return type == MEMORY_HOST_PINNED || type == MEMORY_DEVICE || type == MEMORY_DEVICE_MAPPED || type == MEMORY_MANAGED;
 }
 
-/* Returns the type of memory; tells of it unless it is `only_known` and CUDA does not know it. */
-static uint32_t look_up(struct thread *thread, uint64_t pointer, bool only_known)
+/* The thread's entry for the pointer, asked of CUDA if it is not fresh. */
+static struct buffer_entry *look_up(struct thread *thread, uint64_t pointer)
 {
     /* Epochs count from 1 here, so that an empty entry is never valid. */
     uint64_t epoch = atomic_load_explicit(&shim.buffer_epoch, memory_order_acquire) + 1;
     uint64_t hash = (pointer ^ pointer >> 21) * 0x9e3779b97f4a7c15u >> 40;
-    __typeof__(&thread->caches->buffer[0]) entry = &thread->caches->buffer[hash % BUFFER_CACHE];
-    bool hit = entry->pointer == pointer && entry->epoch == epoch;
-    if (hit && (!(entry->type & TYPE_NOT_TOLD) || only_known))
-        return entry->type & ~(uint32_t)TYPE_NOT_TOLD;
+    struct buffer_entry *entry = &thread->caches->buffer[hash % BUFFER_CACHE];
+    if (entry->pointer == pointer && entry->epoch == epoch)
+        return entry;
     struct gpu_memory memory;
     gpu_memory_find(pointer, &memory);
-    bool wanted = !only_known || known_to_cuda(memory.type);
-    bool told = wanted && tell(thread, pointer, &memory);
-    if (told || !wanted) {
-        entry->pointer = pointer;
-        entry->epoch = epoch;
-        entry->type = memory.type | (told ? 0 : TYPE_NOT_TOLD);
-    }
-    return memory.type;
+    entry->pointer = pointer;
+    entry->epoch = epoch;
+    entry->base = memory.base;
+    entry->bytes = memory.bytes;
+    entry->device = memory.device;
+    entry->type = (uint16_t)memory.type;
+    entry->told = false;
+    return entry;
+}
+
+/* A notice that was lost is tried again. */
+static void tell_once(struct thread *thread, struct buffer_entry *entry)
+{
+    struct gpu_memory memory = { entry->base, entry->bytes, entry->device, entry->type };
+    if (!entry->told)
+        entry->told = tell(thread, entry->pointer, &memory);
 }
 
 void buffers_tell(struct thread *thread, const void *pointer)
 {
     if (pointer)
-        look_up(thread, (uintptr_t)pointer, false);
+        tell_once(thread, look_up(thread, (uintptr_t)pointer));
 }
 
 bool buffers_tell_if_known(struct thread *thread, uint64_t pointer)
 {
-    return known_to_cuda(look_up(thread, pointer, true));
+    struct buffer_entry *entry = look_up(thread, pointer);
+    if (known_to_cuda(entry->type))
+        tell_once(thread, entry);
+    return known_to_cuda(entry->type);
+}
+
+bool buffers_look(struct thread *thread, uint64_t pointer, struct buffer_fact *fact)
+{
+    struct buffer_entry *entry = look_up(thread, pointer);
+    *fact = (struct buffer_fact){ entry->base, entry->device, entry->type };
+    return known_to_cuda(entry->type);
 }
 
 void buffers_forget(void)

@@ -15,6 +15,14 @@ void buffers_tell(struct thread *thread, const void *pointer);
  * that CUDA knows. */
 bool buffers_tell_if_known(struct thread *thread, uint64_t pointer);
 
+/* The allocation that a pointer lies in, untold. Returns whether it is memory that CUDA knows. */
+struct buffer_fact {
+    uint64_t base;
+    int32_t device;
+    uint32_t type;
+};
+bool buffers_look(struct thread *thread, uint64_t pointer, struct buffer_fact *fact);
+
 /* Memory was freed (or registered): what is known of pointers is stale. */
 void buffers_forget(void);
 

@@ -65,14 +65,24 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void prepare(struct thread *thread, struct record *record, uint16_t api, enum record_phase phase)
+static void stamp(struct record *record)
 {
     record->time_ns = now_ns();
     record->serial = atomic_fetch_add_explicit(&shim.file->serial, 1, memory_order_relaxed) + 1;
+}
+
+static void name(struct thread *thread, struct record *record, uint16_t api, enum record_phase phase)
+{
     record->api = api;
     record->phase = (uint8_t)phase;
     record->thread = thread->id;
     record->device = thread_device(thread);
+}
+
+static void prepare(struct thread *thread, struct record *record, uint16_t api, enum record_phase phase)
+{
+    name(thread, record, api, phase);
+    stamp(record);
 }
 
 static bool tells_a_tensor(uint16_t api)
@@ -80,7 +90,12 @@ static bool tells_a_tensor(uint16_t api)
     return api == API_ddpcheck_save || api == API_ddpcheck_modify || api == API_ddpcheck_use;
 }
 
-void emit_prepare(struct call *call, struct record *record, enum record_phase phase, const void *stream)
+enum api_class emit_class(uint16_t api)
+{
+    return class_of[api];
+}
+
+void emit_describe(struct call *call, struct record *record, enum record_phase phase, const void *stream)
 {
     if (phase != RECORD_LEAVE) {
         bool wanted = call->api < 80 || call->api == API_ddpcheck_hash || class_of[call->api] == CLASS_WAIT || tells_a_tensor(call->api);
@@ -94,10 +109,23 @@ void emit_prepare(struct call *call, struct record *record, enum record_phase ph
     record->stream = (uintptr_t)stream;
     if (!stream && call->per_thread)
         record->stream = (uintptr_t)cudaStreamPerThread;
+    record->flags |= call->flags;
+    name(call->thread, record, call->api, phase);
+}
+
+void emit_prepare(struct call *call, struct record *record, enum record_phase phase, const void *stream)
+{
+    emit_describe(call, record, phase, stream);
     if (class_of[call->api] != CLASS_STREAM)
         streams_tell(call->thread, record->stream);
-    record->flags |= call->flags;
-    prepare(call->thread, record, call->api, phase);
+    stamp(record);
+}
+
+void emit_late(struct thread *thread, struct record *record)
+{
+    record->thread = thread->id;
+    stamp(record);
+    emit(thread, record, emit_ring(record->api));
 }
 
 bool emit(struct thread *thread, const struct record *record, int ring)

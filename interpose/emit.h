@@ -34,6 +34,12 @@ int emit_ring(uint16_t api);
  * call's stack is taken (and the collector told of it) first. */
 void emit_prepare(struct call *call, struct record *record, enum record_phase phase, const void *stream);
 
+/* The part of it that does not depend on when the record is told: who did what, on which stream. */
+void emit_describe(struct call *call, struct record *record, enum record_phase phase, const void *stream);
+/* A record that was kept as emit_describe made it, told now. */
+void emit_late(struct thread *thread, struct record *record);
+enum api_class emit_class(uint16_t api);
+
 /* Appends. Returns false if the record was lost (it was counted). */
 bool emit(struct thread *thread, const struct record *record, int ring);
 

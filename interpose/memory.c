@@ -3,11 +3,19 @@
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
 #include "interpose/recording.h"
+#include "interpose/selection.h"
 
 void memory_enter(struct call *call, const void *pointer, size_t bytes)
 {
     struct record record = { .memory = { .pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
     emit_enter(call, &record, NULL);
+}
+
+void memory_made_leave(struct call *call, ncclResult_t result, void *const *pointer, size_t bytes)
+{
+    uint64_t made = handle_of(result, pointer);
+    selection_forget(made, made + bytes);
+    emit_leave(call, result, made);
 }
 
 void memory_free_leave(struct call *call, ncclResult_t result)
@@ -21,6 +29,7 @@ void memory_allocated(struct call *call, cudaError_t result, void *const *pointe
 {
     struct record record = { .memory = { .pointer = result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0,
                                          .bytes = bytes, .type = type } };
+    selection_forget(record.memory.pointer, record.memory.pointer + bytes);
     emit_point(call, &record, result, stream);
 }
 
@@ -46,6 +55,7 @@ void memory_mapped(struct call *call, cudaError_t result, uint64_t pointer, size
 {
     struct record record = { .memory = { .pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
     buffers_forget();
+    selection_forget(pointer, pointer + bytes);
     emit_point(call, &record, result, NULL);
 }
 
@@ -59,6 +69,8 @@ static void point_shared(struct call *call, cudaError_t result, const cudaIpcMem
         record.memory.pointer = memory.base;
         record.memory.bytes = memory.bytes;
         record.memory.handle = string_id((const char *)handle, sizeof *handle);
+        if (call->api == API_cudaIpcOpenMemHandle)
+            selection_forget(memory.base, memory.base + memory.bytes);
     }
     emit_point(call, &record, result, NULL);
 }

@@ -9,6 +9,7 @@
 #include "interpose/hashing.h"
 #include "interpose/progress.h"
 #include "interpose/recording.h"
+#include "interpose/selection.h"
 
 /* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar counts. */
 static void set_redop(struct record *record, ncclComm_t comm, int redop)
@@ -65,6 +66,29 @@ static bool set_member(struct call *call, struct record *record, struct member *
     return true;
 }
 
+static uint64_t datatype_bytes(uint8_t type)
+{
+    static const uint8_t bytes[TYPE_COUNT] = {
+        [TYPE_INT8] = 1, [TYPE_UINT8] = 1, [TYPE_INT32] = 4, [TYPE_UINT32] = 4, [TYPE_INT64] = 8, [TYPE_UINT64] = 8,
+        [TYPE_FLOAT16] = 2, [TYPE_FLOAT32] = 4, [TYPE_FLOAT64] = 8, [TYPE_BFLOAT16] = 2, [TYPE_FLOAT8E4M3] = 1,
+        [TYPE_FLOAT8E5M2] = 1,
+    };
+    return type < TYPE_COUNT ? bytes[type] : sizeof(double);
+}
+
+/* Of the buffer that a kind uses for all ranks and the one that it uses for one, both are taken to be the longer. */
+static void use_buffers(struct thread *thread, uint16_t api, const struct record *record, const struct member *member)
+{
+    bool all_ranks = api == API_ncclAllGather || api == API_ncclReduceScatter || api == API_ncclAlltoAll ||
+                     api == API_ncclGather || api == API_ncclScatter;
+    uint64_t ranks = all_ranks && member && member->nranks > 0 ? (uint64_t)member->nranks : 1;
+    uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype) * ranks;
+    if (record->op.sendbuff)
+        selection_used(thread, record->op.sendbuff, record->op.sendbuff + bytes);
+    if (record->op.recvbuff && record->op.recvbuff != record->op.sendbuff)
+        selection_used(thread, record->op.recvbuff, record->op.recvbuff + bytes);
+}
+
 void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, const struct operation *operation)
 {
     struct thread *thread = call->thread;
@@ -87,6 +111,7 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, co
     buffers_tell(thread, operation->send);
     if (operation->recv != operation->send)
         buffers_tell(thread, operation->recv);
+    use_buffers(thread, call->api, &record, member);
     emit_enter(call, &record, stream);
     if (member && capture)
         graphs_add(capture, member, &record);

@@ -80,6 +80,7 @@ void peer_access_changed(struct call *call, cudaError_t result, int peer);
 
 /* Memory (memory.c). */
 void memory_enter(struct call *call, const void *pointer, size_t bytes);
+void memory_made_leave(struct call *call, ncclResult_t result, void *const *pointer, size_t bytes);
 void memory_free_leave(struct call *call, ncclResult_t result);
 void memory_allocated(struct call *call, cudaError_t result, void *const *pointer, size_t bytes, enum memory_type type,
                       cudaStream_t stream);
@@ -129,16 +130,12 @@ void graph_launch_enter(struct call *call, cudaGraphExec_t exec, cudaStream_t st
 void graph_launch_leave(struct call *call, cudaError_t result, cudaGraphExec_t exec, cudaStream_t stream);
 
 /* Kernels (launch.c). */
-void kernel_launched(struct call *call, cudaError_t result, const void *function, enum kernel_kind kind, dim3 grid,
-                     dim3 block, void **arguments, cudaStream_t stream);
-
-void kernel_launched_by_config(struct call *call, cudaError_t result, const cudaLaunchConfig_t *config,
-                               const void *function, void **arguments);
+void kernel_prepare(struct call *call, const void *function, enum kernel_kind kind, void **arguments);
+void kernel_launched(struct call *call, cudaError_t result, dim3 grid, dim3 block, cudaStream_t stream);
+void kernel_launched_by_config(struct call *call, cudaError_t result, const cudaLaunchConfig_t *config);
 /* `extra` holds the arguments in one piece where `arguments` is NULL (cuLaunchKernel). */
-void driver_launched(struct call *call, cudaError_t result, CUfunction function, dim3 grid, dim3 block, void **arguments,
-                     void **extra, cudaStream_t stream);
-void driver_launched_by_config(struct call *call, cudaError_t result, const CUlaunchConfig *config, CUfunction function,
-                               void **arguments, void **extra);
+void driver_prepare(struct call *call, CUfunction function, void **arguments, void **extra);
+void driver_launched_by_config(struct call *call, cudaError_t result, const CUlaunchConfig *config);
 
 /* Progress (progress.c): a stream that is destroyed gets no more writes. */
 void progress_forget_stream(cudaStream_t stream);

@@ -21,6 +21,7 @@
 #include "interpose/process.h"
 #include "interpose/progress.h"
 #include "interpose/python.h"
+#include "interpose/selection.h"
 #include "interpose/stacks.h"
 
 struct shim shim;
@@ -54,6 +55,7 @@ static void shim_forked(void)
     progress_forked();
     hashing_forked();
     graphs_forked();
+    selection_forked();
     thread_forked(&thread_self);
     thread_self.inside = inside;
     memset((void *)&shim, 0, sizeof shim);
@@ -102,6 +104,7 @@ static bool shim_start(void)
 {
     if (is_set("DDPCHECK_DISABLE", "1"))
         return false;
+    shim.selection = selection_wanted();
     shim.stacks = is_set("DDPCHECK_STACKS", "0") ? STACKS_OFF : is_set("DDPCHECK_STACKS", "all") ? STACKS_ALL : STACKS_NCCL;
     shim.hashing = is_set("DDPCHECK_HASH", "1");
     int error = thread_start();

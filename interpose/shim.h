@@ -38,6 +38,7 @@ struct shim {
     _Atomic uint32_t cuda_used;         /* the program uses CUDA, so it may be asked. Before that, asking would
                                            initialise it, and the program could not fork any more */
     enum stack_mode stacks;
+    uint32_t selection;                 /* enum selection: which kernels and copies are told */
     bool hashing;                       /* payload hashes were asked for (hashing.h) */
     char directory[4096];               /* the trace directory's absolute path */
     _Atomic uint64_t buffer_epoch;      /* goes up with every free: cached pointers are stale */

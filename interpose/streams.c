@@ -5,6 +5,7 @@
 
 #include "interpose/emit.h"
 #include "interpose/resolve.h"
+#include "interpose/selection.h"
 
 /* cuStreamGetDevice came with CUDA 12.8; before, a stream is used on its own device but for waits. */
 static int32_t device_of(struct thread *thread, CUstream stream)
@@ -27,4 +28,5 @@ void streams_tell_slow(struct thread *thread, uint64_t stream)
     struct record record = { .stream = stream, .event = { .flags = flags } };
     if (emit_notice_on(thread, &record, API_notice_stream, device_of(thread, handle)))
         streams_made(stream);
+    selection_stream(thread, stream, flags);
 }

@@ -17,6 +17,7 @@ enum {
     STACK_SETS = 32, STACK_WAYS = 4, STACK_FRAMES = 32,
     PAGE_CACHE = 128,           /* code pages that lie in a module that was told */
     PYTHON_CACHE = 512,         /* Python stacks that were told */
+    POINTERS_MAX = 24,          /* of one launch: four records */
     GROUP_INITS = 64,           /* communicators created in one ncclGroup of one thread */
     HASH_JOBS = 512             /* operations of one ncclGroup whose payloads are hashed */
 };
@@ -31,8 +32,24 @@ struct stack_entry {
     const uint64_t *slot[STACK_FRAMES];
 };
 
+/* The allocation around a pointer, valid in one epoch of shim.buffer_epoch. */
+struct buffer_entry {
+    uint64_t pointer, epoch, base, bytes;
+    int32_t device;
+    uint16_t type;              /* enum memory_type */
+    bool told;
+};
+
+/* The memory that a launch is given. */
+struct launch_pointers {
+    struct { uint64_t address, base; bool written, inferred; } found[POINTERS_MAX];
+    int count, guesses;
+    bool cut;                       /* there were more */
+    bool elsewhere;                 /* some of it is another device's */
+};
+
 struct thread_caches {
-    struct { uint64_t pointer, epoch; uint32_t type; } buffer[BUFFER_CACHE];
+    struct buffer_entry buffer[BUFFER_CACHE];
     struct stack_entry stack[STACK_SETS][STACK_WAYS];
     uint8_t stack_next[STACK_SETS];
     uint64_t page[PAGE_CACHE];
@@ -41,6 +58,7 @@ struct thread_caches {
     uint32_t inits;
     struct hash_job hash_job[HASH_JOBS];        /* of the open group, or the one operation */
     uint32_t hash_jobs;
+    struct launch_pointers launch;              /* of the launch under way */
 };
 
 struct thread {

@@ -1,5 +1,6 @@
 /* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as frameworks find
- * it, work on streams that are older than the shim. job_capture graph|driver|before|host|shapes */
+ * it, work on streams that are older than the shim, memory that NCCL uses and memory that it does not.
+ * job_capture graph|driver|before|host|shapes|selection|blocking */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -187,11 +188,52 @@ static void run_shapes(void)
     end();
 }
 
+enum { MEGABYTE = 1 << 20 };
+
+/* Numbers of bytes tell the memsets apart. */
+static void run_selection(void)
+{
+    char *scratch, *late, *again;
+    begin();
+    TRY(cudaMalloc((void **)&scratch, MEGABYTE));
+    TRY(cudaMalloc((void **)&late, MEGABYTE));
+    TRY(cudaMemsetAsync(scratch, 0, 10, stream));               /* never of use to NCCL */
+    TRY(cudaMemsetAsync(late + 100, 0, 11, stream));            /* told late */
+    TRY(cudaMemsetAsync(late + MEGABYTE / 2, 0, 12, stream));   /* of the same allocation, but not what NCCL uses */
+    TRY(cudaMemcpyAsync(scratch, late + 100, 13, cudaMemcpyDeviceToDevice, stream));    /* told late: reads it */
+    TRY(cudaMemsetAsync(late + 100, 0, 14, stream));            /* later than the first, on the same stream */
+    TRY(ncclAllReduce(late, late, 256, ncclFloat32, ncclSum, comm, stream));
+    TRY(cudaMemsetAsync(late, 0, 15, stream));                  /* told at once */
+    TRY(cudaMemsetAsync(scratch, 0, 16, 0));                    /* the first on the default stream */
+    TRY(cudaMemsetAsync(scratch, 0, 17, 0));
+    TRY(cudaStreamSynchronize(stream));
+    TRY(cudaFree(scratch));
+    TRY(cudaMalloc((void **)&again, MEGABYTE));
+    TRY(ncclAllReduce(again, again, 256, ncclFloat32, ncclSum, comm, stream));
+    end();
+}
+
+static void run_blocking(void)
+{
+    char *scratch;
+    cudaStream_t blocking;
+    begin();
+    TRY(cudaMalloc((void **)&scratch, MEGABYTE));
+    TRY(cudaMemsetAsync(scratch, 0, 20, 0));
+    TRY(cudaMemsetAsync(scratch, 0, 21, 0));        /* kept */
+    TRY(cudaStreamCreate(&blocking));
+    TRY(cudaMemsetAsync(scratch, 0, 22, 0));        /* orders the blocking stream */
+    TRY(cudaMemsetAsync(scratch, 0, 23, blocking));
+    TRY(cudaMemsetAsync(scratch, 0, 24, stream));   /* kept: does not block */
+    TRY(cudaStreamDestroy(blocking));
+    end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } modes[] = {
         { "graph", run_graph }, { "driver", run_driver }, { "host", run_host }, { "before", run_before },
-        { "shapes", run_shapes },
+        { "shapes", run_shapes }, { "selection", run_selection }, { "blocking", run_blocking },
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

@@ -60,6 +60,9 @@ static void print_notice(const struct record *r)
     case API_notice_host_function_end:
         N(leave.enter);
         break;
+    case API_notice_untold:
+        N(memory.pointer), N(memory.bytes);
+        break;
     case API_notice_stream:
         N(event.flags);
         break;
@@ -114,6 +117,8 @@ static void print_record(const struct record *r)
     printf("{\"api\": \"%s\", \"phase\": \"%s\"", names[r->api] ? names[r->api] : "?", r->phase < 3 ? phases[r->phase] : "?");
     N(serial), N(flags), N(thread), N(result), N(device), N(stack), N(stream);
     print_payload(r);
+    if (r->flags & RECORD_FLAG_LATE)
+        printf(", \"issued\": %" PRIu64, r->word[RECORD_ISSUED]);
     printf("}\n");
 }
 

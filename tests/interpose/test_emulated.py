@@ -116,13 +116,13 @@ def test_a_killed_job_leaves_its_records():
             assert done.returncode in (0, NOT_READY), done.stderr
 
 
-def capture(mode):
+def capture(mode, select="all"):
     """The records of job_capture in this mode."""
-    with watch(os.path.join(PROGRAMS, "interpose_capture"), mode, DDPCHECK_EMU_TWINS=TWINS).ok() as run:
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), mode, DDPCHECK_EMU_TWINS=TWINS, DDPCHECK_CUDA=select).ok() as run:
         return run.records()
 
 
-ADDRESS, CAPTURE, REPLAY, DRIVER = 1, 4, 16, 64
+CAPTURE, REPLAY, LATE, DRIVER = 4, 16, 32, 64
 
 
 def test_graphs():
@@ -202,8 +202,37 @@ def test_shapes():
     equal((copy["wait.bytes"], copy["wait.height"], copy["wait.dst_pitch"]), (12, 3, 4), "copy")
 
 
+def copies(records):
+    return [(r["copy.bytes"], r["flags"] & LATE) for r in records if r["api"] in ("cudaMemsetAsync", "cudaMemcpyAsync")]
+
+
+def test_selection():
+    records = capture("selection", "used")
+    equal(sorted(copies(records)[:2]), [(13, LATE), (14, LATE)], "told late")
+    equal(copies(records)[2:], [(15, 0), (16, 0)], "told at once")
+    late = [r for r in records if r.get("flags", 0) & LATE]
+    first = of(records, "ncclAllReduce", "ENTER")[0]
+    allocations = [r["serial"] for r in of(records, "cudaMalloc")]
+    for record in late:
+        assert allocations[-2] < record["issued"] <= record["serial"] < first["serial"], "place of %s" % record
+    equal([r["memory.pointer"] for r in of(records, "notice_untold")], [], "nothing was forgotten")
+    equal([bytes_ for bytes_, _ in copies(capture("selection", "all"))], [10, 11, 12, 13, 14, 15, 16, 17], "all")
+    none = capture("selection", "none")
+    equal((copies(none), [r["memory.bytes"] for r in of(none, "notice_untold")]), ([], [-1]), "none")
+    equal(len(of(none, "ncclAllReduce", "ENTER")), 2, "collectives")
+
+
+def test_selection_keeps_order():
+    records = capture("blocking", "used")
+    equal(copies(records), [(20, 0), (22, 0), (23, 0)], "what orders other streams is told")
+    made, markers = of(records, "cudaStreamCreate")[0], of(records, "cudaLaunchKernel")
+    equal([(r["stream"], r["launch.count"], r["serial"] > made["serial"]) for r in markers], [(0, 0, True)],
+          "a place on the default stream for what was kept")
+
+
 if __name__ == "__main__":
-    for test in (test_four_ranks, test_hashes, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs, test_driver, test_what_was_there_before,
-                 test_host_functions, test_shapes):
+    for test in (test_four_ranks, test_hashes, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
+                 test_driver, test_what_was_there_before, test_host_functions, test_shapes, test_selection,
+                 test_selection_keeps_order):
         test()
         print("passed", test.__name__)
