@@ -147,6 +147,17 @@ CREATE VIEW v_progress AS
   FROM event e JOIN process p ON p.id = e.process JOIN api a ON a.number = e.api
   WHERE a.name = 'notice_progress';
 
+-- Payload hashes (ddpcheck run --hash), as the GPU left them; operation and number as in v_collective.
+CREATE VIEW v_hash AS
+  SELECT e.seq, printf('%016x', e.w0) AS communicator, e.w6 << 32 >> 32 AS rank,
+         coalesce(o.name, (e.w6 >> 48) & 65535) AS operation, e.w1 AS number,
+         CASE e.w6 >> 32 & 255 WHEN 0 THEN 'sent, before' WHEN 1 THEN 'sent, after' WHEN 2 THEN 'received' ELSE 'named' END AS what,
+         s.text AS name, e.w4 AS bytes, printf('%016x', e.w2) AS hash, e.w3 & 4294967295 AS nans, e.w3 >> 32 & 4294967295 AS infs,
+         e.w6 >> 40 & 1 AS uniform, e.time_ns + p.realtime_ns - p.monotonic_ns AS realtime_ns, p.host, p.pid, e.process
+  FROM event e JOIN process p ON p.id = e.process JOIN api a ON a.number = e.api
+       LEFT JOIN api o ON o.number = (e.w6 >> 48) & 65535 LEFT JOIN string s ON s.process = e.process AND s.id = e.w7
+  WHERE a.name = 'notice_hash';
+
 -- One row per side of a finding; the place is the innermost known frame of the side's call.
 CREATE VIEW v_finding AS
   SELECT f.id, f.code, f.severity, f.certainty, f.state, f.what, f.todo,
