@@ -103,22 +103,28 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
     return ask_checks(analyzer, operation);
 }
 
+/* What a graph replays stands together because the graph holds it, not because the program grouped it. */
+static bool counts_in_group(const struct operation *call)
+{
+    return api_class_of(call->record.api) == CLASS_COLLECTIVE && !(call->record.flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY));
+}
+
 /* Tells each call of the group how many calls there are on its communicator, and which it is. */
 static void describe_group(struct thread *thread)
 {
     for (uint32_t i = 0; i < thread->group_calls; i++) {
         struct operation *first = &thread->group[i];
-        if (first->signature.group_size || api_class_of(first->record.api) != CLASS_COLLECTIVE)
+        if (first->signature.group_size || !counts_in_group(first))
             continue;
         uint32_t size = 0;
         uint64_t hash = 0;
         for (uint32_t k = i; k < thread->group_calls; k++)
-            if (thread->group[k].member == first->member && api_class_of(thread->group[k].record.api) == CLASS_COLLECTIVE) {
+            if (thread->group[k].member == first->member && counts_in_group(&thread->group[k])) {
                 thread->group[k].signature.group_index = size++;
                 hash += signature_hash(&thread->group[k].signature);
             }
         for (uint32_t k = i; k < thread->group_calls; k++)
-            if (thread->group[k].member == first->member && api_class_of(thread->group[k].record.api) == CLASS_COLLECTIVE) {
+            if (thread->group[k].member == first->member && counts_in_group(&thread->group[k])) {
                 thread->group[k].signature.group_size = size;
                 thread->group[k].signature.group_hash = hash;
             }
