@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, store, analyzer, training, hashing (default: all)
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, training, hashing (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
 
@@ -77,6 +77,28 @@ def calls(bench):
         alone, off, all_ = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
         bench.say("%-42s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
     bench.say("aim: at most 100 ns a call without stacks")
+
+
+def python_calls(bench):
+    version = ".".join(map(str, sys.version_info[:3]))
+    bench.say("Calls from Python %s, ns per cudaStreamSynchronize of an idle stream (emulated; what the shim adds)" % version)
+    if bench.missing("bench/bench_python.so", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
+        return
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_calls.py")
+    ways = {"alone": None, "no stacks": {"DDPCHECK_STACKS": "0"}, "native": {"DDPCHECK_PYSTACK": "off"}, "python": {}}
+    rounds = {way: [] for way in ways}
+    for _ in range(3):
+        for way, settings in ways.items():
+            with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+                watched = {} if settings is None else {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace, **settings}
+                lines = bench.run([sys.executable, script, bench.path("bench/bench_python.so")],
+                                  env=bench.environment(1, **watched)).splitlines()
+                rounds[way].append({name: float(ns) for ns, name in (line.split(" ", 1) for line in lines)})
+                wait_collector(trace)
+    bench.say("%-36s %8s %10s %12s %12s" % ("", "alone", "+ shim", "+ native", "+ Python"))
+    for name in rounds["alone"][0]:
+        alone, off, native, whole = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
+        bench.say("%-36s %8.1f %10.1f %12.1f %12.1f" % (name, alone, off - alone, native - alone, whole - alone))
 
 
 def store(bench):
@@ -198,7 +220,7 @@ def hashing(bench):
     bench.say("%-24s %+10.1f %% of processor, which does the GPU's work here" % ("difference", (hashed / plain - 1) * 100))
 
 
-PARTS = {"calls": calls, "store": store, "analyzer": analyzer, "training": training, "hashing": hashing}
+PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "training": training, "hashing": hashing}
 
 
 def main():
