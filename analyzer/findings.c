@@ -34,7 +34,7 @@ static const struct explanation {
     {"DC401", HANGS " DC305", "DC401"},
     {"DC403", HANGS " DC401", "DC403"},
     {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
-    {"DC406", HANGS, ""},
+    {"DC406", HANGS " DC304 DC305", ""},
     {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", "DC308 DC309", "DC503"},
     {"DC309", "DC308", "DC503"}, {"DC308", "", "DC308 DC503"},
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */

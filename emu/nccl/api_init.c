@@ -35,11 +35,42 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
+/* Ids of which this process saw the communicator complete. NCCL's bootstrap answers an id's ranks once and is gone
+ * then: who comes again is refused the connection. */
+enum { USED_IDS = 1024 };
+
+static struct {
+    pthread_mutex_t lock;
+    struct segment_id id[USED_IDS];
+    size_t count;
+} used = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void id_used(const struct segment_id *id)
+{
+    pthread_mutex_lock(&used.lock);
+    used.id[used.count++ % USED_IDS] = *id;
+    pthread_mutex_unlock(&used.lock);
+}
+
+static bool id_was_used(const struct segment_id *id)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&used.lock);
+    for (size_t i = 0; i < used.count && i < USED_IDS && !found; i++)
+        found = !memcmp(&used.id[i], id, sizeof(*id));
+    pthread_mutex_unlock(&used.lock);
+    return found;
+}
+
 static ncclResult_t init_run(struct job *job)
 {
     struct creation *creation = (struct creation *)job;
+    ncclResult_t result = bootstrap_join(creation->comm);
 
-    return creation_end(creation, bootstrap_join(creation->comm));
+    if (!result)
+        id_used(&creation->comm->id);
+    return creation_end(creation, result);
 }
 
 static void init_free(struct job *job)
@@ -68,6 +99,9 @@ static ncclResult_t begin(ncclComm_t *slot, int ranks, const ncclUniqueId *id, i
     if (memcmp(unique.magic, unique_magic, sizeof(unique_magic)))
         return fail(ncclInvalidArgument, "CommInitRank : commId was not made by ncclGetUniqueId of this library "
                     "(was it sent to all ranks, all %d bytes?)", NCCL_UNIQUE_ID_BYTES);
+    if (id_was_used(&unique.id))
+        return fail(ncclRemoteError, "CommInitRank : connection to the bootstrap root refused: a communicator was made "
+                    "from this commId before");
     result = config_resolve(given, NULL, &config);
     if (result)
         return result;
