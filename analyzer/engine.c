@@ -17,6 +17,7 @@
 #include "analyzer/order.h"
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
+#include "analyzer/unwritten.h"
 #include "analyzer/waits.h"
 #include "lib/trace/names.h"
 
@@ -221,6 +222,12 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         return memory_notice(process, record);
     case API_notice_hash: case API_notice_hashing: case API_ddpcheck_hash:
         return payloads_feed(analyzer, process, record);
+    case API_notice_untold:
+        if (record->memory.bytes == UINT64_MAX)
+            unwritten_wrote_anything(process);
+        else
+            unwritten_wrote_all(process, record->memory.pointer);
+        return ENGINE_OK;
     case API_notice_stream:
         dead_streams_revive(process, record->stream);
         return order_notice(process, record);

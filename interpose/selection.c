@@ -28,10 +28,11 @@ struct entry {
 
 static struct {
     _Atomic uint64_t used[PAGES / 64];              /* pages that NCCL uses */
-    _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations of which something written was neither told nor kept */
+    _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations that untold work may have written, nobody knows where */
     struct handles nonblocking;                     /* streams that the default stream does not wait for */
     _Atomic uint32_t kept;                          /* records so far */
-    _Atomic uint32_t partly_told;                   /* a kernel that may touch anything was told */
+    _Atomic uint32_t anywhere;                      /* untold work may have written anything since that was last told */
+    _Atomic uint32_t none_told;                     /* that nothing is told was told */
     _Atomic uint32_t blocking;                      /* there are streams that the default stream orders */
     _Atomic uint64_t legacy_told, legacy_kept;      /* by device: work on the default stream */
     struct entry entry[KEPT_MAX];
@@ -101,13 +102,9 @@ static bool orders_others(const struct call *call, uint64_t stream)
     return false;
 }
 
-static bool is_first_that_may_touch_anything(const struct call *call, const struct record *record)
-{
-    return emit_class(call->api) == CLASS_LAUNCH && record->launch.known & LAUNCH_PARTLY_KNOWN &&
-           !atomic_exchange_explicit(&selection.partly_told, 1, memory_order_relaxed);
-}
-
-static void lose(const struct touch *touch)
+/* Of memory that NCCL uses later it must be known whether anything has written it (DC310). How far a kernel goes from
+ * its pointer is not known; of a copy it is, as long as it is kept. */
+static void note_write(const struct touch *touch)
 {
     if (touch->written)
         set_bit(selection.incomplete, hash(touch->base) % ALLOCATIONS);
@@ -126,11 +123,11 @@ static void keep(const struct record *record, uint32_t number, const struct touc
     struct entry *entry = &selection.entry[hash(key) % KEPT_MAX];
     uint32_t state = atomic_exchange_explicit(&entry->state, ENTRY_BUSY, memory_order_acquire);
     if (state == ENTRY_BUSY) {
-        lose(touch);
+        note_write(touch);
         return;
     }
     if (state == ENTRY_FULL && !same_place(entry, touch, record->stream))
-        lose(&entry->touch);
+        note_write(&entry->touch);
     entry->touch = *touch;
     entry->record = *record;
     entry->record_number = number;
@@ -142,8 +139,7 @@ bool selection_keeps(struct call *call, struct record *record, const void *strea
     if (shim.selection != SELECT_USED)
         return shim.selection == SELECT_NONE;
     uint64_t on = !stream && call->per_thread ? (uintptr_t)cudaStreamPerThread : (uintptr_t)stream;
-    if (record->result || record->flags & RECORD_FLAG_CAPTURE || any_is_used(touch, count) ||
-        is_first_that_may_touch_anything(call, record))
+    if (record->result || record->flags & RECORD_FLAG_CAPTURE || any_is_used(touch, count))
         return false;
     streams_tell(call->thread, on);
     if (orders_others(call, on))
@@ -151,8 +147,14 @@ bool selection_keeps(struct call *call, struct record *record, const void *strea
     emit_describe(call, record, RECORD_POINT, stream);
     record->word[RECORD_ISSUED] = atomic_load(&shim.file->serial) + 1;
     uint32_t number = atomic_fetch_add_explicit(&selection.kept, 1, memory_order_relaxed) + 1;
-    for (int i = 0; i < count; i++)
+    bool launch = emit_class(call->api) == CLASS_LAUNCH;
+    for (int i = 0; i < count; i++) {
+        if (launch)
+            note_write(&touch[i]);
         keep(record, number, &touch[i]);
+    }
+    if (launch && record->launch.known & LAUNCH_PARTLY_KNOWN)
+        atomic_store_explicit(&selection.anywhere, 1, memory_order_relaxed);
     /* Whoever made the memory, or a blocking stream, known meanwhile may have looked before the entry was there. */
     return !any_is_used(touch, count) && !orders_others(call, record->stream);
 }
@@ -192,12 +194,17 @@ static void take(struct thread *thread, uint64_t begin, uint64_t end)
     }
 }
 
+static void tell_untold(struct thread *thread, uint64_t pointer, uint64_t bytes)
+{
+    struct record record = { .memory = { .pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
+    emit_notice(thread, &record, API_notice_untold);
+}
+
 void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
 {
-    if (shim.selection == SELECT_NONE && !atomic_exchange(&selection.partly_told, 1)) {
-        struct record record = { .memory = { .pointer = 0, .bytes = UINT64_MAX } };
-        emit_notice(thread, &record, API_notice_untold);
-    }
+    if ((shim.selection == SELECT_NONE && !atomic_exchange(&selection.none_told, 1)) ||
+        (atomic_load_explicit(&selection.anywhere, memory_order_relaxed) && atomic_exchange(&selection.anywhere, 0)))
+        tell_untold(thread, 0, UINT64_MAX);
     if (shim.selection != SELECT_USED || begin >= end)
         return;
     bool fresh = false;
@@ -208,15 +215,21 @@ void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
     if (atomic_load_explicit(&selection.kept, memory_order_relaxed))
         take(thread, begin, end);
     struct buffer_fact fact;
-    if (buffers_look(thread, begin, &fact) && bit(selection.incomplete, hash(fact.base) % ALLOCATIONS)) {
-        struct record record = { .memory = { .pointer = begin, .bytes = end - begin, .type = fact.type } };
-        emit_notice(thread, &record, API_notice_untold);
-    }
+    if (buffers_look(thread, begin, &fact) && bit(selection.incomplete, hash(fact.base) % ALLOCATIONS))
+        tell_untold(thread, begin, end - begin);
 }
 
 void selection_forget(uint64_t begin, uint64_t end)
 {
-    if (shim.selection == SELECT_USED && begin < end && atomic_load_explicit(&selection.kept, memory_order_relaxed))
+    if (shim.selection == SELECT_NONE)
+        atomic_store_explicit(&selection.anywhere, 1, memory_order_relaxed);
+    if (shim.selection != SELECT_USED || begin >= end)
+        return;
+    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++)
+        if (bit(selection.used, hash(page) % PAGES))
+            atomic_fetch_and(&selection.used[hash(page) % PAGES / 64], ~(1ull << hash(page) % 64));
+    atomic_fetch_and(&selection.incomplete[hash(begin) % ALLOCATIONS / 64], ~(1ull << hash(begin) % 64));
+    if (atomic_load_explicit(&selection.kept, memory_order_relaxed))
         take(NULL, begin, end);
 }
 

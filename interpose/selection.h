@@ -34,7 +34,7 @@ bool selection_keeps(struct call *call, struct record *record, const void *strea
 
 /* NCCL is about to use the memory. Tells what was kept about it. */
 void selection_used(struct thread *thread, uint64_t begin, uint64_t end);
-/* The memory was given out anew: what was kept about it is history. */
+/* The memory was given out anew: what was kept about it is history, and NCCL does not use it yet. */
 void selection_forget(uint64_t begin, uint64_t end);
 /* A stream came to be known, with its flags. */
 void selection_stream(struct thread *thread, uint64_t stream, unsigned flags);
