@@ -200,7 +200,7 @@ void call_leave(struct job *job, int rank)
 void issue(struct job *job, int rank, struct call call)
 {
     bool p2p = call.api == API_ncclSend || call.api == API_ncclRecv;
-    struct record record = {.api = call.api, .phase = RECORD_ENTER, .stream = call.stream};
+    struct record record = {.api = call.api, .phase = RECORD_ENTER, .stream = call.stream, .flags = call.flags};
     record.op.comm = call.comm;
     uint64_t *number = counter(job, rank, call.comm, p2p ? 16 + (uint64_t)call.root : 0, p2p ? call.api : 0);
     record.op.number = p2p || call.count ? (*number)++ : *number;      /* NCCL drops a collective of no elements */
