@@ -14,6 +14,7 @@
  * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
  * reduce differently go on in step. */
 #define HANGS " DC108 DC201 DC202 DC203 DC204 DC205 DC206 DC207 DC208 DC209 DC210"
+#define HAZARDS " DC301 DC302 DC303 DC304 DC305"
 #define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107" LOOPS
 /* A rank in another place of its training loop: says why the calls differ, where they do. */
 #define LOOPS " DC504 DC505 DC506"
@@ -31,8 +32,8 @@ static const struct explanation {
     {"DC110", HANGS, WHY}, {"DC504", HANGS, WHY}, {"DC505", HANGS, WHY}, {"DC507", HANGS, WHY},
     {"DC506", "", LOOPS " DC503"},      /* on several communicators: one finding */
     {"DC307", HANGS, ""},       /* autograd's own check ends the rank */
-    {"DC401", HANGS " DC305", "DC401"},
-    {"DC403", HANGS " DC401", "DC403"},
+    {"DC401", HANGS HAZARDS, "DC401"},
+    {"DC403", HANGS HAZARDS " DC401", "DC403"},
     {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
     {"DC406", HANGS " DC304 DC305", ""},
     {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", "DC308 DC309", "DC503"},
