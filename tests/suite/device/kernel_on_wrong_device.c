@@ -20,6 +20,8 @@ static void kernel_on_wrong_device(struct rank *rank, int ranks)
     for (int i = 0; i < ranks; i++)
         NCCL(ncclAllReduce(gradients[i], gradients[i], COUNT, ncclFloat32, ncclAvg, rank[i].comm, rank[i].stream));
     NCCL(ncclGroupEnd());
+    for (int i = 0; i < ranks; i++)
+        CUDA(cudaStreamSynchronize(rank[i].stream));
     for (int i = 0; i < ranks; i++) {
 #ifdef TWIN
         CUDA(cudaSetDevice(i));
