@@ -3,21 +3,17 @@
 #include "interpose/hashing_kernel.h"
 
 #ifdef HASHING_IMAGE
+#define INCLUDE_IMAGE ".incbin \"" HASHING_IMAGE "\"\n"
+#else
+#define INCLUDE_IMAGE ""
+#endif
+
 __asm__(".section .rodata\n"
         ".balign 64\n"
-        ".globl hashing_image, hashing_image_end\n"
-        ".hidden hashing_image, hashing_image_end\n"
+        ".globl hashing_image, hashing_image_bytes\n"
+        ".hidden hashing_image, hashing_image_bytes\n"
         "hashing_image:\n"
-        ".incbin \"" HASHING_IMAGE "\"\n"
-        "hashing_image_end:\n"
-        ".byte 0\n"
+        INCLUDE_IMAGE
+        "0: .balign 8\n"
+        "hashing_image_bytes: .quad 0b - hashing_image\n"
         ".previous\n");
-#else
-__asm__(".section .rodata\n"
-        ".globl hashing_image, hashing_image_end\n"
-        ".hidden hashing_image, hashing_image_end\n"
-        "hashing_image:\n"
-        "hashing_image_end:\n"
-        ".byte 0\n"
-        ".previous\n");
-#endif

@@ -24,8 +24,9 @@ _Static_assert(sizeof(struct payload_found) == sizeof(struct hash_found) &&
 _Static_assert((int)RING_HASHES <= (int)PAYLOAD_PARTIALS, "each entry of the ring file has its partial sums on the device");
 _Static_assert((int)PAYLOAD_UNIFORM == (int)HASH_UNIFORM, "flags go from kernel to record as they are");
 
-/* The fat binary (hashing_image.c); empty where ddpcheck was built without nvcc. */
-extern const unsigned char hashing_image[], hashing_image_end[];
+/* The fat binary (hashing_image.c) and how long it is: 0 where ddpcheck was built without nvcc. */
+extern const unsigned char hashing_image[];
+extern const uint64_t hashing_image_bytes;
 
 /* Modules belong to contexts. */
 static struct kernel_context {
@@ -52,17 +53,22 @@ void hashing_kernel_forked(void)
     memset((void *)&page, 0, sizeof page);
 }
 
+/* On stderr and in the trace. Returns the id of the text. */
+static uint64_t tell_why(struct thread *thread, const char *why)
+{
+    char text[160];
+    int bytes = snprintf(text, sizeof text, "payloads (--hash): %s", why);
+    shim_say(PROBLEM_HASHING, "payloads are not hashed: %s", why);
+    struct record blind = { .range = { .text = emit_string(thread, text, (uint64_t)bytes) } };
+    emit_notice(thread, &blind, API_notice_blind);
+    return blind.range.text;
+}
+
 static void tell(struct thread *thread, const char *why)
 {
     struct record record = { .hashing = { .entries = why ? 0 : shim.file->hash_entries } };
-    if (why) {
-        char text[160];
-        int bytes = snprintf(text, sizeof text, "payloads (--hash): %s", why);
-        shim_say(PROBLEM_HASHING, "payloads are not hashed: %s", why);
-        record.hashing.text = emit_string(thread, text, (uint64_t)bytes);
-        struct record blind = { .range = { .text = record.hashing.text } };
-        emit_notice(thread, &blind, API_notice_blind);
-    }
+    if (why)
+        record.hashing.text = tell_why(thread, why);
     emit_notice(thread, &record, API_notice_hashing);
 }
 
@@ -72,7 +78,7 @@ static const char *register_page(void)
     __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
     __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
     struct ring_file *file = shim.file;
-    if (&hashing_image[0] == &hashing_image_end[0])
+    if (!hashing_image_bytes)
         return "this ddpcheck was built without nvcc and has no kernel for it";
     if (!file->hash_entries)
         return "there was no room for the hashes";
@@ -98,7 +104,7 @@ static bool prepare_page(struct thread *thread)
     return state == PAGE_READY;
 }
 
-static void load(struct kernel_context *entry)
+static void load(struct thread *thread, struct kernel_context *entry)
 {
     __typeof__(&cuCtxGetDevice) get_device = REAL_HELPER(cuCtxGetDevice);
     __typeof__(&cuDeviceGetAttribute) get_attribute = REAL_HELPER(cuDeviceGetAttribute);
@@ -114,15 +120,25 @@ static void load(struct kernel_context *entry)
         multiprocessors = MULTIPROCESSORS_USUAL;
     entry->blocks = (unsigned)multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
     if (!usable)
-        shim_say(PROBLEM_HASHING, "payloads are not hashed: the GPU's driver does not take the kernel");
+        tell_why(thread, "the GPU's driver does not take the kernel");
     atomic_store_explicit(&entry->state, usable ? CONTEXT_READY : CONTEXT_UNUSABLE, memory_order_release);
 }
 
-/* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if there is none. */
-static const struct kernel_context *current(void)
+/* A thread that made no runtime call so far has no context: the runtime binds its device's when it is set. */
+static CUcontext current_context(int device)
 {
+    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
     CUcontext context = NULL;
-    if (REAL_HELPER(cuCtxGetCurrent)(&context) != CUDA_SUCCESS || !context)
+    if (REAL_HELPER(cuCtxGetCurrent)(&context) == CUDA_SUCCESS && !context && set && gpu_may_ask() && set(device) == cudaSuccess)
+        REAL_HELPER(cuCtxGetCurrent)(&context);
+    return context;
+}
+
+/* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if there is none. */
+static const struct kernel_context *current(struct thread *thread, int device)
+{
+    CUcontext context = current_context(device);
+    if (!context)
         return NULL;
     for (int i = 0; i < CONTEXTS; i++) {
         struct kernel_context *entry = &contexts[i];
@@ -130,7 +146,7 @@ static const struct kernel_context *current(void)
         if (state == CONTEXT_FREE && atomic_load(&shim.captures) == 0 &&
             atomic_compare_exchange_strong(&entry->state, &state, CONTEXT_LOADING)) {
             atomic_store(&entry->context, context);
-            load(entry);
+            load(thread, entry);
             state = atomic_load(&entry->state);
         }
         if (state == CONTEXT_FREE)
@@ -147,7 +163,7 @@ void hashing_prepare(struct thread *thread, int device)
         return;
     bool switched = gpu_switch_device(thread, device);
     if (prepare_page(thread))
-        current();
+        current(thread, device);
     gpu_restore_device(thread, switched);
 }
 
@@ -182,7 +198,7 @@ bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum 
     if (atomic_load_explicit(&page.state, memory_order_acquire) != PAGE_READY || !bytes)
         return false;
     bool switched = gpu_switch_device(thread, job->device), launched = false;
-    const struct kernel_context *kernel = current();
+    const struct kernel_context *kernel = current(thread, job->device);
     uint64_t ticket;
     struct hash_entry *entry = kernel ? take_entry(&ticket) : NULL;
     if (entry) {

@@ -12,6 +12,7 @@
 #include "stream.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)
+#define HASHED UINT64_C(0x5ae7000000000002)
 
 static uint64_t allocations, fail_at;
 static bool counting;
@@ -55,10 +56,57 @@ void *__wrap_realloc(void *old, size_t bytes)
     return __real_realloc(old, bytes);
 }
 
+/* A reduction whose payload is hashed: sends and results as given, by rank. */
+static void hashed(struct job *job, uint64_t number, const uint64_t sent[3], const uint64_t received[3], uint32_t nans)
+{
+    for (int rank = 0; rank < 3; rank++) {
+        ALL_REDUCE(job, rank, HASHED, 1024, .stream = 0x30);
+        for (int what = HASH_SEND_BEFORE; what <= HASH_RECV_AFTER; what += HASH_RECV_AFTER) {
+            struct record record = {.api = API_notice_hash};
+            record.hash.comm = HASHED;
+            record.hash.number = number;
+            record.hash.hash = what == HASH_RECV_AFTER ? received[rank] : sent[rank];
+            record.hash.nans = what == HASH_RECV_AFTER ? 0 : nans;
+            record.hash.rank = rank;
+            record.hash.what = (uint8_t)what;
+            record.hash.flags = (1 << HASH_SEND_BEFORE | 1 << HASH_RECV_AFTER) << HASH_EXPECTS;
+            record.hash.api = API_ncclAllReduce;
+            job_record(job, rank, record);
+        }
+    }
+}
+
+/* Something for DC308, DC501, DC502 and DC503. */
+static void hash_payloads(struct job *job)
+{
+    job_init(job, HASHED, 0, 2);
+    for (int rank = 0; rank < 3; rank++) {
+        struct record record = {.api = API_notice_hashing};
+        record.hashing.entries = 1;
+        job_record(job, rank, record);
+    }
+    for (uint64_t number = 0; number < 16; number++)
+        hashed(job, number, (uint64_t[]){number + 1, number + 1, number + 1}, (uint64_t[]){5, 5, number == 3 ? 6 : 5}, 0);
+    hashed(job, 16, (uint64_t[]){1, 2, 3}, (uint64_t[]){5, 5, 5}, 2);
+    for (int rank = 0; rank < 3; rank++) {
+        struct record record = {.api = API_ddpcheck_hash}, hash = {.api = API_notice_hash};
+        record.named.comm = hash.hash.comm = HASHED;
+        record.named.name = hash.hash.name = intern(job, rank, "weights");
+        record.named.rank = hash.hash.rank = rank;
+        hash.hash.serial = job_record(job, rank, record);
+        hash.hash.hash = 7 + (rank == 1);
+        hash.hash.what = HASH_NAMED;
+        hash.hash.flags = 1 << HASH_NAMED << HASH_EXPECTS;
+        hash.hash.api = API_ddpcheck_hash;
+        job_record(job, rank, hash);
+    }
+}
+
 static struct job *busy_job(void)
 {
     struct job *job = job_new(3);
     job_init(job, WORLD, 0, 2);
+    hash_payloads(job);
     for (int rank = 0; rank < 3; rank++) {
         stream_create(job, rank, 0x10, false);
         range_push(job, rank, "forward");

@@ -396,6 +396,35 @@ static void replicas_drift_apart(void **state)
     }
 }
 
+static void note_code(void *context, const struct finding *finding)
+{
+    snprintf(context, 8, "%s", finding->code);
+}
+
+/* A node's collector sees its own ranks only: they are compared, some operations later. */
+static void ranks_of_other_hosts(void **state)
+{
+    (void)state;
+    struct job *job = hashing_job();
+    for (uint64_t number = 0; number < 200; number++)
+        for (int rank = 0; rank < 2; rank++)
+            reduced(job, rank, number, 1000 * number + (unsigned)rank + 1, number == 50 && rank == 1 ? 99 : 7);
+    char code[8] = "";
+    const struct analyzer_options options = {.on_finding = note_code, .context = code};
+    struct analyzer *analyzer = analyzer_new(&options);
+    struct process_info info = {.pid = 1, .world_size = RANKS};
+    struct record record;
+    int rank;
+    for (info.rank = 0; info.rank < 2; info.rank++)
+        assert_int_equal(analyzer_add_process(analyzer, info.rank, &info), 0);
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++)
+        if (rank >= 0 && rank < 2)
+            assert_int_equal(analyzer_feed(analyzer, rank, &record), 0);
+    assert_string_equal(code, "DC308");
+    analyzer_free(analyzer);
+    job_free(job);
+}
+
 /* However far a rank that tells nothing is behind, what is kept stays bounded. */
 static void memory_is_bounded(void **state)
 {
@@ -436,7 +465,7 @@ int main(void)
         cmocka_unit_test(a_hash_is_lost), cmocka_unit_test(told_twice), cmocka_unit_test(sent_and_changed),
         cmocka_unit_test(a_message_changed), cmocka_unit_test(ranks_compute_the_same), cmocka_unit_test(nan_enters),
         cmocka_unit_test(infinity_by_kind), cmocka_unit_test(overflow_is_skipped), cmocka_unit_test(replicas_drift_apart),
-        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(ranks_of_other_hosts), cmocka_unit_test(memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
