@@ -2,7 +2,7 @@
  *
  * The collector feeds it each record as it arrives; a reader feeds it the same records from a
  * database: the findings are the same, because nothing else goes in. Time is that of the records;
- * while nothing happens the collector stores and feeds notice_tick.
+ * a few times a second the collector stores and feeds notice_tick.
  *
  * Memory follows the lag between ranks, not the length of the job (architecture.md, "What the
  * analyzer keeps"). One analyzer belongs to one thread. */

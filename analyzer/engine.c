@@ -234,6 +234,7 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
     case API_notice_host_function:
         return order_notice(process, record);
     case API_notice_progress:
+        process->gpu_ns = record_realtime(process, record);
         return progress_feed(process, record);
     case API_notice_end:
         return ends_feed(analyzer, process, record);
@@ -321,6 +322,7 @@ static int feed(struct analyzer *analyzer, struct process *process, const struct
     struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
+    thread->last_ns = record_realtime(process, record);
     if (record->phase == RECORD_ENTER)
         return enter(analyzer, thread, record, class);
     if (record->phase == RECORD_LEAVE)

@@ -75,6 +75,7 @@ struct thread {
     uint32_t ranges;
     struct loop loop;
     bool uses_nccl;
+    uint64_t last_ns;       /* of its last record */
     uint32_t blocked_node;          /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
     struct thread *blocked_next, *blocked_prev;     /* list of threads in a call */
     UT_hash_handle hh;
@@ -219,6 +220,7 @@ struct process {
     struct record end;
     enum end_class end_class;
     uint64_t end_ns, last_ns;       /* of its own last record */
+    uint64_t gpu_ns;                /* when its GPU was last seen to get on */
     uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */
     struct versions *versions;  /* checks/dc307_versions.c; NULL until the program announces a tensor */
     bool hashes;            /* payloads.h: its payloads are hashed */

@@ -115,9 +115,24 @@ static int add_blocked(struct wait_graph *graph, struct thread *thread)
     return 0;
 }
 
+/* It has done nothing since long before now, while another thread of its process has been blocked. */
+static bool is_idle(const struct wait_graph *graph, const struct thread *thread)
+{
+    const struct process *process = thread->process;
+    uint64_t since_ns = process_known_until(process) - graph->analyzer->options.hang_after_ns / IDLE_PART;
+    if (thread->in_call || thread->last_ns > since_ns)
+        return false;
+    for (const struct thread *other = process->threads; other; other = other->hh.next)
+        if (other->blocked_node && other->enter_site.time_ns <= since_ns)
+            return true;
+    return false;
+}
+
 static bool thread_can_go_on(const struct wait_graph *graph, const struct thread *thread)
 {
-    return !thread->blocked_node || graph->blocked[thread->blocked_node - 1].can_go_on;
+    if (thread->blocked_node)
+        return graph->blocked[thread->blocked_node - 1].can_go_on;
+    return !graph->supposes_idle || !is_idle(graph, thread);
 }
 
 /* Any thread that is known to use NCCL could issue what a member without an issuer has to. */
@@ -259,6 +274,8 @@ static int find_components(struct wait_graph *graph)
     for (const struct waiting_op *op = graph->ops; op; op = op->next)
         if (op->wait && !op->wait->satisfiable)
             unite_with_wait(parent, op->pending->member->process->index, op->wait);
+    for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        wait->component = -1;
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         struct blocked *blocked = &graph->blocked[i];
         blocked->component = blocked->can_go_on ? -1 : root_of(parent, blocked->thread->process->index);
@@ -347,6 +364,31 @@ int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *g
         return 0;
     wait_graph_free(graph);
     return -1;
+}
+
+static bool has_idle_issuer(const struct wait_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->blocked_count; i++)
+        for (const struct thread *thread = graph->blocked[i].thread->process->threads; thread; thread = thread->hh.next)
+            if (thread->uses_nccl && !thread->blocked_node && is_idle(graph, thread))
+                return true;
+    return false;
+}
+
+bool wait_graph_suppose_idle(struct wait_graph *graph)
+{
+    if (!has_idle_issuer(graph))
+        return false;
+    graph->supposes_idle = true;
+    for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        wait->satisfiable = false;
+    for (struct waiting_op *op = graph->ops; op; op = op->next)
+        op->can_start = op->can_finish = false;
+    for (uint32_t i = 0; i < graph->blocked_count; i++)
+        graph->blocked[i].can_go_on = false;
+    while (reduce_once(graph))
+        ;
+    return find_components(graph) == 0;
 }
 
 void wait_graph_free(struct wait_graph *graph)

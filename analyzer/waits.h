@@ -28,6 +28,7 @@
 
 #define SETTLE_NS UINT64_C(100000000)
 #define HANG_AFTER_NS UINT64_C(10000000000)
+enum { IDLE_PART = 5 };      /* a thread that has done nothing for a fifth of hang_after, while another is blocked, may do nothing more */
 
 enum wait_kind {
     WAIT_COLLECTIVE,    /* for members to issue (comm, number), or whose process ended before it was done */
@@ -101,10 +102,15 @@ struct wait_graph {
     uint32_t blocked_count;
     uint64_t now_ns;            /* the latest tick */
     bool final;                 /* the end of the trace */
+    bool supposes_idle;
 };
 
 /* Builds the graph. 0, or -1 with errno = ENOMEM (nothing to free then). */
 int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph);
+/* Solves it anew, now supposing that threads which have done nothing for long do nothing more (an autograd thread issues
+ * for the member, but only while the main thread, which is blocked, runs a backward pass). What is stuck then is possible.
+ * False if there is no such thread, or no memory: nothing has changed then. */
+bool wait_graph_suppose_idle(struct wait_graph *graph);
 void wait_graph_free(struct wait_graph *graph);
 
 /* What a thread is blocked on; NULL if it is in no call, or only just entered it. */

@@ -113,22 +113,27 @@ int collector_write_batch(struct collector *collector, struct error *err)
     return 0;
 }
 
-/* Takes from every process, in turn no more than its share, so that one busy process can't starve the others. */
-static void take(struct collector *collector, uint64_t now_ns)
+/* Takes from every process, in turn no more than its share, so that one busy process can't starve the others. Returns
+ * whether all rings have been read to their ends. */
+static bool take(struct collector *collector, uint64_t now_ns)
 {
     int quota = collector->producer_count ? BATCH_RECORDS / collector->producer_count : 0;
     if (quota < QUOTA_MIN)
         quota = QUOTA_MIN;
+    bool all = true;
     for (int i = 0; i < collector->producer_count; i++) {
         struct error why;
         int taken = producer_pass(collector->producers[i], collector->store, collector->batch, quota, now_ns, &why);
         if (taken < 0)
             collector_set_aside(collector->producers[i]->path, &why);
+        all = all && taken < quota;
         collector->saw_living |= !collector->producers[i]->liveness.ended;
     }
+    return all && batch_room(collector->batch) > 0;
 }
 
-/* Time must pass for the analyzer even when nothing happens. */
+/* Time passes for the analyzer whether anything happens or not: some ranks may hang while another is busy. A tick says that
+ * all that happened until then is known, so it comes only when all rings have been read. */
 static void tick(struct collector *collector, uint64_t now_ns)
 {
     const struct producer *living = NULL;
@@ -138,12 +143,10 @@ static void tick(struct collector *collector, uint64_t now_ns)
             living = collector->producers[i];
         waits |= producer_waits(collector->producers[i]);
     }
-    if (collector->batch->count > 0)
-        collector->last_event_ns = now_ns;
-    else if (living && now_ns - collector->last_event_ns >= (waits ? tick_waiting_ns : tick_idle_ns)) {
+    if (living && now_ns - collector->last_tick_ns >= (waits ? tick_waiting_ns : tick_idle_ns)) {
         const struct record record = {.time_ns = now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
         batch_add(collector->batch, living->process, &record);
-        collector->last_event_ns = now_ns;
+        collector->last_tick_ns = now_ns;
     }
 }
 
@@ -174,9 +177,10 @@ static int pass(struct collector *collector, struct error *err)
         collector->last_producer_ns = now_ns;
     if (!collector->store)
         return 0;
-    take(collector, now_ns);
+    bool all_read = take(collector, now_ns);
     bool happened = collector->batch->count > 0;
-    tick(collector, now_ns);
+    if (all_read)
+        tick(collector, now_ns);
     if (feed(collector, now_ns, err) < 0)
         return -1;
     int result = has_more(collector) ? 2 : happened;
@@ -301,7 +305,7 @@ int collector_run(const struct collector_options *options, struct collector_summ
     }
     collector->options = *options;
     collector->summary = summary;
-    collector->began_ns = collector->last_event_ns = monotonic_now_ns();
+    collector->began_ns = collector->last_tick_ns = monotonic_now_ns();
     int result = run(collector, err);
     collector_close(collector, NULL);
     remove_rings(collector);

@@ -63,7 +63,7 @@ struct collector {
     bool no_space_told, replaying, memory_short;
     bool saw_living;            /* a producer that ran while we did: others may follow it */
     uint32_t highest_told;   /* findings up to this id were told */
-    uint64_t began_ns, last_event_ns, last_producer_ns;
+    uint64_t began_ns, last_tick_ns, last_producer_ns;
     struct hang hang;
     struct collector_summary *summary;
 };

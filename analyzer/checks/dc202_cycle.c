@@ -196,7 +196,8 @@ static void cover_rest(struct draft *draft, const struct cycle *cycle)
             draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
 }
 
-int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct cycle *cycle, const char *code)
+int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct cycle *cycle, const char *code,
+                 enum certainty certainty)
 {
     const struct wait_node *first = cycle->step[0].wait;
     if (findings_find(analyzer, code, first->comm->id, first->number))
@@ -204,7 +205,7 @@ int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, cons
     bool lost = false;
     for (int i = 0; i < cycle->steps; i++)
         lost |= hang_lost_records(cycle->step[i].wait);
-    struct draft draft = draft_new(code, lost ? POSSIBLE : CERTAIN, first->comm);
+    struct draft draft = draft_new(code, lost ? POSSIBLE : certainty, first->comm);
     draft.finding.number = first->number;
     draft.finding.has_number = true;
     draft.finding.first_ns = first->begin_ns;

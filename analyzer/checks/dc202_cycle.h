@@ -24,6 +24,7 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
 /* The code that such a cycle has, NULL if it is better told as a missing rank: of *culprit then, NULL if any will do. */
 const char *cycle_code(const struct cycle *cycle, const struct wait_node **culprit);
 /* 0, or -1 with errno = ENOMEM. */
-int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct cycle *cycle, const char *code);
+int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct cycle *cycle, const char *code,
+                 enum certainty certainty);
 
 #endif

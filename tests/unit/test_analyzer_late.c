@@ -1,0 +1,193 @@
+/* What is not proven: late ranks (DC210), and ranks of which an idle thread could still bring what is missing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict.h"
+
+#define WORLD UINT64_C(0x5ae7000000000001)
+#define CONTROL UINT64_C(0xc0de000000000002)
+
+enum { RANKS = 4, MAIN = 100, AUTOGRAD = 500, GRADIENTS = 0x10, OTHER = 0x20 };
+
+struct notes {
+    int count;
+    struct finding finding;
+    char what[1024];
+};
+
+static void take(void *context, const struct finding *finding)
+{
+    struct notes *notes = context;
+    if (strcmp(finding->code, "DC210"))
+        fail_msg("%s: %s", finding->code, finding->what);
+    notes->count++;
+    notes->finding = *finding;
+    strncpy(notes->what, finding->what, sizeof notes->what - 1);
+}
+
+static void analyze(struct job *job, struct notes *notes)
+{
+    const struct analyzer_options options = {.on_finding = take, .context = notes};
+    struct analyzer *analyzer = analyzer_new(&options);
+    for (int i = 0; i < RANKS; i++) {
+        struct process_info info = {.pid = 1000 + i, .rank = i, .world_size = RANKS, .host = "a", .boot_id = "b"};
+        assert_int_equal(analyzer_add_process(analyzer, i, &info), 0);
+    }
+    struct record record;
+    int rank;
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++)
+        assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
+    assert_int_equal(analyzer_finish(analyzer), 0);
+    analyzer_free(analyzer);
+}
+
+/* Rank 3 works on for a minute: told once it is late, again when the wait has doubled, and taken back when it comes. */
+static void working_rank_is_late(void **state)
+{
+    (void)state;
+    for (int by_gpu = 0; by_gpu < 2; by_gpu++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        job_init(job, CONTROL, 3, 3);
+        for (int rank = 0; rank < RANKS - 1; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 8);
+            wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        range_push(job, 3, "evaluation");
+        for (int i = 0; i < 20; i++) {
+            if (by_gpu && i)
+                gpu_done(job, 3, CONTROL, OTHER);
+            else
+                ALL_REDUCE(job, 3, CONTROL, 1, .stream = OTHER);
+            ticks(job, 3000);
+        }
+        struct notes notes = {0};
+        analyze(job, &notes);
+        assert_int_equal(notes.finding.severity, SEVERITY_NOTE);
+        assert_int_equal(notes.finding.state, FINDING_OPEN);
+        assert_int_equal(notes.count, 3);               /* at 10, 20 and 40 s */
+        assert_non_null(strstr(notes.what, "rank 3 is late: ranks 0-2 wait in ncclAllReduce(count=8, float32, sum) #0"));
+        assert_non_null(strstr(notes.what, "still works"));
+        assert_non_null(strstr(notes.what, "in phase \"evaluation\""));
+        ALL_REDUCE(job, 3, WORLD, 8);
+        ticks(job, 500);
+        notes = (struct notes){0};
+        analyze(job, &notes);
+        assert_int_equal(notes.finding.state, FINDING_RESOLVED);
+        assert_non_null(strstr(notes.what, "came within 60."));
+        job_free(job);
+    }
+}
+
+/* The late rank stops for good. */
+static void late_rank_falls_silent(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS - 1; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 8);
+        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    for (int i = 0; i < 5; i++) {
+        range_push(job, 3, "evaluation");
+        ticks(job, 3000);
+    }
+    expect(job, NULL);
+    ticks(job, 12000);
+    struct verdict verdict;
+    assert_int_equal(expect_in(job, &verdict, "DC201")->certainty, POSSIBLE);
+    job_free(job);
+}
+
+static void step(struct job *job, int rank)
+{
+    job_thread(job, rank, AUTOGRAD + (uint32_t)rank);
+    for (int bucket = 0; bucket < 3; bucket++)
+        ALL_REDUCE(job, rank, WORLD, 100 + (uint64_t)bucket, .stream = GRADIENTS);
+    job_thread(job, rank, MAIN + (uint32_t)rank);
+    wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
+}
+
+/* PyTorch: the autograd thread and the main thread issue on one communicator. The main threads are stuck in a circle that
+ * an autograd thread could still break, but it only works for its main thread. */
+static struct job *idle_autograd(bool busy)
+{
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    job_init(job, CONTROL, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 5, .stream = GRADIENTS);       /* parameters, by the main thread */
+        step(job, rank);
+        call_leave(job, rank);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (rank == 3) {
+            step(job, rank);                /* without the barrier */
+            continue;
+        }
+        ALL_REDUCE(job, rank, CONTROL, 1, .stream = OTHER);
+        wait_enter(job, rank, API_cudaStreamSynchronize, OTHER);
+    }
+    for (int i = 0; i < 12; i++) {
+        ticks(job, 250);
+        for (int rank = 0; rank < RANKS && busy; rank++) {
+            job_thread(job, rank, AUTOGRAD + (uint32_t)rank);
+            range_push(job, rank, "backward");
+            job_thread(job, rank, MAIN + (uint32_t)rank);
+        }
+    }
+    return job;
+}
+
+static void idle_thread_is_supposed_to_stay_so(void **state)
+{
+    (void)state;
+    struct job *job = idle_autograd(false);
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, "DC201");
+    assert_int_equal(found->certainty, POSSIBLE);
+    assert_int_equal(found->comm, CONTROL);
+    assert_string_equal(found->ranks[1], "3");
+    job_free(job);
+    job = idle_autograd(true);
+    expect(job, NULL);
+    job_free(job);
+}
+
+/* It went on after all: taken back. */
+static void supposition_is_taken_back(void **state)
+{
+    (void)state;
+    struct job *job = idle_autograd(false);
+    job_thread(job, 3, AUTOGRAD + 3);
+    ALL_REDUCE(job, 3, CONTROL, 1, .stream = OTHER);
+    for (int rank = 0; rank < RANKS - 1; rank++) {
+        job_thread(job, rank, MAIN + (uint32_t)rank);
+        job_record(job, rank, (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
+        step(job, rank);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        job_thread(job, rank, MAIN + (uint32_t)rank);
+        job_record(job, rank, (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
+    }
+    ticks(job, 500);
+    expect(job, NULL);
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(working_rank_is_late),
+        cmocka_unit_test(late_rank_falls_silent),
+        cmocka_unit_test(idle_thread_is_supposed_to_stay_so),
+        cmocka_unit_test(supposition_is_taken_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
