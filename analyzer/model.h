@@ -105,6 +105,7 @@ struct pending {
      * whatever their streams are: NCCL, ncclLaunchPrepare). */
     struct clock before;
     struct place serial;            /* position 0: none */
+    uint64_t unit;                  /* calls of one group and member are one; numbered as they were first used */
 };
 
 /* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread on a device. */
@@ -220,6 +221,7 @@ struct process {
     struct record end;
     enum end_class end_class;
     uint64_t end_ns, last_ns;       /* of its own last record */
+    uint64_t units;                 /* made so far, struct pending's */
     uint64_t gpu_ns;                /* when its GPU was last seen to get on */
     uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */
     struct versions *versions;  /* checks/dc307_versions.c; NULL until the program announces a tensor */
@@ -290,6 +292,7 @@ struct member {
     struct place last_launch, launch_before;    /* its last launch, and the one before that */
     struct place last_captured;     /* its last one that was captured into a graph */
     uint64_t last_group;    /* ncclGroup of last_launch, 0 none */
+    uint64_t last_unit;     /* struct pending's, of last_launch */
     struct empties *empties;    /* empties.h; NULL until the first */
     struct signature last;  /* its last operation */
     bool has_last;

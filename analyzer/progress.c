@@ -129,8 +129,11 @@ static int queue_push(struct stream_state *stream, struct pending *pending)
 static void note_launch(struct pending *pending)
 {
     struct member *member = pending->member;
-    if (!pending->group || pending->group != member->last_group)
+    if (!pending->group || pending->group != member->last_group) {
         member->launch_before = member->last_launch;
+        member->last_unit = ++member->process->units;
+    }
+    pending->unit = member->last_unit;
     member->last_launch = pending->place;
     member->last_group = pending->group;
     if (member->launch_before.position && member->launch_before.timeline != pending->place.timeline)
@@ -259,44 +262,47 @@ static uint32_t index_above(const struct stream_state *stream, uint64_t position
     return low;
 }
 
-/* The operations of the launch that ends before index `end` of the queue, unless it is done. */
-static int visit_launch(const struct stream_state *stream, uint32_t end,
-                        int (*visit)(void *context, const struct pending *pending), void *context)
+enum { VISITED_MOST = 64 };      /* of one position; leaving some out can only make others look free */
+
+/* The operations from index `begin` to `end` - 1, of one position, that are of this unit, or (unit 0) of the last one. */
+static int visit_unit(const struct stream_state *stream, uint32_t begin, uint32_t end, uint64_t unit,
+                      int (*visit)(void *context, const struct pending *pending), void *context)
 {
-    if (end <= count_passed(stream))
-        return 0;
-    const struct pending *last = queue_at(stream, end - 1);
-    for (uint32_t i = end; i > 0; i--) {
-        const struct pending *pending = queue_at(stream, i - 1);
-        if (pending->place.position != last->place.position || pending->member != last->member)
-            break;
-        int result = visit(context, pending);
+    uint64_t last = 0;
+    for (uint32_t i = begin; i < end; i++)
+        if ((!unit || queue_at(stream, i)->unit < unit) && queue_at(stream, i)->unit > last)
+            last = queue_at(stream, i)->unit;
+    int visited = 0;
+    for (uint32_t i = begin; i < end && last && visited < VISITED_MOST; i++) {
+        if (queue_at(stream, i)->unit != last)
+            continue;
+        int result = visit(context, queue_at(stream, i));
         if (result)
             return result;
+        visited++;
     }
     return 0;
 }
 
-/* The last launch up to this place; of the member, if one is given. */
-static int visit_last(struct process *process, struct place upto, const struct member *member,
+/* What stands up to this place and before `pending`. Calls of one group have one position; a communicator's are launched
+ * together, and the communicators in the order of their first use (NCCL, ncclGroupCommJoin). */
+static int visit_upto(struct process *process, struct place upto, const struct pending *pending,
                       int (*visit)(void *context, const struct pending *pending), void *context)
 {
     const struct stream_state *stream = timeline_find(process, upto.timeline);
-    uint32_t end = stream ? index_above(stream, upto.position) : 0;
-    while (end && member && queue_at(stream, end - 1)->member != member)
-        end--;
-    return end ? visit_launch(stream, end, visit, context) : 0;
-}
-
-/* The launch ahead of this one on its own stream. */
-static int visit_own(struct process *process, const struct pending *pending,
-                     int (*visit)(void *context, const struct pending *pending), void *context)
-{
-    const struct stream_state *stream = timeline_find(process, pending->place.timeline);
-    uint32_t end = stream ? index_above(stream, pending->place.position - 1) : 0;
-    while (stream && end < stream->count && queue_at(stream, end)->member != pending->member)
-        end++;                  /* other communicators' calls of its group */
-    return end ? visit_launch(stream, end, visit, context) : 0;
+    uint32_t end = stream ? index_above(stream, upto.position) : 0, passed = stream ? count_passed(stream) : 0;
+    while (end > passed) {
+        uint64_t position = queue_at(stream, end - 1)->place.position;
+        uint32_t begin = index_above(stream, position - 1);
+        bool same = position == pending->place.position;
+        if (begin < passed)
+            begin = passed;
+        int result = visit_unit(stream, begin, end, same ? pending->unit : 0, visit, context);
+        if (result || !same)
+            return result;
+        end = begin;
+    }
+    return 0;
 }
 
 int progress_visit_ahead(struct process *process, const struct pending *pending,
@@ -304,12 +310,12 @@ int progress_visit_ahead(struct process *process, const struct pending *pending,
 {
     int result = 0;
     if (pending->serial.position)
-        result = visit_last(process, pending->serial, pending->member, visit, context);
+        result = visit_upto(process, pending->serial, pending, visit, context);
     if (result || progress_has_started(process, pending))
         return result;
-    result = visit_own(process, pending, visit, context);
+    result = visit_upto(process, pending->place, pending, visit, context);
     for (uint32_t i = 0; !result && i < pending->before.count; i++)
-        result = visit_last(process, pending->before.entry[i], NULL, visit, context);
+        result = visit_upto(process, pending->before.entry[i], pending, visit, context);
     return result;
 }
 
