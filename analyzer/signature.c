@@ -74,9 +74,11 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
             fields |= FIELD_DATATYPE;
         if (a->count != b->count)
             fields |= FIELD_COUNT;
-        if (a->redop != b->redop)
+        /* Of a handle that the shim does not know nothing can be said here (dc111_invalid.c). */
+        bool comparable = a->redop != REDOP_UNKNOWN && b->redop != REDOP_UNKNOWN;
+        if (comparable && a->redop != b->redop)
             fields |= FIELD_REDOP;
-        else if (a->scalar != b->scalar && !a->scalar_on_device && !b->scalar_on_device)
+        else if (comparable && a->scalar != b->scalar && !a->scalar_on_device && !b->scalar_on_device)
             fields |= FIELD_SCALAR;
         if (a->root != b->root)
             fields |= FIELD_ROOT;
@@ -92,7 +94,8 @@ uint64_t signature_hash(const struct signature *signature)
 {
     const uint64_t words[] = {
         signature->count, (uint32_t)signature->root,
-        (uint64_t)signature->api << 16 | (uint64_t)signature->datatype << 8 | signature->redop,
+        (uint64_t)signature->api << 16 | (uint64_t)signature->datatype << 8 |
+            (signature->redop == REDOP_UNKNOWN ? REDOP_PREMULSUM : signature->redop),
     };
     return hash_bytes(HASH_START, words, sizeof words);
 }

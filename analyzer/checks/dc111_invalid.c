@@ -64,6 +64,11 @@ static int check_operator(const struct use *use)
                       "Make the operator with ncclRedOpCreatePreMulSum on this communicator, and destroy it after the last call that names it.");
 }
 
+static bool is_child(unsigned api)
+{
+    return api == API_ncclCommSplit || api == API_ncclCommShrink;
+}
+
 static bool is_rooted(unsigned api)
 {
     return api == API_ncclBroadcast || api == API_ncclBcast || api == API_ncclReduce || api == API_ncclGather ||
@@ -128,7 +133,7 @@ static int nccl(struct analyzer *analyzer, struct thread *thread, const struct r
 {
     enum api_class class = api_class_of(record->api);
     bool is_operation = class == CLASS_COLLECTIVE || class == CLASS_P2P;
-    bool gone = record->flags & RECORD_FLAG_GONE, is_child = record->api == API_ncclCommSplit || record->api == API_ncclCommShrink;
+    bool gone = record->flags & RECORD_FLAG_GONE;
     if (class == CLASS_REDOP) {
         if (gone)
             return after_end(analyzer, thread, record, record->redop.comm, RECORD_NO_RANK);
@@ -137,7 +142,7 @@ static int nccl(struct analyzer *analyzer, struct thread *thread, const struct r
     if (gone && is_operation)
         return after_end(analyzer, thread, record, record->op.comm, record->op.rank);
     if (gone && class == CLASS_COMM)
-        return after_end(analyzer, thread, record, is_child ? record->comm.parent : record->comm.comm, record->comm.rank);
+        return after_end(analyzer, thread, record, is_child(record->api) ? record->comm.parent : record->comm.comm, record->comm.rank);
     if (record->api == API_ncclGroupEnd && !record->group.depth) {
         struct text what = {0};
         text_add(&what, "rank %d calls ncclGroupEnd without ncclGroupStart", process_shown_rank(thread->process));
@@ -176,6 +181,9 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
     enum api_class class = api_class_of(record->api);
     if (class == CLASS_COLLECTIVE || class == CLASS_P2P)
         one.member = member_find(analyzer, entered->op.comm, entered->op.rank);
+    else if (class == CLASS_COMM)       /* splits and shrinks: the rank in the parent */
+        one.member = member_find(analyzer, entered->comm.parent && is_child(entered->api) ? entered->comm.parent : entered->comm.comm,
+                                 entered->comm.rank);
     struct text what = {0};
     char call[CALL_BYTES];
     text_add(&what, "rank %d calls %s, and NCCL refuses it: %s", one_call_rank(&one), record_text(entered, call, sizeof call),

@@ -170,6 +170,35 @@ static void nothing_is_no_call(void **state)
     }
 }
 
+/* A handle that the shim had no room for is compared with nothing, and neither is a scalar in device memory. */
+static void operators_that_are_not_known(void **state)
+{
+    (void)state;
+    for (int on_device = 0; on_device < 2; on_device++) {
+        struct job *job = world();
+        for (int rank = 0; rank < RANKS; rank++) {
+            struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER};
+            record.op.comm = WORLD;
+            record.op.count = 4;
+            record.op.datatype = TYPE_FLOAT32;
+            record.op.redop = on_device || rank != 1 ? REDOP_PREMULSUM : REDOP_UNKNOWN;
+            record.op.scalar = rank == 1 ? 0 : 0x3f000000;
+            record.op.flags = on_device && rank == 1 ? RECORD_OP_SCALAR_ON_DEVICE : 0;
+            record.op.slot = RECORD_NO_SLOT;
+            record.op.rank = rank;
+            if (!on_device && rank == 1) {      /* it was made, and not destroyed */
+                struct record made = {.api = API_ncclRedOpCreatePreMulSum, .phase = RECORD_LEAVE};
+                made.leave.comm = WORLD;
+                job_record(job, rank, made);
+            }
+            job_record(job, rank, record);
+            call_leave(job, rank);
+        }
+        expect(job, NULL);
+        job_free(job);
+    }
+}
+
 /* Eight ranks: 5 leaves out a call, 6 makes one twice. Each is told how it stands to the rest. */
 static void sides_are_ahead_and_behind(void **state)
 {
@@ -202,7 +231,7 @@ int main(void)
         cmocka_unit_test(unique_id_used_again), cmocka_unit_test(lists_of_unique_ids),
         cmocka_unit_test(lists_of_excluded_ranks), cmocka_unit_test(gpu_that_is_shared),
         cmocka_unit_test(gpu_listed_twice), cmocka_unit_test(nothing_on_one_rank),
-        cmocka_unit_test(nothing_is_no_call), cmocka_unit_test(sides_are_ahead_and_behind),
+        cmocka_unit_test(nothing_is_no_call), cmocka_unit_test(operators_that_are_not_known), cmocka_unit_test(sides_are_ahead_and_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
