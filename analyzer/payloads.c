@@ -60,7 +60,7 @@ static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm,
         comm->payloads = calloc(1, sizeof *comm->payloads);
     if (!comm->payloads)
         return NULL;
-    HASH_FIND(hh, comm->payloads->table, key, sizeof *key, payload);
+    TABLE_FIND(comm->payloads->table, key, payload);
     if (payload || !make)
         return payload;
     if (comm->payloads->count >= limit_of(comm) && deliver(analyzer, comm->payloads->table))
@@ -73,7 +73,11 @@ static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm,
     payload->comm = comm;
     payload->number = key->number;
     payload->cells = cells;
-    HASH_ADD(hh, comm->payloads->table, key, sizeof *key, payload);
+    TABLE_ADD(comm->payloads->table, key, payload);
+    if (!TABLE_ADDED(payload)) {
+        free(payload);
+        return NULL;
+    }
     comm->payloads->count++;
     return payload;
 }
