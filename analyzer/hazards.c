@@ -23,10 +23,11 @@ struct search {
     const struct flight *later;
     const struct use *use;
     bool no_inferred;
-    struct conflict conflict;   /* the best so far; earlier is NULL if there is none */
-    struct interval *best;
+    struct flight *best;        /* that it conflicts with; NULL */
+    struct conflict conflict;
     struct interval *covered[COVERED_MAX];
     uint32_t covered_count;
+    struct interval *same;      /* one of these, of just this range */
 };
 
 static const struct hazard_rule *const rules[] = {&hazard_write, &hazard_read, &hazard_fill, &hazard_operations};
@@ -89,13 +90,14 @@ static bool covers(const struct search *search, const struct interval *range)
            (search->later->kind == FLIGHT_OPERATION || range->flight->kind != FLIGHT_OPERATION);
 }
 
-static bool is_better(const struct interval *range, const struct interval *than)
+static bool is_better(const struct interval *range, const struct search *search)
 {
-    if (!than || range->access.sureness != than->access.sureness)
-        return !than || range->access.sureness < than->access.sureness;
-    if (range->access.writes != than->access.writes)
+    const struct access *than = &search->conflict.before;
+    if (!search->best || range->access.sureness != than->sureness)
+        return !search->best || range->access.sureness < than->sureness;
+    if (range->access.writes != than->writes)
         return range->access.writes;
-    return range->flight->place.position > than->flight->place.position;
+    return range->flight->place.position > search->best->place.position;
 }
 
 static bool was_told(const struct flight *flight, enum certainty certainty)
@@ -109,14 +111,14 @@ static void consider(struct search *search, struct interval *range)
         .process = search->process, .earlier = range->flight, .later = search->later,
         .before = range->access, .after = search->use->access,
     };
-    if (!is_better(range, search->best))
+    if (!is_better(range, search))
         return;
     const struct hazard_rule *rule = rule_of(&conflict);
     enum certainty certainty = rule ? rule->certainty(&conflict) : POSSIBLE;
     if (!rule || (certainty == POSSIBLE && search->no_inferred) || was_told(range->flight, certainty) ||
         was_told(search->later, certainty))
         return;
-    search->best = range;
+    search->best = range->flight;
     search->conflict = conflict;
 }
 
@@ -162,6 +164,20 @@ static int enter(struct process *process, struct intervals *ranges, const struct
     return 0;
 }
 
+/* What is covered goes; one of just the same range is kept for who takes its place. */
+static void drop_covered(struct search *search, struct intervals *ranges)
+{
+    const struct stretch *stretch = &search->use->stretch;
+    search->same = NULL;
+    for (uint32_t i = 0; i < search->covered_count; i++) {
+        struct interval *range = search->covered[i];
+        if (!search->same && range->begin == stretch->begin && range->end == stretch->end)
+            search->same = range;
+        else
+            intervals_remove(ranges, range);
+    }
+}
+
 static struct hazard_key key_of(const struct conflict *conflict, enum certainty certainty)
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
@@ -201,39 +217,42 @@ static void tell_conflict(struct search *search, struct flight *later)
     enum certainty certainty = rule->certainty(&search->conflict);
     struct hazard_key key = key_of(&search->conflict, certainty);
     uint8_t told = certainty == CERTAIN ? FLIGHT_TOLD_CERTAIN : FLIGHT_TOLD_POSSIBLE;
-    search->best->flight->told = later->told = told;
+    search->best->told = later->told = told;
     struct draft *draft = hazards_found(search->process, &key, later->site.time_ns);
     if (draft)
         make_draft(draft, rule, &search->conflict, certainty);
 }
 
-/* Looks all its uses up before any is entered: they do not conflict with each other. */
+static void look_up(struct search *search, const struct intervals *ranges)
+{
+    search->covered_count = 0;
+    intervals_visit(ranges, search->use->stretch.begin, search->use->stretch.end, look_at, search);
+}
+
+/* Its own uses do not conflict with each other. */
 static int put(struct analyzer *analyzer, struct process *process, const struct stream_state *stream,
                struct intervals *ranges, struct flight *flight, const struct use *use, uint32_t uses)
 {
     struct search search = {
         .process = process, .stream = stream, .later = flight, .no_inferred = analyzer->options.no_inferred,
     };
-    for (uint32_t i = 0; i < uses; i++) {
+    int result = 0;
+    flight->ranges++;           /* ours */
+    for (uint32_t i = 0; i < uses && !result; i++) {
         if (search.no_inferred && use[i].access.sureness == GUESSED)
             continue;
         search.use = &use[i];
-        search.covered_count = 0;
-        intervals_visit(ranges, use[i].stretch.begin, use[i].stretch.end, look_at, &search);
-        for (uint32_t k = 0; k < search.covered_count; k++)
-            if (search.covered[k] != search.best)
-                intervals_remove(ranges, search.covered[k]);
-        if (search.best && flight->kind == FLIGHT_KERNEL) {     /* pointers stand for themselves */
+        look_up(&search, ranges);
+        if (search.best && (flight->kind == FLIGHT_KERNEL || i + 1 == uses)) {    /* pointers stand for themselves */
             tell_conflict(&search, flight);
             search.best = NULL;
         }
+        drop_covered(&search, ranges);
+        if (search.same)
+            intervals_take_over(search.same, use[i].access, flight);
+        else
+            result = enter(process, ranges, &use[i], flight);
     }
-    if (search.best)
-        tell_conflict(&search, flight);
-    flight->ranges++;           /* ours */
-    int result = 0;
-    for (uint32_t i = 0; i < uses && !result; i++)
-        result = enter(process, ranges, &use[i], flight);
     if (!--flight->ranges)
         free(flight);
     return result;
@@ -301,13 +320,11 @@ static int copy_content(struct analyzer *analyzer, struct thread *thread, const 
         search.later = range->flight->copy;
         search.use = &use;
         search.best = NULL;
-        search.covered_count = 0;
-        intervals_visit(&process->hazards->ranges, range->begin, range->end, look_at, &search);
-        for (uint32_t k = 0; k < search.covered_count; k++)
-            if (search.covered[k] != search.best)
-                intervals_remove(&process->hazards->ranges, search.covered[k]);
+        look_up(&search, &process->hazards->ranges);
         if (search.best)
             tell_conflict(&search, range->flight->copy);
+        for (uint32_t k = 0; k < search.covered_count; k++)
+            intervals_remove(&process->hazards->ranges, search.covered[k]);
     }
     return 0;
 }

@@ -60,7 +60,8 @@ static uint32_t insert(struct intervals *ranges, uint32_t tree, uint32_t i)
         range->right = insert(ranges, range->right, i);
     else
         range->left = insert(ranges, range->left, i);
-    set_reach(ranges, tree);
+    if (range->reach < added->end)
+        range->reach = added->end;
     return tree;
 }
 
@@ -121,11 +122,24 @@ int intervals_add(struct intervals *ranges, uint64_t begin, uint64_t end, struct
     return 0;
 }
 
+static void drop_flight(struct flight *flight)
+{
+    if (!--flight->ranges)
+        free(flight);
+}
+
+void intervals_take_over(struct interval *range, struct access access, struct flight *flight)
+{
+    drop_flight(range->flight);
+    range->access = access;
+    range->flight = flight;
+    flight->ranges++;
+}
+
 static void release(struct intervals *ranges, uint32_t i)
 {
     struct interval *range = &ranges->node[i];
-    if (!--range->flight->ranges)
-        free(range->flight);
+    drop_flight(range->flight);
     range->flight = NULL;
     range->left = ranges->free;
     ranges->free = i;

@@ -27,6 +27,8 @@ struct intervals {
 
 /* Adds a range; holds the flight from then on. 0 or -1 (ENOMEM). Ranges found before are no longer valid. */
 int intervals_add(struct intervals *ranges, uint64_t begin, uint64_t end, struct access access, struct flight *flight);
+/* Puts other work in the place of what is done in the range. */
+void intervals_take_over(struct interval *range, struct access access, struct flight *flight);
 /* Takes one out. Others that were found stay valid. */
 void intervals_remove(struct intervals *ranges, struct interval *range);
 /* Calls `visit` for each range that meets [begin, end), by address; it must not change the map. */
