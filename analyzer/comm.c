@@ -52,6 +52,7 @@ void comm_free(struct comm *comm)
     payloads_free(comm);
     lockstep_free(comm->lockstep);
     parting_free(comm->parting);
+    free(comm->layout);
     ballots_free(comm->ballots);
     if (comm->claims)
         slot_clear(comm->claims);

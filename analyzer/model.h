@@ -319,6 +319,7 @@ struct comm {
     struct lateness lateness;
     struct ballots *ballots;    /* checks/dc506_steps.c; NULL before an iteration's end */
     bool counts_apart;      /* its members never agreed on which iteration they are in */
+    struct layout *layout;  /* checks/dc110_layout.c: what its members called since they parted; plain memory */
     struct parting *parting;    /* checks/dc504_lockstep.c: where its members were in different places of their loops */
     struct divergence *divergence;  /* checks/dc101_match.c: where its members part; NULL while they agree */
     struct slot *claims;    /* checks/dc109_setup.c: members by the nranks they gave; NULL while they agree */

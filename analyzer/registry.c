@@ -7,6 +7,7 @@
 #define GROUPS            \
     GROUP(lockstep)       \
     GROUP(match)          \
+    GROUP(layout)         \
     GROUP(empty)          \
     GROUP(pairs)          \
     GROUP(unmatched)      \
