@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/divergence.h"
 #include "analyzer/findings.h"
@@ -133,8 +134,16 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     return findings_report(analyzer, &draft, &layout->finding);
 }
 
+/* Groups in another order, other kinds or types have codes of their own. */
+static bool is_about_counts(const struct analyzer *analyzer, const struct divergence *divergence)
+{
+    return divergence->finding && !strcmp(analyzer->reported[divergence->finding - 1].finding.code, "DC102");
+}
+
 static int judge(struct analyzer *analyzer, struct comm *comm, bool is_all)
 {
+    if (!is_about_counts(analyzer, comm->divergence))
+        return 0;
     enum layout_answer answer = layout_judge(comm->layout, is_all);
     comm->layout->other_order = answer == LAYOUT_OTHER_ORDER;
     return answer == LAYOUT_OTHER_PIECES || answer == LAYOUT_OTHER_ORDER ? report(analyzer, comm) : 0;
