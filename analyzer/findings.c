@@ -36,7 +36,7 @@ static const struct explanation {
     {"DC403", HANGS HAZARDS " DC401", "DC403"},
     {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
     {"DC406", HANGS " DC304 DC305", ""},
-    {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", "DC308 DC309", "DC503"},
+    {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", HANGS " DC404 DC308 DC309", "DC503"},
     {"DC309", "DC308", "DC503"}, {"DC308", "", "DC308 DC503"},
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},
@@ -162,12 +162,24 @@ void draft_drop(struct draft *draft)
     rankset_free(&draft->processes);
 }
 
-/* Calls in an order that does not depend on which side came first. */
-static uint64_t fingerprint_of(const struct finding *finding)
+/* A call's text without the peer, which differs between ranks that do the same. */
+static uint64_t hash_call(const char *call)
 {
+    const char *peer = strstr(call, ", peer=");
+    if (!peer)
+        return hash_text(HASH_START, call);
+    const char *rest = peer + strlen(", peer=");
+    rest += strspn(rest, "-0123456789");
+    return hash_text(hash_bytes(HASH_START, call, (size_t)(peer - call)), rest);
+}
+
+/* Calls in an order that does not depend on which side came first. */
+static uint64_t fingerprint_of(const struct draft *draft)
+{
+    const struct finding *finding = &draft->finding;
     uint64_t sides = 0;
     for (int i = 0; i < finding->sides; i++)
-        sides += hash_text(HASH_START, finding->side[i].call);
+        sides += draft->merges_sides ? hash_call(finding->side[i].call) : hash_text(HASH_START, finding->side[i].call);
     return hash_bytes(hash_text(HASH_START, finding->code), &sides, sizeof sides);
 }
 
@@ -340,7 +352,7 @@ int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id
 {
     if (id)
         *id = 0;
-    draft->finding.fingerprint = fingerprint_of(&draft->finding);
+    draft->finding.fingerprint = fingerprint_of(draft);
     struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
     if (same) {
         if (id)
@@ -380,7 +392,7 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
     draft->finding.times = reported->finding.times;
     if (draft->finding.last_ns < reported->finding.last_ns)
         draft->finding.last_ns = reported->finding.last_ns;
-    draft->finding.fingerprint = fingerprint_of(&draft->finding);
+    draft->finding.fingerprint = fingerprint_of(draft);
     finding_clear(&reported->finding);
     rankset_free(&reported->processes);
     reported->finding = draft->finding;

@@ -75,6 +75,8 @@ int memory_notice(struct process *process, const struct record *record)
         .type = record->buffer.type,
     };
     if (memory_is_pageable(&allocation)) {      /* how far it goes is not known */
+        if (freed_find(process, record->buffer.pointer, record->buffer.pointer + 1))
+            return ENGINE_OK;                   /* CUDA no longer knows it */
         allocation.base = record->buffer.pointer;
         allocation.bytes = 1;
     } else if (allocation.type == MEMORY_UNKNOWN) {
