@@ -35,10 +35,11 @@ static int deliver(struct analyzer *analyzer, struct payload *payload)
     return result;
 }
 
+/* Operations kept of a communicator; 0: its size is not known, or too large. */
 static uint32_t limit_of(const struct comm *comm)
 {
-    uint32_t limit = comm->nranks > 0 ? PAYLOADS_CELLS_MAX / (uint32_t)comm->nranks : PAYLOADS_MIN;
-    return limit < PAYLOADS_MIN ? PAYLOADS_MIN : limit > PAYLOADS_MAX ? PAYLOADS_MAX : limit;
+    uint32_t limit = comm->nranks > 0 ? PAYLOADS_CELLS_MAX / (uint32_t)comm->nranks : 0;
+    return limit < PAYLOADS_MIN ? 0 : limit > PAYLOADS_MAX ? PAYLOADS_MAX : limit;
 }
 
 /* The oldest go first: what is behind by much will not become complete. */
@@ -52,7 +53,7 @@ static int deliver_old(struct analyzer *analyzer, struct comm *comm, uint64_t co
     return 0;
 }
 
-/* NULL with errno = ENOMEM, or if the communicator's size is not known. */
+/* NULL with errno = ENOMEM, or if there is none and it is not to be made. */
 static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm, const struct payload_key *key, bool make)
 {
     struct payload *payload = NULL;
@@ -122,7 +123,7 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     const struct record *record = &operation->record;
     struct comm *comm = operation->member->comm;
     if (!operation->process->hashes || record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY) || !record->op.count ||
-        comm->nranks <= 0 || record->api == API_ncclRecv)
+        !limit_of(comm) || record->api == API_ncclRecv)
         return 0;
     struct payload_key key = operation_key(operation->process, record->api, record->op.number, record->serial);
     struct payload *payload = payload_get(analyzer, comm, &key, true);
@@ -148,7 +149,7 @@ static int feed_named(struct analyzer *analyzer, struct process *process, const 
     struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
-    if (!member || member->process != process || comm->nranks <= 0)
+    if (!member || member->process != process || !limit_of(comm))
         return ENGINE_OK;
     struct payload_key key = {PAYLOAD_NAMED, record->named.name, record->named.number};
     struct payload *payload = payload_get(analyzer, comm, &key, true);

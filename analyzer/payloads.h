@@ -10,7 +10,8 @@
 
 enum {
     PAYLOADS_CELLS_MAX = 1 << 17,       /* (operation, rank) pairs kept of one communicator */
-    PAYLOADS_MIN = 16,                  /* but that many operations at least */
+    PAYLOADS_MIN = 4,                   /* but that many operations at least; a communicator so large that these are too many
+                                           is left out */
     PAYLOADS_MAX = 1024,
     PAYLOADS_LAG = 64                   /* an operation that many numbers behind a complete one is given as it is */
 };
