@@ -21,12 +21,22 @@ static int by_number_and_rank(const void *left, const void *right)
     return a->rank - b->rank;
 }
 
-/* Without what no one compares: the names of the two broadcasts. */
+/* Takes every `part` out of the text. */
+static void leave_out(char *text, const char *part)
+{
+    size_t bytes = strlen(part);
+    for (char *found; (found = strstr(text, part));)
+        memmove(found, found + bytes, strlen(found + bytes) + 1);
+}
+
+/* Short, and without what no one compares: the names of the two broadcasts. */
 static void describe(struct tui_operation *operation, struct record *record)
 {
     if (record->api == API_ncclBcast)
         record->api = API_ncclBroadcast;
     record_text(record, operation->text, sizeof operation->text);
+    leave_out(operation->text, "nccl");
+    leave_out(operation->text, "count=");
 }
 
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,

@@ -10,7 +10,7 @@ enum { OPERATION_TEXT = 96 };
 struct tui_operation {
     uint64_t number;
     int rank;               /* in the communicator */
-    char text[OPERATION_TEXT];      /* "ncclAllReduce(count=4096, float32, sum)" */
+    char text[OPERATION_TEXT];      /* "AllReduce(4096, float32, sum)" */
 };
 
 struct operations {

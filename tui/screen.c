@@ -123,6 +123,7 @@ void screen_clear_line(int line)
 
 void screen_show(void)
 {
+    wnoutrefresh(stdscr);
     update_panels();
     doupdate();
 }

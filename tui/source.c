@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { BUSY_MS = 200 };     /* whoever looks at the screen wants to know that it is locked */
+
 static const uint64_t silence_ns = 5000000000;      /* a collector says something every second */
 
 static uint64_t realtime_ns(void)
@@ -18,6 +20,8 @@ int source_open_all(struct source *source, const char *const *paths, int count, 
     *source = (struct source){.paths = paths, .count = count};
     if (trace_open(&source->trace, paths, count, err) < 0)
         return -1;
+    for (int i = 0; i < trace_database_count(source->trace); i++)
+        sqlite3_busy_timeout(trace_database(source->trace, i), BUSY_MS);
     if (trace_database_count(source->trace) <= SOURCE_DATABASES_MAX)
         return 0;
     source_close_all(source);

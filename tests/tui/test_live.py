@@ -1,0 +1,94 @@
+"""`ddpcheck tui` and `ddpcheck run --tui` on a job that really hangs: the trainer on the emulator."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from terminal import Terminal
+
+build = os.path.abspath(sys.argv[1])
+TOOL = os.path.join(build, "bin", "ddpcheck")
+TRAINER = os.path.join(build, "bin", "ddptrain")
+HANGS = [TRAINER, "--ranks", "4", "--iterations", "12", "--no-gang", "--fault", "partial-barrier"]
+
+
+class Live(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="ddpcheck-live-")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def terminal(self, command, *size):
+        return Terminal(self.folder.name, "cd %s && %s" % (self.folder.name, command), *size)
+
+    def looks_at_hang(self, terminal):
+        """Every view of the hanging job."""
+        text = terminal.wait(r"(?s)DC201.*missing", 60)
+        self.assertRegex(text, r"live")
+        self.assertRegex(text, r"! 3 .*-1 +in cudaStreamSynchronize")
+        self.assertRegex(text, r". 0-2 +#0 +in cudaStreamSynchronize")
+        first = re.search(r"since ([0-9.]+) s", text)
+        terminal.keys("2", "Enter")
+        terminal.wait("never called it")
+        terminal.keys("4")
+        self.assertEqual(len(re.findall(r" alive ", terminal.wait("alive"))), 4)
+        terminal.keys("Enter")
+        terminal.wait("Last on each stream|wait_for_stream|communicator")
+        for key, shown in ("3", "Broadcast"), ("6", "running"), ("7", "in flight"), ("5", "wait"):
+            terminal.keys(key)
+            terminal.wait(shown)
+        terminal.keys("1")
+        time.sleep(1.5)
+        now = re.search(r"since ([0-9.]+) s", terminal.wait("since"))
+        self.assertGreater(float(now.group(1)), float(first.group(1)), "time stands still")
+
+    def test_beside_a_job(self):
+        job = subprocess.Popen([TOOL, "run", "-q", "--emulate", "4", "-o", self.path("trace"), "--", *HANGS],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            with self.terminal("%s tui --wait 60 trace" % TOOL, 120, 40) as terminal:
+                self.looks_at_hang(terminal)
+                terminal.keys("q")
+                terminal.wait("status=0")
+                self.assertIsNone(job.poll(), "the job ended with the TUI")
+            with self.terminal("%s tui trace" % TOOL, 120, 40) as terminal:
+                terminal.wait("live")
+                job.send_signal(signal.SIGTERM)
+                job.wait(30)
+                terminal.wait(r" over ", 30)
+                terminal.keys("4")
+                self.assertIn("Terminated", terminal.wait("Terminated"))
+        finally:
+            os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None
+
+    def test_run_with_tui(self):
+        with self.terminal("%s run --tui --emulate 4 -o trace -- %s" % (TOOL, " ".join(HANGS)), 120, 40) as terminal:
+            self.looks_at_hang(terminal)
+            terminal.keys("q")
+            terminal.wait("the job goes on, its output is in")
+            terminal.keys("C-c")
+            terminal.wait("the job has ended", 30)
+        with open(self.path("trace/output.log")) as log:
+            self.assertIn("DC201", log.read())
+
+    def test_run_with_tui_that_has_nothing_to_show(self):
+        for program, status in ("false", 1), ("true", 0), ("no-such-program-here", 127):
+            with self.terminal("%s run --tui -o none -- %s; echo code=$?" % (TOOL, program), 120, 20) as terminal:
+                terminal.wait("the job has ended.*\n?")
+                terminal.wait("code=%d" % status)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(TRAINER):
+        print("ddptrain was not built")
+        sys.exit(0)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -1,0 +1,227 @@
+"""The screens of `ddpcheck tui` on traces made by hand, in a real terminal, against tests/tui/golden.
+
+    test_screens.py BUILD [--update]     --update writes the golden files anew: look at them before you commit
+"""
+
+import glob
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from terminal import Terminal
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
+update = "--update" in sys.argv
+build = os.path.abspath(sys.argv[1])
+TOOL = os.path.join(build, "bin", "ddpcheck")
+
+# screen: situation, size, keys, what must be there before it is compared
+SCREENS = {
+    "missing-now": ("missing", (80, 24), [], "comm 5ae7"),
+    "missing-now-wide": ("missing", (200, 60), [], "comm 5ae7"),
+    "missing-findings": ("missing", (80, 24), ["2"], "DC201\\?"),
+    "missing-finding": ("missing", (80, 24), ["2", "Enter"], "never called it"),
+    "missing-finding-wide": ("missing", (200, 60), ["2", "Enter"], "never called it"),
+    "missing-explain": ("missing", (80, 24), ["2", "e"], "DC201: "),
+    "missing-sequence": ("missing", (80, 24), ["3"], "#3"),
+    "missing-ranks": ("missing", (80, 24), ["4"], "late by"),
+    "missing-rank": ("missing", (80, 24), ["4", "Enter"], "Communicators"),
+    "missing-waits": ("missing", (80, 24), ["5"], "wait"),
+    "missing-timeline": ("missing", (80, 24), ["6"], "called"),
+    "missing-memory": ("missing", (80, 24), ["7"], "used by"),
+    "missing-help": ("missing", (80, 24), ["?"], "this help"),
+    "mismatch-sequence": ("mismatch", (80, 24), ["3", "d"], "≠"),
+    "mismatch-sequence-wide": ("mismatch", (200, 60), ["3", "d"], "≠"),
+    "dead-now": ("dead", (80, 24), [], "DC205"),
+    "dead-ranks": ("dead", (80, 24), ["4"], "late by"),
+    "clean-now": ("clean", (80, 24), [], "no finding"),
+    "clean-findings": ("clean", (80, 24), ["2"], "No finding."),
+    "hosts-now": ("hosts", (80, 24), [], "comm 5ae7"),
+}
+
+
+class Screens(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="ddpcheck-tui-")
+        for situation in sorted({screen[0] for screen in SCREENS.values()}):
+            cls.make(situation, os.path.join(cls.folder, situation))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def make(cls, situation, path):
+        subprocess.run([os.path.join(build, "tests", "make_trace"), path, situation], check=True)
+        for database in glob.glob(os.path.join(path, "*.db")):
+            subprocess.run([os.path.join(build, "tests", "make_state"), database], check=True)
+
+    def terminal(self, what, size=(80, 24), **environment):
+        return Terminal(self.folder, "cd %s && %s tui %s" % (self.folder, TOOL, what), *size, **environment)
+
+    def compare(self, name, text):
+        path = os.path.join(GOLDEN, name + ".txt")
+        if update:
+            with open(path, "w") as file:
+                file.write(text)
+        with open(path) as file:
+            self.assertEqual(file.read(), text)
+
+    def test_golden(self):
+        for name, (situation, size, keys, pattern) in SCREENS.items():
+            with self.subTest(name), self.terminal(situation, size) as terminal:
+                terminal.wait("1 Now")
+                for key in keys:
+                    terminal.keys(key)
+                    time.sleep(0.3)
+                text = terminal.settled(pattern)
+                self.compare(name, text)
+                self.assertLessEqual(max(len(line) for line in text.split("\n")), size[0])
+
+    def test_leaves_with_q(self):
+        with self.terminal("clean") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("q")
+            terminal.wait("status=0")
+
+    def test_colour_and_none(self):
+        hues = re.compile(r"\x1b\[[0-9;]*\b3[1-7]m")
+        with self.terminal("missing") as terminal:
+            terminal.settled("DC201")
+            self.assertRegex(terminal.text("-e"), hues)
+        with self.terminal("missing", NO_COLOR="1") as terminal:
+            plain = terminal.settled("DC201")
+            self.assertNotRegex(terminal.text("-e"), hues)
+            self.compare("missing-now", plain)
+
+    def test_ascii(self):
+        for what, environment in (("--ascii missing", {}), ("missing", {"TERM": "linux"}), ("missing", {"LC_ALL": "C"})):
+            for keys in [], ["3"], ["6"]:
+                with self.subTest((what, environment, keys)), self.terminal(what, **environment) as terminal:
+                    terminal.wait("1 Now")
+                    terminal.keys(*keys) if keys else None
+                    text = terminal.settled("ranks|rank")
+                    self.assertTrue(text.isascii(), text)
+
+    def test_resize(self):
+        with self.terminal("missing") as terminal:
+            terminal.settled("comm 5ae7")
+            for size in (200, 60), (40, 10), (15, 4), (80, 24):
+                terminal.resize(*size)
+                time.sleep(0.5)
+                self.assertLessEqual(max(len(line) for line in terminal.text().split("\n")), size[0])
+            self.compare("missing-now", terminal.settled("comm 5ae7"))
+
+    def test_search_filter_sort(self):
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("4")
+            terminal.wait("late by")
+            terminal.keys("f")
+            terminal.keys("-l", "node-01:40")
+            text = terminal.settled("filter: node-01:40")
+            self.assertNotIn("No row", text)
+            terminal.keys("-l", "x")
+            terminal.wait("No row holds the filter")
+            terminal.keys("Escape")
+            terminal.keys("/")
+            terminal.keys("-l", "nothing like this")
+            terminal.keys("Enter")
+            terminal.wait("no row holds 'nothing like this'")
+            terminal.keys("s", "s")
+            text = terminal.wait("by rank, largest first")
+            ranks = re.findall(r"^ +(\d+)  node", text, re.M)
+            self.assertEqual(ranks, sorted(ranks, reverse=True))
+
+    def test_every_key_in_every_view(self):
+        """Nothing ends or garbles the screen but q."""
+        names = [*"hjklgGnNsemdcC+-<>0", " ", " ", "Up", "Down", "Left", "Right", "PPage", "NPage", "Home", "End", "Enter", "Escape", "Tab",
+                 "BTab", "F1", "F5", "C-l", "BSpace", "é", "?", "?"]
+        with self.terminal("mismatch") as terminal:
+            terminal.wait("1 Now")
+            for view in "1234567":
+                terminal.keys(view)
+                for name in names:
+                    terminal.keys(name)
+                terminal.keys("Escape")
+                self.assertIn("q leave", terminal.settled("q leave"))
+
+    def test_writes_the_view(self):
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("2")
+            terminal.wait("DC201\\?")
+            terminal.keys("y")
+            name = re.search(r"written to (\S+)", terminal.wait("written to")).group(1)
+        with open(os.path.join(self.folder, name)) as file:
+            self.assertIn("DC201", file.read())
+
+    def test_once_is_the_screen_as_text(self):
+        for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory":
+            done = subprocess.run([TOOL, "tui", "--once", "--view", view, "missing"], cwd=self.folder, capture_output=True,
+                                  text=True, timeout=60, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotIn("\033", done.stdout)
+            self.compare("once-" + view, done.stdout)
+
+    def test_a_locked_database_is_waited_for(self):
+        path = os.path.join(self.folder, "locked")
+        self.make("missing", path)
+        database = glob.glob(os.path.join(path, "*.db"))[0]
+        other = sqlite3.connect(database, isolation_level=None)
+        other.execute("PRAGMA journal_mode = DELETE")
+        with self.terminal("locked") as terminal:
+            terminal.settled("comm 5ae7")
+            other.execute("BEGIN EXCLUSIVE")
+            terminal.keys("2")
+            terminal.wait("is locked by another program; trying again")
+            other.execute("COMMIT")
+            terminal.keys("4")
+            terminal.wait("late by")
+        other.close()
+
+    def test_bad_input(self):
+        with open(os.path.join(self.folder, "letter.db"), "w") as file:
+            file.write("this is no database, it is a letter to a friend\n" * 50)
+        foreign = os.path.join(self.folder, "foreign.db")
+        sqlite3.connect(foreign).executescript("CREATE TABLE recipes(name)")
+        old = os.path.join(self.folder, "old")
+        subprocess.run([os.path.join(build, "tests", "make_trace"), old, "missing"], check=True)
+        connection = sqlite3.connect(glob.glob(os.path.join(old, "*.db"))[0])
+        connection.executescript("DROP TABLE member_state; PRAGMA user_version = 1000")
+        connection.close()
+        for what, message in (("none", "No such file"), ("letter.db", "no SQLite database"), ("foreign.db", "another program"),
+                              ("old", "older ddpcheck"), ("--view nothing clean", "there is no view 'nothing'")):
+            with self.subTest(what):
+                done = subprocess.run([TOOL, "tui", "--once", *what.split()], cwd=self.folder, capture_output=True, text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(message, done.stderr)
+        done = subprocess.run([TOOL, "tui", "clean"], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("needs a terminal", done.stderr)
+
+    def test_a_cut_database_is_no_reason_to_leave(self):
+        path = os.path.join(self.folder, "short")
+        self.make("missing", path)
+        database = glob.glob(os.path.join(path, "*.db"))[0]
+        with self.terminal("short") as terminal:
+            terminal.settled("comm 5ae7")
+            os.truncate(database, os.path.getsize(database) // 2)
+            for view in "234567":
+                terminal.keys(view)
+                self.assertIn("q leave", terminal.settled("q leave"))
+            terminal.keys("q")
+            terminal.wait("status=0")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *[word for word in sys.argv[2:] if word != "--update"]])
