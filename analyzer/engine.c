@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/callbacks.h"
 #include "analyzer/channel.h"
 #include "analyzer/checks/dc204_order.h"
 #include "analyzer/comm.h"
@@ -202,7 +203,7 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
 
 static int feed_launch(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
-    if (order_feed(thread, record))
+    if (order_feed(thread, record) || callbacks_launched(thread, record))
         return ENGINE_FAILED;
     FOR_GROUPS(analyzer, launch, thread->process, record);
     return ENGINE_OK;
@@ -232,7 +233,10 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         dead_streams_revive(process, record->stream);
         return order_notice(process, record);
     case API_notice_host_function:
-        return order_notice(process, record);
+        result = order_notice(process, record);
+        return result != ENGINE_OK ? result : callbacks_notice(process, record);
+    case API_notice_host_function_end:
+        return callbacks_notice(process, record);
     case API_notice_progress:
         process->gpu_ns = record_realtime(process, record);
         return progress_feed(process, record);

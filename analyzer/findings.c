@@ -44,6 +44,7 @@ static const struct explanation {
     {"DC202", HANGS, ""},
     {"DC203", HANGS, ""},
     {"DC207", HANGS, ""},
+    {"DC208", HANGS, ""},
     {"DC209", "DC201 DC205 DC206", ""},
 };
 

@@ -221,6 +221,8 @@ struct process {
     struct record end;
     enum end_class end_class;
     uint64_t end_ns, last_ns;       /* of its own last record */
+    struct callback *callbacks;     /* callbacks.h */
+    uint32_t callback_count;
     uint64_t units;                 /* made so far, struct pending's */
     uint64_t gpu_ns;                /* when its GPU was last seen to get on */
     uint64_t lost_control, lost_bulk, lost_told;    /* told: in the finding */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/callbacks.h"
 #include "analyzer/dead_streams.h"
 #include "analyzer/hazards.h"
 #include "analyzer/memory.h"
@@ -69,6 +70,7 @@ void process_free(struct process *process)
         free(string->text);
         free(string);
     }
+    callbacks_free(process);
     order_free(process);
     progress_free(process);
     hazards_free(process->hazards);
@@ -94,6 +96,7 @@ static void drop_oldest_thread(struct process *process)
                 member->issuer[i--] = member->issuer[--member->issuers];
                 member->more_issuers = true;
             }
+    callbacks_forget_thread(process, thread);
     HASH_DEL(process->threads, thread);
     if (process->last_thread == thread)
         process->last_thread = NULL;

@@ -319,6 +319,13 @@ int progress_visit_ahead(struct process *process, const struct pending *pending,
     return result;
 }
 
+int progress_visit_before(struct process *process, struct place place,
+                          int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    const struct pending last = {.place = place, .unit = UINT64_MAX};
+    return visit_upto(process, place, &last, visit, context);
+}
+
 int progress_visit_first(struct process *process, uint32_t most,
                          int (*visit)(void *context, const struct pending *pending), void *context)
 {

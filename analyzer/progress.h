@@ -30,6 +30,9 @@ bool progress_has_started(struct process *process, const struct pending *pending
  * others ahead of them in turn). visit as above. */
 int progress_visit_ahead(struct process *process, const struct pending *pending,
                          int (*visit)(void *context, const struct pending *pending), void *context);
+/* Likewise for other work at a place. */
+int progress_visit_before(struct process *process, struct place place,
+                          int (*visit)(void *context, const struct pending *pending), void *context);
 /* Walks the first operations of all streams of the process, at most `most` of each. visit as above. */
 int progress_visit_first(struct process *process, uint32_t most,
                          int (*visit)(void *context, const struct pending *pending), void *context);

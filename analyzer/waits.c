@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/array.h"
+#include "analyzer/callbacks.h"
 #include "analyzer/pending_index.h"
 #include "analyzer/progress.h"
 #include "analyzer/waits_nodes.h"
@@ -41,14 +42,8 @@ static int blocked_add_wait(struct blocked *blocked, struct wait_node *node)
     return 0;
 }
 
-static int add_op(void *context, const struct pending *pending)
+static int blocked_add_op(struct blocked *blocked, struct waiting_op *op)
 {
-    struct building *building = context;
-    struct blocked *blocked = building->blocked;
-    if (blocked->ops == WAITS_MAX)
-        return 0;
-    errno = 0;
-    struct waiting_op *op = wait_op_get(building->graph, pending);
     if (!op)
         return errno ? -1 : 0;
     struct waiting_op **grown = array_room(blocked->op, sizeof(*grown), blocked->ops, &blocked->op_capacity, 4);
@@ -56,6 +51,27 @@ static int add_op(void *context, const struct pending *pending)
         return -1;
     blocked->op = grown;
     blocked->op[blocked->ops++] = op;
+    return 0;
+}
+
+static int add_op(void *context, const struct pending *pending)
+{
+    struct building *building = context;
+    errno = 0;
+    return building->blocked->ops == WAITS_MAX ? 0
+           : blocked_add_op(building->blocked, wait_op_get(building->graph, pending));
+}
+
+/* Host functions that must have returned before the call can. */
+static int add_callbacks(struct wait_graph *graph, struct blocked *blocked)
+{
+    struct process *process = blocked->thread->process;
+    for (struct callback *callback = process->callbacks; callback; callback = callback->next) {
+        errno = 0;
+        if (clock_at(&blocked->thread->waits_for, callback->place.timeline) >= callback->place.position &&
+            blocked_add_op(blocked, wait_callback_get(graph, process, callback)))
+            return -1;
+    }
     return 0;
 }
 
@@ -107,7 +123,7 @@ static int add_blocked(struct wait_graph *graph, struct thread *thread)
     *blocked = (struct blocked){.thread = thread, .component = -1};
     thread->blocked_node = graph->blocked_count;
     struct building building = {graph, blocked};
-    if (progress_visit(thread->process, &thread->waits_for, add_op, &building))
+    if (progress_visit(thread->process, &thread->waits_for, add_op, &building) || add_callbacks(graph, blocked))
         return -1;
     for (uint32_t i = 0; i < thread->setups; i++)
         if (add_setup(&building, &thread->setup[i]))
@@ -192,6 +208,16 @@ static bool op_can_start(const struct waiting_op *op)
     return true;
 }
 
+/* The host function runs, and its thread waits. It may also be busy, or wait for a lock: nobody knows how long. */
+static bool callback_can_return(const struct wait_graph *graph, const struct callback *callback)
+{
+    const struct thread *thread = callback->thread;
+    if (!thread || thread->blocked_node)
+        return !thread || graph->blocked[thread->blocked_node - 1].can_go_on;
+    uint64_t long_ago_ns = process_known_until(thread->process) - graph->analyzer->options.hang_after_ns;
+    return !graph->supposes_idle || thread->last_ns > long_ago_ns;
+}
+
 static bool thread_is_free(const struct blocked *blocked)
 {
     for (uint32_t i = 0; i < blocked->waits; i++)
@@ -218,6 +244,8 @@ static bool reduce_once(struct wait_graph *graph)
         if (!op->can_start && op_can_start(op))
             op->can_start = changed = true;
         if (op->can_finish || !op->can_start)
+            continue;
+        if (op->callback && !callback_can_return(graph, op->callback))
             continue;
         if (op->wait)
             changed |= reduce_wait(graph, op->wait);
@@ -372,6 +400,9 @@ static bool has_idle_issuer(const struct wait_graph *graph)
         for (const struct thread *thread = graph->blocked[i].thread->process->threads; thread; thread = thread->hh.next)
             if (thread->uses_nccl && !thread->blocked_node && is_idle(graph, thread))
                 return true;
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
+        if (op->callback && op->callback->thread)
+            return true;
     return false;
 }
 

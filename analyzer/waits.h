@@ -38,9 +38,12 @@ enum wait_kind {
     WAIT_LEAVE          /* for members to finalize or destroy the communicator */
 };
 
-/* An operation on a stream that is not done. */
+/* An operation on a stream that is not done, or a host function there (callbacks.h): that one can finish when the
+ * thread that runs it can go on. */
 struct waiting_op {
     const struct pending *pending;
+    struct callback *callback;      /* one of the two; the other NULL */
+    struct process *process;
     struct waiting_op **ahead;      /* what must be done before it can start */
     uint32_t aheads, capacity;
     struct wait_node *wait;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/array.h"
+#include "analyzer/callbacks.h"
 #include "analyzer/channel.h"
 #include "analyzer/comm.h"
 #include "analyzer/pending_index.h"
@@ -186,13 +187,9 @@ struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key
     return node;
 }
 
-struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *pending)
+/* NULL with errno = ENOMEM, or 0 if there are too many. */
+static struct waiting_op *op_new(struct wait_graph *graph, struct process *process)
 {
-    uint64_t hash = (uintptr_t)pending * UINT64_C(0x9e3779b97f4a7c15);
-    struct waiting_op **bucket = &graph->op_bucket[(hash >> 32) % OP_BUCKETS];
-    for (struct waiting_op *op = *bucket; op; op = op->bucket_next)
-        if (op->pending == pending)
-            return op;
     if (graph->op_count == GRAPH_OPS_MAX) {
         errno = 0;
         return NULL;
@@ -200,11 +197,8 @@ struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *p
     struct waiting_op *op = calloc(1, sizeof *op);
     if (!op)
         return NULL;
-    op->pending = pending;
-    op->started = progress_has_started(pending->member->process, pending);
+    op->process = process;
     op->previous = graph->last_op;
-    op->bucket_next = *bucket;
-    *bucket = op;
     if (graph->last_op)
         graph->last_op->next = op;
     else
@@ -214,17 +208,42 @@ struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *p
     return op;
 }
 
+struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *pending)
+{
+    uint64_t hash = (uintptr_t)pending * UINT64_C(0x9e3779b97f4a7c15);
+    struct waiting_op **bucket = &graph->op_bucket[(hash >> 32) % OP_BUCKETS];
+    for (struct waiting_op *op = *bucket; op; op = op->bucket_next)
+        if (op->pending == pending)
+            return op;
+    struct waiting_op *op = op_new(graph, pending->member->process);
+    if (!op)
+        return NULL;
+    op->pending = pending;
+    op->started = progress_has_started(op->process, pending);
+    op->bucket_next = *bucket;
+    *bucket = op;
+    return op;
+}
+
+struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *process, struct callback *callback)
+{
+    if (callback->node)
+        return callback->node;
+    struct waiting_op *op = op_new(graph, process);
+    if (!op)
+        return NULL;
+    op->callback = callback;
+    op->started = callback->thread != NULL;
+    return callback->node = op;
+}
+
 struct expansion {
     struct wait_graph *graph;
     struct waiting_op *op;
 };
 
-static int add_ahead(void *context, const struct pending *pending)
+static int op_add_ahead(struct waiting_op *op, struct waiting_op *ahead)
 {
-    struct expansion *expansion = context;
-    struct waiting_op *op = expansion->op;
-    errno = 0;
-    struct waiting_op *ahead = wait_op_get(expansion->graph, pending);
     if (!ahead)
         return errno ? -1 : 0;
     struct waiting_op **grown = array_room(op->ahead, sizeof(*grown), op->aheads, &op->capacity, 2);
@@ -235,13 +254,58 @@ static int add_ahead(void *context, const struct pending *pending)
     return 0;
 }
 
+static int add_ahead(void *context, const struct pending *pending)
+{
+    struct expansion *expansion = context;
+    errno = 0;
+    return op_add_ahead(expansion->op, wait_op_get(expansion->graph, pending));
+}
+
+/* Host functions on the timeline up to the position. */
+static int add_callbacks(struct wait_graph *graph, struct waiting_op *op, struct place upto)
+{
+    for (struct callback *callback = op->process->callbacks; callback; callback = callback->next) {
+        if (callback->place.timeline != upto.timeline || callback->place.position > upto.position || callback == op->callback)
+            continue;
+        errno = 0;
+        if (op_add_ahead(op, wait_callback_get(graph, op->process, callback)))
+            return -1;
+    }
+    return 0;
+}
+
+static int expand_callback(struct wait_graph *graph, struct waiting_op *op)
+{
+    struct expansion expansion = {graph, op};
+    struct place before = {op->callback->place.timeline, op->callback->place.position - 1};
+    if (op->started)
+        return 0;
+    return progress_visit_before(op->process, op->callback->place, add_ahead, &expansion) ||
+           add_callbacks(graph, op, before) ? -1 : 0;
+}
+
+static int expand_ahead(struct wait_graph *graph, struct waiting_op *op)
+{
+    const struct pending *pending = op->pending;
+    struct expansion expansion = {graph, op};
+    if (progress_visit_ahead(op->process, pending, add_ahead, &expansion))
+        return -1;
+    if (op->started)
+        return 0;
+    int result = add_callbacks(graph, op, pending->place);
+    for (uint32_t i = 0; i < pending->before.count && !result; i++)
+        result = add_callbacks(graph, op, pending->before.entry[i]);
+    return result;
+}
+
 static int expand(struct wait_graph *graph, struct waiting_op *op)
 {
     const struct pending *pending = op->pending;
+    if (op->callback)
+        return expand_callback(graph, op);
     if (pending->member->aborted)
         return 0;
-    struct expansion expansion = {graph, op};
-    if (progress_visit_ahead(pending->member->process, pending, add_ahead, &expansion))
+    if (expand_ahead(graph, op))
         return -1;
     struct wait_node key = {
         .kind = pending->channel ? WAIT_PEER : WAIT_COLLECTIVE, .comm = pending->member->comm,
@@ -277,6 +341,8 @@ void wait_nodes_free(struct wait_graph *graph)
     }
     while (graph->ops) {
         struct waiting_op *next = graph->ops->next;
+        if (graph->ops->callback)
+            graph->ops->callback->node = NULL;
         free(graph->ops->ahead);
         free(graph->ops);
         graph->ops = next;

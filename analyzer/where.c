@@ -61,7 +61,7 @@ static void add_behind(const struct wait_node *wait, struct text *text)
         if (next)
             wait_text(next, text);
         else
-            text_add(text, "another");
+            text_add(text, "a host function");
         return;
     }
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analyzer/checks/dc202_cycle.h"
+#include "analyzer/checks/dc208_callbacks.h"
 #include "analyzer/checks/hang_late.h"
 #include "analyzer/window.h"
 
@@ -129,12 +130,12 @@ static bool is_stuck(const struct wait_graph *graph)
 static int waits(struct analyzer *analyzer, struct wait_graph *graph)
 {
     hang_resolve(analyzer, graph);
-    if (report_stuck(analyzer, graph, CERTAIN) || report_left_behind(analyzer, graph) ||
+    if (callbacks_report(analyzer, graph, CERTAIN) || report_stuck(analyzer, graph, CERTAIN) || report_left_behind(analyzer, graph) ||
         hang_report_late(analyzer, graph))
         return -1;
     if (is_stuck(graph) || !wait_graph_suppose_idle(graph))
         return 0;
-    return report_stuck(analyzer, graph, POSSIBLE);
+    return callbacks_report(analyzer, graph, POSSIBLE) || report_stuck(analyzer, graph, POSSIBLE) ? -1 : 0;
 }
 
 const struct check_group checks_waits = {.name = "waits", .waits = waits};

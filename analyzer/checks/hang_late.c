@@ -126,13 +126,13 @@ static bool one_went_on(const struct analyzer *analyzer, const struct reported *
 static bool is_over(const struct analyzer *analyzer, const struct reported *reported)
 {
     const struct finding *finding = &reported->finding;
+    if (!strcmp(finding->code, "DC202") || !strcmp(finding->code, "DC203") || !strcmp(finding->code, "DC208"))
+        return one_went_on(analyzer, reported);
     const struct comm *comm = comm_of(analyzer, finding);
     if (!comm)
         return false;
     if (!strcmp(finding->code, "DC209"))
         return all_came(comm);
-    if (!strcmp(finding->code, "DC202") || !strcmp(finding->code, "DC203"))
-        return one_went_on(analyzer, reported);
     if (!strcmp(finding->code, "DC201") || !strcmp(finding->code, "DC210"))
         return finding->has_number && all_issued(comm, finding->number);
     return false;
