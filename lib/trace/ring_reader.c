@@ -18,6 +18,7 @@
 enum { RINGS_MAX = RING_SEGMENTS_MAX * RING_KINDS };
 
 static const uint64_t patience_ns = 20000000;   /* how long a missing serial is waited for */
+static const uint64_t hashes_interval_ns = 50000000;    /* how often all hash entries are looked at, whatever is known */
 
 struct cursor {
     uint64_t position, head;    /* next to take; end of what may be taken */
@@ -38,6 +39,8 @@ struct ring_reader {
     unsigned hash_entries, hashes;
     struct ring_hash *hash;                 /* room for hash_entries; NULL without hashing */
     uint64_t *hash_told, hashes_lost;       /* by entry: the ticket that was told and is to be given back */
+    uint64_t hash_tickets, hashes_seen_ns;  /* at the last look at all entries, */
+    bool hashes_pending;                    /* which found some that are not done, or not given back */
     unsigned slots;
     struct ring_progress slot[RING_SLOTS_MAX];
     /* Serials are dense, so what is missing is either lost, and counted, or still to come. */
@@ -261,16 +264,32 @@ static void look_at_slots(struct ring_reader *reader)
     }
 }
 
+/* Nothing was asked for since the last look and all was given back. A ticket is drawn a moment before its entry is
+ * taken, so that holds only for a while. */
+static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
+{
+    return tickets == reader->hash_tickets && !reader->hashes_pending && reader->patient &&
+           reader->now_ns - reader->hashes_seen_ns < hashes_interval_ns;
+}
+
 /* Before the heads, too: the record of what was hashed is seen by this look. */
 static void look_at_hashes(struct ring_reader *reader)
 {
     struct hash_entry *entries = ring_hashes(reader->file);
+    uint64_t tickets = atomic_load_explicit(&reader->file->hash_tickets, memory_order_relaxed);
     reader->hashes = 0;
+    if (!reader->hash_entries || no_hash_is_new(reader, tickets))
+        return;
+    reader->hash_tickets = tickets;
+    reader->hashes_seen_ns = reader->now_ns;
+    reader->hashes_pending = false;
     for (unsigned i = 0; i < reader->hash_entries; i++) {
         struct hash_entry *entry = &entries[i];
         uint64_t ticket = atomic_load_explicit(&entry->taken, memory_order_acquire);
-        if (!ticket || ticket == reader->hash_told[i] ||
-            atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
+        if (!ticket)
+            continue;
+        reader->hashes_pending = true;
+        if (ticket == reader->hash_told[i] || atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
             continue;
         reader->hash[reader->hashes++] = (struct ring_hash){
             .comm = entry->comm, .number = entry->number, .bytes = entry->bytes, .serial = entry->serial, .name = entry->name,

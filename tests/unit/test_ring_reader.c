@@ -83,6 +83,7 @@ static void take_entry(int index, uint64_t ticket)
 {
     struct hash_entry *entry = &ring_hashes(file)[index];
     assert_int_equal(entry->taken, 0);
+    file->hash_tickets = ticket;
     entry->number = 10 * ticket;
     entry->what = HASH_RECV_AFTER;
     entry->taken = ticket;
