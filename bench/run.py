@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, training, hashing (default: all)
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, training, hashing, tui (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
 
@@ -17,6 +17,7 @@ import threading
 import time
 
 TRAINING_RUNS = 5
+TUI_OPERATIONS = 10000000
 TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
 
@@ -220,7 +221,25 @@ def hashing(bench):
     bench.say("%-24s %+10.1f %% of processor, which does the GPU's work here" % ("difference", (hashed / plain - 1) * 100))
 
 
-PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "training": training, "hashing": hashing}
+def tui(bench):
+    """`--once` of each view: start, opening the trace and making the picture; what a screen shows at first."""
+    bench.say("ddpcheck tui on a trace of %d operations, 8 ranks (aim: under 2 s and 200 MB)" % TUI_OPERATIONS)
+    if bench.missing("bench/bench_tui_trace"):
+        return
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+        path = os.path.join(folder, "large.db")
+        bench.run([bench.path("bench/bench_tui_trace"), path, str(TUI_OPERATIONS)])
+        bench.say("%-24s %10.2f GB" % ("the database", os.path.getsize(path) / 1e9))
+        for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory":
+            begin = time.monotonic()
+            process = subprocess.Popen([bench.tool, "tui", "--once", "--view", view, path], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            bench.say("%-24s %10.2f s, peak memory %.1f MB%s" % (view, time.monotonic() - begin, usage.ru_maxrss / 1024,
+                                                               "" if status == 0 else ", failed"))
+
+
+PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "training": training, "hashing": hashing,
+         "tui": tui}
 
 
 def main():
