@@ -141,8 +141,9 @@ static void note_launch(struct pending *pending)
 }
 
 /* What is ahead of it on other streams, without what an earlier operation of its stream names. */
-static int note_before(struct stream_state *stream, struct pending *pending)
+static int note_before(const struct process *process, struct stream_state *stream, struct pending *pending)
 {
+    timelines_prune(process, &stream->told);
     for (uint32_t i = 0; i < stream->ahead.count; i++) {
         const struct place *place = &stream->ahead.entry[i];
         if (place->timeline == stream->timeline || clock_at(&stream->told, place->timeline) >= place->position)
@@ -175,7 +176,7 @@ int progress_issue(struct process *process, const struct operation *operation, s
             return 0;
         }
     }
-    if (note_before(stream, &pending))
+    if (note_before(process, stream, &pending))
         return -1;
     if (queue_push(stream, &pending))
         return -1;
