@@ -19,7 +19,7 @@ static int report(struct analyzer *analyzer, struct process *process, const stru
         return -1;
     }
     struct one_call one = {
-        .code = "DC407", .certainty = CERTAIN, .process = process, .record = record, .call = call,
+        .code = "DC407", .certainty = process->lost_control ? POSSIBLE : CERTAIN, .process = process, .record = record, .call = call,
         .site = thread_site(thread, record),
     };
     return one_call_report(analyzer, &one, what, todo);

@@ -78,7 +78,7 @@ static int check_pageable(struct analyzer *analyzer, const struct operation *ope
     if (!memory_is_pageable(allocation))
         return 0;
     bool reachable = allocation->type == MEMORY_HOST_SHARED;
-    struct draft draft = draft_new("DC404", reachable ? POSSIBLE : CERTAIN, operation->member->comm);
+    struct draft draft = draft_new("DC404", reachable || operation->process->lost_control ? POSSIBLE : CERTAIN, operation->member->comm);
     struct text what = {0};
     char name[16], call[CALL_BYTES];
     if (reachable)
@@ -96,7 +96,7 @@ static int check_stream(struct analyzer *analyzer, const struct operation *opera
     int device = operation->member->device;
     if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
         return 0;
-    struct draft draft = draft_new("DC402", CERTAIN, operation->member->comm);
+    struct draft draft = draft_new("DC402", operation->process->lost_control ? POSSIBLE : CERTAIN, operation->member->comm);
     struct text what = {0};
     char name[16], call[CALL_BYTES];
     text_add(&what, "rank %d issues %s #%llu of %s on a stream of device %d; its communicator is on device %d",

@@ -19,8 +19,8 @@ static int lost(struct analyzer *analyzer, struct process *process)
     if (control + bulk) {
         text_add(&what, "%llu records were lost (%llu of collectives, waits and communicators, %llu of CUDA calls)",
                  (unsigned long long)(control + bulk), (unsigned long long)control, (unsigned long long)bulk);
-        text_add(&what, control ? "; mismatches and hangs that concern it (DC101 to DC107, DC201 to DC209) are only possible, and may be missed"
-                                : "; its checks of devices and buffers (DC401, DC403, DC406) are only possible, and waits through events may be missed");
+        text_add(&what, control ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) are only possible, and may be missed"
+                                : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) are only possible or silent, and waits through events may be missed");
     }
     if (hashes)
         text_add(&what, "%s%llu payload hashes were not made, because the collector was behind: what they would have shown (DC308, DC309, DC501 to DC503) is missed",
