@@ -18,6 +18,7 @@ import time
 
 TRAINING_RUNS = 5
 TUI_OPERATIONS = 10000000
+RECORD_BYTES = 128
 TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
 
@@ -238,8 +239,37 @@ def tui(bench):
                                                                "" if status == 0 else ", failed"))
 
 
-PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "training": training, "hashing": hashing,
-         "tui": tui}
+def trace_bytes(trace):
+    return sum(entry.stat().st_size for entry in os.scandir(trace) if entry.name.endswith(".db"))
+
+
+def selection(bench):
+    runs_of, iterations = 5, int(TRAINING[TRAINING.index("--iterations") + 1])
+    bench.say("Which kernels and copies are recorded (--cuda): ddptrain %s, %d runs each in turn" % (" ".join(TRAINING), runs_of))
+    if bench.missing("bin/ddptrain", "lib/libddpcheck.so"):
+        return
+    train(bench)
+    ways = ("none", "used", "all")
+    runs = {way: [] for way in ways}
+    for _ in range(runs_of):
+        for way in ways:
+            with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+                collector = Collector(trace)
+                rate, cpu = train(bench, trace, DDPCHECK_CUDA=way)
+                collector.end()
+                summary = json.loads(bench.run([bench.tool, "report", "--json", trace], statuses=(0, 1)).splitlines()[-1])
+                runs[way].append((rate, cpu, collector.cpu_s, summary["events"] / iterations, trace_bytes(trace) / iterations,
+                                  summary["lost"]))
+    for way, of in runs.items():
+        bench.say("--cuda=%-5s %10.1f images/s %6.2f s of processor, collector %5.2f s; each iteration of both ranks %6.0f records,"
+                  " %6.1f KB in rings, %6.1f KB in the database; %d lost"
+                  % (way, *(statistics.median(run[column] for run in of) for column in (0, 1, 2, 3)),
+                     *(statistics.median(run[column] for run in of) * size / 1024 for column, size in ((3, RECORD_BYTES), (4, 1))),
+                     statistics.median(run[5] for run in of)))
+
+
+PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "training": training,
+         "selection": selection, "hashing": hashing, "tui": tui}
 
 
 def main():

@@ -14,6 +14,7 @@ enum {
     PAGE_BITS = 16, PAGES = 1 << 20,        /* places for pages; two that share one are both told, no harm */
     KEPT_MAX = 8192, ALLOCATIONS = 1 << 14,
     PAGES_LOOKED_AT = 64,                   /* of one access; a longer one is told */
+    GENERATION = 1024,                      /* buffers that NCCL was given: what was not among the last two is forgotten */
     DEVICES = 64
 };
 
@@ -27,7 +28,8 @@ struct entry {
 };
 
 static struct {
-    _Atomic uint64_t used[PAGES / 64];              /* pages that NCCL uses */
+    _Atomic uint64_t used[2][PAGES / 64];           /* pages that NCCL uses: in this generation, in the one before */
+    _Atomic uint64_t uses;                          /* buffers so far */
     _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations that untold work may have written, nobody knows where */
     struct handles nonblocking;                     /* streams that the default stream does not wait for */
     _Atomic uint32_t kept;                          /* records so far */
@@ -64,13 +66,37 @@ static bool set_bit(_Atomic uint64_t *bits, uint64_t at)
     return bit(bits, at) || atomic_fetch_or(&bits[at / 64], 1ull << at % 64) >> at % 64 & 1;
 }
 
+static void clear_bit(_Atomic uint64_t *bits, uint64_t at)
+{
+    if (bit(bits, at))
+        atomic_fetch_and(&bits[at / 64], ~(1ull << at % 64));
+}
+
+static bool page_is_used(uint64_t page)
+{
+    uint64_t at = hash(page) % PAGES;
+    return bit(selection.used[0], at) || bit(selection.used[1], at);
+}
+
+/* The generation of a use; the first of a new one clears the marks of the last but one. A page that loses its mark while it is
+ * marked is found fresh at its next use, which tells what was kept. */
+static _Atomic uint64_t *generation(void)
+{
+    uint64_t use = atomic_fetch_add_explicit(&selection.uses, 1, memory_order_relaxed);
+    _Atomic uint64_t *marks = selection.used[use / GENERATION % 2];
+    if (use % GENERATION == 0)
+        for (uint32_t i = 0; i < PAGES / 64; i++)
+            atomic_store_explicit(&marks[i], 0, memory_order_relaxed);
+    return marks;
+}
+
 static bool is_used(const struct touch *touch)
 {
     uint64_t first = touch->begin >> PAGE_BITS, last = (touch->end - 1) >> PAGE_BITS;
     if (last - first >= PAGES_LOOKED_AT)
         return true;
     for (uint64_t page = first; page <= last; page++)
-        if (bit(selection.used, hash(page) % PAGES))
+        if (page_is_used(page))
             return true;
     return false;
 }
@@ -208,8 +234,11 @@ void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
     if (shim.selection != SELECT_USED || begin >= end)
         return;
     bool fresh = false;
-    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++)
-        fresh |= !set_bit(selection.used, hash(page) % PAGES);
+    _Atomic uint64_t *marks = generation();
+    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++) {
+        fresh |= !page_is_used(page);
+        set_bit(marks, hash(page) % PAGES);
+    }
     if (!fresh)
         return;
     if (atomic_load_explicit(&selection.kept, memory_order_relaxed))
@@ -225,10 +254,11 @@ void selection_forget(uint64_t begin, uint64_t end)
         atomic_store_explicit(&selection.anywhere, 1, memory_order_relaxed);
     if (shim.selection != SELECT_USED || begin >= end)
         return;
-    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++)
-        if (bit(selection.used, hash(page) % PAGES))
-            atomic_fetch_and(&selection.used[hash(page) % PAGES / 64], ~(1ull << hash(page) % 64));
-    atomic_fetch_and(&selection.incomplete[hash(begin) % ALLOCATIONS / 64], ~(1ull << hash(begin) % 64));
+    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++) {
+        clear_bit(selection.used[0], hash(page) % PAGES);
+        clear_bit(selection.used[1], hash(page) % PAGES);
+    }
+    clear_bit(selection.incomplete, hash(begin) % ALLOCATIONS);
     if (atomic_load_explicit(&selection.kept, memory_order_relaxed))
         take(NULL, begin, end);
 }
