@@ -37,12 +37,24 @@ static struct buffer_entry *look_up(struct thread *thread, uint64_t pointer)
     return entry;
 }
 
-/* A notice that was lost is tried again. */
+static _Atomic uint64_t *place_of(uint64_t base)
+{
+    return &shim.known_buffers.id[(base ^ base >> 21) * 0x9e3779b97f4a7c15u >> 40 & (KNOWN_IDS - 1)];
+}
+
+/* An allocation is told once for all pointers into it and all threads. A notice that was lost is tried again. */
 static void tell_once(struct thread *thread, struct buffer_entry *entry)
 {
     struct gpu_memory memory = { entry->base, entry->bytes, entry->device, entry->type };
-    if (!entry->told)
-        entry->told = tell(thread, entry->pointer, &memory);
+    uint64_t facts[] = { entry->base, entry->bytes, (uint32_t)entry->device | (uint64_t)entry->type << 32 };
+    uint64_t id = string_id((const char *)facts, sizeof facts);
+    if (!entry->told && entry->bytes && atomic_load_explicit(place_of(entry->base), memory_order_relaxed) == id)
+        entry->told = true;
+    if (entry->told)
+        return;
+    entry->told = tell(thread, entry->pointer, &memory);
+    if (entry->told)
+        atomic_store_explicit(place_of(entry->base), id, memory_order_relaxed);
 }
 
 void buffers_tell(struct thread *thread, const void *pointer)
@@ -66,7 +78,11 @@ bool buffers_look(struct thread *thread, uint64_t pointer, struct buffer_fact *f
     return known_to_cuda(entry->type);
 }
 
-void buffers_forget(void)
+void buffers_forget(uint64_t base)
 {
+    for (uint32_t i = 0; !base && i < KNOWN_IDS; i++)
+        atomic_store_explicit(&shim.known_buffers.id[i], 0, memory_order_relaxed);
+    if (base)
+        atomic_store_explicit(place_of(base), 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&shim.buffer_epoch, 1, memory_order_release);
 }

@@ -1,5 +1,5 @@
-/* buffers.h: telling the collector which allocation a pointer lies in (notice_buffer), once per pointer
- * and thread until something is freed. */
+/* buffers.h: telling the collector which allocation a pointer lies in (notice_buffer), once per allocation
+ * until it is freed. */
 #ifndef DDPCHECK_BUFFERS_H
 #define DDPCHECK_BUFFERS_H
 
@@ -23,7 +23,7 @@ struct buffer_fact {
 };
 bool buffers_look(struct thread *thread, uint64_t pointer, struct buffer_fact *fact);
 
-/* Memory was freed (or registered): what is known of pointers is stale. */
-void buffers_forget(void);
+/* The allocation at `base` (0: all, or who knows which) was freed, or made: what is known of pointers is stale. */
+void buffers_forget(uint64_t base);
 
 #endif

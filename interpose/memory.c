@@ -20,7 +20,7 @@ void memory_made_leave(struct call *call, ncclResult_t result, void *const *poin
 
 void memory_free_leave(struct call *call, ncclResult_t result)
 {
-    buffers_forget();
+    buffers_forget(0);
     emit_leave(call, result, 0);
 }
 
@@ -35,7 +35,7 @@ void memory_allocated(struct call *call, cudaError_t result, void *const *pointe
 
 void memory_registered(struct call *call, cudaError_t result, const void *pointer, size_t bytes)
 {
-    buffers_forget();
+    buffers_forget((uintptr_t)pointer);
     struct record record = { .memory = { .pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_HOST_PINNED } };
     emit_point(call, &record, result, NULL);
 }
@@ -44,7 +44,7 @@ void memory_released(struct call *call, cudaError_t result, const void *pointer,
                      cudaStream_t stream)
 {
     if (result == cudaSuccess)
-        buffers_forget();
+        buffers_forget((uintptr_t)pointer);
     struct record record = { .memory = { .pointer = (uintptr_t)pointer, .type = type } };
     record.flags |= gpu_capture_flag(stream);
     emit_point(call, &record, result, stream);
@@ -54,7 +54,7 @@ void memory_released(struct call *call, cudaError_t result, const void *pointer,
 void memory_mapped(struct call *call, cudaError_t result, uint64_t pointer, size_t bytes)
 {
     struct record record = { .memory = { .pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
-    buffers_forget();
+    buffers_forget(pointer);
     selection_forget(pointer, pointer + bytes);
     emit_point(call, &record, result, NULL);
 }
@@ -82,6 +82,6 @@ void ipc_handle_made(struct call *call, cudaError_t result, const cudaIpcMemHand
 
 void ipc_handle_opened(struct call *call, cudaError_t result, void *const *pointer, const cudaIpcMemHandle_t *handle)
 {
-    buffers_forget();
+    buffers_forget(result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);
     point_shared(call, result, handle, result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);
 }

@@ -70,7 +70,7 @@ struct copy_arguments {
 
 void wait_enter(struct call *call, cudaStream_t stream, const struct wait_arguments *arguments);
 void wait_leave(struct call *call, cudaError_t result);
-void wait_free_leave(struct call *call, cudaError_t result);
+void wait_free_leave(struct call *call, cudaError_t result, const struct wait_arguments *arguments);
 void stream_created(struct call *call, cudaError_t result, const cudaStream_t *stream, unsigned flags);
 void stream_destroyed(struct call *call, cudaError_t result, cudaStream_t stream);
 void event_created(struct call *call, cudaError_t result, const cudaEvent_t *event, unsigned flags);

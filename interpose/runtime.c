@@ -22,10 +22,10 @@ void wait_leave(struct call *call, cudaError_t result)
     progress_poll();
 }
 
-void wait_free_leave(struct call *call, cudaError_t result)
+void wait_free_leave(struct call *call, cudaError_t result, const struct wait_arguments *arguments)
 {
     if (result == cudaSuccess)
-        buffers_forget();
+        buffers_forget(arguments->dst);
     wait_leave(call, result);
 }
 

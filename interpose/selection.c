@@ -12,7 +12,7 @@
 
 enum {
     PAGE_BITS = 16, PAGES = 1 << 20,        /* places for pages; two that share one are both told, no harm */
-    KEPT_MAX = 8192, ALLOCATIONS = 1 << 14,
+    KEPT_MAX = 8192, ALLOCATIONS = 1 << 20,
     PAGES_LOOKED_AT = 64,                   /* of one access; a longer one is told */
     GENERATION = 1024,                      /* buffers that NCCL was given: what was not among the last two is forgotten */
     DEVICES = 64
@@ -31,6 +31,7 @@ static struct {
     _Atomic uint64_t used[2][PAGES / 64];           /* pages that NCCL uses: in this generation, in the one before */
     _Atomic uint64_t uses;                          /* buffers so far */
     _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations that untold work may have written, nobody knows where */
+    _Atomic uint64_t announced[ALLOCATIONS / 64];   /* of which that was told */
     struct handles nonblocking;                     /* streams that the default stream does not wait for */
     _Atomic uint32_t kept;                          /* records so far */
     _Atomic uint32_t anywhere;                      /* untold work may have written anything since that was last told */
@@ -239,12 +240,14 @@ void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
         fresh |= !page_is_used(page);
         set_bit(marks, hash(page) % PAGES);
     }
-    if (!fresh)
-        return;
-    if (atomic_load_explicit(&selection.kept, memory_order_relaxed))
-        take(thread, begin, end);
+    /* Whole pages: their other buffers are taken for used from now on. */
+    if (fresh && atomic_load_explicit(&selection.kept, memory_order_relaxed))
+        take(thread, begin >> PAGE_BITS << PAGE_BITS, (((end - 1) >> PAGE_BITS) + 1) << PAGE_BITS);
     struct buffer_fact fact;
-    if (buffers_look(thread, begin, &fact) && bit(selection.incomplete, hash(fact.base) % ALLOCATIONS))
+    if (!buffers_look(thread, begin, &fact))
+        return;
+    uint64_t at = hash(fact.base) % ALLOCATIONS;
+    if (bit(selection.incomplete, at) && !set_bit(selection.announced, at))
         tell_untold(thread, begin, end - begin);
 }
 
@@ -259,6 +262,7 @@ void selection_forget(uint64_t begin, uint64_t end)
         clear_bit(selection.used[1], hash(page) % PAGES);
     }
     clear_bit(selection.incomplete, hash(begin) % ALLOCATIONS);
+    clear_bit(selection.announced, hash(begin) % ALLOCATIONS);
     if (atomic_load_explicit(&selection.kept, memory_order_relaxed))
         take(NULL, begin, end);
 }

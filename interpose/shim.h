@@ -46,7 +46,7 @@ struct shim {
     _Atomic uint32_t asked;             /* monitor_start was called */
     _Atomic uint32_t init_alls;         /* ncclCommInitAll calls so far */
     struct comm_table comms;
-    struct known known_strings, known_stacks;
+    struct known known_strings, known_stacks, known_buffers;
     struct known_modules modules;
     struct kernel_table kernels;
     struct handles streams;             /* whose flags were told */

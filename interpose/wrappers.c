@@ -17,7 +17,7 @@
 #define WAIT(stream_, ...) \
     wait_enter(&call, stream_, &(struct wait_arguments){ __VA_ARGS__ }), wait_leave(&call, result)
 #define WAIT_FREE(...) \
-    wait_enter(&call, 0, &(struct wait_arguments){ __VA_ARGS__ }), wait_free_leave(&call, result)
+    wait_enter(&call, 0, &(struct wait_arguments){ __VA_ARGS__ }), wait_free_leave(&call, result, &(struct wait_arguments){ __VA_ARGS__ })
 #define COPY_ASYNC(...) \
     copy_enter(&call, stream, &(struct copy_arguments){ __VA_ARGS__ }), \
     copy_leave(&call, result, stream, &(struct copy_arguments){ __VA_ARGS__ })
