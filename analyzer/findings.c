@@ -37,6 +37,7 @@ static const struct explanation {
     {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
     {"DC406", HANGS " DC304 DC305", ""},
     {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", HANGS " DC404 DC308 DC309", "DC503"},
+    {"DC302", "DC308", "DC503"}, {"DC303", "DC308 DC309", "DC503"}, {"DC304", "DC308", "DC503"},
     {"DC309", "DC308", "DC503"}, {"DC308", "", "DC308 DC503"},
     {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},
