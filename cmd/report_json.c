@@ -173,7 +173,7 @@ static void print_stacks(struct writer *writer)
             "main", (standing->flags & RECORD_THREAD_MAIN) != 0,
             "name", name ? text_json(name) : json_null(),
             "in", text_json(standing_called(report, standing, called, sizeof called)),
-            "innermost_only", (standing->flags & RECORD_THREAD_INNERMOST) != 0,
+            "outer_unknown", (standing->flags & RECORD_THREAD_INNER) != 0,
             "frames", frames_json(writer, standing->process, standing->stack, false),
             "at", time_json(standing->time_ns),
             "process", process_json(writer, standing->process)));

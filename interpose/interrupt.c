@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "interpose/files.h"
+#include "interpose/frames.h"
 #include "interpose/stacks.h"
 #include "interpose/thread.h"
 
@@ -86,7 +87,7 @@ static bool blocks_signal(uint32_t thread)
 struct place {
     int64_t syscall;
     uint64_t argument[SYSCALL_ARGUMENTS];
-    uint64_t address;       /* innermost; 0 not known */
+    uint64_t stack_pointer, address;    /* innermost; 0 not known */
 };
 
 /* "running", "-1 SP PC" (stopped outside a system call) or "NUMBER ARGUMENTS SP PC". */
@@ -104,7 +105,7 @@ static void read_place(uint32_t thread, struct place *place)
     place->syscall = strtoll(at, &at, 10);
     for (int i = 0; place->syscall >= 0 && i < SYSCALL_ARGUMENTS; i++)
         place->argument[i] = strtoull(at, &at, 16);
-    strtoull(at, &at, 16);
+    place->stack_pointer = strtoull(at, &at, 16);
     place->address = strtoull(at, &at, 16);
     if (place->syscall < 0)
         place->syscall = SYSCALL_NONE;
@@ -201,6 +202,6 @@ uint32_t interrupt_walk(uint32_t thread, bool may_interrupt, uint64_t *address, 
         count = ask(thread, address, max);
     state->walked = count > 0;
     if (count == 0 && place.address)
-        address[count++] = place.address;
+        count = frames_walk(place.address, place.stack_pointer, address, max);
     return count;
 }

@@ -2,8 +2,8 @@
  *
  * A thread can only unwind itself, so it is interrupted by a real-time signal that nobody uses, and unwinds in
  * the handler. That must not show: only threads are interrupted that run or wait in a system call which
- * the kernel takes up again by itself (signal(7), SA_RESTART), and that do not block the signal. Of any
- * other thread /proc tells the innermost address. */
+ * the kernel takes up again by itself (signal(7), SA_RESTART), and that do not block the signal. Any
+ * other thread is unwound from outside (frames.h), as far as that goes. */
 #ifndef DDPCHECK_INTERRUPT_H
 #define DDPCHECK_INTERRUPT_H
 
@@ -17,8 +17,8 @@ struct interrupted {
     bool walked;            /* it was interrupted and unwound itself */
 };
 
-/* The addresses of the thread's frames, innermost first; with `may_interrupt` false, or where it must not be, only
- * the innermost. Returns how many, 0 if nothing is known. One thread at a time may call it. */
+/* The addresses of the thread's frames, innermost first; with `may_interrupt` false, or where it must not be,
+ * from outside. Returns how many, 0 if nothing is known. One thread at a time may call it. */
 uint32_t interrupt_walk(uint32_t thread, bool may_interrupt, uint64_t *address, uint32_t max, struct interrupted *state);
 
 #endif

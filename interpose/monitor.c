@@ -102,7 +102,7 @@ static void tell_thread(struct thread *thread, uint32_t capture, uint32_t index)
     if (record.stack != native)
         record.standing.flags |= RECORD_THREAD_PYTHON;
     if (count && !state.walked)
-        record.standing.flags |= RECORD_THREAD_INNERMOST;
+        record.standing.flags |= RECORD_THREAD_INNER;
     record.standing.syscall = state.syscall;
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", id);
     int length = file_read(path, name, sizeof name);

@@ -12,11 +12,12 @@
 #include "interpose/python_read.h"
 #include "interpose/resolve.h"
 
-enum { FRAMES = 32, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };
+enum { FRAMES = 32, FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };
 
 static struct python {
     bool found;
     _Atomic bool proven;        /* a checked walk found everything as the layout says */
+    _Atomic int failures;       /* walks before that which did not */
     struct python_memory memory;
     int (*is_initialized)(void);
     void *(*this_thread)(void);
@@ -65,7 +66,7 @@ void python_start(void)
         return;
     const uint32_t *hex = find(RTLD_DEFAULT, "Py_Version");
     uint32_t version = hex ? *hex : parse_version(get_version());
-    python.found = python_layout_find(&python.memory.layout, version, find(RTLD_DEFAULT, "_PyRuntime")) && python_read_start();
+    python.found = python_layout_find(&python.memory.layout, version, find(RTLD_DEFAULT, "_PyRuntime"));
 #endif
 }
 
@@ -139,12 +140,14 @@ uint64_t python_stack(struct thread *thread, uint64_t native)
     struct python_frame frames[FRAMES];
     bool trusted = atomic_load_explicit(&python.proven, memory_order_relaxed), sound;
     uint32_t count = python_walk(&python.memory, trusted, state, frames, FRAMES, &sound);
-    if (!count)
+    if (!count && sound)
         return native;
     if (!trusted) {
         uint64_t id = tell(thread, false, native, frames, count, &sound);
         if (sound)
             atomic_store_explicit(&python.proven, true, memory_order_relaxed);
+        else if (atomic_fetch_add(&python.failures, 1) == FAILURES_MAX)
+            python.found = false;       /* not the build that it seems to be */
         return id;
     }
     uint64_t key = python_walk_key(&python.memory, frames, count) ^ native;

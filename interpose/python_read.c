@@ -1,13 +1,9 @@
 /* python_read.c: frames and code objects, read from memory. See python_read.h. */
 #include "interpose/python_read.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/types.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
+#include "interpose/peek.h"
 #include "interpose/python_lines.h"
 
 enum {
@@ -17,35 +13,12 @@ enum {
     STR_MAX = 1 << 20
 };
 
-static int memory_file = -1;    /* /proc/self/mem where process_vm_readv is forbidden */
-
-static bool read_checked(uint64_t address, void *to, size_t bytes)
-{
-    if (memory_file >= 0)
-        return pread(memory_file, to, bytes, (off_t)address) == (ssize_t)bytes;
-    struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
-}
-
-bool python_read_start(void)
-{
-    static const uint64_t probe = 0x5079746865637921u;
-    uint64_t value = 0;
-    if (memory_file >= 0)       /* a fork's parent's */
-        close(memory_file);
-    memory_file = -1;
-    if (read_checked((uintptr_t)&probe, &value, sizeof value) && value == probe)
-        return true;
-    memory_file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-    return memory_file >= 0 && read_checked((uintptr_t)&probe, &value, sizeof value) && value == probe;
-}
-
 bool python_read(bool trusted, uint64_t address, void *to, size_t bytes)
 {
     if (address < 4096 || address >> 56)
         return false;
     if (!trusted)
-        return read_checked(address, to, bytes);
+        return peek(address, to, bytes);
     memcpy(to, (const void *)(uintptr_t)address, bytes);
     return true;
 }

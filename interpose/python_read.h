@@ -1,9 +1,8 @@
 /* python_read.h: reads the frames and code objects of this process's Python without calling it.
  *
- * No GIL, no reference, no exception, no allocation. Two ways to read memory: checked, through the
- * kernel (process_vm_readv on ourselves, else /proc/self/mem), where a wrong address is an error and not
- * a crash; and trusted, plain loads, for a thread that reads its own frames (only it changes them while
- * it is in a call of ours) after checked reads have shown that the layout is right. */
+ * No GIL, no reference, no exception, no allocation. Two ways to read memory: checked (peek.h), where a wrong
+ * address is an error and not a crash; and trusted, plain loads, for a thread that reads its own frames (only
+ * it changes them while it is in a call of ours) after checked reads have shown that the layout is right. */
 #ifndef DDPCHECK_PYTHON_READ_H
 #define DDPCHECK_PYTHON_READ_H
 
@@ -29,8 +28,6 @@ struct python_place {
     uint32_t line;              /* 0: not known */
 };
 
-/* Finds a way for checked reads. Returns false if there is none. */
-bool python_read_start(void);
 bool python_read(bool trusted, uint64_t address, void *to, size_t bytes);
 
 /* The frames of a PyThreadState, innermost first, at most `max`. *sound: the chain was followed to its end (or to

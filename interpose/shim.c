@@ -17,6 +17,7 @@
 #include "interpose/graphs.h"
 #include "interpose/hashing.h"
 #include "interpose/modules.h"
+#include "interpose/peek.h"
 #include "interpose/nvtx.h"
 #include "interpose/process.h"
 #include "interpose/progress.h"
@@ -118,7 +119,7 @@ static bool shim_start(void)
         return false;
     if (shim.stacks != STACKS_OFF && !stacks_start())
         shim.stacks = STACKS_OFF;
-    if (shim.stacks != STACKS_OFF)
+    if (shim.stacks != STACKS_OFF && peek_start())
         python_start();
     return true;
 }

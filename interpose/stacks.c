@@ -12,6 +12,7 @@
 #include <unwind.h>
 
 #include "interpose/emit.h"
+#include "interpose/frames.h"
 #include "interpose/modules.h"
 #include "interpose/python.h"
 #include "interpose/resolve.h"
@@ -71,6 +72,7 @@ bool stacks_start(void)
     unwinder.get_cfa = (__typeof__(unwinder.get_cfa))find(library, "_Unwind_GetCFA");
     if (!unwinder.backtrace || !unwinder.get_ip || !unwinder.get_cfa)
         return false;
+    frames_start(library);
     struct walk walk = { .site = 0 };
     unwinder.backtrace(visit, &walk);
     return true;

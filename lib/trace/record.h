@@ -283,7 +283,7 @@ enum {
     RECORD_THREAD_MAIN = 1,     /* the process's first thread */
     RECORD_THREAD_CALLS = 2,    /* it has made calls that were recorded */
     RECORD_THREAD_PYTHON = 4,   /* it has Python frames */
-    RECORD_THREAD_INNERMOST = 8 /* of its native frames only the innermost is known */
+    RECORD_THREAD_INNER = 8     /* of its native frames the outer ones may not be known */
 };
 #define RECORD_NO_VERSION UINT64_MAX
 

@@ -29,7 +29,7 @@ def check(python, what):
     assert calls is None or mains["2"]["in"] in calls, "%s, %s: rank 2 is in %r" % (python, what, mains["2"]["in"])
     waiting = mains["0-1,3"]
     assert places(waiting["frames"])[0] == ("synchronize", marked("synchronize")), waiting
-    assert waiting["in"] == "cudaStreamSynchronize" and not waiting["innermost_only"], waiting
+    assert waiting["in"] == "cudaStreamSynchronize" and not waiting["outer_unknown"], waiting
     loaders = [stack for stack in stacks if not stack["main"]]
     assert any(("load_batches", marked("loader")) in places(stack["frames"]) and stack["ranks"] == "0-3" and
                stack["threads"] == 4 for stack in loaders), loaders

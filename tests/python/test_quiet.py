@@ -30,7 +30,25 @@ def asked(program, devices, times, pause_ms):
         assert findings == [], (findings, err)
         told = line.query("SELECT count(*) FROM event WHERE api = (SELECT number FROM api WHERE name = 'notice_thread_stack')")
         assert told[0][0] > 0, "nobody told anything"
+        check_native(line)
         return job.returncode, out, said.stdout.strip()
+
+
+# Calls in which a signal would show: their callers are found without one.
+FOLLOWED = {"__poll", "__select", "epoll_wait", "__recv", "__sigtimedwait", "clock_nanosleep"}
+
+
+def check_native(line):
+    """Native stacks of waits.c go from the system call to main, interrupted or not."""
+    stacks = {}
+    for seq, function in line.query("SELECT seq, function FROM v_thread_stack WHERE is_main AND kind = 'native' ORDER BY seq, depth"):
+        stacks.setdefault(seq, []).append(function.partition("@")[0])
+    followed = [stack for stack in stacks.values() if stack[0] in FOLLOWED and "main" in " ".join(stack)]
+    assert stacks, "no native stack"
+    if any("waits_for_epoll" in stack for stack in stacks.values()):
+        assert {stack[0] for stack in followed} == FOLLOWED, {stack[0] for stack in followed}
+        short = [stack for stack in stacks.values() if "main" not in stack]
+        assert len(short) <= len(stacks) // 20, short[:5]      # between two calls there is no telling
 
 
 def ready(rings, processes):

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/peek.h"
 #include "interpose/python_read.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -18,7 +19,7 @@ EXPORT int walker_start(uint32_t version, const void *runtime, uint64_t code_typ
     memory.code_type = code_type;
     memory.str_type = str_type;
     memory.bytes_type = bytes_type;
-    return python_read_start() && python_layout_find(&memory.layout, version, runtime);
+    return peek_start() && python_layout_find(&memory.layout, version, runtime);
 }
 
 /* "file\tline\tfunction\n" for each frame. Returns 1 if all was sound. */
