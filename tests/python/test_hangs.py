@@ -7,7 +7,7 @@ from common import marked, places, pythons, run, short
 # what rank 2 does: (its place, the calls that it may be in; to 3.10 Python sleeps in select)
 STUCK = {
     "sleep": (0, ["clock_nanosleep", "select"]), "loop": (1, [""]), "read": (2, ["read"]), "lock": (3, None),
-    "gil-sleep": (4, ["clock_nanosleep"]), "gil-read": (5, ["read"]), "gil-loop": (6, [""]),
+    "gil-sleep": (4, ["sleep", "clock_nanosleep"]), "gil-read": (5, ["read"]), "gil-loop": (6, [""]),
 }
 
 
@@ -15,10 +15,15 @@ def stacks_of(stacks, main):
     return {stack["ranks"]: stack for stack in stacks if stack["main"] == main}
 
 
+def told(findings):
+    """Without notes: that a rank is late may be said before it is missing."""
+    return [finding for finding in findings if finding["severity"] != "note"]
+
+
 def check(python, what):
     status, err, findings, stacks, text = run(python, what, 4, ["--timeout", "2"])
-    codes = [finding["code"] for finding in findings]
-    assert codes == ["DC201"], (python, what, codes, err)
+    findings = told(findings)
+    assert [finding["code"] for finding in findings] == ["DC201"], (python, what, findings, err)
     line, calls = marked("stuck", STUCK[what][0]), STUCK[what][1]
     mains = stacks_of(stacks, True)
     assert set(mains) == {"0-1,3", "2"}, "%s, %s: groups %s" % (python, what, sorted(mains))
@@ -42,7 +47,7 @@ def check(python, what):
 def check_async(python):
     """The loop's own frames are there; the coroutine that is suspended is on nobody's stack."""
     _, err, findings, stacks, _ = run(python, "async", 4, ["--timeout", "2"])
-    assert [finding["code"] for finding in findings] == ["DC201"], (findings, err)
+    assert [finding["code"] for finding in told(findings)] == ["DC201"], (findings, err)
     frames = stacks_of(stacks, True)["2"]["frames"]
     assert ("evaluate", marked("stuck", 6) + 2) in places(frames), places(frames)
     assert any(short(frame["function"]) == "run_forever" for frame in frames), frames
@@ -50,6 +55,7 @@ def check_async(python):
 
 def check_off(python):
     _, err, findings, stacks, text = run(python, "sleep", 4, ["--timeout", "2"], {"DDPCHECK_PYSTACK": "off"})
+    findings = told(findings)
     assert [finding["code"] for finding in findings] == ["DC201"] and stacks == [], (findings, stacks, err)
     assert "Where the threads stood" not in text
     assert not any(frame["file"] and frame["file"].endswith("job.py") for side in findings[0]["sides"]
