@@ -73,6 +73,25 @@ struct member_view {
 void analyzer_visit_members(struct analyzer *analyzer, void (*visit)(void *context, const struct member_view *member),
                             void *context);
 
+/* One line of the tree of waits: who waits in an operation or set-up, and below it, one step deeper, each rank that it
+ * is for, and below that what keeps this one, until a wait comes again or a rank is held back by nothing. */
+struct wait_view {
+    int depth;              /* 0, 1, 2, ...: even lines are waits, odd ones ranks that are waited for */
+    const char *text;       /* "ranks 0-2 wait in ncclAllReduce(...) #5 of comm 5ae7", "rank 3 has not called it: running" */
+    int process;            /* index, of an example; -1 not known */
+    int shown_rank;         /* likewise; -1 */
+    bool in_cycle;          /* following the waits leads back here */
+    bool stuck;             /* for certain, as far as the records tell */
+    bool again;             /* it was shown before; what is below it is not repeated */
+    uint64_t since_ns;      /* realtime; 0 not known */
+    uint64_t stack;         /* of the call that waits; 0 none */
+    bool stack_is_address;
+};
+
+/* Calls `visit` for each line, in preorder. Nothing where nobody waits. Strings are valid during the call. Returns 0 or
+ * -1 with errno = ENOMEM. */
+int analyzer_visit_waits(struct analyzer *analyzer, void (*visit)(void *context, const struct wait_view *wait), void *context);
+
 /* Calls `visit` for each finding so far, worst first (severity, certainty, then time). */
 void analyzer_visit_findings(struct analyzer *analyzer, void (*visit)(void *context, const struct finding *finding),
                              void *context);

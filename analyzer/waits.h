@@ -77,6 +77,7 @@ struct wait_node {
     uint32_t behind_count, behind_capacity;
     bool satisfiable;
     int component;              /* as of struct blocked; -1 if it can be satisfied */
+    bool shown;                 /* view_waits.c */
     struct wait_node *next;
     struct wait_node *bucket_next;
 };

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -268,6 +269,55 @@ static void abort_ends_a_circle(void **state)
     job_free(job);
 }
 
+struct tree {
+    char text[2048];
+    int lines, cycles;
+};
+
+static void draw_line(void *context, const struct wait_view *wait)
+{
+    struct tree *tree = context;
+    size_t used = strlen(tree->text);
+    snprintf(tree->text + used, sizeof tree->text - used, "%*s%s%s\n", 2 * wait->depth, "", wait->text, wait->again ? " (again)" : "");
+    tree->lines++;
+    tree->cycles += wait->in_cycle;
+}
+
+static void waits_as_a_tree(void **state)
+{
+    (void)state;
+    struct job *job = two_comms(3);
+    for (int rank = 0; rank < 3; rank++) {
+        issue_both(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND, rank ? ON_ONE_STREAM : BY_HOST, true);
+        if (rank)
+            wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+    }
+    ticks(job, 1000);
+    struct analyzer *analyzer = analyzer_new(NULL);
+    for (int i = 0; i < 3; i++) {
+        struct process_info info = {.pid = 1000 + i, .rank = i, .world_size = 3, .host = "a", .boot_id = "b"};
+        assert_int_equal(analyzer_add_process(analyzer, i, &info), 0);
+    }
+    struct record record;
+    int rank;
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++)
+        assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
+    struct tree tree = {0};
+    assert_int_equal(analyzer_visit_waits(analyzer, draw_line, &tree), 0);
+    assert_string_equal(tree.text,
+        "ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa\n"
+        "  rank 2 has called it, behind another operation on its stream\n"
+        "    rank 2 waits in ncclAllReduce(count=200, float32, sum) #0 of comm bbbb\n"
+        "      rank 0 has not called it: in cudaStreamSynchronize\n"
+        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (again)\n"
+        "      rank 1 has called it, behind another operation on its stream\n"
+        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (again)\n");
+    assert_int_equal(tree.lines, 7);
+    assert_int_equal(tree.cycles, 4);
+    analyzer_free(analyzer);
+    job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +330,7 @@ int main(void)
         cmocka_unit_test(uneven_all_to_all_is_none),
         cmocka_unit_test(pipeline_order),
         cmocka_unit_test(abort_ends_a_circle),
+        cmocka_unit_test(waits_as_a_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
