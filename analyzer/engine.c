@@ -44,6 +44,7 @@ void analyzer_free(struct analyzer *analyzer)
     struct member *member, *next_member;
     HASH_ITER(hh, analyzer->members, member, next_member) {
         HASH_DEL(analyzer->members, member);
+        clock_free(&member->before_last);
         free(member->empties);
         free(member->last_collective);
         free(member);

@@ -292,6 +292,7 @@ struct member {
     uint32_t issuers;
     bool more_issuers;
     struct place last_launch, launch_before;    /* its last launch, and the one before that */
+    struct clock before_last;       /* what was ahead of last_launch */
     struct place last_captured;     /* its last one that was captured into a graph */
     uint64_t last_group;    /* ncclGroup of last_launch, 0 none */
     uint64_t last_unit;     /* struct pending's, of last_launch */

@@ -10,7 +10,6 @@
 #include "analyzer/order.h"
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
-#include "analyzer/timelines.h"
 #include "analyzer/window.h"
 #include "lib/trace/names.h"
 
@@ -33,14 +32,21 @@ static void member_note_issuer(struct member *member, struct thread *thread)
 static int order_after_last(struct operation *operation)
 {
     struct stream_state *stream = operation->stream;
+    struct member *member = operation->member;
     bool is_captured = stream->is_captured;
-    struct place last = is_captured ? operation->member->last_captured : operation->member->last_launch;
+    struct place last = is_captured ? member->last_captured : member->last_launch;
+    bool is_one_launch = last.position == operation->process->now;
     if (is_captured)
-        operation->member->last_captured = (struct place){stream->timeline, operation->process->now};
-    const struct stream_state *other = last.timeline == stream->timeline ? NULL : timeline_find(operation->process, last.timeline);
-    if (!other || last.position == operation->process->now)     /* one launch */
+        member->last_captured = operation->place;
+    bool differs = last.position && last.timeline != stream->timeline && !is_one_launch;
+    if (differs && !is_captured && clock_merge(&stream->ahead, &member->before_last))
+        return -1;
+    if (differs && clock_raise(&stream->ahead, last))
+        return -1;
+    if (is_captured || is_one_launch)
         return 0;
-    return clock_merge(&stream->ahead, &other->ahead) || clock_raise(&stream->ahead, last) ? -1 : 0;
+    clock_clear(&member->before_last);
+    return clock_merge(&member->before_last, &stream->ahead);
 }
 
 /* The operation takes its place on its stream, if that is known. */
