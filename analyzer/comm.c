@@ -12,6 +12,9 @@
 #include "analyzer/payloads.h"
 #include "analyzer/process.h"
 #include "analyzer/window.h"
+#include "lib/trace/names.h"
+
+enum { RESULT_IN_PROGRESS = 7 };      /* ncclInProgress (nccl.h) */
 
 struct comm *comm_find(struct analyzer *analyzer, uint64_t id)
 {
@@ -228,6 +231,16 @@ int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct re
     }
 }
 
+void comm_goes_on(struct thread *thread, const struct record *record)
+{
+    bool nonblocking = record->result == RESULT_IN_PROGRESS ||
+                       (!record->result && thread->in_call && api_class_of(thread->enter.api) == CLASS_COMM &&
+                        (thread->enter.comm.flags & RECORD_COMM_NONBLOCKING));
+    for (uint32_t i = 0; nonblocking && i < thread->setups; i++)
+        if (thread->setup[i].kind == SETUP_INIT && thread->setup[i].member && !thread->setup[i].member->exists)
+            thread->setup[i].member->initialising = thread->setup[i].comm->initialising = true;
+}
+
 int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
     if (record->api != API_ncclCommDestroy && record->api != API_ncclCommAbort)
@@ -268,6 +281,7 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
     if ((*member)->process == process)
         member_learn(*member, record);
     (*member)->arrived = (*member)->exists = true;
+    (*member)->initialising = false;
     return ENGINE_OK;
 }
 

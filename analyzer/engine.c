@@ -196,8 +196,10 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
         result = leave_memory(analyzer, thread, record);
     if (class == CLASS_GROUP)
         thread->group_depth = 0;
-    if (!thread->group_depth)
+    if (!thread->group_depth) {
+        comm_goes_on(thread, record);
         thread->setups = 0;
+    }
     thread_leave(analyzer, thread);
     return result;
 }

@@ -284,6 +284,7 @@ struct member {
     uint32_t splits;        /* ncclCommSplit calls on this communicator */
     bool exists;            /* the communicator was made on this rank */
     bool arrived;           /* called ncclCommInit*, or notice_member named it */
+    bool initialising;      /* of a nonblocking communicator: the call has returned, set-up goes on until it exists */
     uint32_t arrivals;      /* ncclCommInit* calls with its rank; more than one is DC109 */
     struct site arrival;    /* of the first */
     bool leaving, aborted, destroyed;       /* finalize or destroy was entered; abort likewise; destroy returned */
@@ -338,6 +339,7 @@ struct comm {
         const struct member *member;
     } shrink;
     struct payloads *payloads;      /* payloads.h; NULL until one is hashed */
+    bool initialising;      /* a member is, or was */
     bool has_ended;         /* a member's process ended or left */
     bool has_empties;       /* a member made a call of no elements */
     uint64_t first_setup_ns;

@@ -303,7 +303,10 @@ static int find_components(struct wait_graph *graph)
         if (op->wait && !op->wait->satisfiable)
             unite_with_wait(parent, op->pending->member->process->index, op->wait);
     for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
-        wait->component = -1;
+        if (wait->waiter && !wait->satisfiable)
+            unite_with_wait(parent, wait->waiter->index, wait);
+    for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        wait->component = wait->waiter && !wait->satisfiable ? root_of(parent, wait->waiter->index) : -1;
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         struct blocked *blocked = &graph->blocked[i];
         blocked->component = blocked->can_go_on ? -1 : root_of(parent, blocked->thread->process->index);
@@ -352,6 +355,26 @@ static int add_ops_of_all(struct wait_graph *graph)
     return 0;
 }
 
+/* Nonblocking communicators are set up in the background. */
+static int add_initialising(struct wait_graph *graph)
+{
+    for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
+        const struct member *first = NULL;
+        for (uint32_t i = 0; comm->initialising && i < comm->members && !first; i++) {
+            const struct member *member = comm->member[i];
+            if (member->initialising && !member->aborted && !member->process->ended)
+                first = member;
+        }
+        const struct wait_node key = {
+            .kind = WAIT_INIT, .comm = comm, .begin_ns = first ? first->arrival.time_ns : 0,
+            .waiter = first ? first->process : NULL,
+        };
+        if (first && !wait_get(graph, &key))
+            return -1;
+    }
+    return 0;
+}
+
 static int add_waits_of_blocked(struct wait_graph *graph)
 {
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
@@ -369,7 +392,7 @@ static int build(struct wait_graph *graph)
     for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         if (may_be_blocked(graph, thread) && add_blocked(graph, thread))
             return -1;
-    if (add_ops_of_all(graph) || wait_ops_expand(graph) || add_waits_of_blocked(graph))
+    if (add_ops_of_all(graph) || add_initialising(graph) || wait_ops_expand(graph) || add_waits_of_blocked(graph))
         return -1;
     while (reduce_once(graph))
         ;

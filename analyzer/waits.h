@@ -76,6 +76,7 @@ struct wait_node {
     struct waiting_op **behind; /* of members that issued it, where something may be ahead of it */
     uint32_t behind_count, behind_capacity;
     bool satisfiable;
+    const struct process *waiter;       /* where nobody is in a call that waits for it: one that does; else NULL */
     int component;              /* as of struct blocked; -1 if it can be satisfied */
     bool shown;                 /* view_waits.c */
     struct wait_node *next;

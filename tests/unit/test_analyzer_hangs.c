@@ -339,6 +339,72 @@ static void rank_that_never_comes(void **state)
     }
 }
 
+/* The calls return at once, and set-up goes on in the background: nobody is in a call that waits. */
+static void nonblocking_rank_never_comes(void **state)
+{
+    (void)state;
+    enum { IN_PROGRESS = 7 };
+    for (int how = 0; how < 3; how++) {         /* never; after all; exits before */
+        struct job *job = job_new(3);
+        for (int rank = 0; rank < 2; rank++) {
+            init_enter(job, rank, WORLD, 3, rank, 1 + (uint64_t)rank);
+            init_leave(job, rank, WORLD, 3, rank, IN_PROGRESS);
+        }
+        if (how == 2)
+            end(job, 2, END_EXIT, 1, false);
+        ticks(job, how < 2 ? 12000 : 2000);
+        struct verdict verdict;
+        if (how == 1) {
+            init_enter(job, 2, WORLD, 3, 2, 3);
+            for (int rank = 0; rank < 3; rank++)
+                init_leave(job, rank, WORLD, 3, rank, 0);
+            ticks(job, 500);
+            expect(job, NULL);
+        } else {
+            const struct found *found = expect_in(job, &verdict, "DC209");
+            assert_int_equal(found->certainty, how == 2 ? CERTAIN : POSSIBLE);
+            assert_string_equal(found->ranks[0], "0-1");
+            assert_string_equal(found->ranks[1], "2");
+        }
+        job_free(job);
+    }
+}
+
+/* ncclCommDestroy waits for what was issued. */
+static void destroy_waits_for_operations(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct job *job = job_new(2);
+        job_init(job, WORLD, 0, 1);
+        job_init(job, CONTROL, 0, 1);
+        for (int rank = 0; rank < 2; rank++) {
+            ALL_REDUCE(job, rank, CONTROL, 4, .stream = 0x10);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0x10);
+        }
+        ALL_REDUCE(job, 0, WORLD, 8, .stream = 0x10);
+        if (!faulty)
+            ALL_REDUCE(job, 1, WORLD, 8, .stream = 0x10);
+        comm_call_enter(job, 0, API_ncclCommDestroy, WORLD);
+        ALL_REDUCE(job, 1, CONTROL, 4, .stream = 0x20);
+        wait_enter(job, 1, API_cudaStreamSynchronize, 0x20);
+        if (!faulty) {
+            call_leave(job, 0);
+            ALL_REDUCE(job, 0, CONTROL, 4, .stream = 0x20);
+            call_leave(job, 1);
+            comm_call_enter(job, 1, API_ncclCommDestroy, WORLD);
+            call_leave(job, 1);
+        }
+        ticks(job, 1000);
+        struct verdict verdict;
+        job_analyze(job, 0, &verdict);
+        assert_int_equal(verdict.count, faulty);
+        if (faulty)
+            assert_int_equal(verdict.found[0].certainty, CERTAIN);
+        job_free(job);
+    }
+}
+
 static void split_that_leaves_someone_waiting(void **state)
 {
     (void)state;
@@ -412,6 +478,8 @@ int main(void)
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(rank_that_never_comes),
+        cmocka_unit_test(nonblocking_rank_never_comes),
+        cmocka_unit_test(destroy_waits_for_operations),
         cmocka_unit_test(split_that_leaves_someone_waiting),
         cmocka_unit_test(receive_without_send),
         cmocka_unit_test(consequences_keep_quiet),
