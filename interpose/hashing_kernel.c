@@ -178,7 +178,6 @@ static struct hash_entry *take_entry(uint64_t *ticket)
             atomic_compare_exchange_strong_explicit(&entry->taken, &nobody, *ticket, memory_order_acquire, memory_order_relaxed))
             return entry;
     }
-    atomic_fetch_add_explicit(&file->hash_lost, 1, memory_order_relaxed);
     return NULL;
 }
 
@@ -216,6 +215,8 @@ bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum 
         if (!launched)
             atomic_store_explicit(&entry->taken, 0, memory_order_release);
     }
+    if (!launched)
+        atomic_fetch_add_explicit(&shim.file->hash_lost, 1, memory_order_relaxed);
     gpu_restore_device(thread, switched);
     return launched;
 }

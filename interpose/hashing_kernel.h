@@ -5,8 +5,8 @@
 
 #include "interpose/hashing.h"
 
-/* Starts the kernel on the job's stream. Returns false if it can't: no entry is free (counted in the ring file's
- * hash_lost), or the driver refused. */
+/* Starts the kernel on the job's stream. Returns false if it can't, which is counted in the ring file's hash_lost: no
+ * entry is free, the kernel could not be loaded, or the driver refused. False and not counted where nothing is hashed. */
 bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum hash_what what, uint64_t name,
                         uint64_t pointer, uint64_t bytes);
 

@@ -23,7 +23,7 @@ static int lost(struct analyzer *analyzer, struct process *process)
                                 : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) are only possible or silent, and waits through events may be missed");
     }
     if (hashes)
-        text_add(&what, "%s%llu payload hashes were not made, because the collector was behind: what they would have shown (DC308, DC309, DC501 to DC503) is missed",
+        text_add(&what, "%s%llu payload hashes were not made (the collector was behind, or the driver refused): what they would have shown (DC308, DC309, DC501 to DC503) is missed",
                  control + bulk ? "; " : "", (unsigned long long)hashes);
     draft_say(&draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
     struct reported *known = NULL;

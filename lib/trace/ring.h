@@ -113,7 +113,7 @@ struct ring_file {
     uint32_t hash_entries;              /* 0: no hashing. Files of older shims have 0 here */
     uint32_t reserved;
     _Atomic uint64_t hash_tickets;      /* given out so far; tickets count from 1 */
-    _Atomic uint64_t hash_lost;         /* hashes not made because no entry was free */
+    _Atomic uint64_t hash_lost;         /* hashes not made: no entry was free, or the driver refused */
     _Atomic uint32_t stacks_wanted;     /* goes up when the collector asks where the threads stand; a futex */
     _Atomic uint32_t stacks_told;       /* the last request that was answered */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
