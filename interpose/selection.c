@@ -12,7 +12,7 @@
 
 enum {
     PAGE_BITS = 16, PAGES = 1 << 20,        /* places for pages; two that share one are both told, no harm */
-    KEPT_MAX = 8192, ALLOCATIONS = 1 << 20,
+    KEPT_MAX = 8192, ALLOCATIONS = 1 << 20, RANGES = 4096,
     PAGES_LOOKED_AT = 64,                   /* of one access; a longer one is told */
     GENERATION = 1024,                      /* buffers that NCCL was given: what was not among the last two is forgotten */
     DEVICES = 64
@@ -30,6 +30,7 @@ struct entry {
 static struct {
     _Atomic uint64_t used[2][PAGES / 64];           /* pages that NCCL uses: in this generation, in the one before */
     _Atomic uint64_t uses;                          /* buffers so far */
+    struct { _Atomic uint64_t begin, end; } range[RANGES];  /* buffers that NCCL was given before */
     _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations that untold work may have written, nobody knows where */
     _Atomic uint64_t announced[ALLOCATIONS / 64];   /* of which that was told */
     struct handles nonblocking;                     /* streams that the default stream does not wait for */
@@ -221,6 +222,18 @@ static void take(struct thread *thread, uint64_t begin, uint64_t end)
     }
 }
 
+/* Two pages may share a mark: what was kept about a buffer is looked for when it is new as well. */
+static bool is_new_range(uint64_t begin, uint64_t end)
+{
+    __typeof__(&selection.range[0]) range = &selection.range[hash(begin) % RANGES];
+    if (atomic_load_explicit(&range->begin, memory_order_relaxed) == begin &&
+        atomic_load_explicit(&range->end, memory_order_relaxed) == end)
+        return false;
+    atomic_store_explicit(&range->begin, begin, memory_order_relaxed);
+    atomic_store_explicit(&range->end, end, memory_order_relaxed);
+    return true;
+}
+
 static void tell_untold(struct thread *thread, uint64_t pointer, uint64_t bytes)
 {
     struct record record = { .memory = { .pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
@@ -241,7 +254,7 @@ void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
         set_bit(marks, hash(page) % PAGES);
     }
     /* Whole pages: their other buffers are taken for used from now on. */
-    if (fresh && atomic_load_explicit(&selection.kept, memory_order_relaxed))
+    if ((is_new_range(begin, end) || fresh) && atomic_load_explicit(&selection.kept, memory_order_relaxed))
         take(thread, begin >> PAGE_BITS << PAGE_BITS, (((end - 1) >> PAGE_BITS) + 1) << PAGE_BITS);
     struct buffer_fact fact;
     if (!buffers_look(thread, begin, &fact))
