@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "emu/core.h"
 #include "emu/core/arena.h"
@@ -206,8 +207,13 @@ void emu_memory_release(struct emu_range *range)
         return;
     switch (range->kind) {
     case EMU_MEMORY_DEVICE:
-        emu_arena_close(range->base, range->mapped);
-        break;
+        if (range->shared)
+            close(range->shared - 1);
+        if (!range->imported) {
+            emu_arena_close(range->base, range->mapped);
+            break;
+        }
+        /* fall through */
     case EMU_MEMORY_PINNED:
     case EMU_MEMORY_MANAGED:
         munmap((void *)range->base, range->mapped);
@@ -231,13 +237,13 @@ static struct emu_range *take_out(size_t position)
 
 static void refund(const struct emu_range *range)
 {
-    if (range->kind != EMU_MEMORY_DEVICE)
+    if (range->kind != EMU_MEMORY_DEVICE || range->imported)
         return;
     atomic_fetch_sub(&emu_device_get(range->device)->memory_used, range->mapped);
     emu_pool_count(range->pool, -(long)range->mapped);
 }
 
-int emu_memory_free(void *pointer, unsigned kinds)
+static int give_back(void *pointer, unsigned kinds, bool imported)
 {
     struct emu_range *range = NULL;
     size_t position;
@@ -245,7 +251,7 @@ int emu_memory_free(void *pointer, unsigned kinds)
     pthread_rwlock_wrlock(&memory.lock);
     position = position_of((uintptr_t)pointer);
     if (position && memory.ranges[position - 1]->base == (uintptr_t)pointer &&
-        (kinds & 1u << memory.ranges[position - 1]->kind)) {
+        (kinds & 1u << memory.ranges[position - 1]->kind) && memory.ranges[position - 1]->imported == imported) {
         range = take_out(position - 1);
         refund(range);
     }
@@ -254,6 +260,26 @@ int emu_memory_free(void *pointer, unsigned kinds)
         return cudaErrorInvalidValue;
     emu_memory_release(range);
     return 0;
+}
+
+int emu_memory_free(void *pointer, unsigned kinds)
+{
+    return give_back(pointer, kinds, false);
+}
+
+int emu_memory_import(const struct emu_range *model)
+{
+    bool known;
+
+    pthread_rwlock_wrlock(&memory.lock);
+    known = insert(model) != NULL;
+    pthread_rwlock_unlock(&memory.lock);
+    return known ? 0 : cudaErrorMemoryAllocation;
+}
+
+int emu_memory_unimport(void *pointer)
+{
+    return give_back(pointer, 1u << EMU_MEMORY_DEVICE, true);
 }
 
 void emu_memory_drop_device(int device, bool unmap)

@@ -24,6 +24,8 @@ struct emu_range {
     unsigned flags;         /* cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
     uint64_t id;            /* never given twice */
     struct emu_pool *pool;  /* whose access rights hold, NULL: cudaMalloc */
+    bool imported;          /* another process's device memory (ipc.h) */
+    int shared;             /* the memory file that it was moved into, and 1; 0: none */
     atomic_int holders;     /* 1 for the table */
 };
 
@@ -38,6 +40,10 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
 int emu_memory_free(void *pointer, unsigned kinds);
 /* The same after everything on the memory's device is done (release.c). NULL is allowed. */
 int emu_memory_free_when_idle(void *pointer, unsigned kinds);
+/* Makes another process's memory known, which `model` describes, and ends that. Return 0,
+ * cudaErrorMemoryAllocation, cudaErrorInvalidValue. */
+int emu_memory_import(const struct emu_range *model);
+int emu_memory_unimport(void *pointer);
 /* Forgets all of a device's memory; its pages go only if `unmap` (nothing can be using them). */
 void emu_memory_drop_device(int device, bool unmap);
 

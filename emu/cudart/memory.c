@@ -1,6 +1,7 @@
 #include <stdint.h>
 
 #include "emu/core/capture.h"
+#include "emu/core/ipc.h"
 #include "emu/core/memory.h"
 #include "emu/cudart/call.h"
 
@@ -152,4 +153,22 @@ CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const 
     attributes->devicePointer = (void *)pointer;
     attributes->hostPointer = range.kind == EMU_MEMORY_DEVICE ? NULL : (void *)pointer;
     return cudaSuccess;
+}
+
+/* The runtime's and the driver's handles are the same 64 bytes. */
+CALL(cudaIpcGetMemHandle, (cudaIpcMemHandle_t *handle, void *pointer), (handle, pointer))
+{
+    return handle ? emu_ipc_export(pointer, handle) : (int)cudaErrorInvalidValue;
+}
+
+CALL(cudaIpcOpenMemHandle, (void **pointer, cudaIpcMemHandle_t handle, unsigned int flags), (pointer, handle, flags))
+{
+    if (!pointer || flags > cudaIpcMemLazyEnablePeerAccess)
+        return cudaErrorInvalidValue;
+    return emu_ipc_open(&handle, flags & cudaIpcMemLazyEnablePeerAccess, pointer);
+}
+
+CALL(cudaIpcCloseMemHandle, (void *pointer), (pointer))
+{
+    return emu_ipc_close(pointer);
 }

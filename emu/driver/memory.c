@@ -2,6 +2,7 @@
 
 #include "emu/core/attributes.h"
 #include "emu/core/capture.h"
+#include "emu/core/ipc.h"
 #include "emu/core/pool.h"
 #include "emu/driver/call.h"
 
@@ -125,4 +126,22 @@ STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream 
     int error;
 
     return driver_stream(stream, &found, &error) ? emu_pool_release(found, (void *)pointer) : error;
+}
+
+CONTEXT_CALL(cuIpcGetMemHandle, (CUipcMemHandle *handle, CUdeviceptr pointer), (handle, pointer))
+{
+    return handle ? emu_ipc_export((void *)pointer, handle) : (int)CUDA_ERROR_INVALID_VALUE;
+}
+
+CONTEXT_CALL(cuIpcOpenMemHandle_v2, (CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags),
+             (pointer, handle, flags))
+{
+    if (!pointer || flags > CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+        return CUDA_ERROR_INVALID_VALUE;
+    return emu_ipc_open(&handle, flags & CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, (void **)pointer);
+}
+
+CONTEXT_CALL(cuIpcCloseMemHandle, (CUdeviceptr pointer), (pointer))
+{
+    return emu_ipc_close((void *)pointer);
 }
