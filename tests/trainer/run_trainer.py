@@ -225,6 +225,14 @@ def case_inplace_bucket():
         raise AssertionError("clipping too early on one rank never changed the losses: %s" % right)
 
 
+def case_same_shard():
+    """Four ranks that read the same learn what one rank alone learns; with shards they learn something else."""
+    options = "--model cnn --no-batch-norm --iterations 10 --log-every 1 --batch 4"
+    alone = losses(run(options))
+    must_be_close(losses(run(options + " --ranks 4 --fault same-shard")), alone, "four ranks with the shard of one")
+    must_differ(losses(run(options + " --ranks 4")), alone, "four ranks with a shard each")
+
+
 def case_partial_barrier():
     must_hang(GAN + "--log-every 4 --fault partial-barrier", "iteration 4:")
     out = run(GAN + "--no-gang --fault partial-barrier --timeout 1.5", expected=1)
