@@ -1,10 +1,13 @@
-/* ballots.h: what the members of a communicator did in the iterations that ended last: who stepped which optimizer. */
+/* ballots.h: what the members of a communicator did in the iterations that ended last: who stepped which optimizer.
+ *
+ * An iteration's ballot is kept until all members have voted, but no more than BALLOTS_MAX: a member that is further
+ * behind is not compared. */
 #ifndef DDPCHECK_BALLOTS_H
 #define DDPCHECK_BALLOTS_H
 
 #include "analyzer/model.h"
 
-enum { BALLOTS_KEPT = 16, BALLOT_SIDES_MAX = 4 };
+enum { BALLOTS_MAX = 1024, BALLOT_SIDES_MAX = 4 };
 
 /* Members that stepped one optimizer equally often. */
 struct ballot_side {
@@ -14,13 +17,13 @@ struct ballot_side {
 };
 
 struct ballot {
-    bool numbered, used;
+    bool numbered;
     uint64_t key;               /* number or ordinal of the iteration */
     uint64_t model, text;       /* the optimizer; text: string id of its range */
     uint32_t backwards;         /* of the first that came: others are compared if they had as many */
     struct ballot_side side[BALLOT_SIDES_MAX];
     int sides;
-    uint32_t finding;
+    uint32_t votes, finding;
 };
 
 /* A member's iteration in which it stepped the optimizer `count` times. */

@@ -34,7 +34,7 @@ static struct range_meaning meaning_of(const struct thread *thread, uint64_t tex
 
 static void forget_counts(struct loop *loop)
 {
-    loop->micro_steps = loop->backwards = 0;
+    loop->micro_steps = loop->backwards = loop->backward_models = 0;
     for (uint32_t i = 0; i < loop->steps_count; i++)
         loop->steps[i].count = 0;
 }
@@ -71,6 +71,30 @@ static void count_step(struct thread *thread, const struct open_range *range, co
     steps->time_ns = record_realtime(thread->process, record);
 }
 
+static const uint32_t *backwards_of(const struct loop *loop, uint64_t model)
+{
+    for (uint32_t i = 0; i < loop->backward_models; i++)
+        if (loop->backward[i].model == model)
+            return &loop->backward[i].count;
+    return NULL;
+}
+
+static void count_backward(struct loop *loop, uint64_t model)
+{
+    uint32_t i = 0;
+    loop->backwards++;
+    while (i < loop->backward_models && loop->backward[i].model != model)
+        i++;
+    if (!model || i == LOOP_STEPS_MAX)
+        return;
+    if (i == loop->backward_models) {
+        loop->backward[i].model = model;
+        loop->backward[i].count = 0;
+        loop->backward_models++;
+    }
+    loop->backward[i].count++;
+}
+
 /* Ranges of one kind nest where a library's are inside the program's: the outermost counts. */
 static bool begins(struct thread *thread, const struct open_range *range, const struct record *record)
 {
@@ -84,7 +108,7 @@ static bool begins(struct thread *thread, const struct open_range *range, const 
     } else if (kind == RANGE_MICRO_STEP) {
         loop->micro_steps++;
     } else if (kind == RANGE_BACKWARD) {
-        loop->backwards++;
+        count_backward(loop, range->meaning.model);
     } else if (kind == RANGE_STEP) {
         count_step(thread, range, record);
     }
@@ -234,9 +258,10 @@ struct loop_place loop_place_of(const struct thread *thread)
         place.number = loop->range.meaning.number;
         place.text = loop->range.text;
     }
-    place.micro = loop->micro_steps ? loop->micro_steps : loop->backwards;
     take_phase(thread, &place);
     if (owner != thread)
         take_phase(owner, &place);
+    const uint32_t *backwards = place.model ? backwards_of(loop, place.model) : NULL;
+    place.micro = loop->micro_steps ? loop->micro_steps : backwards ? *backwards : loop->backwards;
     return place;
 }

@@ -43,6 +43,11 @@ struct loop {
     uint64_t begin_ns;
     uint64_t boundary;          /* model of the step that ends iterations, + 1; 0 none yet */
     uint32_t micro_steps, backwards;    /* begun in this iteration */
+    struct {
+        uint64_t model;
+        uint32_t count;
+    } backward[LOOP_STEPS_MAX]; /* backward passes by model, those that name one */
+    uint32_t backward_models;
     struct loop_steps steps[LOOP_STEPS_MAX];    /* of all iterations so far; count 0: not in this one */
     uint32_t steps_count;
 };
@@ -54,7 +59,7 @@ struct loop_place {
     uint64_t number;            /* that the range's name gives, valid if `numbered`: comparable between ranks */
     bool numbered, in_backward;
     enum range_kind phase;      /* of the innermost range of the issuing thread that means something */
-    uint32_t micro;             /* micro-steps, else backward passes, begun in this iteration */
+    uint32_t micro;             /* micro-steps, else backward passes (of the model), begun in this iteration */
     uint64_t model;             /* that the innermost range naming one names; 0 none */
     uint64_t text;              /* string id of the iteration's range; 0 where steps end iterations */
 };

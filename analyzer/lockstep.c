@@ -98,6 +98,18 @@ const struct meeting *lockstep_find(const struct comm *comm, uint64_t number)
     return meeting && meeting->arrivals && meeting->number == number ? meeting : NULL;
 }
 
+void lockstep_end_lap(struct member *member, uint32_t micro_steps)
+{
+    struct lockstep *lockstep = member->comm->lockstep;
+    const struct lap *lap = &member->lap[0];
+    for (uint64_t number = member->next, left = lap->operations; lockstep && number-- > 0 && left-- > 0;) {
+        struct meeting *meeting = &lockstep->meeting[number & (lockstep->capacity - 1)];
+        if (meeting->number == number && meeting->arrivals && meeting->first.member == member &&
+            meeting->first.loop.iteration == lap->iteration)
+            meeting->first.micro_steps = micro_steps;
+    }
+}
+
 enum sameness arrivals_iteration(const struct arrival *a, const struct arrival *b)
 {
     if (!a->loop.iteration || !b->loop.iteration || a->loop.numbered != b->loop.numbered)

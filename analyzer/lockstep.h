@@ -17,6 +17,7 @@ struct arrival {
     struct site site;
     struct signature signature;
     uint64_t laps;              /* iterations in which it issued operations here, this one included */
+    uint32_t micro_steps;       /* of its iteration, in all; 0: it is not over, or had none */
     struct lap now, before, earlier;    /* its operations in this iteration, this one included, and in those before */
 };
 
@@ -33,6 +34,8 @@ struct meeting {
 struct meeting *lockstep_arrive(const struct operation *operation, struct arrival *arrival);
 /* The meeting at an operation, NULL if it is not kept. Valid until the next arrival. */
 const struct meeting *lockstep_find(const struct comm *comm, uint64_t number);
+/* The member's iteration is over: its arrivals in it learn how many micro-steps it had. */
+void lockstep_end_lap(struct member *member, uint32_t micro_steps);
 void lockstep_free(struct lockstep *lockstep);
 
 /* Whether two members were in the same iteration, so far as both are known. */

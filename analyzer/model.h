@@ -238,7 +238,6 @@ struct lap {
     uint64_t iteration;     /* loop_place.iteration, 0 none */
     uint64_t number;        /* that its name gives */
     uint32_t operations;
-    uint32_t micro_steps;   /* in all; 0: none, or the iteration is not over */
 };
 
 /* What a member reduced in one iteration (checks/dc506_steps.c). */
@@ -247,6 +246,7 @@ struct tally {
     const struct thread *owner;     /* loop_place.owner */
     uint32_t reductions, overlapped;        /* overlapped: while backward ran */
     uint64_t bytes;
+    struct site site;               /* of the last */
     uint32_t micro;                 /* the last micro-step that reduced */
     uint64_t set, first_set;        /* hash of what it reduced, and of what the first one did */
     uint32_t sets, other_sets;      /* micro-steps that reduced; those of them that reduced something else than the first */

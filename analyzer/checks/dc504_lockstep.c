@@ -178,13 +178,14 @@ static bool see_swap(struct parting *parting, const struct arrival *arrival)
     return !was_told && is_told(parting);
 }
 
-/* How many micro-steps the example's iteration had in all; 0: it is not over, or too long ago. */
-static uint32_t total_of(const struct arrival *example)
+/* Who came first may have gone further already. */
+static void see_swaps_before(struct parting *parting, const struct comm *comm)
 {
-    for (size_t i = 0; i < sizeof example->member->lap / sizeof *example->member->lap; i++)
-        if (example->member->lap[i].iteration == example->loop.iteration)
-            return example->member->lap[i].micro_steps;
-    return 0;
+    for (uint64_t i = 1; parting->kind == PARTING_MODEL && i <= REACH; i++) {
+        const struct meeting *meeting = lockstep_find(comm, parting->number + i);
+        if (meeting)
+            see_swap(parting, &meeting->first);
+    }
 }
 
 /* Ranks that only keep others company (Join) make other passes, and are not compared. */
@@ -192,7 +193,7 @@ static bool see_totals(struct parting *parting)
 {
     if (parting->kind != PARTING_MICRO_STEP || is_told(parting))
         return false;
-    uint32_t a = total_of(&parting->side[0].example), b = total_of(&parting->side[1].example);
+    uint32_t a = parting->side[0].example.micro_steps, b = parting->side[1].example.micro_steps;
     parting->seen[0] = parting->seen[1] = a && a == b;
     return is_told(parting);
 }
@@ -212,6 +213,7 @@ static int part(struct analyzer *analyzer, const struct operation *operation, co
         return -1;
     comm->parting->mismatch = operation->match->result == WINDOW_DIFFERS;
     see_totals(comm->parting);
+    see_swaps_before(comm->parting, comm);
     return is_told(comm->parting) ? report(analyzer, comm) : 0;
 }
 
@@ -241,14 +243,25 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     return parting || diverged || meeting->arrivals < 2 ? 0 : part(analyzer, operation, meeting, &arrival);
 }
 
+/* Its arrivals in the parting, and those that others may yet be compared with, learn what the iteration was. */
+static void end_lap(struct member *member, uint32_t micro_steps)
+{
+    struct parting *parting = member->comm->parting;
+    lockstep_end_lap(member, micro_steps);
+    for (int i = 0; parting && i < parting->sides; i++)
+        if (parting->side[i].example.member == member && parting->side[i].example.loop.iteration == member->lap[0].iteration)
+            parting->side[i].example.micro_steps = micro_steps;
+}
+
 static int iteration(struct analyzer *analyzer, struct thread *thread)
 {
     const struct loop *loop = &thread->loop;
     for (struct member *member = thread->process->members; member; member = member->process_next) {
+        struct comm *comm = member->comm;
         if (member->lap[0].owner != thread || member->lap[0].iteration != loop->ordinal)
             continue;
-        member->lap[0].micro_steps = loop->micro_steps ? loop->micro_steps : loop->backwards;
-        if (member->comm->parting && see_totals(member->comm->parting) && report(analyzer, member->comm))
+        end_lap(member, loop->micro_steps ? loop->micro_steps : loop->backwards);
+        if (comm->parting && see_totals(comm->parting) && report(analyzer, comm))
             return -1;
     }
     return 0;

@@ -57,6 +57,7 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     }
     tally->set += signature_hash(&operation->signature);
     tally->reductions++;
+    tally->site = operation->site;
     tally->overlapped += loop->in_backward;
     tally->bytes += record->op.count * datatype_bytes(record->op.datatype);
     return 0;
@@ -102,11 +103,14 @@ static int report_steps(struct analyzer *analyzer, const struct comm *comm, stru
     return findings_report(analyzer, &draft, &ballot->finding);
 }
 
-static struct site step_site(struct thread *thread, const struct loop_steps *steps)
+/* Of its last step; without one, where it reduced last: there the step should follow. */
+static struct site step_site(struct thread *thread, const struct loop_steps *steps, const struct tally *tally)
 {
+    if (!steps->count)
+        return tally->site;
     return (struct site){
-        .process = thread->process, .phase = steps->text, .stack = steps->count ? steps->stack : 0,
-        .stack_is_address = steps->stack_is_address, .time_ns = steps->count ? steps->time_ns : thread->process->last_ns,
+        .process = thread->process, .phase = steps->text, .stack = steps->stack, .stack_is_address = steps->stack_is_address,
+        .time_ns = steps->time_ns,
     };
 }
 
@@ -119,7 +123,7 @@ static int compare_steps(struct analyzer *analyzer, struct thread *thread, struc
         struct vote vote = {
             .member = member, .numbered = numbered, .key = numbered ? loop->range.meaning.number : member->laps,
             .model = loop->steps[i].model, .text = loop->steps[i].text, .backwards = loop->backwards,
-            .count = loop->steps[i].count, .site = step_site(thread, &loop->steps[i]),
+            .count = loop->steps[i].count, .site = step_site(thread, &loop->steps[i], &member->tally),
         };
         struct ballot *ballot = ballots_enter(member->comm, &vote);
         if (!ballot && errno == ENOMEM)
@@ -133,13 +137,12 @@ static int compare_steps(struct analyzer *analyzer, struct thread *thread, struc
 /* --- DC505, DC603: what one rank does in every iteration ------------------------------------------------------------- */
 
 static int report_habit(struct analyzer *analyzer, const char *code, const char *call, const struct member *member,
-                        const struct thread *thread, struct text *what, const char *todo)
+                        struct text *what, const char *todo)
 {
-    struct site site = {.process = thread->process, .phase = thread->loop.range.text, .time_ns = thread->loop.begin_ns};
     struct draft draft = draft_new(code, POSSIBLE, member->comm);
-    draft_rank(&draft, draft_side(&draft, call, &site), member);
+    draft_rank(&draft, draft_side(&draft, call, &member->tally.site), member);
     draft.merges_ranks = true;
-    draft.finding.first_ns = draft.finding.last_ns = thread->loop.begin_ns;
+    draft.finding.first_ns = draft.finding.last_ns = member->tally.site.time_ns;
     draft_say(&draft, what, todo);
     return findings_report(analyzer, &draft, NULL);
 }
@@ -166,7 +169,7 @@ static int check_every(struct analyzer *analyzer, const struct thread *thread, s
     char name[16];
     text_add(&what, "all %" PRIu32 " micro-steps of an iteration reduce the same gradients on %s, but the optimizer steps once: one reduction, "
              "after the last, would do", tally->sets, comm_name(member->comm->id, name));
-    return report_habit(analyzer, "DC505", "reduces in every micro-step", member, thread, &what,
+    return report_habit(analyzer, "DC505", "reduces in every micro-step", member, &what,
                         "Accumulate locally and reduce in the last micro-step only (PyTorch: no_sync() in all but the last).");
 }
 
@@ -182,7 +185,7 @@ static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
     char name[16];
     text_add(&what, "the %" PRIu32 " reductions of an iteration on %s (%.1f MiB) all begin after backward is over", tally->reductions,
              comm_name(member->comm->id, name), (double)tally->bytes / (1 << 20));
-    return report_habit(analyzer, "DC603", "reduces after backward", member, thread, &what,
+    return report_habit(analyzer, "DC603", "reduces after backward", member, &what,
                         "Reduce a bucket as soon as its gradients are there, while backward goes on (DistributedDataParallel's hooks do).");
 }
 

@@ -62,7 +62,9 @@ void iterate(struct job *job, int rank, int number)
 
 const struct found *expect_always(struct job *job, struct verdict *verdict, const char *code)
 {
-    for (uint64_t seed = 8; seed > 0; seed--) {
+    static const uint64_t seeds[] = {1, 2, 3, 4, 5, 6, 7, 8, BY_RANK, BY_RANK_BACKWARDS};
+    for (size_t k = 0; k < sizeof seeds / sizeof *seeds; k++) {
+        uint64_t seed = seeds[k];
         job_analyze(job, seed, verdict);
         if (verdict->count != (code != NULL) || (code && strcmp(verdict->found[0].code, code)))
             for (int i = 0; i < verdict->count; i++)

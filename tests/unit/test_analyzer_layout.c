@@ -62,7 +62,8 @@ static void wholes_and_pieces(void **state)
             }
         struct verdict verdict;
         bool strikes = plan->code && !strcmp(plan->code, "DC110");
-        for (uint64_t seed = 0; seed < 6; seed++) {
+        for (uint64_t turn = 0; turn < 8; turn++) {
+            uint64_t seed = turn == 6 ? BY_RANK : turn == 7 ? BY_RANK_BACKWARDS : turn;
             job_analyze(job, seed, &verdict);
             if (verdict.count != (plan->code != NULL) || (plan->code && strcmp(verdict.found[0].code, plan->code)))
                 fail_msg("plan %d, mixed by %d: %d findings, first %s: %s", (int)k, (int)seed, verdict.count, verdict.found[0].code,

@@ -77,6 +77,15 @@ static void feed_mixed(struct job *job, struct analyzer *analyzer, struct collec
     }
 }
 
+static void feed_by_rank(struct job *job, struct analyzer *analyzer, struct collected *collected, size_t first, size_t last,
+                         bool backwards)
+{
+    for (int turn = 0; turn < job_ranks(job); turn++)
+        for (size_t i = first; i < last; i++)
+            if (rank_of(job, i) == (backwards ? job_ranks(job) - 1 - turn : turn))
+                feed(job, analyzer, collected, i);
+}
+
 void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
 {
     static struct collected collected;
@@ -96,7 +105,9 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
         size_t last = i;
         while (rank_of(job, last) >= 0)
             last++;
-        if (seed)
+        if (seed >= BY_RANK_BACKWARDS)
+            feed_by_rank(job, analyzer, &collected, i, last, seed == BY_RANK_BACKWARDS);
+        else if (seed)
             feed_mixed(job, analyzer, &collected, i, last, &seed);
         else
             for (size_t k = i; k < last; k++)

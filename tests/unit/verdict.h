@@ -32,6 +32,9 @@ struct verdict {
 /* In the order of writing, ticks where they were written. seed: processes interleave at random between
  * ticks (a collector reads ring by ring, and ticks only when all were read); 0 in order of writing. */
 void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict);
+/* Seeds: all that a process did between ticks before what the next one did, as where rings are read late. */
+#define BY_RANK UINT64_MAX
+#define BY_RANK_BACKWARDS (UINT64_MAX - 1)
 /* Like job_analyze, and fails the test unless exactly this one finding is there (code NULL: none). */
 const struct found *expect_in(struct job *job, struct verdict *verdict, const char *code);
 #define expect(job, code) expect_in(job, &(struct verdict){0}, code)
