@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
 enum { PROGRESS_EVENTS = 16384 };   /* between two looks at the clock */
@@ -54,6 +55,9 @@ static void note_event(struct report *report, int process, const struct record *
         if (time_ns > report->end_ns)
             report->end_ns = time_ns;
     }
+    enum api_class class = api_class_of(record->api);
+    if (record->phase == RECORD_ENTER && (class == CLASS_COLLECTIVE || class == CLASS_P2P))
+        standings_note_call(&report->standings, process, record);
     if (record->api == API_notice_thread_stack)
         standings_note(&report->standings, process, record, time_ns);
     if (record->api == API_notice_lost)

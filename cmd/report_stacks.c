@@ -7,6 +7,25 @@
 #include "cmd/report_model.h"
 #include "lib/trace/site.h"
 
+enum { CALLERS = 1024 };
+
+static struct caller *caller_of(const struct standings *standings, int process, uint32_t thread)
+{
+    return &standings->caller[(thread * 0x9e3779b1u + (unsigned)process * 0x85ebca6bu) >> 16 & (CALLERS - 1)];
+}
+
+void standings_note_call(struct standings *standings, int process, const struct record *record)
+{
+    if (!standings->caller && !(standings->caller = calloc(CALLERS, sizeof *standings->caller))) {
+        standings->failed = true;
+        return;
+    }
+    struct caller *caller = caller_of(standings, process, record->thread);
+    bool same = caller->process == process && caller->thread == record->thread;
+    bool other_rank = same && caller->comm == record->op.comm && caller->rank != record->op.rank;
+    *caller = (struct caller){ process, record->thread, record->op.comm, record->op.rank, other_rank || (same && caller->several) };
+}
+
 static void forget_older(struct standings *standings, int process, uint64_t capture)
 {
     int kept = 0;
@@ -30,13 +49,14 @@ void standings_note(struct standings *standings, int process, const struct recor
         standings->space = space;
     }
     standings->standing[standings->count++] = (struct standing){
-        .process = process, .capture = record->standing.capture, .stack = record->stack, .name = record->standing.name,
+        .process = process, .thread = record->standing.thread, .capture = record->standing.capture, .stack = record->stack, .name = record->standing.name,
         .time_ns = time_ns, .flags = record->standing.flags, .syscall = record->standing.syscall };
 }
 
 void standings_free(struct standings *standings)
 {
     free(standings->standing);
+    free(standings->caller);
     *standings = (struct standings){0};
 }
 
@@ -70,16 +90,18 @@ static char *stack_text(const struct report *report, const struct standing *stan
     return text;
 }
 
-/* The launcher's rank; else those of the communicators that the process has members of. */
-static bool add_ranks(const struct report *report, int process, struct rankset *ranks)
+/* The launcher's rank; else the one whose operations the thread calls; else those of all members in the process. */
+static bool add_ranks(const struct report *report, const struct standing *standing, struct rankset *ranks)
 {
-    int rank = trace_process(report->trace, process)->rank;
-    bool found = rank >= 0;
-    if (found)
+    int rank = trace_process(report->trace, standing->process)->rank;
+    bool found = false;
+    if (rank >= 0)
         return rankset_add(ranks, rank) == 0;
+    const struct caller *caller = report->standings.caller ? caller_of(&report->standings, standing->process, standing->thread) : NULL;
+    bool own = caller && caller->process == standing->process && caller->thread == standing->thread && !caller->several;
     for (int i = 0; i < report->members; i++) {
         const struct report_member *member = &report->member[i];
-        if (member->process == process)
+        if (member->process == standing->process && (!own || (member->comm == caller->comm && member->rank == caller->rank)))
             found = rankset_add(ranks, member->shown_rank >= 0 ? member->shown_rank : member->rank) == 0;
     }
     return found;
@@ -120,7 +142,7 @@ int stack_groups(const struct report *report, struct stack_group **result)
         if (!texts[at])
             break;
         groups[at].threads++;
-        groups[at].known_ranks &= add_ranks(report, standing->process, &groups[at].ranks);
+        groups[at].known_ranks &= add_ranks(report, standing, &groups[at].ranks);
     }
     for (int i = 0; i < count && texts; i++)
         free(texts[i]);
@@ -137,15 +159,36 @@ void stack_groups_free(struct stack_group *groups, int count)
     free(groups);
 }
 
+/* How well a thread stands for the side's ranks: 0 not at all. */
+static int fits(const struct report *report, const struct standing *standing, const struct finding_side *side)
+{
+    struct rankset ranks = {0};
+    if (standing->process != side->process)
+        return 0;
+    bool known = add_ranks(report, standing, &ranks);
+    int rank = rankset_next(&ranks, 0);
+    bool own = known && rankset_count(&ranks) == 1 && rankset_has(&side->ranks, rank);
+    bool shared = known && rankset_has(&side->ranks, rank) && standing->flags & RECORD_THREAD_CALLS;
+    bool is_main = standing->flags & RECORD_THREAD_MAIN;
+    rankset_free(&ranks);
+    return own ? 2 + is_main : is_main && shared;
+}
+
 uint64_t stack_of_where(const struct report *report, const struct finding_side *side, bool *is_address)
 {
+    uint64_t stack = 0;
+    int best = 0;
     *is_address = side->where_stack_is_address;
-    for (int i = 0; i < report->standings.count && !side->where_stack; i++) {
-        const struct standing *standing = &report->standings.standing[i];
-        if (standing->process != side->process || !(standing->flags & RECORD_THREAD_MAIN))
-            continue;
-        *is_address = false;
-        return standing->stack;
+    if (side->where_stack)
+        return side->where_stack;
+    for (int i = 0; i < report->standings.count; i++) {
+        int fit = fits(report, &report->standings.standing[i], side);
+        if (fit > best) {
+            best = fit;
+            stack = report->standings.standing[i].stack;
+        }
     }
-    return side->where_stack;
+    if (stack)
+        *is_address = false;
+    return stack;
 }

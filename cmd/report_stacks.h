@@ -17,14 +17,25 @@ struct report;
 /* A thread as it was told last. */
 struct standing {
     int process;
+    uint32_t thread;
     uint64_t capture, stack, name, time_ns;     /* realtime */
     uint32_t flags;             /* RECORD_THREAD_* */
     int64_t syscall;
 };
 
+/* Whose operations a thread calls, where one process has several ranks. */
+struct caller {
+    int process;
+    uint32_t thread;
+    uint64_t comm;
+    int rank;
+    bool several;               /* of more than one rank */
+};
+
 struct standings {
     struct standing *standing;
     int count, space;
+    struct caller *caller;      /* by a hash of process and thread; a newer one takes the place of an older */
     bool failed;                /* memory was short */
 };
 
@@ -36,6 +47,8 @@ struct stack_group {
     bool known_ranks;           /* every process has a rank */
 };
 
+/* Takes the ENTER of an operation. */
+void standings_note_call(struct standings *standings, int process, const struct record *record);
 /* Takes a notice_thread_stack; an older capture of the same process is forgotten. */
 void standings_note(struct standings *standings, int process, const struct record *record, uint64_t time_ns);
 void standings_free(struct standings *standings);
@@ -45,7 +58,8 @@ void standings_free(struct standings *standings);
 int stack_groups(const struct report *report, struct stack_group **groups);
 void stack_groups_free(struct stack_group *groups, int count);
 
-/* The stack of a side's `where`: the analyzer's; where it knows none, that of the main thread when the job hung. */
+/* The stack of a side's `where`: the analyzer's; where it knows none, that of the ranks' thread when the
+ * job hung, if one thread is theirs; 0 if none. */
 uint64_t stack_of_where(const struct report *report, const struct finding_side *side, bool *is_address);
 
 /* Which function of a library (NCCL, CUDA, libc) the thread is in; "" if in none. Returns text. */
