@@ -1,4 +1,5 @@
-/* collector_state.c: keeps the table member_state as the analyzer sees the members, for readers that can't replay. */
+/* collector_state.c: keeps the tables member_state and wait_state as the analyzer sees the job, for readers that can't
+ * replay. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -25,6 +26,8 @@ struct collector_state {
     uint64_t last_ns, events;       /* when it was looked at last, and at how many records */
     struct store *store;            /* while members are visited */
     uint64_t now_ns;
+    uint64_t waits_hash, stored_waits_hash;     /* of the tree of waits as it is, as it was stored */
+    int waits;                  /* its lines, counted while it is visited */
     bool failed;
 };
 
@@ -98,6 +101,44 @@ static void store_one(void *context, const struct member_view *view)
     state->failed = store_member(state->store, &member, NULL) < 0;
 }
 
+static void hash_wait(void *context, const struct wait_view *wait)
+{
+    struct collector_state *state = context;
+    const uint64_t numbers[] = {(uint64_t)wait->depth, wait->in_cycle, wait->stuck, wait->since_ns, wait->stack};
+    state->waits_hash = hash_add(state->waits_hash, numbers, sizeof numbers);
+    state->waits_hash = hash_add(state->waits_hash, wait->text, strlen(wait->text));
+    state->waits++;
+}
+
+static void store_one_wait(void *context, const struct wait_view *view)
+{
+    struct collector_state *state = context;
+    const struct store_wait wait = {
+        .id = state->waits++, .depth = view->depth, .process = view->process, .shown_rank = view->shown_rank, .text = view->text,
+        .in_cycle = view->in_cycle, .stuck = view->stuck, .again = view->again, .since_ns = view->since_ns, .stack = view->stack,
+        .stack_is_address = view->stack_is_address,
+    };
+    if (!state->failed)
+        state->failed = store_wait(state->store, &wait, NULL) < 0;
+}
+
+/* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it was: that is what
+ * whoever opens the trace wants to see. */
+static void store_waits(struct collector *collector, bool end)
+{
+    struct collector_state *state = collector->state;
+    state->waits_hash = 14695981039346656037u;
+    state->waits = 0;
+    if (analyzer_visit_waits(collector->analyzer, hash_wait, state) < 0 || state->waits_hash == state->stored_waits_hash ||
+        (end && state->waits == 0))
+        return;
+    state->stored_waits_hash = state->waits_hash;
+    if (state->waits == 0)
+        state->failed = store_wait(state->store, NULL, NULL) < 0;
+    state->waits = 0;
+    analyzer_visit_waits(collector->analyzer, store_one_wait, state);
+}
+
 /* What can't be stored now is tried again the next time. */
 void collector_state_store(struct collector *collector, bool now)
 {
@@ -112,9 +153,12 @@ void collector_state_store(struct collector *collector, bool now)
     state->failed = store_begin(collector->store, NULL) < 0;
     if (!state->failed)
         analyzer_visit_members(collector->analyzer, store_one, state);
+    if (!state->failed)
+        store_waits(collector, now);
     if (!state->failed && store_commit(collector->store, NULL) == 0)
         return;
     store_rollback(collector->store);
     forget(state);
+    state->stored_waits_hash = 0;
     state->events = 0;
 }

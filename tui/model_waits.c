@@ -8,14 +8,14 @@ enum { CELL_WHO, CELL_SINCE, CELL_SITE };
 
 int model_waits(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
-    static const char sql[] = "SELECT id, depth, text, process, in_cycle, stuck, since_ns, stack, stack_is_address FROM wait_state "
+    static const char sql[] = "SELECT id, depth, text, process, in_cycle, stuck, since_ns, stack, stack_is_address, again FROM wait_state "
                               "ORDER BY id";
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     char duration[64], function[320], place[256];
     int result;
     rows->tree = true;
     rows->empty = source->live ? "No rank waits for another." : "No rank waited for another when the trace ended.";
-    rows_column(rows, "who waits for whom", query->width > 120 ? query->width - 50 : 0, false);
+    rows_column(rows, "who waits for whom", query->width * 3 / 4, false);
     rows_column(rows, "since", 0, true);
     rows_column(rows, "at", 0, false);
     while ((result = cursor_next(&row, err)) == 1) {
@@ -24,8 +24,8 @@ int model_waits(struct source *source, struct query *query, struct rows *rows, s
         bool cycle = cursor_number(&row, 4), stuck = cursor_number(&row, 5);
         uint64_t since_ns = (uint64_t)cursor_number(&row, 6);
         struct row *line = rows_add(rows, (uint64_t)row.database << 32 | (uint64_t)cursor_number(&row, 0), (int)cursor_number(&row, 1));
-        row_set(line, CELL_WHO, cycle ? TONE_ERROR : stuck ? TONE_WARNING : TONE_PLAIN, "%s%s",
-                !cycle ? "" : query->ascii ? "(cycle) " : "↻ ", cursor_text(&row, 2));
+        row_set(line, CELL_WHO, cycle ? TONE_ERROR : stuck ? TONE_WARNING : TONE_PLAIN, "%s%s%s",
+                !cycle ? "" : query->ascii ? "(cycle) " : "↻ ", cursor_text(&row, 2), cursor_number(&row, 9) ? " (see above)" : "");
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s", moment_duration(source->now_ns - since_ns, duration, sizeof duration));
         if (process >= 0 && site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7), cursor_number(&row, 8), frame) > 0)

@@ -36,6 +36,6 @@ CREATE INDEX IF NOT EXISTS event_thread_stack ON event(process, w0) WHERE api = 
 -- Who waits for whom, as the collector last saw it: a tree in the order of id, each row one deeper than what waits for it.
 CREATE TABLE IF NOT EXISTS wait_state(
   id INTEGER PRIMARY KEY, depth INTEGER NOT NULL, text TEXT NOT NULL, process INTEGER NOT NULL, shown_rank INTEGER NOT NULL,
-  in_cycle INTEGER NOT NULL, stuck INTEGER NOT NULL, since_ns INTEGER NOT NULL,
+  in_cycle INTEGER NOT NULL, stuck INTEGER NOT NULL, again INTEGER NOT NULL, since_ns INTEGER NOT NULL,
   stack INTEGER NOT NULL, stack_is_address INTEGER NOT NULL
 );

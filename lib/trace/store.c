@@ -35,6 +35,8 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",
     [STORE_MEMBER] = "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_WAITS_REMOVE] = "DELETE FROM wait_state",
+    [STORE_WAIT] = "INSERT INTO wait_state VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_LOST] = "INSERT INTO process_state(process, lost_control, lost_bulk) VALUES(?1,?2,?3) "
                    "ON CONFLICT(process) DO UPDATE SET lost_control = ?2, lost_bulk = ?3",
     [STORE_END] = "INSERT INTO process_state(process, ended, how, value, out_of_memory, end_ns) VALUES(?1,1,?2,?3,?4,?5) "

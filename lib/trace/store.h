@@ -79,6 +79,17 @@ struct store_member {
 };
 int store_member(struct store *store, const struct store_member *member, struct error *err);
 
+/* A line of the tree of waits; `id` is its place in it. The first line (id 0) takes the place of the whole tree before;
+ * NULL leaves an empty one. */
+struct store_wait {
+    int id, depth, process, shown_rank;
+    const char *text;
+    bool in_cycle, stuck, again;
+    uint64_t since_ns, stack;
+    bool stack_is_address;
+};
+int store_wait(struct store *store, const struct store_wait *wait, struct error *err);
+
 /* A symbolised address of a process (symbols.h): function, file and line; file NULL and line 0 if not known. */
 int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,
                  const char *file, int line, struct error *err);

@@ -1,4 +1,4 @@
-/* store_member.c: the table member_state. */
+/* store_member.c: the tables member_state and wait_state. */
 #include "lib/trace/store_internal.h"
 
 int store_member(struct store *store, const struct store_member *member, struct error *err)
@@ -21,5 +21,28 @@ int store_member(struct store *store, const struct store_member *member, struct 
         sqlite3_bind_text(statement, column++, texts[i], -1, SQLITE_STATIC);
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         sqlite3_bind_int64(statement, column++, last[i]);
+    return store_run(store, statement, err);
+}
+
+static int remove_waits(struct store *store, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_WAITS_REMOVE, err);
+    return statement ? store_run(store, statement, err) : -1;
+}
+
+int store_wait(struct store *store, const struct store_wait *wait, struct error *err)
+{
+    if ((!wait || wait->id == 0) && remove_waits(store, err) < 0)
+        return -1;
+    sqlite3_stmt *statement = wait ? store_prepare(store, STORE_WAIT, err) : NULL;
+    if (!statement)
+        return wait ? -1 : 0;
+    sqlite3_bind_int(statement, 1, wait->id);
+    sqlite3_bind_int(statement, 2, wait->depth);
+    sqlite3_bind_text(statement, 3, wait->text, -1, SQLITE_STATIC);
+    const sqlite3_int64 numbers[] = {wait->process, wait->shown_rank, wait->in_cycle, wait->stuck, wait->again,
+                                     (sqlite3_int64)wait->since_ns, (sqlite3_int64)wait->stack, wait->stack_is_address};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sqlite3_bind_int64(statement, 4 + (int)i, numbers[i]);
     return store_run(store, statement, err);
 }

@@ -239,6 +239,24 @@ static void ends_and_losses_share_a_row(void **state)
         "AND NOT ended"), 1);
 }
 
+/* A new tree takes the place of the old one as a whole. */
+static void a_tree_of_waits_is_replaced(void **state)
+{
+    struct store *store = open_store(scratch_path(state, "a.db"));
+    for (int tree = 0; tree < 2; tree++)
+        for (int i = 0; i < 3 - tree; i++) {
+            struct store_wait wait = {.id = i, .depth = i, .text = tree ? "new" : "old", .process = -1, .in_cycle = i == 1};
+            assert_int_equal(store_wait(store, &wait, NULL), 0);
+        }
+    store_close(store, NULL);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM wait_state WHERE text = 'new' AND depth = id"), 2);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM wait_state"), 2);
+    store = open_store(scratch_path(state, "a.db"));
+    assert_int_equal(store_wait(store, NULL, NULL), 0);
+    store_close(store, NULL);
+    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM wait_state"), 0);
+}
+
 /* The state of a member is replaced; a database of schema 1.0 gets the tables of 1.1. */
 static void members_are_kept_as_they_stand(void **state)
 {
@@ -255,7 +273,7 @@ static void members_are_kept_as_they_stand(void **state)
         "AND \"where\" = 'running' AND last_call = 'ncclAllReduce()' AND since_ns = 12"), 1);
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    sqlite3_exec(db, "DROP TABLE member_state; DROP TABLE operation_block; DROP TABLE process_state; DROP VIEW v_thread_stack; "
+    sqlite3_exec(db, "DROP TABLE member_state; DROP TABLE operation_block; DROP TABLE process_state; DROP TABLE wait_state; DROP VIEW v_thread_stack; "
         "DROP TABLE python; PRAGMA user_version = 1000", NULL, NULL, NULL);
     sqlite3_close(db);
     store = open_store(path);
@@ -306,6 +324,7 @@ int main(void)
         WITH_SCRATCH(blocks_of_operations_are_hashed),
         WITH_SCRATCH(an_undone_batch_leaves_no_hash),
         WITH_SCRATCH(ends_and_losses_share_a_row),
+        WITH_SCRATCH(a_tree_of_waits_is_replaced),
         WITH_SCRATCH(members_are_kept_as_they_stand),
         WITH_SCRATCH(a_batch_is_kept_or_undone_as_a_whole),
     };
