@@ -34,7 +34,7 @@ static const struct explanation {
     {"DC307", HANGS, ""},       /* autograd's own check ends the rank */
     {"DC401", HANGS HAZARDS, "DC401"},
     {"DC403", HANGS HAZARDS " DC401", "DC403"},
-    {"DC402", HANGS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS, "DC407"},
+    {"DC402", HANGS HAZARDS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS HAZARDS, "DC407"},
     {"DC406", HANGS " DC304 DC305", ""},
     {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", HANGS " DC404 DC308 DC309", "DC503"},
     {"DC302", "DC308", "DC503"}, {"DC303", "DC308 DC309", "DC503"}, {"DC304", "DC308", "DC503"},
