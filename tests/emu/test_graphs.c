@@ -167,6 +167,53 @@ static void branches_must_join(void **state)
     OK(cudaEventDestroy(event));
 }
 
+static void add_one(void *number)
+{
+    ++*(int *)number;
+}
+
+static void nodes_are_added_by_hand(void **state)
+{
+    cudaGraph_t graph, child, clone;
+    cudaGraphNode_t set, copy, host, empty, end;
+    cudaGraphExec_t exec;
+    char *memory, back[16] = "";
+    int runs = 0;
+    size_t count = 0;
+    cudaStream_t stream;
+
+    (void)state;
+    OK(cudaMalloc((void **)&memory, sizeof(back)));
+    OK(cudaStreamCreate(&stream));
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphCreate(&child, 0));
+    OK(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(struct cudaMemsetParams){ .dst = memory, .value = 7, .elementSize = 1,
+                                                                                .width = 16, .height = 1 }));
+    OK(cudaGraphAddMemcpyNode1D(&copy, child, NULL, 0, back, memory, sizeof(back), cudaMemcpyDeviceToHost));
+    OK(cudaGraphAddHostNode(&host, child, &copy, 1, &(struct cudaHostNodeParams){ add_one, &runs }));
+    OK(cudaGraphAddChildGraphNode(&end, graph, &set, 1, child));
+    OK(cudaGraphAddEmptyNode(&empty, graph, &end, 1));
+    EXPECT(cudaGraphAddEmptyNode(&empty, graph, NULL, 1), cudaErrorInvalidValue);
+    EXPECT(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(struct cudaMemsetParams){ .dst = memory, .value = 7, .elementSize = 4,
+                                                                                    .width = 4, .height = 1 }),
+           cudaErrorNotSupported);
+    OK(cudaGraphClone(&clone, graph));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphDestroy(child));
+    OK(cudaGraphGetNodes(clone, NULL, &count));
+    assert_int_equal(count, 5);
+    OK(cudaGraphInstantiate(&exec, clone, 0));
+    OK(cudaGraphDestroy(clone));
+    for (int i = 0; i < 3; i++)
+        OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    assert_int_equal(runs, 3);
+    assert_int_equal(back[0] + back[15], 14);
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaStreamDestroy(stream));
+    OK(cudaFree(memory));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +222,7 @@ int main(void)
         cmocka_unit_test_setup(launches_are_ordered_with_the_stream, reset_devices),
         cmocka_unit_test_setup(waiting_breaks_a_capture, reset_devices),
         cmocka_unit_test_setup(branches_must_join, reset_devices),
+        cmocka_unit_test_setup(nodes_are_added_by_hand, reset_devices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

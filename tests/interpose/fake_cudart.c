@@ -197,3 +197,10 @@ CUresult cuEventQuery(CUevent event)
     (void)event;
     return CUDA_SUCCESS;
 }
+
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
+{
+    (void)flags;
+    *graph = malloc(16);
+    return cudaSuccess;
+}

@@ -1,6 +1,6 @@
 /* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as frameworks find
  * it, work on streams that are older than the shim, memory that NCCL uses and memory that it does not.
- * job_capture graph|driver|before|host|shapes|selection|blocking */
+ * job_capture graph|driver|before|host|shapes|selection|blocking|nodes */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -229,11 +229,27 @@ static void run_blocking(void)
     end();
 }
 
+static void run_nodes(void)
+{
+    cudaGraph_t graph;
+    cudaGraphNode_t set, copy;
+    cudaGraphExec_t exec;
+    begin();
+    TRY(cudaGraphCreate(&graph, 0));
+    TRY(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(struct cudaMemsetParams){ .dst = from, .elementSize = 1, .width = 16,
+                                                                                 .height = 1 }));
+    TRY(cudaGraphAddMemcpyNode1D(&copy, graph, &set, 1, to, from, 16, cudaMemcpyDeviceToDevice));
+    TRY(cudaGraphInstantiate(&exec, graph, 0));
+    TRY(cudaGraphLaunch(exec, stream));
+    end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } modes[] = {
         { "graph", run_graph }, { "driver", run_driver }, { "host", run_host }, { "before", run_before },
         { "shapes", run_shapes }, { "selection", run_selection }, { "blocking", run_blocking },
+        { "nodes", run_nodes },
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

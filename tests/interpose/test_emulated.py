@@ -202,6 +202,13 @@ def test_shapes():
     equal((copy["wait.bytes"], copy["wait.height"], copy["wait.dst_pitch"]), (12, 3, 4), "copy")
 
 
+def test_nodes_added_by_hand():
+    records = capture("nodes")
+    graph = of(records, "cudaGraphInstantiate")[0]["graph.graph"]
+    equal([(r["graph.graph"], r["result"]) for r in of(records, "cudaGraphAddNode")], [(graph, 0)] * 2, "nodes")
+    equal((of(records, "cudaMemsetAsync"), of(records, "cudaMemcpyAsync")), ([], []), "what CUDA does inside of the calls")
+
+
 def copies(records):
     return [(r["copy.bytes"], r["flags"] & LATE) for r in records if r["api"] in ("cudaMemsetAsync", "cudaMemcpyAsync")]
 
@@ -232,7 +239,7 @@ def test_selection_keeps_order():
 
 if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
-                 test_driver, test_what_was_there_before, test_host_functions, test_shapes, test_selection,
+                 test_driver, test_what_was_there_before, test_host_functions, test_shapes, test_nodes_added_by_hand, test_selection,
                  test_selection_keeps_order):
         test()
         print("passed", test.__name__)
