@@ -68,6 +68,8 @@ def check(command, line, environment):
         done = subprocess.run(["make", "-n", *command.split()[1:]], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, "%s: %s" % (command, done.stderr)
         return "looked up"
+    if re.search(r"ddpcheck (tui|run --tui)", command) and "--once" not in command:
+        return "needs a terminal: tests/tui"
     if "mpirun" in command and not shutil.which("mpirun"):
         return "skipped: no mpirun"
     done = subprocess.run(["bash", "-c", command], cwd=line.folder, env=environment, stdin=subprocess.DEVNULL,
