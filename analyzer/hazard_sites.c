@@ -34,7 +34,7 @@ static bool same_place(const struct hazard_place *a, const struct hazard_place *
 
 static bool same_key(const struct hazard_key *a, const struct hazard_key *b)
 {
-    if (a->comm != b->comm || a->certainty != b->certainty)
+    if (a->comm != b->comm || a->rank != b->rank || a->certainty != b->certainty)
         return false;
     return (same_place(&a->place[0], &b->place[0]) && same_place(&a->place[1], &b->place[1])) ||
            (same_place(&a->place[0], &b->place[1]) && same_place(&a->place[1], &b->place[0]));

@@ -182,7 +182,7 @@ static struct hazard_key key_of(const struct conflict *conflict, enum certainty 
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
     return (struct hazard_key){
-        .comm = operation->member->comm->id, .certainty = certainty,
+        .comm = operation->member->comm->id, .rank = operation->member->rank, .certainty = certainty,
         .place = {hazard_place_of(&conflict->later->record), hazard_place_of(&conflict->earlier->record)},
     };
 }

@@ -41,6 +41,7 @@ struct hazard_place {
 };
 struct hazard_key {
     uint64_t comm;
+    int rank;                   /* in comm: of several members in one process each has its own */
     struct hazard_place place[2];
     enum certainty certainty;
 };

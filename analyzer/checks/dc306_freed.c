@@ -39,7 +39,7 @@ static int report(struct analyzer *analyzer, const struct ending *ending, const 
                   struct text *what, const char *todo)
 {
     struct hazard_key key = {
-        .comm = ending->member->comm->id, .certainty = ending->certainty, .place = {hazard_place_of(ending->later)},
+        .comm = ending->member->comm->id, .rank = ending->member->rank, .certainty = ending->certainty, .place = {hazard_place_of(ending->later)},
     };
     if (ending->earlier)
         key.place[1] = hazard_place_of(ending->earlier);
