@@ -126,11 +126,10 @@ static bool read_common(struct description *description, uint64_t address, unsig
     description->return_register = version == 1 ? take(bytes, 1) : take_unsigned(bytes);
     if (augmentation[0] != 'z')
         return false;
-    const unsigned char *end = bytes->at;
     uint64_t length = take_unsigned(bytes);
-    end = bytes->at + length;
     if (length > (uint64_t)(bytes->end - bytes->at))
         return false;
+    const unsigned char *end = bytes->at + length;
     for (const char *letter = augmentation + 1; *letter; letter++) {
         if (*letter == 'R')
             *encoding = (unsigned)take(bytes, 1);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include "lib/trace/store.h"
@@ -158,6 +159,80 @@ static void of_a_cut_file_the_beginning_is_read(void **state)
     assert_true(before < 5001);
 }
 
+static uint64_t tell_string(struct store *store, const char *text)
+{
+    struct record record = {.api = API_notice_string, .string = {.id = string_id(text, strlen(text)), .bytes = (uint32_t)strlen(text)}};
+    memcpy(record.string.text, text, strlen(text));
+    assert_int_equal(store_event(store, 0, &record, NULL), 0);
+    return record.string.id;
+}
+
+/* Python frames come first, whole or, where pieces were lost, as far as they are known; then the native ones. */
+static void python_frames_stand_before_native_ones(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    struct store *store;
+    struct error err;
+    struct process_info info = {.pid = 1, .host = "one"};
+    assert_int_equal(store_open(&store, path, &err), 0);
+    store_process(store, &info, NULL);
+    uint64_t file = tell_string(store, "train.py"), step = tell_string(store, "step");
+    struct record native = {.api = API_notice_stack, .frames = {.id = 70, .count = 2, .address = {0x1000, 0x2000}}};
+    struct record piece = {.api = API_notice_python_stack, .python = {.id = 90, .native = 70, .count = 4,
+        .file = {file, file, 555}, .function = {step, 444, step}, .line = {12, 34, 56}}};
+    assert_int_equal(store_event(store, 0, &native, NULL), 0);
+    assert_int_equal(store_event(store, 0, &piece, NULL), 0);
+    assert_int_equal(store_event(store, 0, &piece, NULL), 0);      /* told again */
+    piece.python.offset = 3;
+    piece.python.line[0] = 78;
+    assert_int_equal(store_event(store, 0, &piece, NULL), 0);
+    store_close(store, NULL);
+    struct trace *trace;
+    struct frame frame[8];
+    path = scratch_path(state, "a.db");
+    assert_int_equal(trace_open(&trace, &path, 1, &err), 0);
+    assert_int_equal(trace_frames(trace, 0, 90, false, frame, 8), 6);
+    static const struct { const char *file, *function; int line; uint64_t address; } wanted[] = {
+        {"train.py", "step", 12, 0}, {"train.py", "", 34, 0}, {"", "step", 56, 0}, {"train.py", "step", 78, 0},
+        {"", "", 0, 0x1000}, {"", "", 0, 0x2000},
+    };
+    for (int i = 0; i < 6; i++) {
+        assert_string_equal(frame[i].file, wanted[i].file);
+        assert_string_equal(frame[i].function, wanted[i].function);
+        assert_int_equal(frame[i].line, wanted[i].line);
+        assert_int_equal(frame[i].address, wanted[i].address);
+    }
+    assert_int_equal(trace_frames(trace, 0, 90, false, frame, 5), 5);
+    assert_int_equal(trace_frames(trace, 0, 70, false, frame, 8), 2);
+    assert_int_equal(trace_frames(trace, 0, 91, false, frame, 8), 0);
+    trace_close(trace);
+}
+
+/* A trace of schema 1.0 has no table of Python frames. */
+static void a_trace_of_the_first_schema_is_read(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    struct store *store;
+    struct error err;
+    struct process_info info = {.pid = 1, .host = "one"};
+    assert_int_equal(store_open(&store, path, &err), 0);
+    store_process(store, &info, NULL);
+    struct record native = {.api = API_notice_stack, .frames = {.id = 70, .count = 1, .address = {0x1000}}};
+    assert_int_equal(store_event(store, 0, &native, NULL), 0);
+    store_close(store, NULL);
+    sqlite3 *db;
+    path = scratch_path(state, "a.db");
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "DROP VIEW v_thread_stack; DROP TABLE python; PRAGMA user_version = 1000", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    struct trace *trace;
+    struct frame frame[8];
+    assert_int_equal(trace_open(&trace, &path, 1, &err), 0);
+    assert_int_equal(trace_frames(trace, 0, 70, false, frame, 8), 1);
+    assert_int_equal(frame[0].address, 0x1000);
+    trace_close(trace);
+}
+
 int main(void)
 {
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
@@ -165,6 +240,8 @@ int main(void)
         WITH_SCRATCH(hosts_are_merged_by_time),
         WITH_SCRATCH(a_growing_database_is_followed),
         WITH_SCRATCH(what_is_no_trace_is_refused),
+        WITH_SCRATCH(python_frames_stand_before_native_ones),
+        WITH_SCRATCH(a_trace_of_the_first_schema_is_read),
         WITH_SCRATCH(of_a_cut_file_the_beginning_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
