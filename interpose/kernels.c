@@ -81,6 +81,25 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
     kernel->count = count || named < 0 ? count : (uint32_t)named;
 }
 
+static void build(struct thread *thread, struct kernel *kernel, const void *function, enum kernel_kind kind)
+{
+    uint32_t epoch = atomic_load_explicit(&shim.kernel_epoch, memory_order_acquire);
+    const char *name = name_of(function, kind);
+    read_parameters(kernel, function, kind, name);
+    kernel->name = name ? emit_string(thread, name, strlen(name)) : 0;
+    kernel->epoch = epoch;
+    atomic_store_explicit(&kernel->ready, 1, memory_order_release);
+}
+
+/* Built by another thread just now; it takes microseconds. */
+static bool wait_ready(struct kernel *kernel)
+{
+    for (int yields = 0; !atomic_load_explicit(&kernel->ready, memory_order_acquire); yields++)
+        if (yields == BUILD_YIELDS || sched_yield())
+            return false;
+    return true;
+}
+
 const struct kernel *kernels_find(struct thread *thread, const void *function, enum kernel_kind kind)
 {
     uint64_t at = (uintptr_t)function * 0x9e3779b97f4a7c15u >> 40;
@@ -88,18 +107,23 @@ const struct kernel *kernels_find(struct thread *thread, const void *function, e
         struct kernel *kernel = &shim.kernels.kernel[at % KERNELS_MAX];
         const void *found = atomic_load_explicit(&kernel->function, memory_order_acquire);
         if (!found && atomic_compare_exchange_strong(&kernel->function, &found, function)) {
-            const char *name = name_of(function, kind);
-            read_parameters(kernel, function, kind, name);
-            kernel->name = name ? emit_string(thread, name, strlen(name)) : 0;
-            atomic_store_explicit(&kernel->ready, 1, memory_order_release);
+            build(thread, kernel, function, kind);
             return kernel;
         }
         if (found != function)
             continue;
-        for (int yields = 0; !atomic_load_explicit(&kernel->ready, memory_order_acquire); yields++)
-            if (yields == BUILD_YIELDS || sched_yield())
-                return NULL;
-        return kernel;
+        if (!wait_ready(kernel))
+            return NULL;
+        uint32_t ready = 1;
+        if (kernel->epoch != atomic_load_explicit(&shim.kernel_epoch, memory_order_acquire) &&
+            atomic_compare_exchange_strong(&kernel->ready, &ready, 0))
+            build(thread, kernel, function, kind);
+        return wait_ready(kernel) ? kernel : NULL;
     }
     return NULL;
+}
+
+void kernels_forget(void)
+{
+    atomic_fetch_add_explicit(&shim.kernel_epoch, 1, memory_order_release);
 }

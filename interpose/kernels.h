@@ -21,7 +21,8 @@ enum kernel_kind {
 
 struct kernel {
     _Atomic(const void *) function;     /* the launch's; NULL: free entry */
-    _Atomic uint32_t ready;
+    _Atomic uint32_t ready;             /* 1 when the fields below are valid */
+    uint32_t epoch;                     /* of shim.kernel_epoch: older ones may be of another kernel by now */
     uint32_t count;                     /* parameters below */
     bool whole;                         /* these are all, and of each it is known where pointers may lie */
     uint64_t name;                      /* string id, 0 not known */
@@ -37,5 +38,8 @@ struct kernel_table {
 
 /* The kernel, asked of CUDA the first time. NULL if the table is full. */
 const struct kernel *kernels_find(struct thread *thread, const void *function, enum kernel_kind kind);
+
+/* Device code is about to be unloaded: handles may come to mean other kernels. */
+void kernels_forget(void);
 
 #endif

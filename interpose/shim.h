@@ -49,6 +49,7 @@ struct shim {
     struct known known_strings, known_stacks, known_buffers;
     struct known_modules modules;
     struct kernel_table kernels;
+    _Atomic uint32_t kernel_epoch;      /* goes up when device code is unloaded */
     struct handles streams;             /* whose flags were told */
     struct handles graphs;              /* graph instances whose making was seen */
 };

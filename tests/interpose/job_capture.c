@@ -128,6 +128,17 @@ static void run_driver(void)
     void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
     TRY(launch(function, 1, 1, 1, 1, 1, 1, 0, other, NULL, extra));
     TRY(do_cuStreamSynchronize(other));
+    FIND(driver, cuModuleUnload);
+    for (int i = 0; i < 50; i++) {      /* handles come again, of kernels with other parameters */
+        TRY(do_cuModuleUnload(module));
+        TRY(do_cuModuleLoadData(&module, i % 2 ? ptx : ".version 9.0\n.entry _Z8describe3fooPll() { ret; }\n"));
+        TRY(do_cuModuleGetFunction(&function, module, i % 2 ? "_Z10add_scaledfPKfPfi" : "_Z8describe3fooPll"));
+        struct { int number[3]; } foo = { { 1, 2, 3 } };
+        long word = 5;
+        void *others[] = { &foo, &memory, &word };
+        TRY(launch(function, 1, 1, 1, 1, 1, 1, 0, other, i % 2 ? args : others, NULL));
+    }
+    TRY(do_cuStreamSynchronize(other));
     TRY(copy(host, memory, sizeof host));
     TRY(give_back(memory));
     end();

@@ -151,8 +151,9 @@ def test_graphs():
 
 def test_driver():
     records = capture("driver")
-    launches = of(records, "cudaLaunchKernel")
+    launches, again = of(records, "cudaLaunchKernel")[:2], of(records, "cudaLaunchKernel")[2:]
     equal([r["flags"] & DRIVER for r in launches], [DRIVER] * 2, "launches are the driver's")
+    equal([r["launch.count"] for r in again], [1, 2] * 25, "kernels of modules that were loaded in the place of others")
     memory = [r for r in of(records, "cudaMalloc") if r["flags"] & DRIVER]
     equal(len(memory), 1, "cuMemAlloc")
     name = [r["text"] for r in of(records, "notice_string") if r["string.id"] == launches[0]["launch.function"]]
