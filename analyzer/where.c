@@ -103,7 +103,12 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
     /* Killed with the rest: where it was before says more. */
     bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE && wait_graph_member(graph, member, process);
     if (process->ended && !was_killed) {
+        const struct thread *stood = process->end.end.how == END_SIGNAL ? call_in_progress(process) : NULL;
         text_add(text, "%s", end_text(process, buffer, sizeof buffer));
+        if (stood) {
+            *site = stood->enter_site;
+            text_add(text, " in %s", record_text(&stood->enter, buffer, sizeof buffer));
+        }
         site->time_ns = process->end_ns;
         return;
     }

@@ -112,7 +112,7 @@ static char *site_text(struct source *source, const struct tui_member *member, i
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file];
     *text = '\0';
-    if (member->ended || site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame) == 0)
+    if (site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame) == 0)
         return text;
     frame_function(frame, function, sizeof function);
     frame_place(frame, width, place, sizeof place);
