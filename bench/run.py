@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, training, hashing, tui (default: all)
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, hashing, tui (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
 
@@ -111,6 +111,11 @@ def store(bench):
 def analyzer(bench):
     bench.say("Reading and analysing a trace, rows a second")
     bench.say(bench.run([bench.path("bench/bench_analyze")]).rstrip())
+
+
+def long_job(bench):
+    bench.say("A job of days: 50,000,000 events through the analyzer with all checks on; events a second of processor time")
+    bench.say(bench.run([bench.path("bench/bench_long")]).rstrip())
 
 
 def holder_of(trace):
@@ -268,7 +273,7 @@ def selection(bench):
                      statistics.median(run[5] for run in of)))
 
 
-PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "training": training,
+PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "hashing": hashing, "tui": tui}
 
 
