@@ -191,6 +191,28 @@ static bool launch(const struct kernel_context *kernel, const struct hash_job *j
                                        (CUstream)(uintptr_t)job->stream, arguments, NULL) == CUDA_SUCCESS;
 }
 
+/* Which hashes the operation will have on this rank, a bit each. */
+static uint8_t expected(const struct hash_job *job, enum hash_what what)
+{
+    if (what == HASH_NAMED)
+        return 1 << HASH_NAMED;
+    return (uint8_t)((job->send_bytes ? 1 << HASH_SEND_BEFORE : 0) | (job->send_after ? 1 << HASH_SEND_AFTER : 0) |
+                     (job->recv_after ? 1 << HASH_RECV_AFTER : 0));
+}
+
+static void describe(struct hash_entry *entry, const struct hash_job *job, enum hash_what what, uint64_t name, uint64_t bytes)
+{
+    entry->comm = job->comm;
+    entry->number = job->number;
+    entry->bytes = bytes;
+    entry->serial = job->serial;
+    entry->name = name;
+    entry->rank = job->rank;
+    entry->what = (uint8_t)what;
+    entry->expects = expected(job, what);
+    entry->api = job->api;
+}
+
 bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum hash_what what, uint64_t name,
                         uint64_t pointer, uint64_t bytes)
 {
@@ -201,16 +223,7 @@ bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum 
     uint64_t ticket;
     struct hash_entry *entry = kernel ? take_entry(&ticket) : NULL;
     if (entry) {
-        entry->comm = job->comm;
-        entry->number = job->number;
-        entry->bytes = bytes;
-        entry->serial = job->serial;
-        entry->name = name;
-        entry->rank = job->rank;
-        entry->what = (uint8_t)what;
-        entry->expects = (uint8_t)(what == HASH_NAMED ? 1 << HASH_NAMED : (job->send_bytes ? 1 << HASH_SEND_BEFORE : 0) |
-                                   (job->send_after ? 1 << HASH_SEND_AFTER : 0) | (job->recv_after ? 1 << HASH_RECV_AFTER : 0));
-        entry->api = job->api;
+        describe(entry, job, what, name, bytes);
         launched = launch(kernel, job, pointer, bytes, entry, ticket);
         if (!launched)
             atomic_store_explicit(&entry->taken, 0, memory_order_release);

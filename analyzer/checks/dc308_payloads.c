@@ -58,7 +58,7 @@ static int check_alike(struct analyzer *analyzer, const struct payload *payload)
         const struct rankset *set = &draft.finding.side[i].ranks;
         bool one = rankset_count(set) == 1;
         text_add(&what, "%s%s %s %s", i ? (i + 1 < count ? ", " : " and ") : "", one ? "rank" : "ranks",
-                 rankset_text(set, ranks, sizeof ranks), i ? one ? "others" : "others" : one ? "holds some bytes" : "hold the same bytes");
+                 rankset_text(set, ranks, sizeof ranks), i ? "others" : one ? "holds some bytes" : "hold the same bytes");
     }
     draft_say(&draft, &what,
               "Look for what writes the buffer of the rank that differs while the operation runs or just after it, on another "
