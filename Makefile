@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test suite demo bench docs check sanitize clean help
+.PHONY: all setup build test suite fuzz demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make demo       set up, build, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
+	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
 	@echo "make sanitize   build and test with ASan, UBSan and TSan"
 	@echo "make bench      measure what the shim, the store and the analyzer cost"
 	@echo "make docs       regenerate docs/findings from the texts of ddpcheck explain"
@@ -31,6 +32,10 @@ build/:
 
 test: build
 	ctest --preset $(PRESET)
+
+SEEDS ?= 1-100
+fuzz: build
+	@python3 tests/fuzz/fuzz.py --build $(BUILD) --seeds $(SEEDS)
 
 suite: build
 	@python3 tests/suite/run.py --build $(BUILD)
