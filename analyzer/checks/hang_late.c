@@ -6,7 +6,7 @@
 enum { HOW_BYTES = 64 };
 
 enum standing {
-    STANDS_ELSEWHERE,       /* it waits for others, who are the root, or it ended */
+    STANDS_ELSEWHERE,       /* it waits for others, who are the root, or it ended; or it is too early to tell */
     STANDS_STILL,           /* nothing is known to hold it back, and it has been silent, or has not come, for so long */
     STANDS_WORKING          /* it issues calls, or its GPU gets on */
 };
@@ -43,7 +43,7 @@ static enum standing standing_of(const struct wait_graph *graph, const struct wa
         last_ns = process->gpu_ns;
     if (wait->kind == WAIT_INIT || process_known_until(process) >= last_ns + graph->analyzer->options.hang_after_ns)
         return STANDS_STILL;
-    return STANDS_WORKING;
+    return last_ns >= wait->begin_ns + graph->analyzer->options.hang_after_ns / 2 ? STANDS_WORKING : STANDS_ELSEWHERE;
 }
 
 /* The first one of a communicator stands for the rest. */
