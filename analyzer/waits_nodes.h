@@ -1,4 +1,4 @@
-/* waits_nodes.h: making the nodes of the wait graph; for waits.c alone. */
+/* waits_nodes.h: making the nodes of the wait graph (waits_nodes.c) and solving it (waits_solve.c); for waits.c. */
 #ifndef DDPCHECK_WAITS_NODES_H
 #define DDPCHECK_WAITS_NODES_H
 
@@ -13,5 +13,10 @@ struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *p
 /* Makes what all operations made so far wait for, and so on. 0, or -1 with errno = ENOMEM. */
 int wait_ops_expand(struct wait_graph *graph);
 void wait_nodes_free(struct wait_graph *graph);
+
+/* Finds out what can go on, from what is marked so already, and the components of the rest. 0 or -1 (ENOMEM). */
+int wait_graph_solve(struct wait_graph *graph);
+/* Whether a wait can be satisfied as the graph stands; notes which of its ranks can come. */
+bool wait_graph_ask(const struct wait_graph *graph, struct wait_node *node);
 
 #endif
