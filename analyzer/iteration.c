@@ -240,7 +240,10 @@ static void take_phase(const struct thread *thread, struct loop_place *place)
             place->phase = meaning->kind;
         if (!place->model)
             place->model = meaning->model;
-        place->in_backward = place->in_backward || meaning->kind == RANGE_BACKWARD;
+        if (meaning->kind == RANGE_BACKWARD && !place->in_backward) {
+            place->in_backward = true;
+            place->backward = meaning->model;
+        }
     }
 }
 
@@ -261,7 +264,7 @@ struct loop_place loop_place_of(const struct thread *thread)
     take_phase(thread, &place);
     if (owner != thread)
         take_phase(owner, &place);
-    const uint32_t *backwards = place.model ? backwards_of(loop, place.model) : NULL;
+    const uint32_t *backwards = place.backward ? backwards_of(loop, place.backward) : NULL;
     place.micro = loop->micro_steps ? loop->micro_steps : backwards ? *backwards : loop->backwards;
     return place;
 }

@@ -59,7 +59,8 @@ struct loop_place {
     uint64_t number;            /* that the range's name gives, valid if `numbered`: comparable between ranks */
     bool numbered, in_backward;
     enum range_kind phase;      /* of the innermost range of the issuing thread that means something */
-    uint32_t micro;             /* micro-steps, else backward passes (of the model), begun in this iteration */
+    uint64_t backward;          /* model of the backward range that it is in; 0 none */
+    uint32_t micro;             /* micro-steps, else backward passes (of that model), begun in this iteration */
     uint64_t model;             /* that the innermost range naming one names; 0 none */
     uint64_t text;              /* string id of the iteration's range; 0 where steps end iterations */
 };

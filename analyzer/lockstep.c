@@ -13,6 +13,7 @@ enum { MEETINGS_START = 32 };
 struct lockstep {
     uint32_t capacity;          /* power of two */
     struct meeting *meeting;    /* ring by number */
+    struct period period;
 };
 
 void lockstep_free(struct lockstep *lockstep)
@@ -79,6 +80,8 @@ struct meeting *lockstep_arrive(const struct operation *operation, struct arriva
         return NULL;
     if (!meeting->arrivals || meeting->number != number)
         *meeting = (struct meeting){.number = number, .first = *arrival};
+    if (!meeting->arrivals)
+        period_feed(&lockstep->period, number, signature_hash(&operation->signature));
     meeting->arrivals++;
     uint64_t time_ns = operation->site.time_ns;
     if (time_ns >= meeting->last_ns[0]) {
@@ -96,6 +99,11 @@ const struct meeting *lockstep_find(const struct comm *comm, uint64_t number)
     const struct lockstep *lockstep = comm->lockstep;
     const struct meeting *meeting = lockstep && lockstep->capacity ? &lockstep->meeting[number & (lockstep->capacity - 1)] : NULL;
     return meeting && meeting->arrivals && meeting->number == number ? meeting : NULL;
+}
+
+const struct period *lockstep_period(const struct comm *comm)
+{
+    return &comm->lockstep->period;
 }
 
 void lockstep_end_lap(struct member *member, uint32_t micro_steps)

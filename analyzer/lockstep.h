@@ -7,6 +7,7 @@
 #define DDPCHECK_LOCKSTEP_H
 
 #include "analyzer/model.h"
+#include "analyzer/period.h"
 
 enum { MEETINGS_MAX = 16384 };
 
@@ -34,6 +35,8 @@ struct meeting {
 struct meeting *lockstep_arrive(const struct operation *operation, struct arrival *arrival);
 /* The meeting at an operation, NULL if it is not kept. Valid until the next arrival. */
 const struct meeting *lockstep_find(const struct comm *comm, uint64_t number);
+/* The round in which the communicator's operations repeat themselves, once one has arrived. */
+const struct period *lockstep_period(const struct comm *comm);
 /* The member's iteration is over: its arrivals in it learn how many micro-steps it had. */
 void lockstep_end_lap(struct member *member, uint32_t micro_steps);
 void lockstep_free(struct lockstep *lockstep);

@@ -12,6 +12,8 @@ static bool is_same_place(const struct parting *parting, const struct arrival *a
         return arrivals_iteration(a, b) != DIFFERENT;
     case PARTING_MICRO_STEP:
         return a->loop.micro == b->loop.micro;
+    case PARTING_ROUND:
+        return !signature_differs(&a->signature, &b->signature);
     default:
         return a->loop.model == b->loop.model;
     }
@@ -48,7 +50,8 @@ struct parting *parting_new(enum parting_kind kind, const struct comm *comm, con
     parting->sides = 1;
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
-        if (member != other->member && member->next > meeting->number && member->lap[0].iteration)
+        if (member != other->member && member->next > meeting->number &&
+            (kind == PARTING_ROUND || member->lap[0].iteration))
             add(parting, &parting->side[0], member);
     }
     parting_join(parting, other);

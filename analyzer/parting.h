@@ -11,6 +11,7 @@ enum { PARTING_SIDES_MAX = 4 };
 enum parting_kind {
     PARTING_NONE,
     PARTING_ITERATION,          /* in different iterations */
+    PARTING_ROUND,              /* in different rounds of a sequence that repeats itself: no range tells iterations */
     PARTING_MICRO_STEP,         /* in different micro-steps of one */
     PARTING_MODEL               /* in the reductions of different models */
 };
@@ -31,6 +32,9 @@ struct parting {
      * PARTING_MICRO_STEP: its iteration had as many micro-steps as the other's. */
     bool seen[2];
     uint32_t finding;
+    /* PARTING_ROUND: the round as it was then. */
+    uint32_t round, place;
+    uint64_t round_begin, round_first;
 };
 
 /* Two members part at this meeting: its first, with all who came before `other`, and `other`. NULL: ENOMEM. */

@@ -114,12 +114,16 @@ static bool versions_of(const struct process *process, const struct record *reco
     return *saved != RECORD_NO_VERSION && *now != RECORD_NO_VERSION;
 }
 
-static int rank_of(const struct thread *thread)
+/* Of a process with several ranks: the one whose operations this thread issues, else whose device it works on. */
+static int rank_of(const struct thread *thread, const struct record *record)
 {
     for (const struct member *member = thread->process->members; member; member = member->process_next)
         for (uint32_t i = 0; i < member->issuers; i++)
             if (member->issuer[i] == thread)
                 return member_shown_rank(member);
+    for (const struct member *member = thread->process->members; member && thread->process->several_ranks; member = member->process_next)
+        if (member->device == record->device)
+            return member_shown_rank(member);
     int rank = process_shown_rank(thread->process);
     return rank >= 0 ? rank : thread->process->index;
 }
@@ -165,7 +169,7 @@ static int use(struct analyzer *analyzer, struct thread *thread, const struct re
     snprintf(call, sizeof call, "backward reads %s", name);
     struct draft draft = draft_new("DC307", CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, call, &site);
-    if (rankset_add(&side->ranks, rank_of(thread)))
+    if (rankset_add(&side->ranks, rank_of(thread, record)))
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;

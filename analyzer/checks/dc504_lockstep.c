@@ -87,6 +87,50 @@ static void say_iteration(struct draft *draft, const struct parting *parting, co
               "an exception was caught or parameters were not used.");
 }
 
+/* --- DC504 where no range tells iterations ------------------------------------------------------------------------- */
+
+/* One side goes on with the round that all have made so far; the other begins the next, and leaves out reductions only. */
+static bool is_next_round(const struct comm *comm, uint64_t number, const struct arrival *usual, const struct arrival *early)
+{
+    uint32_t place;
+    const struct round *round = period_place(lockstep_period(comm), number, &place);
+    return round && place &&
+           signature_hash(&usual->signature) == round->hash[place] && signature_hash(&early->signature) == round->hash[0] &&
+           is_reduction(&usual->signature) && is_reduction(&early->signature);
+}
+
+static void keep_round(struct parting *parting, const struct comm *comm)
+{
+    const struct round *round = period_place(lockstep_period(comm), parting->number, &parting->place);
+    parting->round = round->operations;
+    parting->round_begin = round->begin;
+    parting->round_first = round->hash[0];
+}
+
+static bool is_early(const struct parting *parting, const struct arrival *arrival)
+{
+    return signature_hash(&arrival->signature) == parting->round_first;
+}
+
+static void describe_round(const struct parting *parting, const struct arrival *arrival, char *text, size_t bytes)
+{
+    snprintf(text, bytes, is_early(parting, arrival) ? "in the next round already" : "of the round before");
+}
+
+static void say_round(struct draft *draft, const struct parting *parting, const struct comm *comm)
+{
+    int early = is_early(parting, parting_example(parting, 0)) ? 0 : 1;
+    char ranks[RANKS_BYTES], others[RANKS_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what, "%s began the next round after %" PRIu32 " of the %" PRIu32 " operations that all ranks repeat on %s since #%" PRIu64
+             "; at operation #%" PRIu64 " %s still %s the one before, and the calls there do not match",
+             draft_ranks_text(draft, early, ranks, sizeof ranks), parting->place, parting->round, comm_name(comm->id, name), parting->round_begin,
+             parting->number, draft_ranks_text(draft, !early, others, sizeof others),
+             rankset_count(&draft->finding.side[!early].ranks) == 1 ? "makes" : "make");
+    draft_say(draft, &what, "Make every rank reduce all buckets in every iteration: reduce zeros where a batch is skipped, "
+              "an exception was caught or parameters were not used.");
+}
+
 /* --- DC505: another micro-step ------------------------------------------------------------------------------------- */
 
 static void describe_micro(const struct parting *parting, const struct arrival *arrival, char *text, size_t bytes)
@@ -137,6 +181,7 @@ static const struct parting_rule {
     void (*say)(struct draft *, const struct parting *, const struct comm *);
 } rules[] = {
     [PARTING_ITERATION] = {"DC504", describe_iteration, say_iteration},
+    [PARTING_ROUND] = {"DC504", describe_round, say_round},
     [PARTING_MICRO_STEP] = {"DC505", describe_micro, say_micro},
     [PARTING_MODEL] = {"DC507", describe_model, say_model},
 };
@@ -150,12 +195,12 @@ static enum parting_kind kind_of(const struct arrival *a, const struct arrival *
         return PARTING_NONE;
     if (a->loop.model && b->loop.model && a->loop.model != b->loop.model)
         return PARTING_MODEL;
-    return a->loop.micro != b->loop.micro ? PARTING_MICRO_STEP : PARTING_NONE;
+    return a->loop.micro != b->loop.micro && a->loop.backward == b->loop.backward ? PARTING_MICRO_STEP : PARTING_NONE;
 }
 
 static bool is_told(const struct parting *parting)
 {
-    return parting->kind == PARTING_ITERATION || (parting->seen[0] && parting->seen[1]);
+    return parting->kind == PARTING_ITERATION || parting->kind == PARTING_ROUND || (parting->seen[0] && parting->seen[1]);
 }
 
 static int report(struct analyzer *analyzer, struct comm *comm)
@@ -206,12 +251,17 @@ static int part(struct analyzer *analyzer, const struct operation *operation, co
     if (arrivals_iteration(first, arrival) == DIFFERENT && (first->laps <= LAPS_AGREED || arrival->laps <= LAPS_AGREED))
         comm->counts_apart = true;      /* each rank numbers its iterations in its own way */
     enum parting_kind kind = comm->counts_apart ? PARTING_NONE : kind_of(first, arrival);
+    bool no_ranges = !first->loop.iteration && !arrival->loop.iteration && operation->match->result == WINDOW_DIFFERS;
+    if (no_ranges && (is_next_round(comm, meeting->number, first, arrival) || is_next_round(comm, meeting->number, arrival, first)))
+        kind = PARTING_ROUND;
     if (kind == PARTING_NONE)
         return 0;
     comm->parting = parting_new(kind, comm, meeting, arrival);
     if (!comm->parting)
         return -1;
     comm->parting->mismatch = operation->match->result == WINDOW_DIFFERS;
+    if (kind == PARTING_ROUND)
+        keep_round(comm->parting, comm);
     see_totals(comm->parting);
     see_swaps_before(comm->parting, comm);
     return is_told(comm->parting) ? report(analyzer, comm) : 0;
@@ -228,7 +278,7 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     if (!meeting)
         return errno == ENOMEM ? -1 : 0;
     struct parting *parting = comm->parting;
-    if (parting && number == parting->number && arrival.loop.iteration) {
+    if (parting && number == parting->number && (arrival.loop.iteration || parting->kind == PARTING_ROUND)) {
         parting_join(parting, &arrival);
         parting->mismatch = parting->mismatch || operation->match->result == WINDOW_DIFFERS;
         return is_told(parting) ? report(analyzer, comm) : 0;

@@ -115,6 +115,38 @@ static void backward_on_a_thread_of_its_own(void **state)
     }
 }
 
+/* Nothing names iterations: the round is found from the sequence itself, after a set-up, through an evaluation. */
+static void rounds_without_ranges(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 5; way++) {
+        struct job *job = loop_job_new();
+        ALL_RANKS(rank)
+            for (int i = 0; i < 5; i++)
+                issue(job, rank, (struct call){.api = API_ncclBroadcast, .comm = WORLD, .count = 77 + (uint64_t)i});
+        for (int i = 0; i < 2 * ITERATIONS; i++)
+            ALL_RANKS(rank) {
+                bool strikes = rank == ODD && i == ITERATIONS;
+                if (way == 3 && i == ITERATIONS - 1)    /* rounds before it do not count any more */
+                    ALL_REDUCE(job, rank, WORLD, 1);
+                for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
+                    bool left_out = strikes && (way == 0 ? bucket == 2 : way == 1 ? bucket > 0 : way == 2 ? bucket == 1 : way == 3 && bucket == 2);
+                    if (!left_out)
+                        ALL_REDUCE(job, rank, WORLD, 1000 + 100 * bucket);
+                }
+            }
+        struct verdict verdict;
+        const struct found *found = expect_always(job, &verdict, way < 2 ? "DC504" : way < 4 ? "DC102" : NULL);
+        if (way < 2) {
+            assert_int_equal(found->certainty, CERTAIN);
+            assert_string_equal(found->ranks[0], "0-2");
+            contains(found, way ? "rank 3 began the next round after 1 of the 3 operations that all ranks repeat on comm 5ae7 since #5"
+                                : "rank 3 began the next round after 2 of the 3 operations that all ranks repeat on comm 5ae7 since #5");
+        }
+        job_free(job);
+    }
+}
+
 /* Not DC504: a rank that makes a call too many is not one that goes on too early. */
 static void a_bucket_twice_is_a_mismatch(void **state)
 {
@@ -437,7 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buckets_are_left_out), cmocka_unit_test(iterations_without_numbers),
         cmocka_unit_test(steps_end_iterations), cmocka_unit_test(backward_on_a_thread_of_its_own),
-        cmocka_unit_test(a_bucket_twice_is_a_mismatch), cmocka_unit_test(clean_loops),
+        cmocka_unit_test(rounds_without_ranges), cmocka_unit_test(a_bucket_twice_is_a_mismatch), cmocka_unit_test(clean_loops),
         cmocka_unit_test(lost_ranges_make_it_silent), cmocka_unit_test(reduced_after_another_micro_step),
         cmocka_unit_test(reduced_in_every_micro_step), cmocka_unit_test(a_step_is_skipped),
         cmocka_unit_test(models_in_another_order), cmocka_unit_test(a_model_is_left_out),
