@@ -103,7 +103,8 @@ int memory_release(struct thread *thread, const struct record *record, uint64_t 
 
 void memory_free(struct process *process)
 {
-    remove_range(process, 0, process->allocations);
+    for (uint32_t i = 0; i < process->allocations; i++)
+        unwritten_forget(&process->allocation[i]);
     free(process->allocation);
     free(process->freed);
 }
