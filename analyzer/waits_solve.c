@@ -4,24 +4,28 @@
 #include "analyzer/callbacks.h"
 #include "analyzer/waits_nodes.h"
 
-/* It has done nothing since long before now, while another thread of its process has been blocked. */
-static bool is_idle(const struct wait_graph *graph, const struct thread *thread)
+/* It has done nothing since long before now, while another thread that issues for the same member has been blocked.
+ * member NULL: one that no thread issued for yet; then any other thread of a process with one rank will do. */
+static bool is_idle(const struct wait_graph *graph, const struct thread *thread, const struct member *member)
 {
     const struct process *process = thread->process;
     uint64_t since_ns = process_known_until(process) - graph->analyzer->options.hang_after_ns / IDLE_PART;
     if (thread->in_call || thread->last_ns > since_ns)
         return false;
-    for (const struct thread *other = process->threads; other; other = other->hh.next)
+    for (uint32_t i = 0; member && i < member->issuers; i++)
+        if (member->issuer[i]->blocked_node && member->issuer[i]->enter_site.time_ns <= since_ns)
+            return true;
+    for (const struct thread *other = process->threads; other && !member && !process->several_ranks; other = other->hh.next)
         if (other->blocked_node && other->enter_site.time_ns <= since_ns)
             return true;
     return false;
 }
 
-static bool thread_can_go_on(const struct wait_graph *graph, const struct thread *thread)
+static bool thread_can_go_on(const struct wait_graph *graph, const struct thread *thread, const struct member *member)
 {
     if (thread->blocked_node)
         return graph->blocked[thread->blocked_node - 1].can_go_on;
-    return !graph->supposes_idle || !is_idle(graph, thread);
+    return !graph->supposes_idle || !is_idle(graph, thread, member);
 }
 
 /* Any thread that is known to use NCCL could issue what a member without an issuer has to. */
@@ -32,7 +36,7 @@ static bool process_can_come(const struct wait_graph *graph, const struct proces
         if (!thread->uses_nccl)
             continue;
         any = true;
-        if (thread_can_go_on(graph, thread))
+        if (thread_can_go_on(graph, thread, NULL))
             return true;
     }
     return !any;
@@ -46,7 +50,7 @@ static bool can_come(const struct wait_graph *graph, const struct wait_node *nod
         return false;
     const struct member *member = missing->member;
     if (missing->held)
-        return thread_can_go_on(graph, missing->held->thread);
+        return thread_can_go_on(graph, missing->held->thread, member);
     if (!member)
         return process_can_come(graph, missing->process);
     if ((member->leaving || member->aborted) && node->kind != WAIT_LEAVE)
@@ -56,7 +60,7 @@ static bool can_come(const struct wait_graph *graph, const struct wait_node *nod
     if (!member->issuers)
         return process_can_come(graph, missing->process);
     for (uint32_t i = 0; i < member->issuers; i++)
-        if (thread_can_go_on(graph, member->issuer[i]))
+        if (thread_can_go_on(graph, member->issuer[i], member))
             return true;
     return false;
 }
@@ -203,10 +207,12 @@ int wait_graph_solve(struct wait_graph *graph)
 
 static bool has_idle_issuer(const struct wait_graph *graph)
 {
-    for (uint32_t i = 0; i < graph->blocked_count; i++)
-        for (const struct thread *thread = graph->blocked[i].thread->process->threads; thread; thread = thread->hh.next)
-            if (thread->uses_nccl && !thread->blocked_node && is_idle(graph, thread))
+    for (uint32_t i = 0; i < graph->blocked_count; i++) {
+        const struct process *process = graph->blocked[i].thread->process;
+        for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+            if (thread->uses_nccl && !thread->in_call && process->member_count)
                 return true;
+    }
     for (const struct waiting_op *op = graph->ops; op; op = op->next)
         if (op->callback && op->callback->thread)
             return true;

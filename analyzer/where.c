@@ -82,11 +82,22 @@ static void add_reason(const struct wait_node *wait, struct text *text)
              one ? "rank" : "ranks", ranks, one ? "has" : "have");
 }
 
-static const struct thread *call_in_progress(const struct process *process)
+/* Where a process holds several ranks, only the threads that issue for this one. */
+static bool is_of_member(const struct thread *thread, const struct member *member)
+{
+    if (!member || !thread->process->several_ranks || !member->issuers || member->more_issuers)
+        return true;
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (member->issuer[i] == thread)
+            return true;
+    return false;
+}
+
+static const struct thread *call_in_progress(const struct process *process, const struct member *member)
 {
     const struct thread *found = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-        if (thread->in_call && (!found || thread->enter_site.time_ns < found->enter_site.time_ns))
+        if (thread->in_call && is_of_member(thread, member) && (!found || thread->enter_site.time_ns < found->enter_site.time_ns))
             found = thread;
     return found;
 }
@@ -103,7 +114,7 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
     /* Killed with the rest: where it was before says more. */
     bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE && wait_graph_member(graph, member, process);
     if (process->ended && !was_killed) {
-        const struct thread *stood = process->end.end.how == END_SIGNAL ? call_in_progress(process) : NULL;
+        const struct thread *stood = process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
         text_add(text, "%s", end_text(process, buffer, sizeof buffer));
         if (stood) {
             *site = stood->enter_site;
@@ -113,7 +124,7 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
         return;
     }
     const struct blocked *blocked = graph ? wait_graph_member(graph, member, process) : NULL;
-    const struct thread *thread = blocked ? blocked->thread : call_in_progress(process);
+    const struct thread *thread = blocked ? blocked->thread : call_in_progress(process, member);
     if (!thread) {
         text_add(text, member && member->destroyed ? "running (it has destroyed the communicator)" : "running");
         site->phase = process_phase(process);
