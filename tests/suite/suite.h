@@ -47,7 +47,7 @@ ncclUniqueId suite_id(struct rank *me, int number);
 /* Returns when all ranks have called it with this number (each number is good for one meeting). Nothing that
  * ddpcheck or NCCL sees: as if by a file or a socket. */
 void suite_meet(struct rank *me, int number);
-/* Returns when rank `whom` has said suite_tell(number): the one-sided form of a meeting. */
+/* The one-sided form: suite_await returns when some rank has called suite_tell with the same number. */
 void suite_tell(struct rank *me, int number);
 void suite_await(struct rank *me, int number);
 void suite_nap_ms(int milliseconds);
