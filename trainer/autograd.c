@@ -79,6 +79,8 @@ struct walk {
     struct node **nodes;
     size_t count, room;
     uint64_t pass;
+    void (*leaf)(void *owner, struct tensor *leaf);     /* for each use of a leaf */
+    void *owner;
 };
 
 static void walk_reach(struct walk *walk, struct node *node)
@@ -96,10 +98,11 @@ static void walk_reach(struct walk *walk, struct node *node)
 }
 
 /* Counts how many contributions each leaf will get, so that its hook is called after the last one. */
-static void count_use(struct tensor *leaf, uint64_t pass)
+static void count_use(void *owner, struct tensor *leaf)
 {
-    if (leaf->counted_in != pass) {
-        leaf->counted_in = pass;
+    const struct walk *walk = owner;
+    if (leaf->counted_in != walk->pass) {
+        leaf->counted_in = walk->pass;
         leaf->uses_left = 0;
     }
     leaf->uses_left++;
@@ -111,20 +114,29 @@ static int newest_first(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-/* Finds all nodes that the loss depends on. The list is its own queue: what is found is looked at later. */
-static void walk_find(struct walk *walk, struct node *last)
+/* Finds all nodes that those reached so far depend on. The list is its own queue: what is found is looked at later. */
+static void walk_find(struct walk *walk)
 {
-    walk_reach(walk, last);
     for (size_t i = 0; i < walk->count; i++) {
         for (int k = 0; k < NODE_MAX_INPUTS; k++) {
             struct edge *edge = &walk->nodes[i]->inputs[k];
             if (edge->node)
                 walk_reach(walk, edge->node);
             if (edge->leaf)
-                count_use(edge->leaf, walk->pass);
+                walk->leaf(walk->owner, edge->leaf);
         }
     }
-    qsort(walk->nodes, walk->count, sizeof *walk->nodes, newest_first);
+}
+
+void autograd_visit_leaves(struct tensor *const *outputs, int count,
+                           void (*visit)(void *owner, struct tensor *leaf), void *owner)
+{
+    struct walk walk = {.pass = ++tensor_device(outputs[0])->backward_passes, .leaf = visit, .owner = owner};
+    for (int i = 0; i < count; i++)
+        if (outputs[i]->creator)
+            walk_reach(&walk, outputs[i]->creator);
+    walk_find(&walk);
+    free(walk.nodes);
 }
 
 static void announce_use(const struct node *node)
@@ -202,8 +214,11 @@ int autograd_backward(struct tensor *loss, struct error *err)
     if (tensor_count(loss) != 1)
         return error_set(err, "backward of a tensor of %zu elements: a loss is one number", tensor_count(loss));
 
-    struct walk walk = {.pass = ++device->backward_passes};
-    walk_find(&walk, loss->creator);
+    struct walk walk = {.pass = ++device->backward_passes, .leaf = count_use};
+    walk.owner = &walk;
+    walk_reach(&walk, loss->creator);
+    walk_find(&walk);
+    qsort(walk.nodes, walk.count, sizeof *walk.nodes, newest_first);
     loss->creator->g_output = tensor_new_on_tape(device, loss->shape);
     tensor_fill(loss->creator->g_output, 1.0f);
 

@@ -77,4 +77,9 @@ void node_free(struct node *node);
  * on the compute stream; nothing waits. */
 int autograd_backward(struct tensor *loss, struct error *err);
 
+/* Calls visit for each use of a leaf (the same leaf perhaps several times) that backward from the outputs would reach.
+ * count > 0. */
+void autograd_visit_leaves(struct tensor *const *outputs, int count,
+                           void (*visit)(void *owner, struct tensor *leaf), void *owner);
+
 #endif

@@ -51,13 +51,15 @@ void distributed_take_state_of(struct distributed *distributed, int root)
 }
 
 void distributed_open(struct distributed *distributed, struct module *module, struct communicator *communicator,
-                      const struct bucket_limits *limits, enum reducer_average average)
+                      const struct distributed_settings *settings)
 {
-    *distributed = (struct distributed){.module = module, .communicator = communicator, .sync_buffers = true};
+    *distributed = (struct distributed){.module = module, .communicator = communicator, .sync_buffers = true,
+                                          .keep_own_buffers = settings->keep_own_buffers};
     range_begin(module->name, "construction");
-    verify_same_parameters(module, communicator);
+    if (!settings->trust_parameters)
+        verify_same_parameters(module, communicator);
     distributed_take_state_of(distributed, 0);
-    reducer_open(&distributed->reducer, module, communicator, limits, average);
+    reducer_open(&distributed->reducer, module, communicator, &settings->reducer);
     range_end();
 }
 
@@ -79,7 +81,7 @@ void distributed_set_no_sync(struct distributed *distributed, bool no_sync)
 static void broadcast_buffers(struct distributed *distributed)
 {
     struct module *module = distributed->module;
-    if (!module->all_buffers)
+    if (!module->all_buffers || distributed->keep_own_buffers)
         return;
     range_begin(module->name, "broadcast buffers");
     communicator_broadcast(distributed->communicator, tensor_data(module->all_buffers), (size_t)module->buffer_floats,
@@ -105,6 +107,11 @@ void distributed_begin_forward(struct distributed *distributed)
         reducer_disarm(&distributed->reducer);
     else
         or_fatal(reducer_arm(&distributed->reducer, &err), &err);
+}
+
+void distributed_end_forward(struct distributed *distributed, struct tensor *const *outputs, int count)
+{
+    reducer_expect(&distributed->reducer, outputs, count);
 }
 
 void distributed_backward(struct distributed *distributed, struct tensor *loss)

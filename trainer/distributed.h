@@ -9,18 +9,25 @@
 #include "trainer/autograd.h"
 #include "trainer/reducer.h"
 
+struct distributed_settings {
+    struct reducer_settings reducer;
+    bool trust_parameters;      /* don't compare the ranks' parameters at construction */
+    bool keep_own_buffers;      /* don't take rank 0's buffers before forward */
+};
+
 struct distributed {
     struct module *module;
     struct communicator *communicator;
     struct reducer reducer;
     int buffers_root;           /* whose buffers count: rank 0, or after it ran out of data the lowest other */
     bool no_sync;               /* the passes that come accumulate gradients and do not reduce */
+    bool keep_own_buffers;
     bool sync_buffers;          /* the next forward pass takes the root's buffers */
 };
 
 /* Collective. Ends the process with a message if the ranks' models differ. */
 void distributed_open(struct distributed *distributed, struct module *module, struct communicator *communicator,
-                      const struct bucket_limits *limits, enum reducer_average average);
+                      const struct distributed_settings *settings);
 void distributed_close(struct distributed *distributed);
 
 void distributed_zero_gradients(struct distributed *distributed);
@@ -30,6 +37,8 @@ void distributed_set_no_sync(struct distributed *distributed, bool no_sync);
 
 /* Before each forward pass in training. */
 void distributed_begin_forward(struct distributed *distributed);
+/* After it, with all that it returned and the loss depends on. */
+void distributed_end_forward(struct distributed *distributed, struct tensor *const *outputs, int count);
 /* Computes gradients from the loss; reductions start on the way. The gradients must not be touched before
  * distributed_finish_reduction(). */
 void distributed_backward(struct distributed *distributed, struct tensor *loss);

@@ -144,16 +144,20 @@ void job_close(struct job *job)
     device_close(&job->device);
 }
 
-struct bucket_limits job_bucket_limits(const struct job *job)
+struct distributed_settings job_distributed(const struct job *job)
 {
     enum { MEGABYTE = 1024 * 1024 };
-    return (struct bucket_limits){.first_bytes = (size_t)(job->options->first_bucket_mb * MEGABYTE),
-                                  .other_bytes = (size_t)(job->options->bucket_mb * MEGABYTE)};
-}
-
-enum reducer_average job_average(const struct job *job)
-{
-    return strcmp(job->options->average, "avg") == 0 ? REDUCER_AVERAGE_NCCL : REDUCER_AVERAGE_PREMULTIPLY;
+    const struct options *options = job->options;
+    bool premultiply = strcmp(options->average, "premulsum") == 0;
+    return (struct distributed_settings){
+        .reducer = {.limits = {.first_bytes = (size_t)(options->first_bucket_mb * MEGABYTE),
+                               .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
+                    .average = premultiply ? REDUCER_AVERAGE_PREMULTIPLY : REDUCER_AVERAGE_NCCL,
+                    .find_unused = options->find_unused, .static_graph = options->static_graph},
+        .trust_parameters = fault_is(&job->fault, FAULT_MODEL_MISMATCH),
+        .keep_own_buffers = options->keep_own_buffers ||
+                            fault_strikes_rank(&job->fault, FAULT_BUFFERS_MISMATCH, job->environment.rank),
+    };
 }
 
 struct adam_settings job_adam(const struct job *job, float beta1)

@@ -57,8 +57,7 @@ struct job {
 void job_open(struct job *job, const struct options *options, const struct environment *environment);
 void job_close(struct job *job);
 
-struct bucket_limits job_bucket_limits(const struct job *job);
-enum reducer_average job_average(const struct job *job);
+struct distributed_settings job_distributed(const struct job *job);
 struct adam_settings job_adam(const struct job *job, float beta1);
 /* True if the fault strikes here and now. */
 bool job_fault_strikes(const struct job *job, enum fault_id id);

@@ -31,6 +31,16 @@ bool mistake_run_out_of_memory(int iteration)
     return true;
 }
 
+void mistake_reverse_parameters(struct module *module)
+{
+    struct tensor **parameters = module->parameters;
+    for (int i = 0, last = module->parameter_count - 1; i < last; i++, last--) {
+        struct tensor *kept = parameters[i];
+        parameters[i] = parameters[last];
+        parameters[last] = kept;
+    }
+}
+
 void mistake_move_first_weights(struct module *module)
 {
     int devices = 0, own = module->device->index;

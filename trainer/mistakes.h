@@ -10,6 +10,10 @@ void mistake_load_data_forever(void) __attribute__((noreturn));
 /* Asks the device for more memory than it has, and catches the error. Returns true if it really failed. */
 bool mistake_run_out_of_memory(int iteration);
 
+/* Registers the module's parameters the other way round, as a model does that is built from a set or a dictionary whose
+ * order is not the same in every process. To be called before the module is distributed. */
+void mistake_reverse_parameters(struct module *module);
+
 /* Moves the module's first weights to another GPU, as `model.conv.to("cuda:1")` would, where no peer access is
  * enabled. Ends the process with a message if there is only one. */
 void mistake_move_first_weights(struct module *module);

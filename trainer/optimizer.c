@@ -29,6 +29,8 @@ void optimizer_step(struct optimizer *optimizer)
     optimizer->step++;
     for (int i = 0; i < module->parameter_count; i++) {
         struct tensor *w = module->parameters[i];
+        if (w->no_gradient)
+            continue;
         CHECK_CUDA(kernels_adam_step(tensor_count(w), tensor_data(w), tensor_data(w->gradient),
                                      tensor_data(optimizer->mean[i]), tensor_data(optimizer->square[i]), s->rate,
                                      s->beta1, s->beta2, s->epsilon, optimizer->step, module->device->stream));

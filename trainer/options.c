@@ -55,6 +55,9 @@ static const struct option table[] = {
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
     {FLAG, "join", NULL, TO(join), 0, "ranks that run out of data shadow the others' collectives until all are done"},
     {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
+    {FLAG, "find-unused", NULL, TO(find_unused), 0, "don't wait for gradients of parameters that a forward pass left out"},
+    {FLAG, "static-graph", NULL, TO(static_graph), 0, "every iteration uses the same parameters as the first"},
+    {FLAG, "no-buffer-broadcast", NULL, TO(keep_own_buffers), 0, "each rank keeps its own batch norm statistics"},
     {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0, "a shortcut with a leaky ReLU around the generator's "
      "last batch norm"},
     {FLAG, "inplace-clone", NULL, TO(inplace_clone), 0, "that shortcut's leaky ReLU in place, on a clone (correct)"},

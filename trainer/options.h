@@ -27,6 +27,7 @@ struct options {
     const char *average;
     double clip;                /* 0: no clipping */
     bool join, catch_up;
+    bool find_unused, static_graph, keep_own_buffers;
     bool generator_shortcut, inplace_clone, no_version_check;
 
     int log_every;

@@ -1,6 +1,10 @@
 #include "trainer/reducer.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "kernels/kernels.h"
+#include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
 
@@ -14,10 +18,11 @@ static size_t gradient_bytes(const struct tensor *parameter)
 static void lay_out(struct reducer *reducer, const int *order)
 {
     struct module *module = reducer->module;
-    size_t bytes[MODULE_MAX_PARAMETERS];
+    struct bucket_item items[MODULE_MAX_PARAMETERS];
     for (int p = 0; p < module->parameter_count; p++)
-        bytes[p] = gradient_bytes(module->parameters[p]);
-    bucket_assign(&reducer->layout, order, bytes, module->parameter_count, &reducer->limits);
+        items[p] = (struct bucket_item){.bytes = gradient_bytes(module->parameters[p]), .element = BUCKET_FLOAT,
+                                        .device = module->device->index};
+    bucket_assign(&reducer->layout, order, items, module->parameter_count, &reducer->settings.limits);
 }
 
 static void bucket_open(struct reducer *reducer, int b)
@@ -117,44 +122,123 @@ static void reduce_full_buckets(struct reducer *reducer)
 {
     while (reducer->next < reducer->layout.bucket_count && reducer->buckets[reducer->next].missing == 0)
         reduce_bucket(reducer, reducer->next++);
+    if (reducer->next == reducer->layout.bucket_count && reducer->settings.find_unused) {
+        range_begin(reducer->module->name, "reduce used parameters");
+        used_map_reduce(&reducer->used, reducer->communicator);
+        range_end();
+    }
+}
+
+/* --- which gradients are ready --------------------------------------------------------------------------- */
+
+static void fail_twice(struct reducer *reducer, int p)
+{
+    error_set(&reducer->failure, "the gradient of %s is complete a second time in one iteration, but it was given to the "
+              "reduction %s", reducer->module->parameters[p]->name,
+              reducer->unused[p] ? "as unused: the last forward pass did not use it, one before it did. Make one forward "
+              "pass of both" : "after the first. Use each forward pass in one backward pass, or accumulate without "
+              "reducing in all but the last");
+}
+
+static void mark_ready(struct reducer *reducer, int p)
+{
+    if (reducer->ready[p]) {
+        fail_twice(reducer, p);
+        return;
+    }
+    reducer->ready[p] = true;
+    reducer->arrived[reducer->arrived_count++] = p;
+    reducer->buckets[reducer->bucket_of[p]].missing--;
+    reduce_full_buckets(reducer);
+}
+
+static void mark_unused_ready(struct reducer *reducer)
+{
+    reducer->unused_told = true;
+    for (int p = 0; p < reducer->module->parameter_count; p++)
+        if (reducer->unused[p])
+            mark_ready(reducer, p);
 }
 
 /* The hook: parameter p's gradient is complete (its kernels are on the compute stream). */
 static void gradient_is_complete(void *owner, int p)
 {
     struct reducer *reducer = owner;
+    if (*reducer->failure.text)
+        return;
+    if (reducer->settings.find_unused)
+        used_map_mark(&reducer->used, p);
     if (!reducer->armed)
         return;
     reducer->begun = true;
-    if (!reducer->rebuilt && reducer->arrived_count < reducer->module->parameter_count)
-        reducer->arrived[reducer->arrived_count++] = p;
-    if (--reducer->buckets[reducer->bucket_of[p]].missing < 0)
-        fatal("the gradient of %s was completed twice before its reduction was finished",
-              reducer->module->parameters[p]->name);
-    reduce_full_buckets(reducer);
+    if (reducer->settings.static_graph && !reducer->recorded) {
+        reducer->uses[p]++;
+        return;
+    }
+    if (!reducer->unused_told)
+        mark_unused_ready(reducer);
+    if (--reducer->uses_left[p] <= 0)
+        mark_ready(reducer, p);
+}
+
+/* The first backward pass of a static graph is over: what came in it comes in every other, and no more. */
+static void reduce_recorded(struct reducer *reducer)
+{
+    reducer->recorded = true;
+    for (int i = 0; i < reducer->module->parameter_count; i++) {
+        int p = reducer->layout.order[i];
+        reducer->unused[p] = reducer->uses[p] == 0;
+        mark_ready(reducer, p);
+    }
 }
 
 static void start_counting(struct reducer *reducer)
 {
+    bool fixed = reducer->settings.static_graph && reducer->recorded;
     for (int b = 0; b < reducer->layout.bucket_count; b++)
         reducer->buckets[b].missing = reducer->buckets[b].parameter_count;
+    for (int p = 0; p < reducer->module->parameter_count; p++) {
+        reducer->ready[p] = false;
+        reducer->uses_left[p] = fixed ? reducer->uses[p] : 1;
+        reducer->unused[p] = fixed && reducer->uses[p] == 0;
+    }
+    reducer->unused_told = false;
     reducer->next = 0;
     reducer->arrived_count = 0;
     reducer->armed = true;
 }
 
+static void see_leaf(void *owner, struct tensor *leaf)
+{
+    struct reducer *reducer = owner;
+    if (leaf->hook.owner == reducer)
+        reducer->unused[leaf->hook.index] = false;
+}
+
+void reducer_expect(struct reducer *reducer, struct tensor *const *outputs, int count)
+{
+    if (!reducer->armed || !reducer->settings.find_unused)
+        return;
+    for (int p = 0; p < reducer->module->parameter_count; p++)
+        reducer->unused[p] = true;
+    autograd_visit_leaves(outputs, count, see_leaf, reducer);
+}
+
 /* --- interface ------------------------------------------------------------------------------------------- */
 
 void reducer_open(struct reducer *reducer, struct module *module, struct communicator *communicator,
-                  const struct bucket_limits *limits, enum reducer_average average)
+                  const struct reducer_settings *settings)
 {
-    *reducer = (struct reducer){.module = module, .communicator = communicator, .limits = *limits, .average = ncclAvg};
-    if (average == REDUCER_AVERAGE_PREMULTIPLY) {
+    *reducer = (struct reducer){.module = module, .communicator = communicator, .settings = *settings, .average = ncclAvg};
+    if (settings->average == REDUCER_AVERAGE_PREMULTIPLY) {
         float factor = 1.0f / (float)communicator->size;
         CHECK_NCCL(ncclRedOpCreatePreMulSum(&reducer->average, &factor, ncclFloat, ncclScalarHostImmediate,
                                             communicator->handle));
         reducer->average_is_own = true;
     }
+    reducer->settings.find_unused = settings->find_unused && !settings->static_graph;
+    if (reducer->settings.find_unused)
+        used_map_open(&reducer->used, module->parameter_count);
     int order[MODULE_MAX_PARAMETERS];
     bucket_reverse_order(order, module->parameter_count);
     lay_out(reducer, order);
@@ -172,6 +256,8 @@ void reducer_close(struct reducer *reducer)
     }
     for (int b = 0; b < reducer->layout.bucket_count; b++)
         bucket_close(&reducer->buckets[b]);
+    if (reducer->settings.find_unused)
+        used_map_close(&reducer->used);
     if (reducer->average_is_own)
         CHECK_NCCL(ncclRedOpDestroy(reducer->average, reducer->communicator->handle));
 }
@@ -180,15 +266,35 @@ void reducer_zero_gradients(struct reducer *reducer)
 {
     for (int b = 0; b < reducer->layout.bucket_count; b++)
         tensor_fill(reducer->buckets[b].gradients, 0.0f);
+    used_map_forget(&reducer->used);
+}
+
+/* Names up to three of the parameters whose gradients never came. */
+static const char *missing_names(const struct reducer *reducer, char *text, size_t bytes)
+{
+    enum { SHOWN = 3 };
+    size_t used = 0;
+    int missing = 0;
+    *text = '\0';
+    for (int p = 0; p < reducer->module->parameter_count; p++) {
+        if (reducer->ready[p] || ++missing > SHOWN || used >= bytes)
+            continue;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", missing > 1 ? ", " : "", reducer->module->parameters[p]->name);
+    }
+    if (missing > SHOWN && used < bytes)
+        snprintf(text + used, bytes - used, " and %d more", missing - SHOWN);
+    return text;
 }
 
 int reducer_arm(struct reducer *reducer, struct error *err)
 {
+    char names[256];
     if (reducer->begun)
         return error_set(err, "the %s starts a new iteration, but the reduction of the one before is not finished: "
-                         "%d of %d buckets were reduced. Some parameters got no gradient", reducer->module->name,
-                         reducer->next, reducer->layout.bucket_count);
-    if (!reducer->rebuilt && reducer->arrived_count > 0)
+                         "%d of %d buckets were reduced. No gradient came for %s. Parameters that forward leaves out need "
+                         "--find-unused", reducer->module->name, reducer->next, reducer->layout.bucket_count,
+                         missing_names(reducer, names, sizeof names));
+    if (!reducer->rebuilt && !reducer->settings.find_unused && reducer->arrived_count > 0)
         rebuild_buckets(reducer);
     start_counting(reducer);
     return 0;
@@ -200,16 +306,30 @@ void reducer_disarm(struct reducer *reducer)
         reducer->armed = false;
 }
 
+/* A gradient that no rank has is none: what stands in the bucket is not for the optimizer. */
+static void tell_who_has_none(struct reducer *reducer)
+{
+    struct used_map *used = &reducer->used;
+    if (used->left_out)
+        used_map_wait(used);
+    for (int p = 0; p < reducer->module->parameter_count; p++)
+        reducer->module->parameters[p]->no_gradient = used->left_out && !used_map_anywhere(used, p);
+}
+
 int reducer_finish(struct reducer *reducer, struct error *err)
 {
+    if (reducer->begun && reducer->settings.static_graph && !reducer->recorded)
+        reduce_recorded(reducer);
+    if (*reducer->failure.text)
+        return error_set(err, "%s", reducer->failure.text);
     if (!reducer->begun)
         return 0;
-    if (reducer->next < reducer->layout.bucket_count)
-        return error_set(err, "the %s's backward is over, but bucket %d still misses %d of %d gradients: parameters "
-                         "that forward did not use", reducer->module->name, reducer->next,
-                         reducer->buckets[reducer->next].missing, reducer->buckets[reducer->next].parameter_count);
-    for (int b = 0; b < reducer->layout.bucket_count; b++)
+    for (int b = 0; b < reducer->next; b++)
         CHECK_CUDA(cudaStreamWaitEvent(reducer->module->device->stream, reducer->buckets[b].reduced, 0));
+    if (reducer->next < reducer->layout.bucket_count)
+        return 0;
+    if (reducer->settings.find_unused)
+        tell_who_has_none(reducer);
     reducer->armed = reducer->begun = false;
     return 0;
 }
@@ -218,9 +338,13 @@ int reducer_shadow(struct reducer *reducer, struct error *err)
 {
     if (reducer_arm(reducer, err) != 0)
         return -1;
+    if (reducer->settings.static_graph && !reducer->recorded)
+        return error_set(err, "the %s has a static graph, and the first iteration has to record it: a rank without a batch "
+                         "can't take part", reducer->module->name);
     reducer_zero_gradients(reducer);
+    reducer->begun = reducer->unused_told = true;
     for (int i = 0; i < reducer->module->parameter_count; i++)
-        gradient_is_complete(reducer, reducer->layout.order[i]);
+        mark_ready(reducer, reducer->layout.order[i]);
     return reducer_finish(reducer, err);
 }
 

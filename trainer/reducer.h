@@ -7,7 +7,11 @@
  *     as soon as it and all before it are full: the order must be the same on all ranks;
  *   - the AllReduce runs on the communicator's stream: it waits for the event `filled` on the compute stream,
  *     and the compute stream waits for the event `reduced` before the optimizer reads the gradients;
- *   - after the first reduction buckets are rebuilt once, in the order in which the gradients came on rank 0.
+ *   - after the first reduction buckets are rebuilt once, in the order in which the gradients came on rank 0;
+ *   - with find_unused the graph is walked back from what forward returned: parameters that it does not reach are
+ *     ready as soon as backward begins, and an AllReduce of marks tells which no rank has used (used_map.h);
+ *   - with static_graph the first iteration records which gradients come and how often, and reduces after
+ *     backward; later ones need no walk and no marks. All ranks must use the same parameters.
  *
  *        compute  ── g7 g6 ──●filled──── g5 g4 ──●filled── ... ──┬─ step
  *        comm     ───────────└─ AllReduce 0 ─────└─ AllReduce 1 ─●reduced
@@ -21,10 +25,17 @@
 #include "trainer/bucket.h"
 #include "trainer/communicator.h"
 #include "trainer/module.h"
+#include "trainer/used_map.h"
 
 enum reducer_average {
     REDUCER_AVERAGE_NCCL,           /* ncclAvg */
     REDUCER_AVERAGE_PREMULTIPLY,    /* ncclRedOpCreatePreMulSum with 1 / ranks */
+};
+
+struct reducer_settings {
+    struct bucket_limits limits;
+    enum reducer_average average;
+    bool find_unused, static_graph;     /* both: static_graph */
 };
 
 struct bucket {
@@ -37,7 +48,7 @@ struct bucket {
 struct reducer {
     struct module *module;
     struct communicator *communicator;
-    struct bucket_limits limits;
+    struct reducer_settings settings;
     ncclRedOp_t average;
     bool average_is_own;            /* to be destroyed */
 
@@ -45,6 +56,15 @@ struct reducer {
     struct bucket buckets[MODULE_MAX_PARAMETERS];
     int bucket_of[MODULE_MAX_PARAMETERS];
     int next;                       /* bucket to be reduced next; layout.bucket_count: all are under way */
+
+    bool ready[MODULE_MAX_PARAMETERS];      /* gradients that have come in this backward pass, or never will */
+    bool unused[MODULE_MAX_PARAMETERS];     /* those that never will */
+    bool unused_told;                       /* and were counted as ready */
+    struct used_map used;                   /* with find_unused */
+    bool recorded;                          /* static graph: what the first iteration used is known: */
+    int uses[MODULE_MAX_PARAMETERS];        /* how often each gradient is completed in an iteration */
+    int uses_left[MODULE_MAX_PARAMETERS];   /* of this one */
+    struct error failure;                   /* what a hook found wrong; "" nothing */
 
     bool armed;                     /* the backward pass that comes will be reduced */
     bool begun;                     /* and its first gradient has come */
@@ -55,7 +75,7 @@ struct reducer {
 
 /* Makes buckets of the module's parameters, sets their gradients to zero and their hooks to the reducer. */
 void reducer_open(struct reducer *reducer, struct module *module, struct communicator *communicator,
-                  const struct bucket_limits *limits, enum reducer_average average);
+                  const struct reducer_settings *settings);
 void reducer_close(struct reducer *reducer);
 
 void reducer_zero_gradients(struct reducer *reducer);
@@ -65,7 +85,11 @@ void reducer_zero_gradients(struct reducer *reducer);
 int reducer_arm(struct reducer *reducer, struct error *err);
 /* Before a forward pass whose backward only accumulates gradients. */
 void reducer_disarm(struct reducer *reducer);
-/* After backward: the compute stream waits for the reduced gradients. Fails if some never came. */
+/* After an armed forward pass: what it returned, from which the loss will be computed. With find_unused parameters that
+ * they do not depend on will not be waited for. */
+void reducer_expect(struct reducer *reducer, struct tensor *const *outputs, int count);
+/* After backward: the compute stream waits for the reductions under way. Fails if a gradient came twice. That some never
+ * came is found by the next reducer_arm(), since a later backward pass may still bring them. */
 int reducer_finish(struct reducer *reducer, struct error *err);
 
 /* Takes part in the reduction of one backward pass with zeros, in place of arm, backward and finish: for a rank

@@ -47,6 +47,7 @@ struct tensor {
     bool requires_gradient;     /* a leaf: computed results have a creator instead */
     struct node *creator;       /* the operation that computed it, NULL for leaves */
     struct tensor *gradient;    /* of a leaf; owned by whoever set it (reducer.h) */
+    bool no_gradient;           /* no rank has used this leaf: `gradient` means nothing, optimizers leave it alone */
     struct gradient_hook hook;
     uint64_t counted_in;        /* backward pass that `uses_left` belongs to */
     int uses_left;              /* contributions still to come in that pass */

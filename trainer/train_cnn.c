@@ -27,13 +27,14 @@ static void *classifier_open(struct job *job)
     struct classifier *classifier = allocate(1, sizeof *classifier);
     struct cnn_shape shape = {.image = job->options->image, .channels = CHANNELS, .width = job->options->width,
                               .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm};
-    struct bucket_limits limits = job_bucket_limits(job);
+    struct distributed_settings settings = job_distributed(job);
     struct adam_settings adam = job_adam(job, beta1);
 
     cnn_open(&classifier->cnn, &job->device, &shape, (uint64_t)job->options->seed);
+    if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
+        mistake_reverse_parameters(&classifier->cnn.module);
     communicator_split(&job->control, &classifier->communicator, "classifier");
-    distributed_open(&classifier->ranks, &classifier->cnn.module, &classifier->communicator, &limits,
-                     job_average(job));
+    distributed_open(&classifier->ranks, &classifier->cnn.module, &classifier->communicator, &settings);
     optimizer_open(&classifier->optimizer, &classifier->cnn.module, &adam);
     CHECK_CUDA(cudaMalloc((void **)&classifier->correct, sizeof *classifier->correct));
     return classifier;
@@ -55,6 +56,7 @@ static struct tensor *forward(struct classifier *classifier, const struct batch 
     range_begin("classifier", "forward");
     distributed_begin_forward(&classifier->ranks);
     struct tensor *logits = cnn_classify(&classifier->cnn, batch->images);
+    distributed_end_forward(&classifier->ranks, &logits, 1);
     struct tensor *loss = op_cross_entropy(logits, batch->labels, classifier->correct);
     range_end();
     return loss;

@@ -45,17 +45,18 @@ static void *gan_open(struct job *job)
     struct gan *gan = allocate(1, sizeof *gan);
     struct dcgan_shape shape = shape_of(job);
     uint64_t seed = (uint64_t)job->options->seed;
-    struct bucket_limits limits = job_bucket_limits(job);
+    struct distributed_settings settings = job_distributed(job);
     struct adam_settings adam = job_adam(job, beta1);
 
     dcgan_generator_open(&gan->generator, &job->device, &shape, 2 * seed);
     dcgan_discriminator_open(&gan->discriminator, &job->device, &shape, 2 * seed + 1);
+    if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
+        mistake_reverse_parameters(&gan->generator.module);
     communicator_split(&job->control, &gan->generator_communicator, "generator");
     communicator_split(&job->control, &gan->discriminator_communicator, "discriminator");
-    distributed_open(&gan->generator_ranks, &gan->generator.module, &gan->generator_communicator, &limits,
-                     job_average(job));
-    distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, &gan->discriminator_communicator, &limits,
-                     job_average(job));
+    distributed_open(&gan->generator_ranks, &gan->generator.module, &gan->generator_communicator, &settings);
+    distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, &gan->discriminator_communicator,
+                     &settings);
     optimizer_open(&gan->generator_optimizer, &gan->generator.module, &adam);
     optimizer_open(&gan->discriminator_optimizer, &gan->discriminator.module, &adam);
     size_t floats = (size_t)(job->options->batch > SAMPLE_COUNT ? job->options->batch : SAMPLE_COUNT) *
@@ -104,6 +105,7 @@ static struct tensor *generate(struct gan *gan, struct job *job, const struct ba
     distributed_begin_forward(&gan->generator_ranks);
     struct tensor *noise = draw_noise(gan, job, RANDOM_NOISE, batch->n, batch->first_place * ranks + rank, ranks);
     struct tensor *images = dcgan_generate(&gan->generator, noise);
+    distributed_end_forward(&gan->generator_ranks, &images, 1);
     range_end();
     return images;
 }
@@ -113,7 +115,9 @@ static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
 {
     range_begin("discriminator", "forward");
     distributed_begin_forward(&gan->discriminator_ranks);
-    struct tensor *loss = op_bce_with_logits(dcgan_judge(&gan->discriminator, images), truth);
+    struct tensor *logits = dcgan_judge(&gan->discriminator, images);
+    distributed_end_forward(&gan->discriminator_ranks, &logits, 1);
+    struct tensor *loss = op_bce_with_logits(logits, truth);
     range_end();
     return loss;
 }

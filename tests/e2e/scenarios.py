@@ -40,6 +40,9 @@ SCENARIOS = {
     "uneven-inputs-twin": (fault("uneven-inputs", "--join"), None, "ends"),
     "oom-skip": (fault("oom-skip"), ("DC504", "3"), "hang"),
     "oom-skip-twin": (fault("oom-skip", "--catch-up"), None, "ends"),
+    "buffers-mismatch": (fault("buffers-mismatch"), ("DC101", "3"), "hang"),
+    "buffers-mismatch-twin": (GAN + ["--no-buffer-broadcast"], None, "ends"),
+    "model-mismatch": (fault("model-mismatch"), ("DC110", "3"), "hang"),
     "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
 }
 

@@ -10,9 +10,12 @@
 static void assert_layout(const size_t *bytes, int count, struct bucket_limits limits, const int *first, int buckets)
 {
     struct bucket_layout layout;
+    struct bucket_item items[MODULE_MAX_PARAMETERS] = {0};
     int order[MODULE_MAX_PARAMETERS];
+    for (int p = 0; p < count; p++)
+        items[p].bytes = bytes[p];
     bucket_reverse_order(order, count);
-    bucket_assign(&layout, order, bytes, count, &limits);
+    bucket_assign(&layout, order, items, count, &limits);
     assert_int_equal(layout.bucket_count, buckets);
     for (int b = 0; b <= buckets; b++)
         assert_int_equal(layout.first[b], first[b]);
@@ -53,13 +56,13 @@ struct pair {
 static void open_pair(struct pair *pair, struct device *device)
 {
     ncclUniqueId id;
-    struct bucket_limits limits = {1, 1};
+    struct reducer_settings settings = {.limits = {1, 1}, .average = REDUCER_AVERAGE_NCCL};
     assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
     communicator_connect(&pair->communicator, "test", device, 0, 1, &id, NULL);
     module_open(&pair->module, "pair", device, 1);
     pair->first = module_parameter(&pair->module, "a", "weight", shape_2d(2, 3), 0.0f, 1.0f);
     pair->second = module_parameter(&pair->module, "b", "weight", shape_2d(3, 3), 0.0f, 1.0f);
-    reducer_open(&pair->reducer, &pair->module, &pair->communicator, &limits, REDUCER_AVERAGE_NCCL);
+    reducer_open(&pair->reducer, &pair->module, &pair->communicator, &settings);
 }
 
 static void close_pair(struct pair *pair)
@@ -111,10 +114,9 @@ static void a_bucket_waits_for_those_before_it(void **state)
     assert_int_equal(reducer_arm(&pair.reducer, &err), 0);
     pair.first->hook.call(pair.first->hook.owner, 0);       /* bucket 1: full, but not the next one */
     assert_int_equal(pair.reducer.next, 0);
-    assert_int_equal(reducer_finish(&pair.reducer, &err), -1);
-    assert_non_null(strstr(err.text, "bucket 0 still misses 1 of 1 gradients"));
+    assert_int_equal(reducer_finish(&pair.reducer, &err), 0);   /* a second backward pass could bring the rest */
     assert_int_equal(reducer_arm(&pair.reducer, &err), -1);
-    assert_non_null(strstr(err.text, "not finished: 0 of 2 buckets"));
+    assert_non_null(strstr(err.text, "not finished: 0 of 2 buckets were reduced. No gradient came for pair.b.weight."));
     pair.second->hook.call(pair.second->hook.owner, 1);
     assert_int_equal(pair.reducer.next, 2);
     assert_int_equal(reducer_finish(&pair.reducer, &err), 0);
