@@ -55,6 +55,8 @@ static const struct option table[] = {
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
     {FLAG, "join", NULL, TO(join), 0, "ranks that run out of data shadow the others' collectives until all are done"},
     {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
+    {INTEGER, "accumulate", "N", TO(accumulate), 1, "a batch in N parts whose gradients are added up and reduced once (cnn; "
+     "1)"},
     {FLAG, "find-unused", NULL, TO(find_unused), 0, "don't wait for gradients of parameters that a forward pass left out"},
     {FLAG, "static-graph", NULL, TO(static_graph), 0, "every iteration uses the same parameters as the first"},
     {FLAG, "no-buffer-broadcast", NULL, TO(keep_own_buffers), 0, "each rank keeps its own batch norm statistics"},
@@ -82,7 +84,7 @@ static const struct option table[] = {
 };
 
 static const struct options defaults = {
-    .model = "gan", .batch = 8, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
+    .batch = 8, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
     .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
 };
 
@@ -138,6 +140,40 @@ static int parse_one(struct options *options, int argc, char **argv, int *index,
     return store_value(options, option, value, err);
 }
 
+/* The only model that can make the mistake; NULL: both can. */
+static const char *model_of_fault(enum fault_id fault)
+{
+    switch (fault) {
+    case FAULT_INPLACE_ACTIVATION:
+        return "gan";
+    case FAULT_ACCUM_MISMATCH:
+    case FAULT_ACCUM_EVERY:
+    case FAULT_UNUSED_PARAMS:
+        return "cnn";
+    default:
+        return NULL;
+    }
+}
+
+static bool is_about_accumulation(enum fault_id fault)
+{
+    return fault == FAULT_ACCUM_MISMATCH || fault == FAULT_ACCUM_EVERY;
+}
+
+/* What was not given and depends on the fault. */
+static void choose_rest(struct options *options)
+{
+    const struct fault_kind *kind = options->fault ? fault_find(options->fault) : NULL;
+    enum fault_id fault = kind ? kind->id : FAULT_NONE;
+    const char *model = model_of_fault(fault);
+    if (!options->model)
+        options->model = model ? model : "gan";
+    if (options->accumulate == 0)
+        options->accumulate = is_about_accumulation(fault) ? 4 : 1;
+    if (options->iterations == 0 && options->epochs == 0)
+        options->iterations = 100;
+}
+
 static int check_fault(const struct options *options, struct error *err)
 {
     if (!options->fault)
@@ -145,8 +181,24 @@ static int check_fault(const struct options *options, struct error *err)
     const struct fault_kind *kind = fault_find(options->fault);
     if (!kind)
         return error_set(err, "--fault %s: no such fault (see --list-faults)", options->fault);
-    if (kind->id == FAULT_INPLACE_ACTIVATION && (strcmp(options->model, "gan") != 0 || options->no_batch_norm))
-        return error_set(err, "--fault %s needs --model gan with batch norm", options->fault);
+    const char *model = model_of_fault(kind->id);
+    if (model && strcmp(options->model, model) != 0)
+        return error_set(err, "--fault %s needs --model %s", options->fault, model);
+    if (kind->id == FAULT_INPLACE_ACTIVATION && options->no_batch_norm)
+        return error_set(err, "--fault %s needs batch norm", options->fault);
+    if (is_about_accumulation(kind->id) && options->accumulate < 2)
+        return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
+    return 0;
+}
+
+static int check_accumulation(const struct options *options, struct error *err)
+{
+    if (options->accumulate == 1)
+        return 0;
+    if (strcmp(options->model, "cnn") != 0)
+        return error_set(err, "--accumulate: only --model cnn accumulates gradients over parts of a batch");
+    if (options->batch % options->accumulate)
+        return error_set(err, "--accumulate %d does not divide the batch of %d", options->accumulate, options->batch);
     return 0;
 }
 
@@ -167,6 +219,8 @@ static int check(const struct options *options, struct error *err)
         return error_set(err, "--samples: only --model gan draws images");
     if (options->checkpoint_every && !options->checkpoint)
         return error_set(err, "--checkpoint-every needs --checkpoint FILE");
+    if (check_accumulation(options, err) != 0)
+        return -1;
     return check_fault(options, err);
 }
 
@@ -176,8 +230,7 @@ int options_parse(struct options *options, int argc, char **argv, struct error *
     for (int i = 1; i < argc; i++)
         if (parse_one(options, argc, argv, &i, err) != 0)
             return -1;
-    if (options->iterations == 0 && options->epochs == 0)
-        options->iterations = 100;
+    choose_rest(options);
     return check(options, err);
 }
 

@@ -27,6 +27,7 @@ struct options {
     const char *average;
     double clip;                /* 0: no clipping */
     bool join, catch_up;
+    int accumulate;             /* micro-steps in an iteration; 0: not given */
     bool find_unused, static_graph, keep_own_buffers;
     bool generator_shortcut, inplace_clone, no_version_check;
 

@@ -348,6 +348,15 @@ int reducer_shadow(struct reducer *reducer, struct error *err)
     return reducer_finish(reducer, err);
 }
 
+void reducer_scale_gradients(struct reducer *reducer, float factor)
+{
+    for (int b = 0; b < reducer->layout.bucket_count; b++) {
+        struct tensor *gradients = reducer->buckets[b].gradients;
+        CHECK_CUDA(kernels_scale(tensor_count(gradients), factor, tensor_data(gradients), reducer->module->device->stream));
+        tensor_wrote_in_place(gradients);
+    }
+}
+
 void reducer_clip_gradients(struct reducer *reducer, float limit)
 {
     for (int b = 0; b < reducer->layout.bucket_count; b++) {

@@ -11,6 +11,13 @@ void range_begin_iteration(int iteration)
     nvtxRangePushA(text);
 }
 
+void range_begin_micro_step(int micro)
+{
+    char text[64];
+    snprintf(text, sizeof text, "micro_step %d", micro);
+    nvtxRangePushA(text);
+}
+
 void range_begin(const char *model, const char *phase)
 {
     char text[128];

@@ -7,6 +7,8 @@
 
 /* Opens the range "iteration N". */
 void range_begin_iteration(int iteration);
+/* Opens the range "micro_step K": one of the passes whose gradients are accumulated. */
+void range_begin_micro_step(int micro);
 /* Opens the range "MODEL PHASE", for example "generator backward". */
 void range_begin(const char *model, const char *phase);
 /* Opens the range "MODEL reduce bucket K". */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/kernels.h"
 #include "trainer/check.h"
 #include "trainer/data/shapes.h"
 #include "trainer/job.h"
@@ -26,7 +27,8 @@ static void *classifier_open(struct job *job)
 {
     struct classifier *classifier = allocate(1, sizeof *classifier);
     struct cnn_shape shape = {.image = job->options->image, .channels = CHANNELS, .width = job->options->width,
-                              .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm};
+                              .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm,
+                              .block = fault_is(&job->fault, FAULT_UNUSED_PARAMS)};
     struct distributed_settings settings = job_distributed(job);
     struct adam_settings adam = job_adam(job, beta1);
 
@@ -51,15 +53,81 @@ static void classifier_close(void *self)
     free(classifier);
 }
 
-static struct tensor *forward(struct classifier *classifier, const struct batch *batch)
+/* --- an iteration ---------------------------------------------------------------------------------------- */
+
+static struct tensor *forward(struct classifier *classifier, struct job *job, const struct batch *batch)
 {
+    bool with_block = !job_fault_strikes(job, FAULT_UNUSED_PARAMS);
     range_begin("classifier", "forward");
     distributed_begin_forward(&classifier->ranks);
-    struct tensor *logits = cnn_classify(&classifier->cnn, batch->images);
+    struct tensor *logits = cnn_classify(&classifier->cnn, batch->images, with_block);
     distributed_end_forward(&classifier->ranks, &logits, 1);
     struct tensor *loss = op_cross_entropy(logits, batch->labels, classifier->correct);
     range_end();
     return loss;
+}
+
+/* Returns false if the batch was lost. */
+static bool backward(struct classifier *classifier, struct job *job, struct tensor *loss)
+{
+    bool lost = job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration);
+    if (!lost)
+        distributed_backward(&classifier->ranks, loss);
+    else if (job->options->catch_up)
+        distributed_shadow_backward(&classifier->ranks);
+    return !lost || job->options->catch_up;
+}
+
+/* Gradients add up over the micro-steps; the last one's backward reduces the sum. */
+static bool reduces_in(struct job *job, int micro)
+{
+    bool last = micro == job->options->accumulate - 1;
+    if (job_fault_strikes(job, FAULT_ACCUM_MISMATCH))
+        return micro == 0;
+    return last || fault_is(&job->fault, FAULT_ACCUM_EVERY);
+}
+
+/* One of equal parts of a batch, on the tape. */
+static struct batch micro_batch(const struct batch *batch, int micro, int parts)
+{
+    const int *size = batch->images->shape.size;
+    struct batch part = {.n = batch->n / parts, .labels = batch->labels + micro * (batch->n / parts)};
+    struct shape shape = shape_4d(part.n, size[1], size[2], size[3]);
+    part.images = tensor_view(batch->images, (size_t)micro * shape_count(&shape), shape);
+    device_tape_tensor(tensor_device(part.images), part.images);
+    return part;
+}
+
+/* Forward and backward of each part of the batch. Returns the mean of their losses, or NULL if the batch was lost. */
+static struct tensor *accumulate(struct classifier *classifier, struct job *job, const struct batch *batch)
+{
+    struct distributed *ranks = &classifier->ranks;
+    int steps = job->options->accumulate;
+    struct tensor *mean = NULL;
+    for (int micro = 0; micro < steps; micro++) {
+        struct batch part = micro_batch(batch, micro, steps);
+        range_begin_micro_step(micro);
+        distributed_set_no_sync(ranks, !reduces_in(job, micro));
+        struct tensor *loss = forward(classifier, job, &part);
+        bool done = backward(classifier, job, loss);
+        if (micro < steps - 1)
+            distributed_finish_reduction(ranks);    /* only where a step before the last reduces: a fault */
+        mean = mean ? op_add(mean, loss) : loss;
+        range_end();
+        if (!done)
+            return NULL;
+    }
+    CHECK_CUDA(kernels_scale(1, 1.0f / (float)steps, tensor_data(mean), job->device.stream));
+    return mean;
+}
+
+/* Forward and backward, after which the reductions are under way. Returns the loss, or NULL if the batch was lost. */
+static struct tensor *forward_and_backward(struct classifier *classifier, struct job *job, const struct batch *batch)
+{
+    if (job->options->accumulate > 1)
+        return accumulate(classifier, job, batch);
+    struct tensor *loss = forward(classifier, job, batch);
+    return backward(classifier, job, loss) ? loss : NULL;
 }
 
 static void step(struct classifier *classifier, struct job *job)
@@ -69,6 +137,8 @@ static void step(struct classifier *classifier, struct job *job)
         reducer_clip_gradients(&ranks->reducer, 0.01f);     /* too early: the AllReduce is in flight */
     distributed_finish_reduction(ranks);
     range_begin("classifier", "step");
+    if (job->options->accumulate > 1)
+        reducer_scale_gradients(&ranks->reducer, 1.0f / (float)job->options->accumulate);
     if (job->options->clip > 0)
         reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
     optimizer_step(&classifier->optimizer);
@@ -82,24 +152,22 @@ static bool classifier_iterate(void *self, struct job *job, const struct batch *
     if (job_fault_strikes(job, FAULT_WRONG_DEVICE))
         mistake_move_first_weights(&classifier->cnn.module);
     distributed_zero_gradients(&classifier->ranks);
-    losses[0] = forward(classifier, batch);
-    if (job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration)) {
-        if (!job->options->catch_up)
-            return false;
-        distributed_shadow_backward(&classifier->ranks);
-    } else {
-        distributed_backward(&classifier->ranks, losses[0]);
-    }
+    losses[0] = forward_and_backward(classifier, job, batch);
+    if (!losses[0])
+        return false;
     step(classifier, job);
     return true;
 }
 
 static void classifier_shadow(void *self, struct job *job)
 {
-    struct classifier *classifier = self;
-    (void)job;
-    distributed_shadow_forward(&classifier->ranks);
-    distributed_shadow_backward(&classifier->ranks);
+    struct distributed *ranks = &((struct classifier *)self)->ranks;
+    int steps = job->options->accumulate;
+    for (int micro = 0; micro < steps; micro++) {
+        distributed_set_no_sync(ranks, micro < steps - 1);
+        distributed_shadow_forward(ranks);
+    }
+    distributed_shadow_backward(ranks);
 }
 
 static void classifier_take_state_of(void *self, int root)
@@ -128,7 +196,7 @@ static int count_correct(struct classifier *classifier, struct job *job, const s
     for (int i = 0; i < batches; i++) {
         int32_t more;
         struct batch batch = loader_read(&loader, i);
-        op_cross_entropy(cnn_classify(&classifier->cnn, batch.images), batch.labels, classifier->correct);
+        op_cross_entropy(cnn_classify(&classifier->cnn, batch.images, true), batch.labels, classifier->correct);
         CHECK_CUDA(cudaMemcpyAsync(&more, classifier->correct, sizeof more, cudaMemcpyDeviceToHost, job->device.stream));
         device_wait_for_compute(&job->device);
         correct += more;

@@ -5,7 +5,7 @@
 
 #include "trainer/operations.h"
 
-enum { KERNEL = 4, STRIDE = 2, PAD = 1 };
+enum { KERNEL = 4, STRIDE = 2, PAD = 1, BLOCK_KERNEL = 3 };
 static const float slope = 0.1f;
 
 /* Keeps the variance of what flows through a layer (He et al. 2015). */
@@ -32,11 +32,14 @@ void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *sh
         channels = wanted;
         image /= STRIDE;
     }
+    if (shape->block)
+        cnn->block = layer_conv2d_new(module, "block", channels, channels, BLOCK_KERNEL, 1, PAD, true,
+                                      he_deviation(channels * BLOCK_KERNEL * BLOCK_KERNEL));
     int features = channels * image * image;
     cnn->classify = layer_linear_new(module, "classify", features, shape->classes, he_deviation(features));
 }
 
-struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images)
+struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_block)
 {
     struct tensor *x = images;
     for (int i = 0; i < CNN_LEVELS; i++) {
@@ -45,6 +48,8 @@ struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images)
             x = layer_batch_norm(&cnn->norm[i], x);
         x = op_leaky_relu(x, slope);
     }
+    if (cnn->shape.block && with_block)
+        x = op_add(x, op_leaky_relu(layer_conv2d(&cnn->block, x), slope));
     const int *size = x->shape.size;
     x = op_reshape(x, shape_2d(size[0], size[1] * size[2] * size[3]));
     return layer_linear(&cnn->classify, x);
