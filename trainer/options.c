@@ -72,6 +72,7 @@ static const struct option table[] = {
     {INTEGER, "checkpoint-every", "N", TO(checkpoint_every), 1, "also save after every N iterations"},
     {TEXT, "resume", "FILE", TO(resume), 0, "go on from a saved state"},
     {INTEGER, "barrier-every", "N", TO(barrier_every), 1, "all ranks meet in a barrier after every N iterations"},
+    {INTEGER, "exchange-every", "N", TO(exchange_every), 1, "tell the next rank the losses after every N iterations"},
 
     {HEADING, "Faults", NULL, 0, 0, NULL},
     {TEXT, "fault", "NAME", TO(fault), 0, "make the mistake NAME (--list-faults)"},
@@ -188,6 +189,8 @@ static int check_fault(const struct options *options, struct error *err)
         return error_set(err, "--fault %s needs batch norm", options->fault);
     if (is_about_accumulation(kind->id) && options->accumulate < 2)
         return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
+    if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
+        return error_set(err, "--fault %s needs --exchange-every N", options->fault);
     return 0;
 }
 

@@ -34,7 +34,7 @@ struct options {
     int log_every;
     const char *samples;
     const char *checkpoint, *resume;
-    int checkpoint_every, barrier_every;
+    int checkpoint_every, barrier_every, exchange_every;
 
     const char *fault;
     int fault_rank;             /* -1: the last */

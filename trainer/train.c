@@ -7,6 +7,7 @@
 #include "trainer/check.h"
 #include "trainer/clock.h"
 #include "trainer/job.h"
+#include "trainer/neighbours.h"
 #include "trainer/trace_ranges.h"
 
 struct run {
@@ -64,6 +65,27 @@ static void log_losses(struct run *run)
     printf("iteration %d:", job->iteration + 1);
     for (int i = 0; i < run->loss_count; i++)
         printf(" %s %.6f", job->trainee->losses[i], averages[i]);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* Each rank hears the losses of the one before it in the ring: who diverges alone is seen at once. */
+static void exchange_losses(struct run *run)
+{
+    struct job *job = run->job;
+    bool in_group = !(fault_is(&job->fault, FAULT_P2P_CYCLE) && job->iteration >= job->fault.iteration);
+    float theirs[TRAINEE_MAX_LOSSES];
+    for (int i = 0; i < run->loss_count; i++)
+        theirs[i] = run->losses[i];
+    range_begin("job", "exchange losses");
+    neighbours_exchange(&job->control, theirs, run->loss_count, in_group);
+    range_end();
+    if (!is_first_rank(job))
+        return;
+    printf("after %d iterations:", job->iteration + 1);
+    for (int i = 0; i < run->loss_count; i++)
+        printf(" %s %.6f here, %.6f on rank %d%s", job->trainee->losses[i], run->losses[i], theirs[i],
+               neighbours_previous(&job->control), i + 1 < run->loss_count ? ";" : "");
     printf("\n");
     fflush(stdout);
 }
@@ -179,6 +201,8 @@ static void train_on_batch(struct run *run)
         wait_for_losses(run, losses);
         if (is_multiple(job->iteration + 1, job->options->log_every))
             log_losses(run);
+        if (is_multiple(job->iteration + 1, job->options->exchange_every))
+            exchange_losses(run);
         save_and_meet(run);
     } else {
         device_wait_for_compute(&job->device);      /* the next batch overwrites this one's host memory */

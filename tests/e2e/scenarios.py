@@ -32,6 +32,8 @@ SCENARIOS = {
     "inplace-bucket-hash": (fault("inplace-bucket"), ("DC301", "3"), "ends"),
     "partial-barrier": (fault("partial-barrier"), ("DC201", "3"), "hang"),
     "partial-barrier-twin": (GAN + ["--barrier-every", "5"], None, "ends"),
+    "p2p-cycle": (fault("p2p-cycle", "--exchange-every", "3"), ("DC203", None), "hang"),
+    "p2p-cycle-twin": (GAN + ["--exchange-every", "3"], None, "ends"),
     "init-world": (fault("init-world"), ("DC109", "3"), "hang"),
     "init-duplicate": (fault("init-duplicate"), ("DC109", None), "hang"),
     "init-gpu": (fault("init-gpu"), ("DC405", None), "ends"),

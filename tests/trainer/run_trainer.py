@@ -241,6 +241,15 @@ def case_partial_barrier():
     run(GAN + "--barrier-every 5 --timeout 30")
 
 
+def case_exchange():
+    out = run("--model cnn --ranks 2 --iterations 6 --log-every 3 --exchange-every 3")
+    told = re.findall(r"after (\d+) iterations: classifier ([0-9.]+) here, ([0-9.]+) on rank 1", out)
+    averages = {int(n): [(float(here) + float(there)) / 2] for n, here, there in told}
+    must_be_close(losses(out), averages, "the logged average and that of what was exchanged")
+    run("--ranks 1 --iterations 4 --exchange-every 2")
+    must_hang(GAN + "--fault p2p-cycle --exchange-every 3 --log-every 3", "iteration 6:")
+
+
 def case_init_faults():
     must_contain(run(GAN + "--fault init-gpu", expected=1), "ncclCommInitRankConfig", "invalid usage")
     must_hang(GAN + "--fault init-missing", "rank 3: still loading data")
