@@ -107,6 +107,48 @@ def case_cnn_equal_over_ranks():
     same_losses("cnn", "--average premulsum --first-bucket-mb 0 --bucket-mb 0")
 
 
+def case_reducers_agree():
+    """Whatever the reducer knows of the graph, it computes the same."""
+    for model in ("gan", "cnn"):
+        options = "--model %s --ranks 3 --iterations 8 --log-every 2 --first-bucket-mb 0 --bucket-mb 0.01" % model
+        plain = losses(run(options))
+        must_be_close(losses(run(options + " --find-unused")), plain, "plain and --find-unused")
+        must_be_close(losses(run(options + " --static-graph")), plain, "plain and --static-graph")
+        run(options + " --find-unused --join --fault uneven-inputs")
+
+
+def case_accumulation():
+    options = "--model cnn --no-batch-norm --ranks 2 --iterations 8 --log-every 2"
+    whole = losses(run(options))
+    for parts in (2, 8):
+        must_be_close(losses(run(options + " --accumulate %d" % parts)), whole, "the batch in one and in %d parts" % parts)
+    must_be_close(losses(run(options + " --fault accum-every")), whole, "reducing once and in every micro-step")
+    must_differ(losses(run(options + " --fault accum-mismatch")), whole, "reducing after the wrong micro-step")
+    run("--model cnn --ranks 2 --iterations 8 --accumulate 4 --fault uneven-inputs --join")
+    must_contain(run("--accumulate 4", expected=2), "only --model cnn")
+    must_contain(run("--model cnn --accumulate 3", expected=2), "does not divide the batch of 8")
+
+
+def case_unused_parameters():
+    options = "--ranks 2 --iterations 8 --no-gang --fault unused-params"
+    must_hang(options, "rank 1: the classifier starts a new iteration, but the reduction of the one before is not finished",
+              "No gradient came for classifier.block.weight, classifier.block.bias")
+    run(options + " --find-unused")
+
+
+def case_models_that_differ():
+    """Ranks compare their parameters before they touch them."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    ranks = [start(("--iterations 2 --width %d" % (8 - 2 * r)).split(),
+                   {"RANK": str(r), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}) for r in (1, 0)]
+    for rank in ranks:
+        out = rank.communicate(timeout=60)[0]
+        must_contain(out, "the generator of rank 1 has other parameters")
+    must_hang("--ranks 2 --no-gang --fault model-mismatch")
+
+
 def case_cnn_learns():
     out = run("--model cnn --ranks 2 --batch 16 --iterations 600 --seed 1")
     accuracy = float(re.search(r"accuracy ([0-9.]+) on 512 held-out images", out)[1])

@@ -1,4 +1,5 @@
-/* Which gradients share a bucket, and how the reducer rebuilds them (with a communicator of one rank). */
+/* Which gradients share a bucket, and how the reducer rebuilds them (with a communicator of one rank). What it does about
+ * parameters without gradients: test_unused.c. */
 #include "tests/trainer/fixture.h"
 
 #include <string.h>
@@ -34,6 +35,30 @@ static void a_bucket_is_closed_when_it_reaches_its_limit(void **state)
     assert_layout(bytes, 6, (struct bucket_limits){1000, 1000}, (int[]){0, 6}, 1);
     /* No limit at all: one bucket for each parameter. */
     assert_layout(bytes, 6, (struct bucket_limits){0, 0}, (int[]){0, 1, 2, 3, 4, 5, 6}, 6);
+}
+
+static void each_kind_has_buckets_of_its_own(void **state)
+{
+    (void)state;
+    const struct bucket_item items[] = {
+        {10, BUCKET_FLOAT, 0}, {10, BUCKET_HALF, 0}, {10, BUCKET_FLOAT, 1}, {10, BUCKET_FLOAT, 0}, {10, BUCKET_HALF, 0},
+        {10, BUCKET_FLOAT, 0}, {10, BUCKET_FLOAT, 0},
+    };
+    const int order[] = {0, 1, 2, 3, 4, 5, 6};
+    struct bucket_layout layout;
+    /* The first bucket of each kind takes 10, the others 20. Closed in turn: {0}, {1}, {2 on device 1}, {3, 5}; what is
+     * left comes last, by kind: {6}, {4}. */
+    const int in_turn[] = {0, 1, 2, 3, 5, 6, 4}, in_turn_first[] = {0, 1, 2, 3, 5, 6, 7};
+    bucket_assign(&layout, order, items, 7, &(struct bucket_limits){10, 20});
+    assert_int_equal(layout.bucket_count, 6);
+    assert_memory_equal(layout.order, in_turn, sizeof in_turn);
+    assert_memory_equal(layout.first, in_turn_first, sizeof in_turn_first);
+    /* None is full before the end: one for each kind, in the order in which they were opened. */
+    const int by_kind[] = {0, 3, 5, 6, 1, 4, 2}, by_kind_first[] = {0, 4, 6, 7};
+    bucket_assign(&layout, order, items, 7, &(struct bucket_limits){50, 50});
+    assert_int_equal(layout.bucket_count, 3);
+    assert_memory_equal(layout.order, by_kind, sizeof by_kind);
+    assert_memory_equal(layout.first, by_kind_first, sizeof by_kind_first);
 }
 
 static void only_permutations_are_orders(void **state)
@@ -141,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bucket_is_closed_when_it_reaches_its_limit),
+        cmocka_unit_test(each_kind_has_buckets_of_its_own),
         cmocka_unit_test(only_permutations_are_orders),
         cmocka_unit_test_setup_teardown(buckets_are_rebuilt_in_the_order_of_arrival, open_device, close_device),
         cmocka_unit_test_setup_teardown(a_bucket_waits_for_those_before_it, open_device, close_device),
