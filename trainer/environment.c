@@ -81,5 +81,8 @@ int environment_read(struct environment *environment, bool own_launcher, struct 
     environment->local_rank = -1;
     if (getenv(launcher->local_rank) && read_number(launcher->local_rank, 0, &environment->local_rank, err) != 0)
         return -1;
+    if (getenv("TORCHELASTIC_RESTART_COUNT") &&
+        read_number("TORCHELASTIC_RESTART_COUNT", 0, &environment->restart, err) != 0)
+        return -1;
     return read_address(environment, launcher, err);
 }

@@ -12,6 +12,7 @@ struct environment {
     const char *host;           /* of rank 0 */
     int port;                   /* of rank 0's store */
     int store_socket;           /* rank 0: a listening socket inherited from the launcher, or -1 */
+    int restart;                /* how often an elastic launcher has started all ranks again */
 };
 
 /* The names that ddptrain's own launcher sets beside RANK, LOCAL_RANK and WORLD_SIZE. */

@@ -130,6 +130,10 @@ void job_open(struct job *job, const struct options *options, const struct envir
     open_data(job);
     if (options->timeout_s > 0)
         job->watchdog = watchdog_start(job->device.index, options->timeout_s);
+    if (options->verbose)
+        notice("one of %d ranks, on device %d, started by %s%s", environment->size, job->device.index,
+               options->ranks ? "ddptrain" : environment->launcher ? environment->launcher : "nobody",
+               environment->restart ? " again" : "");
     connect_ranks(job);
     range_end();
 }

@@ -17,12 +17,18 @@
 #include "trainer/store.h"
 
 static const double patience_s = 5.0;   /* between SIGTERM and SIGKILL */
+enum { WRONG_INPUT = 2 };               /* exit status of a rank that refused its options or files */
 
 struct gang {
+    const struct options *options;
+    char **argv;
+    char run_id[32];
     pid_t *pids;                /* 0: has ended */
     int size, running;
+    int restart;                /* how often all were started again */
     int first_failure;          /* exit status, 0: none */
     double kill_at_s;           /* 0: nobody was told to end */
+    bool told_to_end;           /* by a signal to the launcher */
 };
 
 static void set_number(const char *name, int number)
@@ -33,7 +39,7 @@ static void set_number(const char *name, int number)
 }
 
 /* In the child: becomes rank `rank`. */
-static void become_rank(int rank, int size, int store_socket, int port, char **argv)
+static void become_rank(const struct gang *gang, int rank, int store_socket, int port)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);       /* no rank outlives its launcher */
     sigset_t none;
@@ -41,8 +47,12 @@ static void become_rank(int rank, int size, int store_socket, int port, char **a
     sigprocmask(SIG_SETMASK, &none, NULL);
     set_number("RANK", rank);
     set_number("LOCAL_RANK", rank);
-    set_number("WORLD_SIZE", size);
+    set_number("WORLD_SIZE", gang->size);
     set_number("MASTER_PORT", port);
+    set_number("TORCHELASTIC_RESTART_COUNT", gang->restart);
+    set_number("TORCHELASTIC_MAX_RESTARTS", gang->options->elastic ? gang->options->max_restarts : 0);
+    setenv("TORCHELASTIC_RUN_ID", gang->run_id, 1);
+    unsetenv("TORCHELASTIC_USE_AGENT_STORE");   /* of a torchrun around this launcher: here rank 0 has the store */
     setenv("MASTER_ADDR", "127.0.0.1", 1);
     setenv("OMP_NUM_THREADS", "1", 0);      /* as torchrun does: N ranks share the cores */
     unsetenv(ENVIRONMENT_STORE_SOCKET);
@@ -54,7 +64,7 @@ static void become_rank(int rank, int size, int store_socket, int port, char **a
     char path[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
-    execv(path, argv);
+    execv(path, gang->argv);
     fprintf(stderr, "ddptrain: rank %d: can't start %s: %s\n", rank, path, strerror(errno));
     _exit(127);
 }
@@ -66,16 +76,19 @@ static void signal_gang(const struct gang *gang, int number)
             kill(gang->pids[rank], number);
 }
 
-static void start_gang(struct gang *gang, char **argv)
+/* Each start has a store and a port of its own, so that no rank of the last one can meet this one's. */
+static void start_gang(struct gang *gang)
 {
     struct error err = {0};
+    gang->first_failure = 0;
+    gang->kill_at_s = 0;
     int port = 0, store_socket = store_listen(&port, &err);
     if (store_socket < 0)
         fatal("%s", err.text);
     for (int rank = 0; rank < gang->size; rank++) {
         pid_t pid = fork();
         if (pid == 0)
-            become_rank(rank, gang->size, store_socket, port, argv);
+            become_rank(gang, rank, store_socket, port);
         if (pid < 0) {
             int why = errno;
             signal_gang(gang, SIGKILL);
@@ -87,8 +100,9 @@ static void start_gang(struct gang *gang, char **argv)
     close(store_socket);        /* rank 0 has it now */
 }
 
-static void rank_ended(struct gang *gang, pid_t pid, int status, bool take_others)
+static void rank_ended(struct gang *gang, pid_t pid, int status)
 {
+    bool take_others = !gang->options->no_gang;
     int rank = 0;
     while (rank < gang->size && gang->pids[rank] != pid)
         rank++;
@@ -110,36 +124,60 @@ static void rank_ended(struct gang *gang, pid_t pid, int status, bool take_other
     }
 }
 
-static void collect_ended(struct gang *gang, bool take_others)
+static void collect_ended(struct gang *gang)
 {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        rank_ended(gang, pid, status, take_others);
+        rank_ended(gang, pid, status);
 }
 
-int launcher_run(int ranks, bool gang_together, char **argv)
+static void watch_gang(struct gang *gang, const sigset_t *awaited)
 {
-    struct gang gang = {.size = ranks, .pids = allocate((size_t)ranks, sizeof *gang.pids)};
+    while (gang->running > 0) {
+        int received = sigtimedwait(awaited, NULL, &(struct timespec){.tv_nsec = 200 * 1000 * 1000});
+        if (received == SIGTERM || received == SIGINT) {
+            signal_gang(gang, received);
+            gang->told_to_end = true;
+            gang->kill_at_s = clock_seconds() + patience_s;
+            gang->first_failure = gang->first_failure ? gang->first_failure : 128 + received;
+        }
+        collect_ended(gang);
+        if (gang->kill_at_s > 0 && clock_seconds() > gang->kill_at_s)
+            signal_gang(gang, SIGKILL);
+    }
+}
+
+/* A rank that failed for a reason that may be gone in the next attempt. */
+static bool start_again(struct gang *gang)
+{
+    const struct options *options = gang->options;
+    if (!options->elastic || gang->first_failure == 0 || gang->first_failure == WRONG_INPUT || gang->told_to_end)
+        return false;
+    if (gang->restart == options->max_restarts) {
+        notice("gave up after %d restart%s (--max-restarts)", gang->restart, gang->restart == 1 ? "" : "s");
+        return false;
+    }
+    gang->restart++;
+    notice("starting all %d ranks again (restart %d of at most %d)", gang->size, gang->restart, options->max_restarts);
+    return true;
+}
+
+int launcher_run(const struct options *options, char **argv)
+{
+    struct gang gang = {.options = options, .argv = argv, .size = options->ranks,
+                        .pids = allocate((size_t)options->ranks, sizeof *gang.pids)};
+    snprintf(gang.run_id, sizeof gang.run_id, "ddptrain-%d", (int)getpid());
     sigset_t awaited;
     sigemptyset(&awaited);
     sigaddset(&awaited, SIGCHLD);
     sigaddset(&awaited, SIGTERM);
     sigaddset(&awaited, SIGINT);
     sigprocmask(SIG_BLOCK, &awaited, NULL);
-    start_gang(&gang, argv);
-
-    while (gang.running > 0) {
-        int received = sigtimedwait(&awaited, NULL, &(struct timespec){.tv_nsec = 200 * 1000 * 1000});
-        if (received == SIGTERM || received == SIGINT) {
-            signal_gang(&gang, received);
-            gang.kill_at_s = clock_seconds() + patience_s;
-            gang.first_failure = gang.first_failure ? gang.first_failure : 128 + received;
-        }
-        collect_ended(&gang, gang_together);
-        if (gang.kill_at_s > 0 && clock_seconds() > gang.kill_at_s)
-            signal_gang(&gang, SIGKILL);
-    }
+    do {
+        start_gang(&gang);
+        watch_gang(&gang, &awaited);
+    } while (start_again(&gang));
     free(gang.pids);
     return gang.first_failure;
 }

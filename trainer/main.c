@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     if (environment_read(&environment, options.ranks > 0, &err) != 0)
         return refuse(&err);
     if (options.ranks > 0 && !environment.launcher && options.ranks > 1)
-        return launcher_run(options.ranks, !options.no_gang, argv);
+        return launcher_run(&options, argv);
     if (options.ranks > 0 && environment.launcher && options.ranks != environment.size)
         return refuse(&(struct error){"--ranks and WORLD_SIZE in the environment differ: leave one of them out"});
     return train_one_rank(&options, &environment);

@@ -1,5 +1,7 @@
 #include "trainer/mistakes.h"
 
+#include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "trainer/check.h"
@@ -9,6 +11,12 @@ void mistake_load_data_forever(void)
     notice("still loading data (--fault init-missing)");
     for (;;)
         sleep(1000);
+}
+
+void mistake_crash(void)
+{
+    raise(SIGKILL);
+    abort();        /* not reached: nothing stops SIGKILL */
 }
 
 bool mistake_run_out_of_memory(int iteration)

@@ -45,6 +45,9 @@ static const struct option table[] = {
     {INTEGER, "ranks", "N", TO(ranks), 1, "start N ranks on this machine; without it: the rank that torchrun, mpirun "
      "or srun gives, else one"},
     {FLAG, "no-gang", NULL, TO(no_gang), 0, "leave the other ranks alone when one fails (they may hang)"},
+    {FLAG, "elastic", NULL, TO(elastic), 0, "when a rank fails, start all again; ranks go on from --checkpoint FILE where it "
+     "exists"},
+    {INTEGER, "max-restarts", "N", TO(max_restarts), 0, "with --elastic: give up when a rank fails after N restarts (3)"},
     {NUMBER, "timeout", "S", TO(timeout_s), 0, "abort a rank when no collective completes for S seconds (off)"},
 
     {HEADING, "Gradients", NULL, 0, 0, NULL},
@@ -78,6 +81,7 @@ static const struct option table[] = {
     {TEXT, "fault", "NAME", TO(fault), 0, "make the mistake NAME (--list-faults)"},
     {INTEGER, "fault-rank", "R", TO(fault_rank), 0, "the rank that makes it (the last)"},
     {INTEGER, "fault-iteration", "N", TO(fault_iteration), 0, "the iteration in which it is made, counted from 0 (5)"},
+    {FLAG, "verbose", NULL, TO(verbose), 0, "each rank says who started it, and its rank and device"},
     {FLAG, "list-faults", NULL, TO(list_faults), 0, "print what --fault knows, and exit"},
     {FLAG, "tabs", NULL, TO(tabs), 0, "--list-faults as tab-separated values"},
     {FLAG, "help", NULL, TO(help), 0, "print this, and exit"},
@@ -87,6 +91,7 @@ static const struct option table[] = {
 static const struct options defaults = {
     .batch = 8, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
     .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
+    .max_restarts = 3,
 };
 
 static const struct option *find(const char *name, size_t length)
@@ -224,6 +229,8 @@ static int check(const struct options *options, struct error *err)
         return error_set(err, "--checkpoint-every needs --checkpoint FILE");
     if (check_accumulation(options, err) != 0)
         return -1;
+    if (options->elastic && options->no_gang)
+        return error_set(err, "--elastic and --no-gang exclude each other: all ranks start again together");
     return check_fault(options, err);
 }
 

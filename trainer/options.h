@@ -10,7 +10,8 @@
 struct options {
     const char *model;
     int ranks;                  /* 0: not given */
-    bool no_gang;
+    bool no_gang, elastic;
+    int max_restarts;
     double timeout_s;           /* 0: none */
 
     int iterations, epochs;     /* 0: not given */
@@ -40,6 +41,7 @@ struct options {
     int fault_rank;             /* -1: the last */
     int fault_iteration;
 
+    bool verbose;
     bool list_faults, tabs, help, version;
 };
 

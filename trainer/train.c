@@ -8,6 +8,7 @@
 #include "trainer/clock.h"
 #include "trainer/job.h"
 #include "trainer/neighbours.h"
+#include "trainer/mistakes.h"
 #include "trainer/trace_ranges.h"
 
 struct run {
@@ -115,7 +116,24 @@ static void save_checkpoint(struct run *run, int reached)
         fatal("%s", err.text);
 }
 
-static void resume(struct run *run)
+/* The file to go on from; NULL: begin at the beginning. With --elastic that is the job's own checkpoint as soon as there
+ * is one: after a restart of the ranks, and when the whole job is started again. */
+static const char *file_to_resume(struct job *job)
+{
+    const struct options *options = job->options;
+    if (options->elastic && options->checkpoint) {
+        int seen = access(options->checkpoint, F_OK) == 0;
+        int by_all = communicator_minimum(&job->control, seen), by_any = communicator_maximum(&job->control, seen);
+        if (by_all != by_any)
+            fatal("only some ranks see %s: --elastic needs a checkpoint on a file system that all share",
+                  options->checkpoint);
+        if (by_all)
+            return options->checkpoint;
+    }
+    return options->resume;
+}
+
+static void resume(struct run *run, const char *path)
 {
     struct job *job = run->job;
     struct checkpoint_section sections[TRAINEE_MAX_SECTIONS];
@@ -123,12 +141,12 @@ static void resume(struct run *run)
     char configuration[256];
     struct error err = {0};
     describe_configuration(job, configuration, sizeof configuration);
-    if (checkpoint_load(job->options->resume, configuration, &run->first, sections, count, &err) != 0) {
+    if (checkpoint_load(path, configuration, &run->first, sections, count, &err) != 0) {
         notice("%s", err.text);
         exit(2);
     }
     if (is_first_rank(job))
-        notice("resumed from %s at iteration %d", job->options->resume, run->first);
+        notice("resumed from %s at iteration %d", path, run->first);
 }
 
 static void meet_in_barrier(struct job *job)
@@ -196,6 +214,8 @@ static void train_on_batch(struct run *run)
     struct tensor *losses[TRAINEE_MAX_LOSSES] = {NULL};
     range_begin_iteration(job->iteration);
     struct batch batch = loader_read(&job->loader, job->iteration);
+    if (job_fault_strikes(job, FAULT_CRASH) && job->environment.restart == 0)
+        mistake_crash();
     bool trained = job->trainee->iterate(run->trainee, job, &batch, losses);
     if (trained) {
         wait_for_losses(run, losses);
@@ -263,8 +283,9 @@ int job_train(struct job *job)
     run.progress = is_first_rank(job) && isatty(STDERR_FILENO);
     run.trainee = job->trainee->open(job);
     CHECK_CUDA(cudaMallocHost((void **)&run.losses, sizeof(float) * TRAINEE_MAX_LOSSES));
-    if (job->options->resume)
-        resume(&run);
+    const char *path = file_to_resume(job);
+    if (path)
+        resume(&run, path);
 
     run_loop(&run);
     if (is_first_rank(job)) {

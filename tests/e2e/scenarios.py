@@ -10,6 +10,10 @@ from line import Line, end_group
 GAN = ["--model", "gan", "--ranks", "4", "--iterations", "12", "--no-gang"]
 CNN = ["--model", "cnn", "--ranks", "4", "--iterations", "12", "--no-gang"]
 
+# Without --no-gang: the launcher ends the others, and with --elastic starts all again.
+ELASTIC = ["--model", "gan", "--ranks", "4", "--iterations", "12", "--fault", "crash", "--checkpoint", "checkpoint",
+           "--checkpoint-every", "2", "--elastic"]
+
 
 def fault(name, *more):
     return GAN + ["--fault", name, *more]
@@ -51,6 +55,11 @@ SCENARIOS = {
     "buffers-mismatch-twin": (GAN + ["--no-buffer-broadcast"], None, "ends"),
     "model-mismatch": (fault("model-mismatch"), ("DC110", "3"), "hang"),
     "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
+    "crash": (fault("crash"), ("DC205", "3"), "hang"),
+    "crash-gang": (ELASTIC[:-1], ("DC205", "3"), "ends"),
+    "crash-twin": (ELASTIC, None, "ends"),
+    "timeout": (fault("partial-barrier", "--timeout", "5"), ("DC201", "3"), "ends"),
+    "timeout-twin": (GAN + ["--barrier-every", "5", "--timeout", "30"], None, "ends"),
 }
 
 # Those that hash payloads (ddpcheck run --hash).
