@@ -190,6 +190,60 @@ def case_resume_cnn():
     resume_gives_the_same_losses("cnn")
 
 
+def case_elastic():
+    """A rank dies; all are started again and train to the losses of an undisturbed run, which needs all of the
+    parameters, moments, sampler and statistics that the checkpoint holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model in ("gan", "cnn"):
+            path = os.path.join(folder, model)
+            options = "--model %s --ranks 4 --iterations 10 --log-every 1 --dataset-size 96 " % model
+            crash = options + "--fault crash --checkpoint %s --checkpoint-every 3 " % path
+            out = run(crash + "--elastic")
+            must_contain(out, "rank 3 ended with signal 9; ending the others",
+                         "starting all 4 ranks again (restart 1 of at most 3)",
+                         "rank 0: resumed from %s at iteration 3" % path, "7 iterations on 4 ranks")
+            if losses(out) != losses(run(options)):
+                raise AssertionError("after a restart %s: %s" % (model, out))
+            must_contain(run(options + "--elastic --checkpoint " + path), "resumed from %s at iteration 10" % path)
+    must_contain(run("--ranks 4 --fault crash", expected=128 + signal.SIGKILL), "rank 3 ended with signal 9")
+    out = run("--ranks 2 --fault wrong-device --elastic --max-restarts 2", expected=1)
+    must_contain(out, "starting all 2 ranks again (restart 2 of at most 2)", "gave up after 2 restarts (--max-restarts)")
+    if out.count("ended with exit status 1") != 3:
+        raise AssertionError("expected three attempts:\n" + out)
+    must_contain(run("--ranks 2 --elastic --no-gang", expected=2), "exclude each other")
+
+
+def case_elastic_refuses():
+    """What another attempt can't mend is not tried again."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        run("--ranks 2 --iterations 2 --checkpoint " + path)
+        out = run("--ranks 2 --iterations 2 --width 4 --elastic --checkpoint " + path, expected=2)
+        must_contain(out, "written with other options")
+        if "again" in out:
+            raise AssertionError("started again:\n" + out)
+
+
+def case_checkpoint_survives_a_crash():
+    """Killed while it writes checkpoints, over and over: what is there is always whole, and no less than before."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        reached = 0
+        for delay_s in (0.6, 0.75, 0.9, 1.05, 1.2):
+            process = start(("--iterations 100000 --checkpoint %s --checkpoint-every 1 --elastic" % path).split())
+            time.sleep(delay_s)
+            out = end(process)
+            must_contain(out if reached else "resumed", "resumed")
+            if not os.path.exists(path):
+                continue
+            found = re.search(r"resumed from \S+ at iteration (\d+)", run("--resume %s --iterations 1" % path))
+            if int(found[1]) < reached:
+                raise AssertionError("was at iteration %d, is at %s" % (reached, found[1]))
+            reached = int(found[1])
+        if reached == 0:
+            raise AssertionError("no checkpoint was ever written")
+
+
 def write_idx(path, dimensions, data):
     with open(path, "wb") as file:
         file.write(bytes([0, 0, 8, len(dimensions)]) + struct.pack(">%dI" % len(dimensions), *dimensions) + bytes(data))
