@@ -297,3 +297,11 @@ struct process *comm_guess_process(struct analyzer *analyzer, const struct comm 
     }
     return guess;
 }
+
+bool comm_lost(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->process->lost_control)
+            return true;
+    return false;
+}

@@ -25,6 +25,9 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
  * communicator is as large as the job. NULL otherwise. */
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank);
 
+/* Whether a member's process lost records that no check can do without. */
+bool comm_lost(const struct comm *comm);
+
 /* LEAVE of a call that makes communicators, or of the ncclGroupEnd around it, while thread->setup holds them: notes which
  * go on in the background. */
 void comm_goes_on(struct thread *thread, const struct record *record);

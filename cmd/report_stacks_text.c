@@ -6,35 +6,13 @@
 
 enum { GROUPS_SHOWN = 8, FRAMES_SHOWN = 6, VALUE_COLUMN = 16, RANKS_BYTES = 256, TIME_BYTES = 64 };
 
-/* Functions in one column, places in another, as wide as the longest function asks. */
-static void print_lines(const struct frame *frame, int count, struct page *page)
-{
-    char function[sizeof frame->function + 32], place[sizeof frame->file];
-    int widest = 0, most = (page->width - VALUE_COLUMN) / 2;
-    for (int i = 0; i < count; i++) {
-        int width = text_width(frame_function(&frame[i], function, sizeof function));
-        widest = width > widest ? width : widest;
-    }
-    int column = VALUE_COLUMN + (widest < most ? widest : most) + 2;
-    for (int i = 0; i < count; i++) {
-        page_line(page);
-        page_column(page, VALUE_COLUMN);
-        page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN, frame_function(&frame[i], function, sizeof function));
-        int begin = page->column + 2 > column ? page->column + 2 : column;
-        if (!*frame_place(&frame[i], page->width - begin, place, sizeof place))
-            continue;
-        page_column(page, begin);
-        page_text(page, STYLE_PLAIN, place);
-    }
-    page_line(page);
-}
-
 static void print_frames(const struct report *report, const struct standing *standing, struct page *page, bool all)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
     int count = frame ? site_frames(report->trace, standing->process, standing->stack, false, frame) : 0;
     int shown = all || count <= FRAMES_SHOWN + 1 ? count : FRAMES_SHOWN;
-    print_lines(frame, shown, page);
+    report_print_frames(page, "", (const int[]){VALUE_COLUMN, VALUE_COLUMN}, frame, shown);
+    page_line(page);
     if (count > shown) {
         page_column(page, VALUE_COLUMN);
         page_format(page, STYLE_FAINT, "and %d more", count - shown);

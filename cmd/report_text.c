@@ -103,24 +103,10 @@ static void print_frames(const struct writer *writer, const char *label, int pro
 {
     struct frame frame[SITE_FRAMES_MAX];
     struct page *page = writer->page;
-    char text[sizeof frame[0].function + 32], place[sizeof frame[0].file];
     int count = site_frames(writer->report->trace, process, stack, is_address, frame);
-    int shown = count > FRAMES_SHOWN + 1 ? FRAMES_SHOWN : count, widest = 0;
-    for (int i = 0; i < shown; i++) {
-        int width = text_width(frame_function(&frame[i], text, sizeof text));
-        widest = width > widest ? width : widest;
-    }
-    int most = (page->width - writer->value_column) / 2;
-    int column = writer->value_column + (widest < most ? widest : most) + 2;
-    for (int i = 0; i < shown; i++) {
-        print_label(writer, i == 0 ? label : "");
-        page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN, frame_function(&frame[i], text, sizeof text));
-        int begin = page->column + 2 > column ? page->column + 2 : column;
-        if (!*frame_place(&frame[i], page->width - begin, place, sizeof place))
-            continue;
-        page_column(page, begin);
-        page_text(page, STYLE_PLAIN, place);
-    }
+    int shown = count > FRAMES_SHOWN + 1 ? FRAMES_SHOWN : count;
+    report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column}, frame, shown);
+    page->indent = writer->value_column;
     if (count > shown) {
         print_label(writer, "");
         page_format(page, STYLE_FAINT, "and %d more", count - shown);

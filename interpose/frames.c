@@ -53,7 +53,8 @@ static uint64_t take(struct bytes *bytes, unsigned count)
     return value;
 }
 
-static uint64_t take_unsigned(struct bytes *bytes)
+/* A number in groups of 7 bits (DWARF 5, 7.6, LEB128). */
+static uint64_t take_groups(struct bytes *bytes, bool is_signed)
 {
     uint64_t value = 0, byte;
     unsigned shift = 0;
@@ -62,19 +63,17 @@ static uint64_t take_unsigned(struct bytes *bytes)
         value |= shift < 64 ? (byte & 0x7f) << shift : 0;
         shift += 7;
     } while (byte & 0x80 && !bytes->bad);
-    return value;
+    return is_signed && shift < 64 && byte & 0x40 ? value | ~UINT64_C(0) << shift : value;
+}
+
+static uint64_t take_unsigned(struct bytes *bytes)
+{
+    return take_groups(bytes, false);
 }
 
 static int64_t take_signed(struct bytes *bytes)
 {
-    uint64_t value = 0, byte;
-    unsigned shift = 0;
-    do {
-        byte = take(bytes, 1);
-        value |= shift < 64 ? (byte & 0x7f) << shift : 0;
-        shift += 7;
-    } while (byte & 0x80 && !bytes->bad);
-    return (int64_t)(shift < 64 && byte & 0x40 ? value | ~UINT64_C(0) << shift : value);
+    return (int64_t)take_groups(bytes, true);
 }
 
 static void skip(struct bytes *bytes, uint64_t count)

@@ -138,14 +138,6 @@ static void find_shifts(const struct comm *comm, const uint32_t *order)
         divergence->shift[i] = divergence_shift(comm, rankset_next(&slot_variant(slot, order[i])->ranks, 0), most);
 }
 
-static bool any_lost(const struct comm *comm)
-{
-    for (uint32_t i = 0; i < comm->members; i++)
-        if (comm->member[i]->process->lost_control)
-            return true;
-    return false;
-}
-
 /* The finding about where the communicator's members part, as far as it is known now. */
 static int report(struct analyzer *analyzer, struct comm *comm)
 {
@@ -167,7 +159,7 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     }
     find_shifts(comm, order);
     /* Peers may scale by different factors on purpose: the scalar is applied locally (nccl.h). */
-    bool doubtful = fields == FIELD_SCALAR || any_lost(comm);
+    bool doubtful = fields == FIELD_SCALAR || comm_lost(comm);
     struct draft draft = draft_new(rule->code, doubtful ? POSSIBLE : CERTAIN, comm);
     draft.finding.number = divergence->number;
     draft.finding.has_number = true;

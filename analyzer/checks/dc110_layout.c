@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/comm.h"
 #include "analyzer/divergence.h"
 #include "analyzer/findings.h"
 #include "analyzer/layout.h"
@@ -100,21 +101,13 @@ static void add_side(struct draft *draft, const struct comm *comm, const struct 
         draft->finding.last_ns = part->site.time_ns;
 }
 
-static bool any_lost(const struct comm *comm)
-{
-    for (uint32_t i = 0; i < comm->members; i++)
-        if (comm->member[i]->process->lost_control)
-            return true;
-    return false;
-}
-
 static int report(struct analyzer *analyzer, struct comm *comm)
 {
     struct layout *layout = comm->layout;
     struct slot *slot = &comm->divergence->slot[0];
     int a = slot_variant_of(slot, layout->rank[0]), b = slot_variant_of(slot, layout->rank[1]);
     bool swap = a >= 0 && b >= 0 && rankset_count(&slot_variant(slot, (uint32_t)b)->ranks) > rankset_count(&slot_variant(slot, (uint32_t)a)->ranks);
-    struct draft draft = draft_new("DC110", any_lost(comm) ? POSSIBLE : CERTAIN, comm);
+    struct draft draft = draft_new("DC110", comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
     draft.finding.number = layout->number;
