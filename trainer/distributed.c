@@ -125,7 +125,10 @@ void distributed_backward(struct distributed *distributed, struct tensor *loss)
 void distributed_finish_reduction(struct distributed *distributed)
 {
     struct error err = {0};
-    or_fatal(reducer_finish(&distributed->reducer, &err), &err);
+    int status = reducer_finish(&distributed->reducer, &err);
+    if (status != 0)    /* the others need this rank's part of what it has begun */
+        CHECK_CUDA(cudaStreamSynchronize(distributed->communicator->stream));
+    or_fatal(status, &err);
 }
 
 void distributed_shadow_forward(struct distributed *distributed)

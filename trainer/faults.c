@@ -39,6 +39,11 @@ static const struct fault_kind kinds[] = {
     {FAULT_ACCUM_EVERY, "accum-every", 12,
      "gradients are accumulated, but no_sync is forgotten: every micro-step reduces",
      "slow", "DC505", "--model cnn --accumulate 4", 1},
+    {FAULT_FORWARD_TWICE, "forward-twice", 17,
+     "two forward passes before one backward, with find_unused: what the second leaves out counts as unused, although the "
+     "first used it, and is reduced before its gradient comes (with --first-bucket-mb 0 --bucket-mb 0; in a large bucket it "
+     "only waits)",
+     "error on all ranks: the gradient is complete a second time", "DC301", "--model cnn --two-passes --find-unused", 1},
     {FAULT_UNUSED_PARAMS, "unused-params", 18,
      "a rank leaves out a residual block in one iteration (stochastic depth): its parameters get no gradient",
      "hang; that rank says that the reduction of the iteration before is not finished", "DC504",

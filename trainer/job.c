@@ -157,7 +157,8 @@ struct distributed_settings job_distributed(const struct job *job)
         .reducer = {.limits = {.first_bytes = (size_t)(options->first_bucket_mb * MEGABYTE),
                                .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
                     .average = premultiply ? REDUCER_AVERAGE_PREMULTIPLY : REDUCER_AVERAGE_NCCL,
-                    .find_unused = options->find_unused, .static_graph = options->static_graph},
+                    .find_unused = options->find_unused || fault_is(&job->fault, FAULT_FORWARD_TWICE),
+                    .static_graph = options->static_graph},
         .trust_parameters = fault_is(&job->fault, FAULT_MODEL_MISMATCH),
         .keep_own_buffers = options->keep_own_buffers ||
                             fault_strikes_rank(&job->fault, FAULT_BUFFERS_MISMATCH, job->environment.rank),

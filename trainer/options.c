@@ -60,6 +60,7 @@ static const struct option table[] = {
     {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
     {INTEGER, "accumulate", "N", TO(accumulate), 1, "a batch in N parts whose gradients are added up and reduced once (cnn; "
      "1)"},
+    {FLAG, "two-passes", NULL, TO(two_passes), 0, "a residual block, and the sum of the losses with and without it (cnn)"},
     {FLAG, "find-unused", NULL, TO(find_unused), 0, "don't wait for gradients of parameters that a forward pass left out"},
     {FLAG, "static-graph", NULL, TO(static_graph), 0, "every iteration uses the same parameters as the first"},
     {FLAG, "no-buffer-broadcast", NULL, TO(keep_own_buffers), 0, "each rank keeps its own batch norm statistics"},
@@ -155,6 +156,7 @@ static const char *model_of_fault(enum fault_id fault)
     case FAULT_ACCUM_MISMATCH:
     case FAULT_ACCUM_EVERY:
     case FAULT_UNUSED_PARAMS:
+    case FAULT_FORWARD_TWICE:
         return "cnn";
     default:
         return NULL;
@@ -199,8 +201,10 @@ static int check_fault(const struct options *options, struct error *err)
     return 0;
 }
 
-static int check_accumulation(const struct options *options, struct error *err)
+static int check_passes(const struct options *options, struct error *err)
 {
+    if (options->two_passes && strcmp(options->model, "cnn") != 0)
+        return error_set(err, "--two-passes: only --model cnn has a block to leave out");
     if (options->accumulate == 1)
         return 0;
     if (strcmp(options->model, "cnn") != 0)
@@ -227,7 +231,7 @@ static int check(const struct options *options, struct error *err)
         return error_set(err, "--samples: only --model gan draws images");
     if (options->checkpoint_every && !options->checkpoint)
         return error_set(err, "--checkpoint-every needs --checkpoint FILE");
-    if (check_accumulation(options, err) != 0)
+    if (check_passes(options, err) != 0)
         return -1;
     if (options->elastic && options->no_gang)
         return error_set(err, "--elastic and --no-gang exclude each other: all ranks start again together");

@@ -29,6 +29,7 @@ struct options {
     double clip;                /* 0: no clipping */
     bool join, catch_up;
     int accumulate;             /* micro-steps in an iteration; 0: not given */
+    bool two_passes;
     bool find_unused, static_graph, keep_own_buffers;
     bool generator_shortcut, inplace_clone, no_version_check;
 

@@ -23,12 +23,18 @@ struct classifier {
     int32_t *correct;           /* device memory */
 };
 
+static bool has_block(const struct job *job)
+{
+    return job->options->two_passes || fault_is(&job->fault, FAULT_UNUSED_PARAMS) ||
+           fault_is(&job->fault, FAULT_FORWARD_TWICE);
+}
+
 static void *classifier_open(struct job *job)
 {
     struct classifier *classifier = allocate(1, sizeof *classifier);
     struct cnn_shape shape = {.image = job->options->image, .channels = CHANNELS, .width = job->options->width,
                               .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm,
-                              .block = fault_is(&job->fault, FAULT_UNUSED_PARAMS)};
+                              .block = has_block(job)};
     struct distributed_settings settings = job_distributed(job);
     struct adam_settings adam = job_adam(job, beta1);
 
@@ -55,16 +61,45 @@ static void classifier_close(void *self)
 
 /* --- an iteration ---------------------------------------------------------------------------------------- */
 
-static struct tensor *forward(struct classifier *classifier, struct job *job, const struct batch *batch)
+static struct tensor *cross_entropy(struct classifier *classifier, struct tensor *logits, const struct batch *batch)
 {
-    bool with_block = !job_fault_strikes(job, FAULT_UNUSED_PARAMS);
+    return op_cross_entropy(logits, batch->labels, classifier->correct);
+}
+
+static struct tensor *forward_once(struct classifier *classifier, const struct batch *batch, bool with_block)
+{
     range_begin("classifier", "forward");
     distributed_begin_forward(&classifier->ranks);
     struct tensor *logits = cnn_classify(&classifier->cnn, batch->images, with_block);
     distributed_end_forward(&classifier->ranks, &logits, 1);
-    struct tensor *loss = op_cross_entropy(logits, batch->labels, classifier->correct);
+    struct tensor *loss = cross_entropy(classifier, logits, batch);
     range_end();
     return loss;
+}
+
+/* Through the layers twice, with and without the block, for one backward pass (as R-Drop does, Liang et al. 2021). To
+ * the reducer it is one forward pass that returns two things: a wrapper module that takes both inputs. */
+static struct tensor *forward_both(struct classifier *classifier, const struct batch *batch)
+{
+    range_begin("classifier", "forward");
+    distributed_begin_forward(&classifier->ranks);
+    struct tensor *logits[] = {cnn_classify(&classifier->cnn, batch->images, true),
+                               cnn_classify(&classifier->cnn, batch->images, false)};
+    distributed_end_forward(&classifier->ranks, logits, 2);
+    struct tensor *loss = op_add(cross_entropy(classifier, logits[0], batch), cross_entropy(classifier, logits[1], batch));
+    range_end();
+    return loss;
+}
+
+static struct tensor *forward(struct classifier *classifier, struct job *job, const struct batch *batch)
+{
+    if (fault_is(&job->fault, FAULT_FORWARD_TWICE)) {
+        struct tensor *with = forward_once(classifier, batch, true);
+        return op_add(with, forward_once(classifier, batch, false));    /* which holds the block for unused now */
+    }
+    if (job->options->two_passes)
+        return forward_both(classifier, batch);
+    return forward_once(classifier, batch, !job_fault_strikes(job, FAULT_UNUSED_PARAMS));
 }
 
 /* Returns false if the batch was lost. */

@@ -9,6 +9,7 @@ from line import Line, end_group
 
 GAN = ["--model", "gan", "--ranks", "4", "--iterations", "12", "--no-gang"]
 CNN = ["--model", "cnn", "--ranks", "4", "--iterations", "12", "--no-gang"]
+TINY_BUCKETS = ["--first-bucket-mb", "0", "--bucket-mb", "0"]      # one for each parameter
 
 # Without --no-gang: the launcher ends the others, and with --elastic starts all again.
 ELASTIC = ["--model", "gan", "--ranks", "4", "--iterations", "12", "--fault", "crash", "--checkpoint", "checkpoint",
@@ -49,6 +50,8 @@ SCENARIOS = {
     "accum-mismatch": (CNN + ["--fault", "accum-mismatch"], ("DC505", "3"), "ends"),
     "accum-every": (CNN + ["--fault", "accum-every"], ("DC505", "0-3"), "ends"),
     "accum-twin": (CNN + ["--accumulate", "4"], None, "ends"),
+    "forward-twice": (CNN + ["--fault", "forward-twice", *TINY_BUCKETS], ("DC301", "0-3"), "ends"),
+    "forward-twice-twin": (CNN + ["--two-passes", "--find-unused", *TINY_BUCKETS], None, "ends"),
     "unused-params": (CNN + ["--fault", "unused-params"], ("DC504", "3"), "hang"),
     "unused-params-twin": (CNN + ["--fault", "unused-params", "--find-unused"], None, "ends"),
     "buffers-mismatch": (fault("buffers-mismatch"), ("DC101", "3"), "hang"),

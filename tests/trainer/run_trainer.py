@@ -136,6 +136,17 @@ def case_unused_parameters():
     run(options + " --find-unused")
 
 
+def case_forward_twice():
+    options = "--model cnn --ranks 2 --iterations 6 --log-every 2 --first-bucket-mb 0 --bucket-mb 0 "
+    out = run(options + "--no-gang --fault forward-twice", expected=1)
+    for rank in range(2):
+        must_contain(out, "rank %d: the gradient of classifier.block." % rank, "is complete a second time in one iteration")
+    both = losses(run(options + "--two-passes --find-unused"))
+    must_be_close(losses(run(options + "--two-passes")), both, "two passes with and without --find-unused")
+    must_differ(losses(run(options)), both, "one pass and two")
+    must_contain(run("--two-passes", expected=2), "only --model cnn")
+
+
 def case_models_that_differ():
     """Ranks compare their parameters before they touch them."""
     with socket.socket() as probe:
