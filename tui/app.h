@@ -24,6 +24,7 @@ struct app {
     char typed[TABLE_TEXT];                 /* in MODE_SEARCH and MODE_FILTER */
     char message[APP_MESSAGE];              /* until the next key */
     struct picture picture;
+    unsigned opened;                        /* the opening of the databases that ids in places are from */
     uint64_t asked;                         /* the last question; a picture of an older one is not shown */
     bool shown;                             /* the picture is of the view that is asked for */
     bool ascii, paused, mouse, leaving;

@@ -57,6 +57,8 @@ static bool draw_message(const struct app *app, int line, int width)
         screen_text(line, 0, width, TONE_NOTE, LOOK_USUAL, app->message);
     } else if (*app->picture.error.text) {
         screen_text(line, 0, width, TONE_WARNING, LOOK_USUAL, app->picture.error.text);
+    } else if (*app->picture.warning.text) {
+        screen_text(line, 0, width, TONE_WARNING, LOOK_USUAL, app->picture.warning.text);
     } else {
         return false;
     }

@@ -131,6 +131,16 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
     return 0;
 }
 
+int findings_worst_comm(struct source *source, uint64_t *comm, struct error *err)
+{
+    struct findings findings;
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    *comm = findings.count && strcmp(findings.finding[0].state, "resolved") ? findings.finding[0].comm : 0;
+    tui_findings_free(&findings);
+    return 0;
+}
+
 enum tone finding_tone(const struct tui_finding *finding)
 {
     static const enum tone tones[] = {TONE_ERROR, TONE_WARNING, TONE_NOTE};

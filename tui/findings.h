@@ -34,6 +34,8 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
 void tui_findings_free(struct findings *findings);
 /* NULL if there is none with that id. */
 const struct tui_finding *tui_findings_get(const struct findings *findings, uint32_t id);
+/* The communicator that the worst open finding is about; 0 if there is none. Returns 0, or -1 with err. */
+int findings_worst_comm(struct source *source, uint64_t *comm, struct error *err);
 
 enum tone finding_tone(const struct tui_finding *finding);
 /* All ranks of all sides: "0-2,5". Returns text. */

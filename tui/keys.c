@@ -128,17 +128,30 @@ static void search_on(struct app *app, int direction)
 
 /* --- the rest -------------------------------------------------------------------------------------------- */
 
-static void sort(struct app *app)
+/* The next column with a title after `column` (from 0), -1 if there is none: untitled ones hold running text or marks. */
+static int titled_after(const struct rows *rows, int column)
+{
+    while (++column < rows->columns)
+        if (*rows->column[column].title)
+            return column;
+    return -1;
+}
+
+/* By the next column (1), smallest first, then largest; after the last, or at once (-1), in the view's own order. */
+static void sort(struct app *app, int way)
 {
     struct table *table = table_of(app);
     const struct rows *rows = rows_of(app);
-    if (rows->tree || rows->columns == 0) {
+    if (!app->shown || rows->tree || titled_after(rows, -1) < 0) {
         say(app, "this view has its own order");
         return;
     }
-    table->sort = table->sort > 0 ? -table->sort : -table->sort % rows->columns + 1;
+    table->sort = way < 0 ? 0 : table->sort > 0 ? -table->sort : titled_after(rows, -table->sort - 1) + 1;
     table_update(table, rows);
-    say(app, "by %s, %s", rows->column[abs(table->sort) - 1].title, table->sort > 0 ? "smallest first" : "largest first");
+    if (table->sort)
+        say(app, "by %s, %s", rows->column[abs(table->sort) - 1].title, table->sort > 0 ? "smallest first" : "largest first");
+    else
+        say(app, "in the view's own order");
 }
 
 void app_write(struct app *app)
@@ -170,7 +183,7 @@ static void help(struct app *app)
 {
     static const struct view_key common[] = {
         {"1-7 Tab", "views"}, {"arrows hjkl", "move"}, {"PgUp PgDn g G", "by pages, to the ends"}, {"Enter Esc", "into, back"},
-        {"/ n N", "search, on, back"}, {"f", "show only rows that hold a text"}, {"s", "sort by the next column"},
+        {"/ n N", "search, on, back"}, {"f", "show only rows that hold a text"}, {"s S", "sort by the next column, not at all"},
         {"space", "pause"}, {"e", "explain the finding"}, {"y", "write the view to a file"}, {"m", "mouse on and off"},
         {"? F1", "this help"}, {"q", "leave; the job goes on"},
     };
@@ -184,7 +197,7 @@ static void help(struct app *app)
     rows_line(&lines, TONE_PLAIN, "%s", "");
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         rows_line(&lines, TONE_PLAIN, "%-14s %s", common[i].keys, common[i].what);
-    screen_popup(title, &lines);
+    screen_popup(title, &lines, app->ascii);
     rows_free(&lines);
     app->mode = MODE_POPUP;
 }
@@ -281,7 +294,8 @@ static void command(struct app *app, int key)
     case 'f': start_typing(app, MODE_FILTER); break;
     case 'n': search_on(app, 1); break;
     case 'N': search_on(app, -1); break;
-    case 's': sort(app); break;
+    case 's': sort(app, 1); break;
+    case 'S': sort(app, -1); break;
     case ' ': toggle_pause(app); break;
     case 'e': explain(app); break;
     case 'y': app_write(app); break;

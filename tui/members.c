@@ -77,12 +77,13 @@ static void drop_doubles(struct members *members)
     members->count = kept;
 }
 
-static enum standing standing_of(const struct tui_comm *comm, const struct tui_member *member, bool waited)
+/* Who ended beside others that go on has left them alone. When all have ended, it is of interest how each stood then. */
+static enum standing standing_of(const struct tui_comm *comm, const struct tui_member *member, bool waited, bool going_on)
 {
     bool through = member->destroyed || (member->done == comm->most_issued && comm->most_issued > 0);
     if (member->process < 0)
         return STANDS_UNSEEN;
-    if (member->ended && !through)
+    if (member->ended && !through && going_on)
         return STANDS_EXITED;
     if (member->issued < comm->most_issued && !member->destroyed)
         return waited ? STANDS_MISSING : STANDS_BEHIND;
@@ -93,10 +94,12 @@ static enum standing standing_of(const struct tui_comm *comm, const struct tui_m
 
 static void judge(struct tui_comm *comm, uint64_t now_ns)
 {
-    bool waited = false;
-    for (int i = 0; i < comm->members; i++)
+    bool waited = false, going_on = false;
+    for (int i = 0; i < comm->members; i++) {
         if (comm->member[i].issued > comm->most_issued)
             comm->most_issued = comm->member[i].issued;
+        going_on |= comm->member[i].process >= 0 && !comm->member[i].ended;
+    }
     for (int i = 0; i < comm->members; i++) {
         const struct tui_member *member = &comm->member[i];
         waited |= member->issued == comm->most_issued && member->done < member->issued && member->since_ns &&
@@ -105,7 +108,7 @@ static void judge(struct tui_comm *comm, uint64_t now_ns)
     comm->worst = STANDS_DONE;
     for (int i = 0; i < comm->members; i++) {
         struct tui_member *member = &comm->member[i];
-        member->standing = standing_of(comm, member, waited);
+        member->standing = standing_of(comm, member, waited || !going_on, going_on);
         member->behind = comm->most_issued - member->issued;
         comm->count[member->standing]++;
         if (member->standing < comm->worst)
@@ -166,6 +169,16 @@ int members_load(struct members *members, struct source *source, struct error *e
     if (result < 0)
         members_free(members);
     return result;
+}
+
+static int by_rank(const void *rank, const void *member)
+{
+    return *(const int *)rank - ((const struct tui_member *)member)->rank;
+}
+
+const struct tui_member *members_rank(const struct tui_comm *comm, int rank)
+{
+    return bsearch(&rank, comm->member, (size_t)comm->members, sizeof *comm->member, by_rank);
 }
 
 const struct tui_comm *members_comm(const struct members *members, uint64_t comm, int step)

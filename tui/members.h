@@ -7,7 +7,7 @@
 /* How a member stands beside the others of its communicator; the worst first. */
 enum standing {
     STANDS_MISSING,     /* others have waited for it */
-    STANDS_EXITED,      /* its process ended before it was through */
+    STANDS_EXITED,      /* its process ended before it was through, and others go on */
     STANDS_UNSEEN,      /* it has no trace */
     STANDS_BEHIND,      /* it has called less than others */
     STANDS_ISSUED,      /* it called, its stream is not there yet */
@@ -52,6 +52,8 @@ void members_free(struct members *members);
 
 /* The communicator `comm`, or the first if there is none of that id, and `step` further round; NULL if there is none. */
 const struct tui_comm *members_comm(const struct members *members, uint64_t comm, int step);
+/* The member with that rank in the communicator, or NULL. */
+const struct tui_member *members_rank(const struct tui_comm *comm, int rank);
 const char *standing_name(enum standing standing);
 
 #endif

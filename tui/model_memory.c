@@ -7,16 +7,17 @@
 #include "lib/trace/names.h"
 #include "tui/findings.h"
 #include "tui/members.h"
+#include "tui/operations.h"
 #include "tui/view.h"
 
 enum { CELL_RANK, CELL_RANGE, CELL_BYTES, CELL_STATE, CELL_USE };
 enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10 };
 
 struct use {
-    int process;
+    int process, rank;          /* rank: -1 not known */
     uint64_t begin, bytes, comm, number, seq;
-    bool collective, in_flight;
-    char text[96];
+    bool collective, in_flight, over;      /* over: its process has ended, it will not be done any more */
+    char text[OPERATION_TEXT];
 };
 
 /* What the operation puts into or takes from its larger buffer, as far as its own fields tell. */
@@ -34,9 +35,7 @@ static const struct tui_member *member_of(const struct members *members, uint64_
         if (of->id != comm)
             continue;
         *nranks = of->nranks;
-        for (int k = 0; k < of->members; k++)
-            if (of->member[k].rank == rank)
-                return &of->member[k];
+        return members_rank(of, rank);
     }
     return NULL;
 }
@@ -54,8 +53,10 @@ static void take_use(struct use *use, int *uses, const struct members *members, 
     struct use *here = &use[(*uses)++];
     *here = (struct use){.process = process, .begin = begin, .comm = record->op.comm, .number = record->op.number, .seq = seq,
                          .bytes = bytes_of(record, nranks), .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
-    here->in_flight = here->collective && member && !member->ended && member->done <= record->op.number;
-    record_text(record, here->text, sizeof here->text);
+    here->rank = member ? member->shown_rank : record->op.rank;
+    here->in_flight = here->collective && member && member->done <= record->op.number;
+    here->over = member && member->ended;
+    operation_text(record, here->text);
 }
 
 static int load_uses(struct source *source, const struct members *members, struct use *use, int *uses, struct error *err)
@@ -81,6 +82,8 @@ static int in_flight_first(const void *left, const void *right)
     const struct use *a = left, *b = right;
     if (a->in_flight != b->in_flight)
         return b->in_flight - a->in_flight;
+    if (a->rank != b->rank)
+        return a->rank - b->rank;
     if (a->process != b->process)
         return a->process - b->process;
     return a->begin < b->begin ? -1 : a->begin > b->begin;
@@ -119,17 +122,20 @@ static int add_hazards(struct source *source, struct rows *rows, struct error *e
     return 0;
 }
 
-static void add_use(struct source *source, const struct use *use, struct rows *rows)
+static void add_use(const struct use *use, struct rows *rows)
 {
     char bytes[32], name[16];
     struct row *row = rows_add(rows, use->begin ^ (uint64_t)use->process << 56, 0);
-    int rank = use->process >= 0 ? trace_process(source->trace, use->process)->rank : -1;
     enum tone tone = use->in_flight ? TONE_STRONG : TONE_PLAIN;
-    row_set(row, CELL_RANK, tone, "%d", rank);
+    row_set(row, CELL_RANK, tone, "%d", use->rank);
     row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin, (unsigned long long)(use->begin + use->bytes));
     row_set(row, CELL_BYTES, tone, "%s", bytes_text(use->bytes, bytes, sizeof bytes));
-    row_set(row, CELL_STATE, use->in_flight ? TONE_WARNING : TONE_FAINT, "%s", use->in_flight ? "in flight" : "done");
-    row_set(row, CELL_USE, tone, "%s%s%s", use->text, " of ", comm_name(use->comm, name));
+    row_set(row, CELL_STATE, use->in_flight ? TONE_WARNING : TONE_FAINT, "%s",
+            !use->in_flight ? "done" : use->over ? "never done" : "in flight");
+    if (use->collective)
+        row_set(row, CELL_USE, tone, "#%llu of %s: %s", (unsigned long long)use->number, comm_name(use->comm, name), use->text);
+    else
+        row_set(row, CELL_USE, tone, "%s of %s", use->text, comm_name(use->comm, name));
     if (row && use->collective)
         row->target = (struct target){.view = VIEW_SEQUENCE, .comm = use->comm, .number = use->number, .process = -1};
 }
@@ -157,7 +163,7 @@ int model_memory(struct source *source, struct query *query, struct rows *rows, 
         result = load_uses(source, &members, use, &uses, err);
     qsort(use, (size_t)uses, sizeof *use, in_flight_first);
     for (int i = 0; result == 0 && i < uses; i++)
-        add_use(source, &use[i], rows);
+        add_use(&use[i], rows);
     members_free(&members);
     free(use);
     return result;

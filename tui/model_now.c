@@ -11,7 +11,8 @@
 #include "tui/members.h"
 #include "tui/view.h"
 
-enum { GROUPS_MAX = 12, STRIP_LEAST = 16, RANKS_BYTES = 256, SITE_BYTES = 160, NUMBERS_WIDTH = 26, WIDE = 110, PLACE_SHORT = 18, PLACE_LONG = 40 };
+enum { GROUPS_MAX = 12, STRIP_LEAST = 16, STRIP_MOST = 1000, RANKS_BYTES = 256, SITE_BYTES = 160 };
+enum { NUMBERS_WIDTH = 26, COUNTS_WIDTH = 30, WIDE = 110, PLACE_SHORT = 18, PLACE_LONG = 40 };
 enum { CELL_WHO, CELL_NUMBER, CELL_LAG, CELL_WHERE };
 
 /* Members that stand alike at the same place. */
@@ -129,7 +130,8 @@ static void set_where(struct source *source, const struct query *query, const st
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
     row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s", call, member->where, *duration ? " " : "", duration,
-            site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site, sizeof site), *member->phase ? ", in " : "", member->phase, member->where + call);
+            site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site, sizeof site),
+            *member->phase ? ", in " : "", member->phase, member->where + call);
 }
 
 static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm, const struct group *group,
@@ -162,8 +164,8 @@ static void add_comm(struct source *source, const struct query *query, const str
     struct group group[GROUPS_MAX] = {0};
     char name[16], marks[4096];
     struct text text = {0};
-    int width = query->width - NUMBERS_WIDTH, more;
-    strip(comm, signs, width > STRIP_LEAST ? width : STRIP_LEAST, marks, sizeof marks);
+    int width = query->width - NUMBERS_WIDTH - COUNTS_WIDTH, more;
+    strip(comm, signs, width < STRIP_LEAST ? STRIP_LEAST : width > STRIP_MOST ? STRIP_MOST : width, marks, sizeof marks);
     counts(comm, &text);
     char *said = text_take(&text);
     struct row *row = rows_add(rows, comm->id, 0);
@@ -185,22 +187,11 @@ static void add_comm(struct source *source, const struct query *query, const str
     }
 }
 
-/* The communicator that the worst finding is about; 0 if there is none. */
-static int worst_comm(struct source *source, uint64_t *comm, struct error *err)
-{
-    struct findings findings;
-    if (tui_findings_load(&findings, source, err) < 0)
-        return -1;
-    *comm = findings.count && strcmp(findings.finding[0].state, "resolved") ? findings.finding[0].comm : 0;
-    tui_findings_free(&findings);
-    return 0;
-}
-
 int model_now(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct members members;
     uint64_t worst;
-    if (worst_comm(source, &worst, err) < 0 || members_load(&members, source, err) < 0)
+    if (findings_worst_comm(source, &worst, err) < 0 || members_load(&members, source, err) < 0)
         return -1;
     rows->tree = true;
     rows->empty = "No communicator yet: nothing called NCCL so far.";

@@ -1,17 +1,13 @@
-/* model_ranks.c: the processes: where they are, how late they come, what they lost; and one process in full. */
+/* model_ranks.c: the processes: where they are, how late they come, what they lost. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/text.h"
 #include "lib/base/moment.h"
-#include "lib/trace/names.h"
-#include "lib/trace/site.h"
 #include "tui/members.h"
 #include "tui/view.h"
-#include "tui/width.h"
 
 enum { CELL_RANK, CELL_HOST, CELL_DEVICE, CELL_STATE, CELL_LATE, CELL_LOST, CELL_WHERE };
-enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, WORDS = 10, STREAMS_MAX = 64, STREAM_EVENTS = 20000 };
+enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024 };
 
 /* What is known of a process beside its members. */
 struct process_view {
@@ -201,110 +197,4 @@ int model_ranks(struct source *source, struct query *query, struct rows *rows, s
     members_free(&members);
     free(process);
     return result;
-}
-
-/* --- one rank -------------------------------------------------------------------------------------------- */
-
-static void add_head(struct rows *rows, const char *text)
-{
-    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", text);
-}
-
-static struct row *add_item(struct rows *rows)
-{
-    return rows_add(rows, (uint64_t)rows->count, 1);
-}
-
-static void add_frames(struct source *source, const struct query *query, int process, uint64_t stack, bool is_address, struct rows *rows)
-{
-    struct frame frame[SITE_FRAMES_MAX];
-    char function[sizeof frame->function + 8], place[sizeof frame->file];
-    int count = site_frames(source->trace, process, stack, is_address, frame);
-    for (int i = 0; i < count; i++) {
-        int width = width_of(frame_function(&frame[i], function, sizeof function));
-        frame_place(&frame[i], query->width - width - 8 > 16 ? query->width - width - 8 : 16, place, sizeof place);
-        row_set(add_item(rows), 0, i ? TONE_PLAIN : TONE_STRONG, "%s  %s", function, place);
-    }
-}
-
-static void add_members(struct source *source, const struct query *query, const struct members *members, struct rows *rows)
-{
-    char name[16];
-    const struct tui_member *latest = NULL;
-    add_head(rows, "Communicators");
-    for (int i = 0; i < members->count; i++) {
-        const struct tui_member *member = &members->member[i];
-        if (member->process != query->process)
-            continue;
-        latest = !latest || member->since_ns > latest->since_ns ? member : latest;
-        struct row *row = add_item(rows);
-        row_set(row, 0, member->standing <= STANDS_BEHIND ? TONE_ERROR : TONE_PLAIN,
-                "%s rank %d of %d: %s, %llu called, %llu done, last %s", comm_name(member->comm, name), member->rank, member->nranks,
-                standing_name(member->standing), (unsigned long long)member->issued, (unsigned long long)member->done,
-                *member->last_call ? member->last_call : "none");
-        if (row)
-            row->target = (struct target){.view = VIEW_SEQUENCE, .comm = member->comm, .process = -1,
-                                          .number = member->issued ? member->issued - 1 : 0};
-    }
-    if (!latest || latest->ended)
-        return;
-    add_head(rows, "Where it is");
-    row_set(add_item(rows), 0, TONE_PLAIN, "%s", latest->where);
-    add_frames(source, query, query->process, latest->stack, latest->stack_is_address, rows);
-}
-
-/* The last thing put on each stream, of the last events. */
-static int add_streams(struct source *source, const struct query *query, struct rows *rows, struct error *err)
-{
-    static const char sql[] =
-        "SELECT e.process, e.stream, e.api, e.flags, e.w0, e.w1, e.w2, e.w3, e.w4, e.w5, e.w6, e.w7, e.w8, e.w9, e.device "
-        "FROM event e WHERE e.seq > (SELECT max(seq) - ? FROM event) AND e.phase < 2 AND e.api IN (SELECT number FROM api "
-        "WHERE class IN ('collective', 'p2p', 'copy', 'launch', 'event', 'wait')) ORDER BY e.seq DESC";
-    const int64_t parameter[] = {STREAM_EVENTS};
-    struct cursor row = cursor_new(source->trace, sql, parameter, 1);
-    uint64_t stream[STREAMS_MAX];
-    int streams = 0, result;
-    char text[256];
-    add_head(rows, "Last on each stream");
-    while ((result = cursor_next(&row, err)) == 1) {
-        int known = 0;
-        uint64_t handle = (uint64_t)cursor_number(&row, 1);
-        if (cursor_process(&row, 0) != query->process)
-            continue;
-        while (known < streams && stream[known] != handle)
-            known++;
-        if (known < streams || streams == STREAMS_MAX)
-            continue;
-        stream[streams++] = handle;
-        struct record record = {.api = (uint16_t)cursor_number(&row, 2), .flags = (uint8_t)cursor_number(&row, 3), .phase = RECORD_ENTER};
-        for (int i = 0; i < WORDS; i++)
-            record.word[i] = (uint64_t)cursor_number(&row, 4 + i);
-        record_text(&record, text, sizeof text);
-        if (handle)
-            row_set(add_item(rows), 0, TONE_PLAIN, "stream 0x%llx on device %d: %s", (unsigned long long)handle,
-                    (int)cursor_number(&row, 14), text);
-        else
-            row_set(add_item(rows), 0, TONE_PLAIN, "default stream of device %d: %s", (int)cursor_number(&row, 14), text);
-    }
-    return result;
-}
-
-int model_rank(struct source *source, struct query *query, struct rows *rows, struct error *err)
-{
-    struct members members;
-    rows->empty = "This process is not there.";
-    rows->tree = true;
-    if (query->process < 0 || query->process >= trace_process_count(source->trace))
-        return 0;
-    if (members_load(&members, source, err) < 0)
-        return -1;
-    const struct process_info *info = trace_process(source->trace, query->process);
-    rows_line(rows, TONE_STRONG, "rank %d, process %d on %s", info->rank, info->pid, info->host);
-    rows_line(rows, TONE_FAINT, "%s", info->command);
-    rows_column(rows, "", 0, false);
-    add_members(source, query, &members, rows);
-    members_free(&members);
-    if (add_streams(source, query, rows, err) < 0)
-        return -1;
-    return model_rank_stacks(source, query, rows, err);
 }

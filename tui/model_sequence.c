@@ -5,6 +5,7 @@
 
 #include "analyzer/text.h"
 #include "lib/base/rankset.h"
+#include "tui/findings.h"
 #include "tui/members.h"
 #include "tui/operations.h"
 #include "tui/view.h"
@@ -113,7 +114,7 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
     struct members members;
     struct operations operations = {0};
     char name[16];
-    if (members_load(&members, source, err) < 0)
+    if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) || members_load(&members, source, err) < 0)
         return -1;
     const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
     query->comm_step = 0;
@@ -121,8 +122,9 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
     rows->empty = "No collective on this communicator.";
     if (comm) {
         query->comm = comm->id;
-        rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collectives (of %d communicators: c, C)", comm_name(comm->id, name),
-                  comm->nranks, (unsigned long long)comm->most_issued, members.comms);
+        rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collective%s (of %d communicator%s: c, C)", comm_name(comm->id, name),
+                  comm->nranks, (unsigned long long)comm->most_issued, comm->most_issued == 1 ? "" : "s", members.comms,
+                  members.comms == 1 ? "" : "s");
         result = choose(source, query, comm, rows, err);
         uint64_t middle = (uint64_t)query->number, first = middle > WINDOW / 2 ? middle - WINDOW / 2 : 0;
         if (result == 0)

@@ -5,6 +5,7 @@
 
 #include "analyzer/text.h"
 #include "lib/base/moment.h"
+#include "tui/findings.h"
 #include "tui/members.h"
 #include "tui/view.h"
 
@@ -69,10 +70,8 @@ static void finish(struct timeline *timeline, const struct pending *pending, uin
 
 static int line_of(const struct timeline *timeline, int rank)
 {
-    for (int i = 0; i < timeline->comm->members; i++)
-        if (timeline->comm->member[i].rank == rank)
-            return i;
-    return -1;
+    const struct tui_member *member = members_rank(timeline->comm, rank);
+    return member ? (int)(member - timeline->comm->member) : -1;
 }
 
 /* The slot's place, made if there is room; NULL if not. */
@@ -204,7 +203,7 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
     struct members members;
     uint64_t first_ns;
     char name[16], span[64], from[64], to[64];
-    if (members_load(&members, source, err) < 0)
+    if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) || members_load(&members, source, err) < 0)
         return -1;
     const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
     query->comm_step = 0;

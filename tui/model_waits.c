@@ -25,7 +25,7 @@ int model_waits(struct source *source, struct query *query, struct rows *rows, s
         uint64_t since_ns = (uint64_t)cursor_number(&row, 6);
         struct row *line = rows_add(rows, (uint64_t)row.database << 32 | (uint64_t)cursor_number(&row, 0), (int)cursor_number(&row, 1));
         row_set(line, CELL_WHO, cycle ? TONE_ERROR : stuck ? TONE_WARNING : TONE_PLAIN, "%s%s%s",
-                !cycle ? "" : query->ascii ? "(cycle) " : "↻ ", cursor_text(&row, 2), cursor_number(&row, 9) ? " (see above)" : "");
+                !cycle ? "" : query->ascii ? "(cycle) " : "↻ ", cursor_number(&row, 9) ? "(as above) " : "", cursor_text(&row, 2));
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s", moment_duration(source->now_ns - since_ns, duration, sizeof duration));
         if (process >= 0 && site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7), cursor_number(&row, 8), frame) > 0)

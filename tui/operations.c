@@ -29,14 +29,15 @@ static void leave_out(char *text, const char *part)
         memmove(found, found + bytes, strlen(found + bytes) + 1);
 }
 
-/* Short, and without what no one compares: the names of the two broadcasts. */
-static void describe(struct tui_operation *operation, struct record *record)
+char *operation_text(const struct record *record, char text[OPERATION_TEXT])
 {
-    if (record->api == API_ncclBcast)
-        record->api = API_ncclBroadcast;
-    record_text(record, operation->text, sizeof operation->text);
-    leave_out(operation->text, "nccl");
-    leave_out(operation->text, "count=");
+    struct record as = *record;
+    if (as.api == API_ncclBcast)
+        as.api = API_ncclBroadcast;
+    record_text(&as, text, OPERATION_TEXT);
+    leave_out(text, "nccl");
+    leave_out(text, "count=");
+    return text;
 }
 
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
@@ -68,7 +69,7 @@ int operations_load(struct operations *operations, struct source *source, uint64
             record.word[i] = (uint64_t)cursor_number(&row, 1 + i);
         struct tui_operation *operation = &operations->operation[operations->count++];
         *operation = (struct tui_operation){.number = record.op.number, .rank = record.op.rank};
-        describe(operation, &record);
+        operation_text(&record, operation->text);
     }
     if (result < 0)
         operations_free(operations);

@@ -18,6 +18,9 @@ struct operations {
     int count;
 };
 
+/* The call, short, and without what no one compares: the names of the two broadcasts. Returns text. */
+char *operation_text(const struct record *record, char text[OPERATION_TEXT]);
+
 /* The collectives first .. last of the communicator on all ranks. Reads about three blocks of 1,024 at most. Returns 0
  * (operations_free it), or -1 with err. */
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 static const long look_ns = 250000000;          /* between two looks for changes */
-enum { LOOKS_MOST = 4 };                        /* then the view is made anew anyway: times go on */
+static const uint64_t anew_ns = 1000000000;     /* a view is made anew after so long anyway: times go on */
+static const uint64_t least_ns = 450000000, most_ns = 10000000000;      /* between two pictures of one view */
+enum { SHARE = 40 };                            /* of its time that the reader may work without being asked: 1 / SHARE */
 
 struct reader {
     struct source source;
@@ -18,7 +20,8 @@ struct reader {
     pthread_cond_t asked_anew;
     struct query query;             /* under the lock from here on */
     uint64_t asked;
-    bool paused, stopping;
+    bool paused;
+    atomic_bool stopping;
     struct picture newest;
     bool has_newest;
 };
@@ -33,7 +36,7 @@ void picture_free(struct picture *picture)
 int picture_make(struct source *source, const struct query *query, struct picture *picture, struct error *err)
 {
     *picture = (struct picture){.query = *query, .live = source->live, .now_ns = source->now_ns,
-                                .processes = trace_process_count(source->trace)};
+                                .warning = source->warning, .opened = source->opened};
     int databases = trace_database_count(source->trace);
     if (databases == 1)
         snprintf(picture->path, sizeof picture->path, "%s", trace_database_path(source->trace, 0));
@@ -79,25 +82,44 @@ static bool wait_for_work(struct reader *reader, uint64_t answered, struct query
     return go_on;
 }
 
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A view that is much work is made less often. */
+static uint64_t pause_after(uint64_t took_ns)
+{
+    uint64_t pause_ns = took_ns * SHARE;
+    return pause_ns < least_ns ? least_ns : pause_ns > most_ns ? most_ns : pause_ns;
+}
+
 static void *read_on(void *argument)
 {
     struct reader *reader = argument;
     uint64_t answered = 0, asked;
     struct query query;
     bool paused;
-    int looks = 0;
+    bool failed = false;
+    uint64_t made_ns = 0, took_ns = 0;          /* when the last picture was begun, how much work it was */
     while (wait_for_work(reader, answered, &query, &asked, &paused)) {
         struct picture picture = {0};
         struct error err = {""};
         bool anew = asked != answered;
         if (asked == 0 || (paused && !anew))
             continue;
-        int changed = source_look(&reader->source, &err);
-        bool time_goes_on = reader->source.live && ++looks >= LOOKS_MOST;
-        if (changed == 0 && !anew && !time_goes_on)
+        uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), since_ns = begin_ns - made_ns, work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        if (!anew && since_ns < pause_after(took_ns))
             continue;
-        looks = 0;
-        if (changed < 0 || picture_make(&reader->source, &query, &picture, &err) < 0)
+        int changed = source_look(&reader->source, &err);
+        if (changed == 0 && !anew && !failed && !(reader->source.live && since_ns >= anew_ns))
+            continue;
+        made_ns = begin_ns;
+        failed = changed < 0 || picture_make(&reader->source, &query, &picture, &err) < 0;
+        took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - work_ns;
+        if (failed)
             picture = (struct picture){.query = query, .error = err, .live = reader->source.live, .now_ns = reader->source.now_ns};
         picture.asked = answered = asked;
         publish(reader, &picture);
@@ -115,6 +137,8 @@ struct reader *reader_start(struct source *source, int wake_fd, struct error *er
     }
     reader->source = *source;
     reader->wake_fd = wake_fd;
+    atomic_init(&reader->stopping, false);
+    source_stop_on(&reader->source, &reader->stopping);
     pthread_mutex_init(&reader->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -131,11 +155,9 @@ struct reader *reader_start(struct source *source, int wake_fd, struct error *er
 void reader_stop(struct reader *reader)
 {
     pthread_mutex_lock(&reader->lock);
-    reader->stopping = true;
+    atomic_store(&reader->stopping, true);
     pthread_cond_signal(&reader->asked_anew);
     pthread_mutex_unlock(&reader->lock);
-    for (int i = 0; i < trace_database_count(reader->source.trace); i++)
-        sqlite3_interrupt(trace_database(reader->source.trace, i));
     pthread_join(reader->thread, NULL);
     pthread_cond_destroy(&reader->asked_anew);
     pthread_mutex_destroy(&reader->lock);

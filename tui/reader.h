@@ -10,9 +10,10 @@ struct picture {
     uint64_t asked;             /* which reader_ask it answers */
     struct rows diagnosis, rows;
     struct error error;         /* empty, or why the rows could not be read: the ones before it stay */
+    struct error warning;       /* the rows are good, but not all that is there */
+    unsigned opened;            /* which opening of the databases they are from: ids are good for one only */
     bool live;
     uint64_t now_ns;
-    int processes;
     char path[256];
 };
 

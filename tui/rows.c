@@ -158,20 +158,33 @@ static int last_cell(const struct rows *rows, const struct row *row)
     return last;
 }
 
+/* Blanks at the end of a line are of no use in a file. */
+static void print_trimmed(const char *text, size_t bytes, FILE *out)
+{
+    while (bytes > 0 && text[bytes - 1] == ' ')
+        bytes--;
+    fprintf(out, "%.*s\n", (int)bytes, text);
+}
+
 static void print_row(const struct rows *rows, const struct row *row, const int *width, FILE *out)
 {
     int last = last_cell(rows, row);
-    for (int i = 0; i <= last; i++)
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *line = open_memstream(&text, &bytes);
+    for (int i = 0; line && i <= last; i++)
         print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "", rows->tree && i == 0 ? row->depth * INDENT : 0,
-                   width[i], i == last, out);
-    putc('\n', out);
+                   width[i], i == last, line);
+    if (line && fclose(line) == 0)
+        print_trimmed(text, bytes, out);
+    free(text);
 }
 
 void rows_print(const struct rows *rows, int width, FILE *out)
 {
     int column_width[ROW_CELLS_MAX];
     for (int i = 0; i < rows->lines; i++)
-        fprintf(out, "%.*s\n", (int)width_fit(rows->line[i].text, width), rows->line[i].text);
+        print_trimmed(rows->line[i].text, width_fit(rows->line[i].text, width), out);
     if (rows->count == 0 && rows->empty)
         fprintf(out, "%s\n", rows->empty);
     if (rows->count == 0)

@@ -154,7 +154,7 @@ static int widest(const struct rows *lines, const char *title)
     return width;
 }
 
-void screen_popup(const char *title, const struct rows *lines)
+void screen_popup(const char *title, const struct rows *lines, bool ascii)
 {
     int width = widest(lines, title) + POPUP_MARGIN, height = lines->lines + 2;
     screen_popup_close();
@@ -163,7 +163,10 @@ void screen_popup(const char *title, const struct rows *lines)
     state.popup = newwin(height, width, (LINES - height) / 2, (COLS - width) / 2);
     if (!state.popup)
         return;
-    box(state.popup, 0, 0);
+    if (ascii)
+        wborder(state.popup, '|', '|', '-', '-', '+', '+', '+', '+');
+    else
+        box(state.popup, 0, 0);
     put(state.popup, 0, 2, width_of(title), attributes_of(TONE_STRONG, LOOK_USUAL), title);
     for (int i = 0; i < height - 2; i++)
         put(state.popup, 1 + i, 2, width - POPUP_MARGIN, attributes_of(lines->line[i].tone, LOOK_USUAL), lines->line[i].text);

@@ -29,8 +29,8 @@ void screen_show(void);
 /* Forgets what the terminal shows, after a resize or Ctrl-L. */
 void screen_redraw(void);
 
-/* A window over the others with the lines; -1 as its first line: centred. Drawn by screen_show until closed. */
-void screen_popup(const char *title, const struct rows *lines);
+/* A window in the middle, over the others, with the lines. Drawn by screen_show until closed. */
+void screen_popup(const char *title, const struct rows *lines, bool ascii);
 void screen_popup_close(void);
 
 /* The next key, or 0 if there is none. Keys of the keyboard are ASCII or enum screen_key. */

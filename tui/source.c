@@ -1,10 +1,13 @@
 #include "tui/source.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
-enum { BUSY_MS = 200 };     /* whoever looks at the screen wants to know that it is locked */
+enum { BUSY_MS = 200, STEPS_BETWEEN = 20000 };      /* whoever looks at the screen wants to know that it is locked */
 
 static const uint64_t silence_ns = 5000000000;      /* a collector says something every second */
 
@@ -15,17 +18,97 @@ static uint64_t realtime_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* --- which files ------------------------------------------------------------------------------------------ */
+
+/* A file that was written anew is another one by its inode; in any order of files the sum is the same. */
+static uint64_t file_hash(int directory, const char *name)
+{
+    struct stat status;
+    if (fstatat(directory, name, &status, 0) < 0)
+        return 0;
+    uint64_t hash = ((uint64_t)status.st_ino * 0x9e3779b97f4a7c15u) ^ (uint64_t)status.st_dev;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t files_of(const struct source *source)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < source->count; i++) {
+        DIR *directory = opendir(source->paths[i]);
+        if (!directory)
+            sum += file_hash(AT_FDCWD, source->paths[i]);
+        for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+            size_t bytes = strlen(entry->d_name);
+            if (bytes > 3 && !strcmp(entry->d_name + bytes - 3, ".db"))
+                sum += file_hash(dirfd(directory), entry->d_name);
+        }
+        if (directory)
+            closedir(directory);
+    }
+    return sum;
+}
+
+static int is_stopped(void *stop)
+{
+    return atomic_load_explicit((const atomic_bool *)stop, memory_order_relaxed);
+}
+
+static void prepare(const struct source *source)
+{
+    for (int i = 0; i < trace_database_count(source->trace); i++) {
+        sqlite3 *db = trace_database(source->trace, i);
+        sqlite3_busy_timeout(db, BUSY_MS);
+        if (source->stop)
+            sqlite3_progress_handler(db, STEPS_BETWEEN, is_stopped, (void *)source->stop);
+    }
+}
+
+/* Opens what the paths hold now, instead of what is open. On failure that stays. */
+static int open_anew(struct source *source, uint64_t files, struct error *err)
+{
+    struct trace *trace;
+    if (trace_open(&trace, source->paths, source->count, err) < 0)
+        return -1;
+    if (trace_database_count(trace) > SOURCE_DATABASES_MAX) {
+        trace_close(trace);
+        return error_set(err, "more than %d databases at a time: name fewer of them", SOURCE_DATABASES_MAX);
+    }
+    trace_close(source->trace);
+    source->trace = trace;
+    source->files = files;
+    source->opened++;
+    memset(source->version, 0, sizeof source->version);
+    prepare(source);
+    return 0;
+}
+
 int source_open_all(struct source *source, const char *const *paths, int count, struct error *err)
 {
     *source = (struct source){.paths = paths, .count = count};
-    if (trace_open(&source->trace, paths, count, err) < 0)
-        return -1;
-    for (int i = 0; i < trace_database_count(source->trace); i++)
-        sqlite3_busy_timeout(trace_database(source->trace, i), BUSY_MS);
-    if (trace_database_count(source->trace) <= SOURCE_DATABASES_MAX)
-        return 0;
-    source_close_all(source);
-    return error_set(err, "more than %d databases at a time: name fewer of them", SOURCE_DATABASES_MAX);
+    return open_anew(source, files_of(source), err);
+}
+
+void source_stop_on(struct source *source, const atomic_bool *stop)
+{
+    source->stop = stop;
+    prepare(source);
+}
+
+/* Whether others were opened. A database that was begun a moment ago can't be read yet: the next look tries again. */
+static bool look_at_files(struct source *source)
+{
+    struct error err = {""};
+    uint64_t files = files_of(source);
+    source->warning.text[0] = '\0';
+    if (files == source->files)
+        return false;
+    if (files && open_anew(source, files, &err) == 0)
+        return true;
+    if (files)
+        error_set(&source->warning, "not shown: %s", err.text);
+    else
+        error_set(&source->warning, "%s was removed; this is what it held", trace_database_path(source->trace, 0));
+    return false;
 }
 
 void source_close_all(struct source *source)
@@ -123,7 +206,8 @@ static int look_at_time(struct source *source, struct error *err)
 
 int source_look(struct source *source, struct error *err)
 {
-    bool changed = false;
+    bool warned = *source->warning.text, changed = look_at_files(source);
+    changed |= warned != (*source->warning.text != '\0');
     struct cursor cursor = cursor_new(source->trace, "PRAGMA data_version", NULL, 0);
     int result;
     while ((result = cursor_next(&cursor, err)) == 1) {

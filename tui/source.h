@@ -3,6 +3,7 @@
 #define DDPCHECK_TUI_SOURCE_H
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,10 @@ struct source {
     int count;
     struct trace *trace;            /* NULL until there is a database */
     int64_t version[SOURCE_DATABASES_MAX];
+    uint64_t files;                 /* which database files the paths held when they were opened (a hash) */
+    unsigned opened;                /* how often: processes and findings are numbered anew each time */
+    const atomic_bool *stop;        /* see source_stop_on */
+    struct error warning;           /* empty, or why a database that is there is not shown */
     bool live;                      /* a collector writes: time goes on */
     uint64_t now_ns;                /* realtime; of a finished trace its last event's */
 };
@@ -23,8 +28,11 @@ struct source {
 /* Opens the databases (paths as for trace_open). Returns 0 (source_close it), or -1 with err. */
 int source_open_all(struct source *source, const char *const *paths, int count, struct error *err);
 void source_close_all(struct source *source);
-/* Looks whether something was written since the last time, and what time it is. Returns 1, 0, or -1 with err: the
- * database is locked or damaged now; the next call tries again. */
+/* Queries end with an error soon after *stop is true. */
+void source_stop_on(struct source *source, const atomic_bool *stop);
+/* Looks whether something was written since the last time, and what time it is. Databases that came, or came in the
+ * place of others (a new run), are opened; until that succeeds, and when all are removed, the ones before stay, with
+ * source->warning. Returns 1, 0, or -1 with err: the database is locked or damaged now; the next call tries again. */
 int source_look(struct source *source, struct error *err);
 
 /* The rows of a query over all databases, one after the other. Parameters are numbers. */

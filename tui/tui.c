@@ -77,6 +77,12 @@ void app_take(struct app *app)
     }
     picture_free(&app->picture);
     app->picture = picture;
+    bool others = app->opened && picture.opened != app->opened;
+    app->opened = picture.opened;
+    if (others && app->depth > 1) {         /* the rank or finding that was shown may have another number now */
+        app_switch(app, app->place[0].query.view);
+        return;
+    }
     struct place *place = app_place(app);
     bool wanted = !place->table.has_selected && place->query.view == VIEW_SEQUENCE;
     place->query = picture.query;

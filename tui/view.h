@@ -56,6 +56,11 @@ const struct signs *signs_of(const struct query *query);
 view_load model_now, model_findings, model_finding, model_sequence, model_ranks, model_rank, model_waits, model_timeline,
           model_memory, model_explain;
 
+/* Adds the streams of query->process: what is last on each, and the operation that it stands in. */
+struct members;
+int model_rank_streams(struct source *source, const struct query *query, const struct members *members, struct rows *rows,
+                       struct error *err);
+
 /* Adds the threads' stacks of query->process that were taken while the job hung. */
 view_load model_rank_stacks;
 
