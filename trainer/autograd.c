@@ -206,21 +206,14 @@ static void run_node(struct node *node)
     }
 }
 
-int autograd_backward(struct tensor *loss, struct error *err)
+/* From a node whose g_output is set. */
+static int walk_back(struct node *last, struct device *device, struct error *err)
 {
-    struct device *device = tensor_device(loss);
-    if (!loss->creator)
-        return error_set(err, "backward of a tensor that no operation on a parameter has computed");
-    if (tensor_count(loss) != 1)
-        return error_set(err, "backward of a tensor of %zu elements: a loss is one number", tensor_count(loss));
-
     struct walk walk = {.pass = ++device->backward_passes, .leaf = count_use};
     walk.owner = &walk;
-    walk_reach(&walk, loss->creator);
+    walk_reach(&walk, last);
     walk_find(&walk);
     qsort(walk.nodes, walk.count, sizeof *walk.nodes, newest_first);
-    loss->creator->g_output = tensor_new_on_tape(device, loss->shape);
-    tensor_fill(loss->creator->g_output, 1.0f);
 
     int status = 0;
     for (size_t i = 0; i < walk.count && status == 0; i++) {
@@ -238,4 +231,31 @@ int autograd_backward(struct tensor *loss, struct error *err)
     }
     free(walk.nodes);
     return status;
+}
+
+static int check_output(const struct tensor *output, struct error *err)
+{
+    if (output->creator)
+        return 0;
+    return error_set(err, "backward of a tensor that no operation on a parameter has computed");
+}
+
+int autograd_backward(struct tensor *loss, struct error *err)
+{
+    struct device *device = tensor_device(loss);
+    if (check_output(loss, err) != 0)
+        return -1;
+    if (tensor_count(loss) != 1)
+        return error_set(err, "backward of a tensor of %zu elements: a loss is one number", tensor_count(loss));
+    loss->creator->g_output = tensor_new_on_tape(device, loss->shape);
+    tensor_fill(loss->creator->g_output, 1.0f);
+    return walk_back(loss->creator, device, err);
+}
+
+int autograd_backward_from(struct tensor *output, const struct tensor *gradient, struct error *err)
+{
+    if (check_output(output, err) != 0)
+        return -1;
+    add_to_node(output->creator, gradient);
+    return walk_back(output->creator, tensor_device(output), err);
 }

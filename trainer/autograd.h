@@ -76,6 +76,8 @@ void node_free(struct node *node);
  * the way. Returns 0, or -1 with a message when a saved tensor was changed or is gone. Everything is launched
  * on the compute stream; nothing waits. */
 int autograd_backward(struct tensor *loss, struct error *err);
+/* The same from an output of any size whose gradient is known: the rest of a model whose end is elsewhere. */
+int autograd_backward_from(struct tensor *output, const struct tensor *gradient, struct error *err);
 
 /* Calls visit for each use of a leaf (the same leaf perhaps several times) that backward from the outputs would reach.
  * count > 0. */

@@ -8,6 +8,7 @@
 #include "trainer/data/idx.h"
 #include "trainer/data/shapes.h"
 #include "trainer/mistakes.h"
+#include "trainer/modes/modes.h"
 #include "trainer/store.h"
 #include "trainer/trace_ranges.h"
 
@@ -31,7 +32,8 @@ static void open_data(struct job *job)
         shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size, options->image);
     }
     int rank = job->environment.rank, ranks = job->environment.size;
-    if (fault_is(&job->fault, FAULT_SAME_SHARD))
+    job->images = job->trainee->same_batch ? options->batch : ranks * options->batch;
+    if (job->trainee->same_batch || fault_is(&job->fault, FAULT_SAME_SHARD))
         rank = 0, ranks = 1;
     sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true, false);
     if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, options->batch, &err) != 0)
@@ -97,9 +99,24 @@ static void connect_ranks(struct job *job)
     communicator_connect(&job->control, "control", &job->device, rank, size, &id, job->watchdog);
 }
 
-static const struct trainee *find_trainee(const char *name)
+static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_pipeline};
+
+static const struct trainee *find_trainee(const struct options *options)
 {
-    return strcmp(name, trainee_gan.name) == 0 ? &trainee_gan : &trainee_cnn;
+    for (size_t i = 0; i < sizeof trainees / sizeof trainees[0]; i++)
+        if (strcmp(trainees[i]->name, options->model) == 0 && strcmp(trainees[i]->mode, options->mode) == 0)
+            return trainees[i];
+    fatal("--mode %s can't train --model %s", options->mode, options->model);
+}
+
+static void check_ranks(const struct job *job)
+{
+    struct error err = {0};
+    int wanted = job->trainee->ranks, ranks = job->environment.size;
+    if (!wanted || ranks == wanted)
+        return;
+    error_set(&err, "--mode %s takes %d ranks (--ranks), not %d", job->trainee->mode, wanted, ranks);
+    refuse(&err);
 }
 
 static void choose_fault(struct job *job)
@@ -121,7 +138,8 @@ static void choose_fault(struct job *job)
 
 void job_open(struct job *job, const struct options *options, const struct environment *environment)
 {
-    *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options->model)};
+    *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options)};
+    check_ranks(job);
     if (options->fault)
         choose_fault(job);
     range_begin("job", "construction");

@@ -20,13 +20,17 @@ enum { TRAINEE_MAX_LOSSES = 2, TRAINEE_MAX_SECTIONS = 2 };
 /* One kind of training. `self` is what open() returned. */
 struct trainee {
     const char *name;                                   /* as in --model */
+    const char *mode;                                   /* as in --mode */
+    int ranks;                                          /* how many it takes; 0: any number */
+    bool same_batch;                                    /* all ranks read the same images: there are no shards */
     const char *losses[TRAINEE_MAX_LOSSES + 1];         /* their names, ended by NULL */
     float rate;                                         /* Adam's, if --learning-rate is not given */
 
     void *(*open)(struct job *job);
     /* Trains on one batch; losses[i] get tensors of one number on the tape. Returns false if the batch was lost. */
     bool (*iterate)(void *self, struct job *job, const struct batch *batch, struct tensor **losses);
-    /* Takes part in the collectives of one iteration without data. */
+    /* The rest but close() is only for --mode ddp, and may be NULL.
+     * Takes part in the collectives of one iteration without data. */
     void (*shadow)(void *self, struct job *job);
     /* Takes over root's state, collectively. */
     void (*take_state_of)(void *self, int root);
@@ -50,6 +54,7 @@ struct job {
     struct dataset dataset;
     struct sampler sampler;
     struct loader loader;
+    int images;                             /* of all ranks in an iteration */
     int iteration;                          /* the current one, from 0 */
 };
 

@@ -37,10 +37,14 @@ static void give_name(struct tensor *tensor, const struct module *module, const 
 struct tensor *module_parameter(struct module *module, const char *layer, const char *what, struct shape shape,
                                 float mean, float deviation)
 {
+    size_t count = shape_count(&shape);
+    if (module->elsewhere) {
+        module->weights_drawn += count;
+        return NULL;
+    }
     if (module->parameter_count == MODULE_MAX_PARAMETERS)
         fatal("%s has more than %d parameters", module->name, MODULE_MAX_PARAMETERS);
     struct tensor *parameter = tensor_new(module->device, shape);
-    size_t count = shape_count(&shape);
     float *values = allocate(count, sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = mean + deviation * random_normal(module->seed, RANDOM_WEIGHTS, module->weights_drawn++);
@@ -54,6 +58,8 @@ struct tensor *module_parameter(struct module *module, const char *layer, const 
 
 static struct tensor *module_buffer(struct module *module, const char *layer, const char *what, int count, float value)
 {
+    if (module->elsewhere)
+        return NULL;
     if (!module->all_buffers) {
         module->all_buffers = tensor_new(module->device, shape_1d(MODULE_MAX_BUFFER_FLOATS));
         tensor_fill(module->all_buffers, 0.0f);

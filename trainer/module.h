@@ -17,6 +17,7 @@ struct module {
     const char *name;                   /* "generator" */
     struct device *device;
     uint64_t seed, weights_drawn;       /* where the next initial weight comes from (random.h) */
+    bool elsewhere;                     /* the layers made now are another rank's: their weights are passed over */
     bool training;                      /* batch norm uses the batch, not the running statistics */
     struct tensor *parameters[MODULE_MAX_PARAMETERS];   /* in order of use by forward */
     int parameter_count;

@@ -9,6 +9,7 @@
 
 #include "trainer/faults.h"
 #include "trainer/models/dcgan.h"
+#include "trainer/modes/modes.h"
 
 enum kind { HEADING, FLAG, INTEGER, NUMBER, TEXT };
 
@@ -26,6 +27,9 @@ struct option {
 static const struct option table[] = {
     {HEADING, "What to train", NULL, 0, 0, NULL},
     {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
+    {TEXT, "mode", "ddp|pipeline", TO(mode), 0, "how to spread it over devices: a process with a replica for each (ddp, the "
+     "default); a process for each half of the model (pipeline)"},
+    {INTEGER, "micro-batches", "N", TO(micro_batches), 1, "in which a batch goes through the pipeline (4)"},
     {INTEGER, "iterations", "N", TO(iterations), 1, "stop after N iterations (100, if --epochs is not given)"},
     {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},
     {INTEGER, "batch", "N", TO(batch), 1, "images per rank and iteration (8)"},
@@ -90,7 +94,7 @@ static const struct option table[] = {
 };
 
 static const struct options defaults = {
-    .batch = 8, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
+    .batch = 8, .micro_batches = 4, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
     .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
     .max_restarts = 3,
 };
@@ -174,8 +178,10 @@ static void choose_rest(struct options *options)
     const struct fault_kind *kind = options->fault ? fault_find(options->fault) : NULL;
     enum fault_id fault = kind ? kind->id : FAULT_NONE;
     const char *model = model_of_fault(fault);
+    if (!options->mode)
+        options->mode = mode_of_fault(fault);
     if (!options->model)
-        options->model = model ? model : "gan";
+        options->model = model ? model : strcmp(options->mode, "ddp") == 0 ? "gan" : "cnn";
     if (options->accumulate == 0)
         options->accumulate = is_about_accumulation(fault) ? 4 : 1;
     if (options->iterations == 0 && options->epochs == 0)
@@ -235,7 +241,9 @@ static int check(const struct options *options, struct error *err)
         return -1;
     if (options->elastic && options->no_gang)
         return error_set(err, "--elastic and --no-gang exclude each other: all ranks start again together");
-    return check_fault(options, err);
+    if (check_fault(options, err) != 0)
+        return -1;
+    return mode_check(options, err);
 }
 
 int options_parse(struct options *options, int argc, char **argv, struct error *err)

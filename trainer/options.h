@@ -8,7 +8,8 @@
 #include "lib/base/error.h"
 
 struct options {
-    const char *model;
+    const char *model, *mode;
+    int micro_batches;
     int ranks;                  /* 0: not given */
     bool no_gang, elastic;
     int max_restarts;

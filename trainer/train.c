@@ -41,7 +41,7 @@ static void wait_for_losses(struct run *run, struct tensor *const *losses)
 static double images_per_second(const struct run *run)
 {
     const struct job *job = run->job;
-    double images = (double)(job->iteration - run->first) * job->options->batch * job->environment.size;
+    double images = (double)(job->iteration - run->first) * job->images;
     return images / (clock_seconds() - run->began_s);
 }
 
@@ -290,7 +290,8 @@ int job_train(struct job *job)
     run_loop(&run);
     if (is_first_rank(job)) {
         say_how_it_went(&run);
-        job->trainee->finish(run.trainee, job);
+        if (job->trainee->finish)
+            job->trainee->finish(run.trainee, job);
     }
     device_end_batch(&job->device);
     CHECK_CUDA(cudaFreeHost(run.losses));

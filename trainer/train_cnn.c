@@ -5,12 +5,11 @@
 #include "kernels/kernels.h"
 #include "trainer/check.h"
 #include "trainer/data/shapes.h"
-#include "trainer/job.h"
 #include "trainer/mistakes.h"
-#include "trainer/models/cnn.h"
 #include "trainer/operations.h"
 #include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
+#include "trainer/train_cnn.h"
 
 enum { CHANNELS = 1, TEST_IMAGES = 512 };
 static const float beta1 = 0.9f;
@@ -29,14 +28,24 @@ static bool has_block(const struct job *job)
            fault_is(&job->fault, FAULT_FORWARD_TWICE);
 }
 
+struct cnn_shape job_cnn_shape(const struct job *job)
+{
+    return (struct cnn_shape){.image = job->options->image, .channels = CHANNELS, .width = job->options->width,
+                              .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm,
+                              .block = has_block(job)};
+}
+
+struct adam_settings job_cnn_adam(const struct job *job)
+{
+    return job_adam(job, beta1);
+}
+
 static void *classifier_open(struct job *job)
 {
     struct classifier *classifier = allocate(1, sizeof *classifier);
-    struct cnn_shape shape = {.image = job->options->image, .channels = CHANNELS, .width = job->options->width,
-                              .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm,
-                              .block = has_block(job)};
+    struct cnn_shape shape = job_cnn_shape(job);
     struct distributed_settings settings = job_distributed(job);
-    struct adam_settings adam = job_adam(job, beta1);
+    struct adam_settings adam = job_cnn_adam(job);
 
     cnn_open(&classifier->cnn, &job->device, &shape, (uint64_t)job->options->seed);
     if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
@@ -122,17 +131,6 @@ static bool reduces_in(struct job *job, int micro)
     return last || fault_is(&job->fault, FAULT_ACCUM_EVERY);
 }
 
-/* One of equal parts of a batch, on the tape. */
-static struct batch micro_batch(const struct batch *batch, int micro, int parts)
-{
-    const int *size = batch->images->shape.size;
-    struct batch part = {.n = batch->n / parts, .labels = batch->labels + micro * (batch->n / parts)};
-    struct shape shape = shape_4d(part.n, size[1], size[2], size[3]);
-    part.images = tensor_view(batch->images, (size_t)micro * shape_count(&shape), shape);
-    device_tape_tensor(tensor_device(part.images), part.images);
-    return part;
-}
-
 /* Forward and backward of each part of the batch. Returns the mean of their losses, or NULL if the batch was lost. */
 static struct tensor *accumulate(struct classifier *classifier, struct job *job, const struct batch *batch)
 {
@@ -140,7 +138,7 @@ static struct tensor *accumulate(struct classifier *classifier, struct job *job,
     int steps = job->options->accumulate;
     struct tensor *mean = NULL;
     for (int micro = 0; micro < steps; micro++) {
-        struct batch part = micro_batch(batch, micro, steps);
+        struct batch part = batch_part(batch, micro, steps);
         range_begin_micro_step(micro);
         distributed_set_no_sync(ranks, !reduces_in(job, micro));
         struct tensor *loss = forward(classifier, job, &part);
@@ -267,7 +265,7 @@ static void classifier_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_cnn = {
-    .name = "cnn", .losses = {"classifier"}, .rate = 1e-3f, .open = classifier_open, .iterate = classifier_iterate,
+    .name = "cnn", .mode = "ddp", .losses = {"classifier"}, .rate = CNN_RATE, .open = classifier_open, .iterate = classifier_iterate,
     .shadow = classifier_shadow, .take_state_of = classifier_take_state_of, .finish = classifier_finish,
     .sections = classifier_sections, .close = classifier_close,
 };

@@ -236,7 +236,7 @@ static void gan_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_gan = {
-    .name = "gan", .losses = {"discriminator", "generator"}, .rate = 2e-3f, .open = gan_open, .iterate = gan_iterate,
+    .name = "gan", .mode = "ddp", .losses = {"discriminator", "generator"}, .rate = 2e-3f, .open = gan_open, .iterate = gan_iterate,
     .shadow = gan_shadow, .take_state_of = gan_take_state_of, .finish = gan_finish, .sections = gan_sections,
     .close = gan_close,
 };

@@ -39,6 +39,8 @@ SCENARIOS = {
     "partial-barrier-twin": (GAN + ["--barrier-every", "5"], None, "ends"),
     "p2p-cycle": (fault("p2p-cycle", "--exchange-every", "3"), ("DC203", None), "hang"),
     "p2p-cycle-twin": (GAN + ["--exchange-every", "3"], None, "ends"),
+    "pipeline-order": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang", "--fault", "pipeline-order"], ("DC203", "0"), "hang"),
+    "pipeline-order-twin": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang"], None, "ends"),
     "init-world": (fault("init-world"), ("DC109", "3"), "hang"),
     "init-duplicate": (fault("init-duplicate"), ("DC109", None), "hang"),
     "init-gpu": (fault("init-gpu"), ("DC405", None), "ends"),

@@ -160,6 +160,24 @@ def case_models_that_differ():
     must_hang("--ranks 2 --no-gang --fault model-mismatch")
 
 
+def case_modes_equal():
+    """Every mode computes what one rank does with the same images, without batch norm."""
+    options = "--model cnn --no-batch-norm --iterations 12 --log-every 3 "
+    one = losses(run(options + "--batch 16"))
+    for micro in (1, 2, 8):
+        of_pipeline = run(options + "--mode pipeline --ranks 2 --batch 16 --micro-batches %d" % micro)
+        must_be_close(losses(of_pipeline), one, "one rank and a pipeline of %d micro-batches" % micro)
+
+
+def case_modes_refuse():
+    must_contain(run("--mode pipeline --ranks 3", expected=2), "--mode pipeline takes 2 ranks (--ranks), not 3")
+    must_contain(run("--mode pipeline --ranks 2 --model gan", expected=2), "trains only --model cnn")
+    must_contain(run("--mode pipeline --ranks 2 --clip 1", expected=2), "--clip needs --mode ddp")
+    must_contain(run("--mode pipeline --ranks 2 --batch 9", expected=2), "does not divide")
+    must_contain(run("--mode ddp --ranks 2 --fault pipeline-order", expected=2), "needs --mode pipeline")
+    must_contain(run("--mode rings", expected=2), "--mode rings: expected")
+
+
 def case_cnn_learns():
     out = run("--model cnn --ranks 2 --batch 16 --iterations 600 --seed 1")
     accuracy = float(re.search(r"accuracy ([0-9.]+) on 512 held-out images", out)[1])

@@ -48,3 +48,13 @@ struct batch loader_read(struct loader *loader, int iteration)
                                cudaMemcpyHostToDevice, stream));
     return batch;
 }
+
+struct batch batch_part(const struct batch *batch, int i, int parts)
+{
+    const int *size = batch->images->shape.size;
+    struct batch part = {.n = batch->n / parts, .labels = batch->labels + i * (batch->n / parts)};
+    struct shape shape = shape_4d(part.n, size[1], size[2], size[3]);
+    part.images = tensor_view(batch->images, (size_t)i * shape_count(&shape), shape);
+    device_tape_tensor(tensor_device(part.images), part.images);
+    return part;
+}

@@ -35,4 +35,7 @@ int loader_batches_per_epoch(const struct loader *loader);
  * been waited for. */
 struct batch loader_read(struct loader *loader, int iteration);
 
+/* The i-th of `parts` equal parts of a batch, a view on the tape. */
+struct batch batch_part(const struct batch *batch, int i, int parts);
+
 #endif

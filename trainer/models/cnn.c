@@ -5,13 +5,24 @@
 
 #include "trainer/operations.h"
 
-enum { KERNEL = 4, STRIDE = 2, PAD = 1, BLOCK_KERNEL = 3 };
+enum { CUT = 1, KERNEL = 4, STRIDE = 2, PAD = 1, BLOCK_KERNEL = 3 };
 static const float slope = 0.1f;
 
 /* Keeps the variance of what flows through a layer (He et al. 2015). */
 static float he_deviation(int fan_in)
 {
     return sqrtf(2.0f / (float)fan_in);
+}
+
+static bool has_level(const struct cnn_shape *shape, int i)
+{
+    return shape->part == CNN_WHOLE || (shape->part == CNN_FRONT) == (i < CUT);
+}
+
+struct shape cnn_cut(const struct cnn_shape *shape, int n)
+{
+    int image = shape->image >> CUT;
+    return shape_4d(n, shape->width << (CUT - 1), image, image);
 }
 
 void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *shape, uint64_t seed)
@@ -23,6 +34,7 @@ void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *sh
     for (int i = 0; i < CNN_LEVELS; i++) {
         int wanted = shape->width << i;
         char name[32];
+        module->elsewhere = !has_level(shape, i);
         snprintf(name, sizeof name, "conv%d", i);
         cnn->conv[i] = layer_conv2d_new(module, name, channels, wanted, KERNEL, STRIDE, PAD, !shape->batch_norm,
                                         he_deviation(channels * KERNEL * KERNEL));
@@ -32,6 +44,7 @@ void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *sh
         channels = wanted;
         image /= STRIDE;
     }
+    module->elsewhere = shape->part == CNN_FRONT;
     if (shape->block)
         cnn->block = layer_conv2d_new(module, "block", channels, channels, BLOCK_KERNEL, 1, PAD, true,
                                       he_deviation(channels * BLOCK_KERNEL * BLOCK_KERNEL));
@@ -43,11 +56,15 @@ struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_bl
 {
     struct tensor *x = images;
     for (int i = 0; i < CNN_LEVELS; i++) {
+        if (!has_level(&cnn->shape, i))
+            continue;
         x = layer_conv2d(&cnn->conv[i], x);
         if (cnn->shape.batch_norm)
             x = layer_batch_norm(&cnn->norm[i], x);
         x = op_leaky_relu(x, slope);
     }
+    if (cnn->shape.part == CNN_FRONT)
+        return x;
     if (cnn->shape.block && with_block)
         x = op_add(x, op_leaky_relu(layer_conv2d(&cnn->block, x), slope));
     const int *size = x->shape.size;

@@ -8,10 +8,14 @@
 
 enum { CNN_LEVELS = 2 };
 
+/* A pipeline cuts the model after its first convolution: each half is a model of its own. */
+enum cnn_part { CNN_WHOLE, CNN_FRONT, CNN_BACK };
+
 struct cnn_shape {
     int image, channels, width, classes;
     bool batch_norm;
     bool block;
+    enum cnn_part part;
 };
 
 struct cnn {
@@ -23,9 +27,12 @@ struct cnn {
     struct layer_linear classify;
 };
 
-/* shape->image must be a multiple of 4. */
+/* shape->image must be a multiple of 4. The weights of a half are those that it has in the whole. */
 void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *shape, uint64_t seed);
-/* images[n][channels][image][image] to logits[n][classes]. with_block: through the block, if the model has one. */
+/* images[n][channels][image][image] to logits[n][classes]; the front ends, and the back begins, with the activations
+ * between them. with_block: through the block, if the model has one. */
 struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_block);
+/* The shape of those activations. */
+struct shape cnn_cut(const struct cnn_shape *shape, int n);
 
 #endif

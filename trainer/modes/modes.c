@@ -1,0 +1,47 @@
+#include "trainer/modes/modes.h"
+
+#include <string.h>
+
+static const char *const modes[] = {"ddp", "pipeline"};
+
+const char *mode_of_fault(enum fault_id id)
+{
+    return id == FAULT_PIPELINE_ORDER ? "pipeline" : "ddp";
+}
+
+static bool is_known(const char *mode)
+{
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (strcmp(mode, modes[i]) == 0)
+            return true;
+    return false;
+}
+
+/* An option that only a process for each device and its reducer know, or NULL. */
+static const char *option_of_ddp(const struct options *options)
+{
+    return options->join ? "--join" : options->catch_up ? "--catch-up" : options->clip > 0 ? "--clip" :
+           options->accumulate > 1 ? "--accumulate" : options->two_passes ? "--two-passes" :
+           options->checkpoint ? "--checkpoint" :
+           options->resume ? "--resume" : options->elastic ? "--elastic" : NULL;
+}
+
+int mode_check(const struct options *options, struct error *err)
+{
+    const char *mode = options->mode;
+    if (!is_known(mode))
+        return error_set(err, "--mode %s: expected ddp or pipeline", mode);
+    if (options->fault && strcmp(mode_of_fault(fault_find(options->fault)->id), mode) != 0)
+        return error_set(err, "--fault %s needs --mode %s", options->fault,
+                         mode_of_fault(fault_find(options->fault)->id));
+    if (strcmp(mode, "ddp") == 0)
+        return 0;
+    if (strcmp(options->model, "cnn") != 0)
+        return error_set(err, "--mode %s trains only --model cnn", mode);
+    if (option_of_ddp(options))
+        return error_set(err, "%s needs --mode ddp", option_of_ddp(options));
+    if (strcmp(mode, "pipeline") == 0 && options->batch % options->micro_batches)
+        return error_set(err, "--micro-batches %d does not divide the batch of %d", options->micro_batches,
+                         options->batch);
+    return 0;
+}
