@@ -176,7 +176,8 @@ struct distributed_settings job_distributed(const struct job *job)
                                .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
                     .average = premultiply ? REDUCER_AVERAGE_PREMULTIPLY : REDUCER_AVERAGE_NCCL,
                     .find_unused = options->find_unused || fault_is(&job->fault, FAULT_FORWARD_TWICE),
-                    .static_graph = options->static_graph},
+                    .static_graph = options->static_graph,
+                    .copies = options->reduce_copies || fault_is(&job->fault, FAULT_FREE_IN_FLIGHT)},
         .trust_parameters = fault_is(&job->fault, FAULT_MODEL_MISMATCH),
         .keep_own_buffers = options->keep_own_buffers ||
                             fault_strikes_rank(&job->fault, FAULT_BUFFERS_MISMATCH, job->environment.rank),
@@ -192,4 +193,10 @@ struct adam_settings job_adam(const struct job *job, float beta1)
 bool job_fault_strikes(const struct job *job, enum fault_id id)
 {
     return fault_strikes(&job->fault, id, job->environment.rank, job->iteration);
+}
+
+enum fault_id job_fault_now(const struct job *job)
+{
+    const struct fault_kind *kind = job->fault.kind;
+    return kind && job_fault_strikes(job, kind->id) ? kind->id : FAULT_NONE;
 }

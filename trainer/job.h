@@ -64,7 +64,9 @@ void job_close(struct job *job);
 
 struct distributed_settings job_distributed(const struct job *job);
 struct adam_settings job_adam(const struct job *job, float beta1);
-/* True if the fault strikes here and now. */
+/* The fault that strikes here and now. */
+enum fault_id job_fault_now(const struct job *job);
+/* True if it is this one. */
 bool job_fault_strikes(const struct job *job, enum fault_id id);
 
 /* train.c: trains to the end. Returns the process's exit status. */

@@ -59,6 +59,10 @@ static const struct option table[] = {
     {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have "
      "several"},
     {TEXT, "average", "avg|premulsum", TO(average), 0, "how NCCL divides by the ranks: ncclAvg (default) or PreMulSum"},
+    {FLAG, "reduce-copies", NULL, TO(reduce_copies), 0, "reduce a copy of each bucket: gradients keep their values until "
+     "the averages are there"},
+    {FLAG, "simultaneous", NULL, TO(simultaneous), 0, "both of the gan's backward passes come before both steps"},
+    {FLAG, "shared-communicator", NULL, TO(shared_communicator), 0, "one communicator for both of the gan's models"},
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
     {FLAG, "join", NULL, TO(join), 0, "ranks that run out of data shadow the others' collectives until all are done"},
     {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
@@ -156,6 +160,9 @@ static const char *model_of_fault(enum fault_id fault)
 {
     switch (fault) {
     case FAULT_INPLACE_ACTIVATION:
+    case FAULT_UNEVEN_UPDATES:
+    case FAULT_SHARED_COMM:
+    case FAULT_COMM_ORDER:
         return "gan";
     case FAULT_ACCUM_MISMATCH:
     case FAULT_ACCUM_EVERY:
@@ -204,6 +211,9 @@ static int check_fault(const struct options *options, struct error *err)
         return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
     if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
         return error_set(err, "--fault %s needs --exchange-every N", options->fault);
+    if (kind->id == FAULT_COMM_ORDER && options->shared_communicator)
+        return error_set(err, "--fault %s needs a communicator for each model: leave out --shared-communicator",
+                         options->fault);
     return 0;
 }
 
@@ -233,6 +243,8 @@ static int check(const struct options *options, struct error *err)
         return error_set(err, "--labels needs --images");
     if (!gan && options->images && !options->labels)
         return error_set(err, "--model cnn with --images needs --labels");
+    if (!gan && (options->simultaneous || options->shared_communicator))
+        return error_set(err, "--simultaneous and --shared-communicator are for --model gan, which has two models");
     if (!gan && options->samples)
         return error_set(err, "--samples: only --model gan draws images");
     if (options->checkpoint_every && !options->checkpoint)

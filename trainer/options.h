@@ -28,6 +28,8 @@ struct options {
     double first_bucket_mb, bucket_mb;
     const char *average;
     double clip;                /* 0: no clipping */
+    bool reduce_copies;
+    bool simultaneous, shared_communicator;
     bool join, catch_up;
     int accumulate;             /* micro-steps in an iteration; 0: not given */
     bool two_passes;

@@ -6,6 +6,7 @@
 #include "kernels/kernels.h"
 #include "trainer/autograd.h"
 #include "trainer/check.h"
+#include "trainer/staging.h"
 #include "trainer/trace_ranges.h"
 
 /* --- buckets --------------------------------------------------------------------------------------------- */
@@ -103,13 +104,19 @@ static void reduce_bucket(struct reducer *reducer, int b)
 {
     struct bucket *bucket = &reducer->buckets[b];
     struct communicator *communicator = reducer->communicator;
-    float *gradients = tensor_data(bucket->gradients);
+    cudaStream_t compute = reducer->module->device->stream;
+    bool misses_event = reducer->fault == FAULT_MISSING_EVENT;      /* nothing says that backward filled the bucket */
+    bool frees_early = reducer->fault == FAULT_FREE_IN_FLIGHT;      /* where the copy came from, not where it is used */
 
     range_begin_bucket(reducer->module->name, b);
-    CHECK_CUDA(cudaEventRecord(bucket->filled, reducer->module->device->stream));
-    CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
-    CHECK_NCCL(ncclAllReduce(gradients, gradients, tensor_count(bucket->gradients), ncclFloat, reducer->average,
+    float *values = reducer->settings.copies ? staging_open(bucket->gradients) : tensor_data(bucket->gradients);
+    CHECK_CUDA(cudaEventRecord(bucket->filled, compute));
+    if (!misses_event)
+        CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
+    CHECK_NCCL(ncclAllReduce(values, values, tensor_count(bucket->gradients), ncclFloat, reducer->average,
                              communicator->handle, communicator->stream));
+    if (reducer->settings.copies)
+        staging_close(values, bucket->gradients, communicator, frees_early ? compute : communicator->stream);
     CHECK_CUDA(cudaEventRecord(bucket->reduced, communicator->stream));
     tensor_wrote_in_place(bucket->gradients);
     watchdog_expect(communicator->watchdog, communicator->stream, "AllReduce of the %s's bucket %d (%zu floats)",

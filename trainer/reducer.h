@@ -24,6 +24,7 @@
 #include "lib/base/error.h"
 #include "trainer/bucket.h"
 #include "trainer/communicator.h"
+#include "trainer/faults.h"
 #include "trainer/module.h"
 #include "trainer/used_map.h"
 
@@ -36,6 +37,7 @@ struct reducer_settings {
     struct bucket_limits limits;
     enum reducer_average average;
     bool find_unused, static_graph;     /* both: static_graph */
+    bool copies;                        /* reduce copies of the buckets (staging.h) */
 };
 
 struct bucket {
@@ -51,6 +53,7 @@ struct reducer {
     struct reducer_settings settings;
     ncclRedOp_t average;
     bool average_is_own;            /* to be destroyed */
+    enum fault_id fault;            /* that strikes in this iteration */
 
     struct bucket_layout layout;
     struct bucket buckets[MODULE_MAX_PARAMETERS];

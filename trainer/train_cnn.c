@@ -166,9 +166,6 @@ static struct tensor *forward_and_backward(struct classifier *classifier, struct
 static void step(struct classifier *classifier, struct job *job)
 {
     struct distributed *ranks = &classifier->ranks;
-    if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
-        reducer_clip_gradients(&ranks->reducer, 0.01f);     /* too early: the AllReduce is in flight */
-    distributed_finish_reduction(ranks);
     range_begin("classifier", "step");
     if (job->options->accumulate > 1)
         reducer_scale_gradients(&ranks->reducer, 1.0f / (float)job->options->accumulate);
@@ -179,16 +176,31 @@ static void step(struct classifier *classifier, struct job *job)
     range_end();
 }
 
+/* Steps with the averaged gradients. */
+static void update(struct classifier *classifier, struct job *job)
+{
+    struct distributed *ranks = &classifier->ranks;
+    bool early = job_fault_strikes(job, FAULT_EARLY_STEP);
+    if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
+        reducer_clip_gradients(&ranks->reducer, 0.01f);     /* too early: the AllReduce is in flight */
+    if (early)
+        step(classifier, job);                              /* too early: the gradients are not averaged yet */
+    distributed_finish_reduction(ranks);
+    if (!early)
+        step(classifier, job);
+}
+
 static bool classifier_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
 {
     struct classifier *classifier = self;
     if (job_fault_strikes(job, FAULT_WRONG_DEVICE))
         mistake_move_first_weights(&classifier->cnn.module);
+    classifier->ranks.reducer.fault = job_fault_now(job);
     distributed_zero_gradients(&classifier->ranks);
     losses[0] = forward_and_backward(classifier, job, batch);
     if (!losses[0])
         return false;
-    step(classifier, job);
+    update(classifier, job);
     return true;
 }
 

@@ -1,7 +1,9 @@
 /* Training a DCGAN with two replicated models. An iteration trains the discriminator on real and on generated images
  * (two backward passes, one reduction), then the generator against the discriminator (Goodfellow et al. 2014).
  *
- * Each model has a reducer and a communicator of its own: reductions of one can't be taken for the other's. */
+ * Each model has a reducer and a communicator of its own: reductions of one can't be taken for the other's. With
+ * --shared-communicator they have one, which is right as long as all ranks reduce in the same order. With
+ * --simultaneous both backward passes come before both steps (Mescheder, Nowozin, Geiger 2017). */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -20,7 +22,8 @@ static const float real = 1.0f, fake = 0.0f, beta1 = 0.5f;
 struct gan {
     struct dcgan_generator generator;
     struct dcgan_discriminator discriminator;
-    struct communicator generator_communicator, discriminator_communicator;
+    struct communicator generator_communicator, discriminator_communicator;    /* shared: the first is for both */
+    bool shared;
     struct distributed generator_ranks, discriminator_ranks;
     struct optimizer generator_optimizer, discriminator_optimizer;
     float *noise;               /* pinned host memory: one batch */
@@ -40,6 +43,17 @@ static struct dcgan_shape shape_of(const struct job *job)
     return shape;
 }
 
+/* Returns the discriminator's. */
+static struct communicator *open_communicators(struct gan *gan, struct job *job)
+{
+    gan->shared = job->options->shared_communicator || fault_is(&job->fault, FAULT_SHARED_COMM);
+    communicator_split(&job->control, &gan->generator_communicator, gan->shared ? "models" : "generator");
+    if (gan->shared)
+        return &gan->generator_communicator;
+    communicator_split(&job->control, &gan->discriminator_communicator, "discriminator");
+    return &gan->discriminator_communicator;
+}
+
 static void *gan_open(struct job *job)
 {
     struct gan *gan = allocate(1, sizeof *gan);
@@ -52,11 +66,9 @@ static void *gan_open(struct job *job)
     dcgan_discriminator_open(&gan->discriminator, &job->device, &shape, 2 * seed + 1);
     if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
         mistake_reverse_parameters(&gan->generator.module);
-    communicator_split(&job->control, &gan->generator_communicator, "generator");
-    communicator_split(&job->control, &gan->discriminator_communicator, "discriminator");
+    struct communicator *for_discriminator = open_communicators(gan, job);
     distributed_open(&gan->generator_ranks, &gan->generator.module, &gan->generator_communicator, &settings);
-    distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, &gan->discriminator_communicator,
-                     &settings);
+    distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, for_discriminator, &settings);
     optimizer_open(&gan->generator_optimizer, &gan->generator.module, &adam);
     optimizer_open(&gan->discriminator_optimizer, &gan->discriminator.module, &adam);
     size_t floats = (size_t)(job->options->batch > SAMPLE_COUNT ? job->options->batch : SAMPLE_COUNT) *
@@ -73,7 +85,8 @@ static void gan_close(void *self)
     optimizer_close(&gan->generator_optimizer);
     distributed_close(&gan->discriminator_ranks);
     distributed_close(&gan->generator_ranks);
-    communicator_close(&gan->discriminator_communicator);
+    if (!gan->shared)
+        communicator_close(&gan->discriminator_communicator);
     communicator_close(&gan->generator_communicator);
     module_close(&gan->discriminator.module);
     module_close(&gan->generator.module);
@@ -122,21 +135,10 @@ static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
     return loss;
 }
 
-/* Averages the gradients that backward has computed and takes a step. */
-static void step(struct job *job, struct distributed *ranks, struct optimizer *optimizer)
-{
-    distributed_finish_reduction(ranks);
-    range_begin(ranks->module->name, "step");
-    if (job->options->clip > 0)
-        reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
-    optimizer_step(optimizer);
-    replicas_announce(ranks);
-    range_end();
-}
-
-/* Real images first, without reduction; then generated ones, whose backward reduces the gradients of both. */
-static struct tensor *train_discriminator(struct gan *gan, struct job *job, struct tensor *images,
-                                          struct tensor *generated)
+/* Real images first, without reduction; then generated ones, whose backward reduces the gradients of both. Returns the
+ * loss, or NULL if the batch was lost. */
+static struct tensor *backward_discriminator(struct gan *gan, struct job *job, struct tensor *images,
+                                             struct tensor *generated)
 {
     struct distributed *ranks = &gan->discriminator_ranks;
     distributed_zero_gradients(ranks);
@@ -153,14 +155,11 @@ static struct tensor *train_discriminator(struct gan *gan, struct job *job, stru
     } else {
         distributed_backward(ranks, loss_fake);
     }
-    if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
-        reducer_clip_gradients(&ranks->reducer, 0.01f);     /* too early: the AllReduce is in flight */
-    step(job, ranks, &gan->discriminator_optimizer);
     return op_add(loss_real, loss_fake);
 }
 
 /* The discriminator is only looked through: its parameters are frozen and its replicas not told. */
-static struct tensor *train_generator(struct gan *gan, struct job *job, struct tensor *generated)
+static struct tensor *backward_generator(struct gan *gan, struct tensor *generated)
 {
     struct distributed *ranks = &gan->generator_ranks;
     distributed_zero_gradients(ranks);
@@ -168,8 +167,76 @@ static struct tensor *train_generator(struct gan *gan, struct job *job, struct t
     struct tensor *loss = op_bce_with_logits(dcgan_judge(&gan->discriminator, generated), real);
     distributed_backward(ranks, loss);
     module_require_gradients(&gan->discriminator.module, true);
-    step(job, ranks, &gan->generator_optimizer);
     return loss;
+}
+
+static void step(struct job *job, struct distributed *ranks, struct optimizer *optimizer)
+{
+    range_begin(ranks->module->name, "step");
+    if (job->options->clip > 0)
+        reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
+    optimizer_step(optimizer);
+    replicas_announce(ranks);
+    range_end();
+}
+
+/* Steps with the averages of the gradients that backward has computed. */
+static void update_discriminator(struct gan *gan, struct job *job)
+{
+    struct distributed *ranks = &gan->discriminator_ranks;
+    bool early = job_fault_strikes(job, FAULT_EARLY_STEP);
+    if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
+        reducer_clip_gradients(&ranks->reducer, 0.01f);         /* too early: the AllReduce is in flight */
+    if (early)
+        step(job, ranks, &gan->discriminator_optimizer);        /* too early: the gradients are not averaged yet */
+    distributed_finish_reduction(ranks);
+    if (!early)
+        step(job, ranks, &gan->discriminator_optimizer);
+}
+
+static void update_generator(struct gan *gan, struct job *job)
+{
+    distributed_finish_reduction(&gan->generator_ranks);
+    step(job, &gan->generator_ranks, &gan->generator_optimizer);
+}
+
+/* The generator learns from the discriminator that this batch has trained. */
+static bool update_in_turn(struct gan *gan, struct job *job, const struct batch *batch, struct tensor *generated,
+                           struct tensor **losses)
+{
+    int times = job_fault_strikes(job, FAULT_UNEVEN_UPDATES) ? 2 : 1;   /* "it lags behind here": the others don't know */
+    for (int i = 0; i < times; i++) {
+        losses[0] = backward_discriminator(gan, job, batch->images, generated);
+        if (!losses[0])
+            return false;
+        update_discriminator(gan, job);
+    }
+    losses[1] = backward_generator(gan, generated);
+    update_generator(gan, job);
+    return true;
+}
+
+/* Neither backward pass needs the other's step, so that their order is free; but it must be the same on all ranks. */
+static bool update_at_once(struct gan *gan, struct job *job, const struct batch *batch, struct tensor *generated,
+                           struct tensor **losses)
+{
+    bool generator_first = job_fault_strikes(job, FAULT_SHARED_COMM) || job_fault_strikes(job, FAULT_COMM_ORDER);
+    if (generator_first)
+        losses[1] = backward_generator(gan, generated);
+    losses[0] = backward_discriminator(gan, job, batch->images, generated);
+    if (!losses[0])
+        return false;
+    if (!generator_first)
+        losses[1] = backward_generator(gan, generated);
+    update_discriminator(gan, job);
+    update_generator(gan, job);
+    return true;
+}
+
+static bool is_simultaneous(const struct job *job)
+{
+    return job->options->simultaneous || fault_is(&job->fault, FAULT_SHARED_COMM) ||
+           fault_is(&job->fault, FAULT_COMM_ORDER);
 }
 
 static bool gan_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
@@ -177,12 +244,10 @@ static bool gan_iterate(void *self, struct job *job, const struct batch *batch, 
     struct gan *gan = self;
     if (job_fault_strikes(job, FAULT_WRONG_DEVICE))
         mistake_move_first_weights(&gan->discriminator.module);
+    gan->discriminator_ranks.reducer.fault = job_fault_now(job);
     struct tensor *generated = generate(gan, job, batch);
-    losses[0] = train_discriminator(gan, job, batch->images, generated);
-    if (!losses[0])
-        return false;
-    losses[1] = train_generator(gan, job, generated);
-    return true;
+    return is_simultaneous(job) ? update_at_once(gan, job, batch, generated, losses)
+                                : update_in_turn(gan, job, batch, generated, losses);
 }
 
 /* The collectives of gan_iterate(), in its order. */

@@ -30,6 +30,8 @@ SCENARIOS = {
     "inplace-activation-twin": (GAN + ["--generator-shortcut", "--inplace-clone"], None, "ends"),
     "inplace-bucket": (fault("inplace-bucket"), ("DC301", "3"), "ends"),
     "inplace-bucket-twin": (GAN + ["--clip", "0.01"], None, "ends"),
+    "uneven-updates": (fault("uneven-updates"), ("DC202", None), "hang"),
+    "uneven-updates-shared": (fault("uneven-updates", "--shared-communicator"), ("DC101", "3"), "hang"),
     "same-shard": (["--model", "cnn", "--ranks", "4", "--iterations", "24", "--no-gang", "--fault", "same-shard"],
                    ("DC501", "0-3"), "ends"),
     "clean-hash": (GAN, None, "ends"),
@@ -47,6 +49,10 @@ SCENARIOS = {
     "init-missing": (fault("init-missing"), ("DC209", "3"), "hang"),
     "uneven-inputs": (fault("uneven-inputs"), ("DC206", "0-2"), "hang"),
     "uneven-inputs-twin": (fault("uneven-inputs", "--join"), None, "ends"),
+    "shared-comm": (fault("shared-comm", "--no-batch-norm"), ("DC507", "3"), "hang"),
+    "shared-comm-twin": (GAN + ["--simultaneous", "--shared-communicator"], None, "ends"),
+    "comm-order": (fault("comm-order"), ("DC204", "3"), "ends"),
+    "comm-order-twin": (GAN + ["--simultaneous"], None, "ends"),
     "oom-skip": (fault("oom-skip"), ("DC504", "3"), "hang"),
     "oom-skip-twin": (fault("oom-skip", "--catch-up"), None, "ends"),
     "accum-mismatch": (CNN + ["--fault", "accum-mismatch"], ("DC505", "3"), "ends"),
@@ -64,6 +70,10 @@ SCENARIOS = {
     "crash-twin": (ELASTIC, None, "ends"),
     "timeout": (fault("partial-barrier", "--timeout", "5"), ("DC201", "3"), "ends"),
     "timeout-twin": (GAN + ["--barrier-every", "5", "--timeout", "30"], None, "ends"),
+    "free-in-flight": (fault("free-in-flight"), ("DC306", "3"), "hang"),
+    "free-in-flight-twin": (GAN + ["--reduce-copies"], None, "ends"),
+    "missing-event": (fault("missing-event"), ("DC303", "3"), "ends"),
+    "early-step": (fault("early-step"), ("DC302", "3"), "ends"),
 }
 
 # Those that hash payloads (ddpcheck run --hash).
