@@ -1,6 +1,7 @@
 #include "trainer/distributed.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
@@ -25,14 +26,57 @@ static uint64_t fingerprint(const struct module *module)
     return hash;
 }
 
+enum { SHAPE_INTEGERS = 1 + TENSOR_MAX_DIMENSIONS, SHAPES_INTEGERS = SHAPE_INTEGERS * MODULE_MAX_PARAMETERS };
+
+/* Zeros where there is no parameter. */
+static void write_shapes(const struct module *module, int32_t *integers)
+{
+    memset(integers, 0, SHAPES_INTEGERS * sizeof *integers);
+    for (int p = 0; p < module->parameter_count; p++) {
+        const struct shape *shape = &module->parameters[p]->shape;
+        integers[p * SHAPE_INTEGERS] = shape->dimensions;
+        for (int i = 0; i < shape->dimensions; i++)
+            integers[p * SHAPE_INTEGERS + 1 + i] = shape->size[i];
+    }
+}
+
+static const char *written_shape_text(const int32_t *integers, char *text, size_t bytes)
+{
+    struct shape shape = {.dimensions = integers[0]};
+    memcpy(shape.size, integers + 1, sizeof shape.size);
+    return shape.dimensions ? shape_text(&shape, text, bytes) : "missing";
+}
+
+/* The ranks know that their models differ; this one's differs from rank 0's: in what? */
+static void say_first_difference(const struct module *module, const int32_t *own, const int32_t *others)
+{
+    for (int p = 0; p < MODULE_MAX_PARAMETERS; p++) {
+        const int32_t *here = &own[p * SHAPE_INTEGERS], *there = &others[p * SHAPE_INTEGERS];
+        char text_here[64], text_there[64];
+        if (memcmp(here, there, SHAPE_INTEGERS * sizeof *here) != 0)
+            fatal("the %s has other parameters than rank 0's: number %d (%s) is %s here, and %s on rank 0; give all ranks the "
+                  "same model options", module->name, p, p < module->parameter_count ? module->parameters[p]->name : "none",
+                  written_shape_text(here, text_here, sizeof text_here),
+                  written_shape_text(there, text_there, sizeof text_there));
+    }
+}
+
 static void verify_same_parameters(const struct module *module, struct communicator *communicator)
 {
     uint64_t fingerprints[COMMUNICATOR_SCRATCH_BYTES / sizeof(uint64_t)];
+    int32_t own[SHAPES_INTEGERS], of_first[SHAPES_INTEGERS];
+    int rank = 1;
     communicator_gather(communicator, fingerprint(module), fingerprints);
-    for (int rank = 1; rank < communicator->size; rank++)
-        if (fingerprints[rank] != fingerprints[0])
-            fatal("the %s of rank %d has other parameters (number, shapes or order) than rank 0's; give all ranks the "
-                  "same model options", module->name, rank);
+    while (rank < communicator->size && fingerprints[rank] == fingerprints[0])
+        rank++;
+    if (rank == communicator->size)
+        return;
+    write_shapes(module, own);
+    memcpy(of_first, own, sizeof own);
+    communicator_share_integers(communicator, of_first, SHAPES_INTEGERS);
+    say_first_difference(module, own, of_first);
+    fatal("the %s of rank %d has other parameters (number, shapes or order) than rank 0's; give all ranks the same model "
+          "options", module->name, rank);
 }
 
 void distributed_take_state_of(struct distributed *distributed, int root)

@@ -166,15 +166,21 @@ void job_close(struct job *job)
     device_close(&job->device);
 }
 
+static enum reducer_average average_named(const char *name)
+{
+    if (strcmp(name, "premulsum") == 0)
+        return REDUCER_AVERAGE_PREMULTIPLY;
+    return strcmp(name, "divide") == 0 ? REDUCER_AVERAGE_DIVIDE : REDUCER_AVERAGE_NCCL;
+}
+
 struct distributed_settings job_distributed(const struct job *job)
 {
     enum { MEGABYTE = 1024 * 1024 };
     const struct options *options = job->options;
-    bool premultiply = strcmp(options->average, "premulsum") == 0;
     return (struct distributed_settings){
         .reducer = {.limits = {.first_bytes = (size_t)(options->first_bucket_mb * MEGABYTE),
                                .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
-                    .average = premultiply ? REDUCER_AVERAGE_PREMULTIPLY : REDUCER_AVERAGE_NCCL,
+                    .average = average_named(options->average),
                     .find_unused = options->find_unused || fault_is(&job->fault, FAULT_FORWARD_TWICE),
                     .static_graph = options->static_graph,
                     .copies = options->reduce_copies || fault_is(&job->fault, FAULT_FREE_IN_FLIGHT)},

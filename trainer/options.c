@@ -58,7 +58,8 @@ static const struct option table[] = {
     {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "limit of the first bucket (1)"},
     {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have "
      "several"},
-    {TEXT, "average", "avg|premulsum", TO(average), 0, "how NCCL divides by the ranks: ncclAvg (default) or PreMulSum"},
+    {TEXT, "average", "avg|premulsum|divide", TO(average), 0, "how gradients are averaged: ncclAvg (default), PreMulSum, or "
+     "each rank divides before the sum"},
     {FLAG, "reduce-copies", NULL, TO(reduce_copies), 0, "reduce a copy of each bucket: gradients keep their values until "
      "the averages are there"},
     {FLAG, "simultaneous", NULL, TO(simultaneous), 0, "both of the gan's backward passes come before both steps"},
@@ -237,8 +238,9 @@ static int check(const struct options *options, struct error *err)
         return error_set(err, "--model %s: expected gan or cnn", options->model);
     if (!dcgan_can_make(options->image))
         return error_set(err, "--image %d: expected 8, 16, 32, 64, 128 or 256", options->image);
-    if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0)
-        return error_set(err, "--average %s: expected avg or premulsum", options->average);
+    if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0 &&
+        strcmp(options->average, "divide") != 0)
+        return error_set(err, "--average %s: expected avg, premulsum or divide", options->average);
     if (options->labels && !options->images)
         return error_set(err, "--labels needs --images");
     if (!gan && options->images && !options->labels)

@@ -110,6 +110,8 @@ static void reduce_bucket(struct reducer *reducer, int b)
 
     range_begin_bucket(reducer->module->name, b);
     float *values = reducer->settings.copies ? staging_open(bucket->gradients) : tensor_data(bucket->gradients);
+    if (reducer->settings.average == REDUCER_AVERAGE_DIVIDE)
+        CHECK_CUDA(kernels_scale(tensor_count(bucket->gradients), 1.0f / (float)communicator->size, values, compute));
     CHECK_CUDA(cudaEventRecord(bucket->filled, compute));
     if (!misses_event)
         CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
@@ -233,16 +235,23 @@ void reducer_expect(struct reducer *reducer, struct tensor *const *outputs, int 
 
 /* --- interface ------------------------------------------------------------------------------------------- */
 
+static void choose_average(struct reducer *reducer)
+{
+    struct communicator *communicator = reducer->communicator;
+    float factor = 1.0f / (float)communicator->size;
+    reducer->average = reducer->settings.average == REDUCER_AVERAGE_DIVIDE ? ncclSum : ncclAvg;
+    if (reducer->settings.average != REDUCER_AVERAGE_PREMULTIPLY)
+        return;
+    CHECK_NCCL(ncclRedOpCreatePreMulSum(&reducer->average, &factor, ncclFloat, ncclScalarHostImmediate,
+                                        communicator->handle));
+    reducer->average_is_own = true;
+}
+
 void reducer_open(struct reducer *reducer, struct module *module, struct communicator *communicator,
                   const struct reducer_settings *settings)
 {
-    *reducer = (struct reducer){.module = module, .communicator = communicator, .settings = *settings, .average = ncclAvg};
-    if (settings->average == REDUCER_AVERAGE_PREMULTIPLY) {
-        float factor = 1.0f / (float)communicator->size;
-        CHECK_NCCL(ncclRedOpCreatePreMulSum(&reducer->average, &factor, ncclFloat, ncclScalarHostImmediate,
-                                            communicator->handle));
-        reducer->average_is_own = true;
-    }
+    *reducer = (struct reducer){.module = module, .communicator = communicator, .settings = *settings};
+    choose_average(reducer);
     reducer->settings.find_unused = settings->find_unused && !settings->static_graph;
     if (reducer->settings.find_unused)
         used_map_open(&reducer->used, module->parameter_count);

@@ -31,6 +31,7 @@
 enum reducer_average {
     REDUCER_AVERAGE_NCCL,           /* ncclAvg */
     REDUCER_AVERAGE_PREMULTIPLY,    /* ncclRedOpCreatePreMulSum with 1 / ranks */
+    REDUCER_AVERAGE_DIVIDE,         /* the bucket by the ranks before it is summed */
 };
 
 struct reducer_settings {

@@ -62,6 +62,7 @@ SCENARIOS = {
     "forward-twice-twin": (CNN + ["--two-passes", "--find-unused", *TINY_BUCKETS], None, "ends"),
     "unused-params": (CNN + ["--fault", "unused-params"], ("DC504", "3"), "hang"),
     "unused-params-twin": (CNN + ["--fault", "unused-params", "--find-unused"], None, "ends"),
+    "static-graph": (GAN + ["--static-graph"], None, "ends"),
     "buffers-mismatch": (fault("buffers-mismatch"), ("DC101", "3"), "hang"),
     "buffers-mismatch-twin": (GAN + ["--no-buffer-broadcast"], None, "ends"),
     "model-mismatch": (fault("model-mismatch"), ("DC110", "3"), "hang"),

@@ -105,6 +105,7 @@ def case_gan_equal_over_ranks():
 def case_cnn_equal_over_ranks():
     same_losses("cnn")
     same_losses("cnn", "--average premulsum --first-bucket-mb 0 --bucket-mb 0")
+    same_losses("cnn", "--average divide --first-bucket-mb 0.01 --bucket-mb 0.01")
 
 
 def case_reducers_agree():
@@ -154,9 +155,10 @@ def case_models_that_differ():
         port = str(probe.getsockname()[1])
     ranks = [start(("--iterations 2 --width %d" % (8 - 2 * r)).split(),
                    {"RANK": str(r), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": port}) for r in (1, 0)]
-    for rank in ranks:
-        out = rank.communicate(timeout=60)[0]
-        must_contain(out, "the generator of rank 1 has other parameters")
+    outs = [rank.communicate(timeout=60)[0] for rank in ranks]
+    must_contain(outs[0], "rank 1: the generator has other parameters than rank 0's: number 0 (generator.up0.weight) is "
+                 "32x24x4x4 here, and 32x32x4x4 on rank 0")
+    must_contain(outs[1], "the generator of rank 1 has other parameters")
     must_hang("--ranks 2 --no-gang --fault model-mismatch")
 
 

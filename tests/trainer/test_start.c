@@ -48,7 +48,7 @@ static void wrong_options_are_refused(void **state)
         {"--bucket-mb", "nan", "expected a number"},   {"--join=yes", NULL, "takes no value"},
         {"--image", "33", "expected 8, 16, 32"},       {"--model", "rnn", "expected gan or cnn"},
         {"--fault", "none", "no such fault"},          {"--labels", "x", "--labels needs --images"},
-        {"--average", "sum", "expected avg or premulsum"}, {"--checkpoint-every", "3", "needs --checkpoint"},
+        {"--average", "sum", "expected avg, premulsum or divide"}, {"--checkpoint-every", "3", "needs --checkpoint"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const char *argv[] = {"ddptrain", wrong[i].argument, wrong[i].value};
