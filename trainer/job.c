@@ -32,11 +32,12 @@ static void open_data(struct job *job)
         shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size, options->image);
     }
     int rank = job->environment.rank, ranks = job->environment.size;
-    job->images = job->trainee->same_batch ? options->batch : ranks * options->batch;
+    job->images = job->trainee->same_batch ? options->batch : job->devices * options->batch;
+    int batch = job->trainee->one_process ? job->images : options->batch;
     if (job->trainee->same_batch || fault_is(&job->fault, FAULT_SAME_SHARD))
         rank = 0, ranks = 1;
     sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true, false);
-    if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, options->batch, &err) != 0)
+    if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, batch, &err) != 0)
         refuse(&err);
 }
 
@@ -99,7 +100,8 @@ static void connect_ranks(struct job *job)
     communicator_connect(&job->control, "control", &job->device, rank, size, &id, job->watchdog);
 }
 
-static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_pipeline};
+static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_mirrored,
+                                                &trainee_pipeline};
 
 static const struct trainee *find_trainee(const struct options *options)
 {
@@ -109,14 +111,24 @@ static const struct trainee *find_trainee(const struct options *options)
     fatal("--mode %s can't train --model %s", options->mode, options->model);
 }
 
-static void check_ranks(const struct job *job)
+/* How many devices take part, in all ranks together. */
+static int count_devices(const struct job *job)
 {
+    const struct trainee *trainee = job->trainee;
+    int wanted = job->options->ranks, ranks = job->environment.size, here = 0;
     struct error err = {0};
-    int wanted = job->trainee->ranks, ranks = job->environment.size;
-    if (!wanted || ranks == wanted)
-        return;
-    error_set(&err, "--mode %s takes %d ranks (--ranks), not %d", job->trainee->mode, wanted, ranks);
-    refuse(&err);
+    if (trainee->ranks && ranks != trainee->ranks)
+        error_set(&err, "--mode %s takes %d ranks (--ranks), not %d", trainee->mode, trainee->ranks, ranks);
+    else if (trainee->one_process && ranks > 1)
+        error_set(&err, "--mode %s is one process that drives all devices, not %d", trainee->mode, ranks);
+    if (trainee->one_process && !*err.text) {
+        CHECK_CUDA(cudaGetDeviceCount(&here));
+        if (wanted > here)
+            error_set(&err, "--mode %s with --ranks %d: there are %d CUDA devices", trainee->mode, wanted, here);
+    }
+    if (*err.text)
+        refuse(&err);
+    return !trainee->one_process ? ranks : wanted ? wanted : here;
 }
 
 static void choose_fault(struct job *job)
@@ -124,7 +136,7 @@ static void choose_fault(struct job *job)
     const struct options *options = job->options;
     struct fault *fault = &job->fault;
     struct error err = {0};
-    int ranks = job->environment.size;
+    int ranks = job->devices;
     fault->kind = fault_find(options->fault);
     fault->rank = options->fault_rank >= 0 ? options->fault_rank : ranks - 1;
     fault->iteration = options->fault_iteration;
@@ -139,7 +151,7 @@ static void choose_fault(struct job *job)
 void job_open(struct job *job, const struct options *options, const struct environment *environment)
 {
     *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options)};
-    check_ranks(job);
+    job->devices = count_devices(job);
     if (options->fault)
         choose_fault(job);
     range_begin("job", "construction");

@@ -22,6 +22,7 @@ struct trainee {
     const char *name;                                   /* as in --model */
     const char *mode;                                   /* as in --mode */
     int ranks;                                          /* how many it takes; 0: any number */
+    bool one_process;                                   /* which drives all devices: --ranks says how many */
     bool same_batch;                                    /* all ranks read the same images: there are no shards */
     const char *losses[TRAINEE_MAX_LOSSES + 1];         /* their names, ended by NULL */
     float rate;                                         /* Adam's, if --learning-rate is not given */
@@ -54,6 +55,7 @@ struct job {
     struct dataset dataset;
     struct sampler sampler;
     struct loader loader;
+    int devices;                            /* of all ranks */
     int images;                             /* of all ranks in an iteration */
     int iteration;                          /* the current one, from 0 */
 };

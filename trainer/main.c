@@ -6,6 +6,7 @@
 #include "trainer/check.h"
 #include "trainer/job.h"
 #include "trainer/launcher.h"
+#include "trainer/modes/modes.h"
 
 static int train_one_rank(const struct options *options, const struct environment *environment)
 {
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
 
     if (environment_read(&environment, options.ranks > 0, &err) != 0)
         return refuse(&err);
+    if (mode_is_one_process(options.mode))
+        return train_one_rank(&options, &environment);
     if (options.ranks > 0 && !environment.launcher && options.ranks > 1)
         return launcher_run(&options, argv);
     if (options.ranks > 0 && environment.launcher && options.ranks != environment.size)

@@ -261,8 +261,8 @@ static void say_how_it_went(const struct run *run)
     const struct job *job = run->job;
     if (run->progress)
         fputs("\r\033[K", stderr);
-    printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first, job->environment.size,
-           job->environment.size == 1 ? "" : "s", clock_seconds() - run->began_s, images_per_second(run));
+    printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first, job->devices,
+           job->devices == 1 ? "" : "s", clock_seconds() - run->began_s, images_per_second(run));
     fflush(stdout);
 }
 

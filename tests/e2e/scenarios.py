@@ -41,6 +41,8 @@ SCENARIOS = {
     "partial-barrier-twin": (GAN + ["--barrier-every", "5"], None, "ends"),
     "p2p-cycle": (fault("p2p-cycle", "--exchange-every", "3"), ("DC203", None), "hang"),
     "p2p-cycle-twin": (GAN + ["--exchange-every", "3"], None, "ends"),
+    "mirrored-no-group": (["--mode", "mirrored", "--ranks", "4", "--iterations", "12", "--fault", "mirrored-no-group"], ("DC201", "0"), "hang"),
+    "mirrored-no-group-twin": (["--mode", "mirrored", "--ranks", "4", "--iterations", "12"], None, "ends"),
     "pipeline-order": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang", "--fault", "pipeline-order"], ("DC203", "0"), "hang"),
     "pipeline-order-twin": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang"], None, "ends"),
     "init-world": (fault("init-world"), ("DC109", "3"), "hang"),

@@ -169,6 +169,9 @@ def case_modes_equal():
     for micro in (1, 2, 8):
         of_pipeline = run(options + "--mode pipeline --ranks 2 --batch 16 --micro-batches %d" % micro)
         must_be_close(losses(of_pipeline), one, "one rank and a pipeline of %d micro-batches" % micro)
+    for devices in (1, 2, 4):
+        of_mirrored = run(options + "--mode mirrored --ranks %d --batch %d" % (devices, 16 // devices))
+        must_be_close(losses(of_mirrored), one, "one rank and %d mirrored devices" % devices)
 
 
 def case_modes_refuse():
@@ -177,6 +180,8 @@ def case_modes_refuse():
     must_contain(run("--mode pipeline --ranks 2 --clip 1", expected=2), "--clip needs --mode ddp")
     must_contain(run("--mode pipeline --ranks 2 --batch 9", expected=2), "does not divide")
     must_contain(run("--mode ddp --ranks 2 --fault pipeline-order", expected=2), "needs --mode pipeline")
+    must_contain(run("--mode mirrored --ranks 5", expected=2), "there are 4 CUDA devices")
+    must_contain(run("--mode mirrored", expected=2, environment={"RANK": "0", "WORLD_SIZE": "2"}), "is one process")
     must_contain(run("--mode rings", expected=2), "--mode rings: expected")
 
 

@@ -2,11 +2,16 @@
 
 #include <string.h>
 
-static const char *const modes[] = {"ddp", "pipeline"};
+static const char *const modes[] = {"ddp", "mirrored", "pipeline"};
 
 const char *mode_of_fault(enum fault_id id)
 {
-    return id == FAULT_PIPELINE_ORDER ? "pipeline" : "ddp";
+    return id == FAULT_PIPELINE_ORDER ? "pipeline" : id == FAULT_MIRRORED_NO_GROUP ? "mirrored" : "ddp";
+}
+
+bool mode_is_one_process(const char *mode)
+{
+    return strcmp(mode, "mirrored") == 0;
 }
 
 static bool is_known(const char *mode)
@@ -30,7 +35,7 @@ int mode_check(const struct options *options, struct error *err)
 {
     const char *mode = options->mode;
     if (!is_known(mode))
-        return error_set(err, "--mode %s: expected ddp or pipeline", mode);
+        return error_set(err, "--mode %s: expected ddp, mirrored or pipeline", mode);
     if (options->fault && strcmp(mode_of_fault(fault_find(options->fault)->id), mode) != 0)
         return error_set(err, "--fault %s needs --mode %s", options->fault,
                          mode_of_fault(fault_find(options->fault)->id));
@@ -40,6 +45,8 @@ int mode_check(const struct options *options, struct error *err)
         return error_set(err, "--mode %s trains only --model cnn", mode);
     if (option_of_ddp(options))
         return error_set(err, "%s needs --mode ddp", option_of_ddp(options));
+    if (mode_is_one_process(mode) && options->timeout_s > 0)
+        return error_set(err, "--mode %s knows no --timeout", mode);
     if (strcmp(mode, "pipeline") == 0 && options->batch % options->micro_batches)
         return error_set(err, "--micro-batches %d does not divide the batch of %d", options->micro_batches,
                          options->batch);

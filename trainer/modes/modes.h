@@ -2,8 +2,6 @@
  *
  *   ddp        a process for each device, each with its replica and its shard of the data; gradients are reduced while
  *              backward goes on (distributed.h, reducer.h: what DistributedDataParallel does)
- *   dp         one process; a replica on each device and a thread for each, made new from the master before each
- *              forward; gradients go to the master (dp.c: DataParallel)
  *   mirrored   one process, one thread; replicas that stay and reduce their gradients in one ncclGroup (mirrored.c:
  *              MirroredStrategy)
  *   pipeline   two processes with half of the model each (pipeline.c: model parallelism)
@@ -15,8 +13,10 @@
 #include "trainer/faults.h"
 #include "trainer/options.h"
 
-extern const struct trainee trainee_pipeline;
+extern const struct trainee trainee_mirrored, trainee_pipeline;
 
+/* True if one process drives all devices. */
+bool mode_is_one_process(const char *mode);
 /* The mode in which a fault can be made. */
 const char *mode_of_fault(enum fault_id id);
 /* Returns 0, or -1 with a message if the options ask for what their mode does not do. */

@@ -1,0 +1,105 @@
+/* --mode mirrored: one thread drives all devices (what MirroredStrategy is in TensorFlow). Each device has a replica with
+ * an optimizer of its own; their gradients are averaged on all of them, so that equal steps keep the replicas equal.
+ *
+ *        device 0   forward, backward ─┐           ┌─ step
+ *        device 1   forward, backward ─┤ AllReduce ├─ step
+ *        device 2   forward, backward ─┘           └─ step
+ *
+ * Each device's AllReduce waits for all others', and the one thread has to issue them all: in one ncclGroup, because a
+ * call outside of a group may wait for its device to be served before the next device's is made (NCCL user guide,
+ * "Management Of Multiple GPUs From One Thread"). */
+#include <stdlib.h>
+
+#include "trainer/check.h"
+#include "trainer/modes/local_replicas.h"
+#include "trainer/modes/modes.h"
+#include "trainer/trace_ranges.h"
+
+struct mirrored {
+    struct local_replicas replicas;
+    struct optimizer *optimizers;       /* one for each replica */
+};
+
+static void *mirrored_open(struct job *job)
+{
+    struct mirrored *mirrored = allocate(1, sizeof *mirrored);
+    struct local_replicas *replicas = &mirrored->replicas;
+    struct adam_settings adam = job_cnn_adam(job);
+    local_replicas_open(replicas, job);
+    mirrored->optimizers = allocate((size_t)replicas->count, sizeof *mirrored->optimizers);
+    for (int i = 0; i < replicas->count; i++) {
+        local_replica_use(&replicas->at[i]);
+        optimizer_open(&mirrored->optimizers[i], &replicas->at[i].cnn.module, &adam);
+    }
+    local_replica_use(&replicas->at[0]);
+    return mirrored;
+}
+
+static void mirrored_close(void *self)
+{
+    struct mirrored *mirrored = self;
+    for (int i = 0; i < mirrored->replicas.count; i++)
+        optimizer_close(&mirrored->optimizers[i]);
+    free(mirrored->optimizers);
+    local_replicas_close(&mirrored->replicas);
+    free(mirrored);
+}
+
+static void average(struct local_replica *replica, struct tensor *tensor)
+{
+    CHECK_NCCL(ncclAllReduce(tensor_data(tensor), tensor_data(tensor), tensor_count(tensor), ncclFloat, ncclAvg,
+                             replica->communicator, replica->device->stream));
+    tensor_wrote_in_place(tensor);
+}
+
+static void reduce_in_group(struct local_replicas *replicas)
+{
+    CHECK_NCCL(ncclGroupStart());
+    for (int i = 0; i < replicas->count; i++) {
+        average(&replicas->at[i], replicas->at[i].gradients.all);
+        average(&replicas->at[i], replicas->at[i].loss);
+    }
+    CHECK_NCCL(ncclGroupEnd());
+}
+
+/* The mistake: as if a device's reduction could be done before the next device's was begun. */
+static void reduce_one_by_one(struct local_replicas *replicas)
+{
+    for (int i = 0; i < replicas->count; i++) {
+        local_replica_use(&replicas->at[i]);
+        average(&replicas->at[i], replicas->at[i].gradients.all);
+        average(&replicas->at[i], replicas->at[i].loss);
+        device_wait_for_compute(replicas->at[i].device);
+    }
+}
+
+static bool mirrored_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+{
+    struct mirrored *mirrored = self;
+    struct local_replicas *replicas = &mirrored->replicas;
+    local_replicas_scatter(replicas, batch);
+    for (int i = 0; i < replicas->count; i++)
+        local_replica_learn(&replicas->at[i]);
+
+    range_begin("replicas", "reduce");
+    if (fault_is(&job->fault, FAULT_MIRRORED_NO_GROUP) && job->iteration >= job->fault.iteration)
+        reduce_one_by_one(replicas);
+    else
+        reduce_in_group(replicas);
+    range_end();
+
+    range_begin("replicas", "step");
+    for (int i = 0; i < replicas->count; i++) {
+        local_replica_use(&replicas->at[i]);
+        optimizer_step(&mirrored->optimizers[i]);
+    }
+    range_end();
+    local_replicas_end_batch(replicas);
+    losses[0] = replicas->at[0].loss;
+    return true;
+}
+
+const struct trainee trainee_mirrored = {
+    .name = "cnn", .mode = "mirrored", .one_process = true, .losses = {"classifier"}, .rate = CNN_RATE,
+    .open = mirrored_open, .iterate = mirrored_iterate, .close = mirrored_close,
+};
