@@ -18,7 +18,22 @@ static int by_number_and_rank(const void *left, const void *right)
     const struct tui_operation *a = left, *b = right;
     if (a->number != b->number)
         return a->number < b->number ? -1 : 1;
-    return a->rank - b->rank;
+    return a->rank != b->rank ? a->rank - b->rank : b->empty - a->empty;
+}
+
+/* NCCL drops a call of no elements, whose number is therefore that of the next one. */
+static void put_in_order(struct operations *operations)
+{
+    struct tui_operation *operation = operations->operation;
+    int kept = 0;
+    qsort(operation, (size_t)operations->count, sizeof *operation, by_number_and_rank);
+    for (int i = 0; i < operations->count; i++) {
+        if (kept && operation[kept - 1].empty && operation[kept - 1].number == operation[i].number &&
+            operation[kept - 1].rank == operation[i].rank)
+            kept--;
+        operation[kept++] = operation[i];
+    }
+    operations->count = kept;
 }
 
 /* Takes every `part` out of the text. */
@@ -43,13 +58,16 @@ char *operation_text(const struct record *record, char text[OPERATION_TEXT])
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
                     struct error *err)
 {
-    /* A rank that is slow may come to a block when others are in the next one, hardly when they are two further. */
+    /* Numbers of a member grow with seq, so its own blocks bound where they are; who has not come as far as to the
+     * block after the last may be anywhere up to the end. */
     static const char sql[] =
         "SELECT api, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE phase = 1 AND w0 = ?1 AND w1 BETWEEN ?2 AND ?3 "
         "AND api IN (SELECT number FROM api WHERE class = 'collective') "
         "AND seq >= (SELECT coalesce(min(seq), 0) FROM operation_block WHERE comm = ?1 AND block = ?4) "
-        "AND seq <= (SELECT coalesce(max(seq), 9223372036854775807) FROM operation_block WHERE comm = ?1 AND block = ?5)";
-    const int64_t parameter[] = {(int64_t)comm, (int64_t)first, (int64_t)last, (int64_t)(first / BLOCK), (int64_t)(last / BLOCK + 2)};
+        "AND seq <= (SELECT coalesce(max(coalesce(b.seq, 9223372036854775807)), 9223372036854775807) FROM operation_block a "
+        "            LEFT JOIN operation_block b ON b.comm = a.comm AND b.rank = a.rank AND b.block = ?5 "
+        "            WHERE a.comm = ?1 AND a.block = ?4)";
+    const int64_t parameter[] = {(int64_t)comm, (int64_t)first, (int64_t)last, (int64_t)(first / BLOCK), (int64_t)(last / BLOCK + 1)};
     struct cursor row = cursor_new(source->trace, sql, parameter, 5);
     int capacity = 0, result;
     *operations = (struct operations){0};
@@ -68,13 +86,14 @@ int operations_load(struct operations *operations, struct source *source, uint64
         for (int i = 0; i < WORDS; i++)
             record.word[i] = (uint64_t)cursor_number(&row, 1 + i);
         struct tui_operation *operation = &operations->operation[operations->count++];
-        *operation = (struct tui_operation){.number = record.op.number, .rank = record.op.rank};
+        *operation = (struct tui_operation){.number = record.op.number, .rank = record.op.rank,
+                                             .empty = record.op.count == 0};
         operation_text(&record, operation->text);
     }
     if (result < 0)
         operations_free(operations);
     else if (operations->count)
-        qsort(operations->operation, (size_t)operations->count, sizeof *operations->operation, by_number_and_rank);
+        put_in_order(operations);
     return result;
 }
 
@@ -95,29 +114,48 @@ static int differs_between(struct source *source, uint64_t comm, uint64_t first,
     return found;
 }
 
-/* The first block whose hashes differ, else the last one, which may not be hashed yet. */
-static int block_to_search(struct source *source, uint64_t comm, uint64_t *block, struct error *err)
+/* What the members' blocks of one number say, over all databases. */
+struct block {
+    int64_t members, hash;
+    bool open, differs;         /* open: a member has not filled it yet */
+};
+
+static int read_block(struct source *source, uint64_t comm, int64_t number, struct block *block, struct error *err)
 {
-    static const char sql[] = "SELECT block, hash FROM operation_block WHERE comm = ? AND block = ? AND hash <> 0";
-    static const char last_sql[] = "SELECT coalesce(max(block), 0) FROM operation_block WHERE comm = ?";
-    int64_t parameter[] = {(int64_t)comm, 0};
-    struct cursor row = cursor_new(source->trace, last_sql, parameter, 1);
-    int64_t last = 0;
+    static const char sql[] = "SELECT hash FROM operation_block WHERE comm = ? AND block = ?";
+    const int64_t parameter[] = {(int64_t)comm, number};
+    struct cursor row = cursor_new(source->trace, sql, parameter, 2);
     int result;
+    *block = (struct block){0};
+    while ((result = cursor_next(&row, err)) == 1) {
+        int64_t hash = cursor_number(&row, 0);
+        block->members++;
+        block->open |= hash == 0;
+        block->differs |= hash && block->hash && hash != block->hash;
+        block->hash = hash ? hash : block->hash;
+    }
+    return result;
+}
+
+/* The first block in which members may part: hashes differ, or are not all known. *last: the last that there is. */
+static int block_to_search(struct source *source, uint64_t comm, int64_t *number, int64_t *last, struct error *err)
+{
+    static const char last_sql[] = "SELECT coalesce(max(block), 0) FROM operation_block WHERE comm = ?";
+    const int64_t parameter[] = {(int64_t)comm};
+    struct cursor row = cursor_new(source->trace, last_sql, parameter, 1);
+    struct block block;
+    int64_t members = 0;
+    int result;
+    *last = 0;
     while ((result = cursor_next(&row, err)) == 1)
-        last = cursor_number(&row, 0) > last ? cursor_number(&row, 0) : last;
-    for (; result == 0 && parameter[1] < last; parameter[1]++) {
-        int64_t hash = 0;
-        bool differs = false;
-        row = cursor_new(source->trace, sql, parameter, 2);
-        while ((result = cursor_next(&row, err)) == 1) {
-            differs |= hash && hash != cursor_number(&row, 1);
-            hash = cursor_number(&row, 1);
-        }
-        if (differs)
+        *last = cursor_number(&row, 0) > *last ? cursor_number(&row, 0) : *last;
+    for (*number = 0; result == 0 && *number < *last; ++*number) {
+        if (read_block(source, comm, *number, &block, err) < 0)
+            return -1;
+        members = *number == 0 ? block.members : members;
+        if (block.differs || block.open || block.members != members)
             break;
     }
-    *block = (uint64_t)parameter[1];
     return result;
 }
 
@@ -126,7 +164,7 @@ int operations_divergence(struct source *source, uint64_t comm, uint64_t *number
     static const char sql[] = "SELECT min(number) FROM finding WHERE comm = ? AND code LIKE 'DC10_' AND number IS NOT NULL";
     const int64_t parameter[] = {(int64_t)comm};
     struct cursor row = cursor_new(source->trace, sql, parameter, 1);
-    uint64_t block;
+    int64_t block, last;
     bool found = false;
     int result;
     while ((result = cursor_next(&row, err)) == 1) {
@@ -138,7 +176,9 @@ int operations_divergence(struct source *source, uint64_t comm, uint64_t *number
     }
     if (found || result < 0)
         return result < 0 ? -1 : 1;
-    if (block_to_search(source, comm, &block, err) < 0)
+    if (block_to_search(source, comm, &block, &last, err) < 0)
         return -1;
-    return differs_between(source, comm, block * BLOCK, block * BLOCK + BLOCK - 1, number, err);
+    for (result = 0; result == 0 && block <= last; block++)
+        result = differs_between(source, comm, (uint64_t)block * BLOCK, (uint64_t)block * BLOCK + BLOCK - 1, number, err);
+    return result;
 }

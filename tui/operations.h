@@ -10,6 +10,7 @@ enum { OPERATION_TEXT = 96 };
 struct tui_operation {
     uint64_t number;
     int rank;               /* in the communicator */
+    bool empty;             /* of no elements */
     char text[OPERATION_TEXT];      /* "AllReduce(4096, float32, sum)" */
 };
 
@@ -21,7 +22,7 @@ struct operations {
 /* The call, short, and without what no one compares: the names of the two broadcasts. Returns text. */
 char *operation_text(const struct record *record, char text[OPERATION_TEXT]);
 
-/* The collectives first .. last of the communicator on all ranks. Reads about three blocks of 1,024 at most. Returns 0
+/* The collectives first .. last of the communicator on all ranks. Reads the blocks of 1,024 that they are in. Returns 0
  * (operations_free it), or -1 with err. */
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
                     struct error *err);

@@ -1,0 +1,371 @@
+/* The models: what a trace says, as rows; no terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "tests/tui/state_files.h"
+#include "tui/findings.h"
+#include "tui/members.h"
+#include "tui/operations.h"
+
+/* --- members ---------------------------------------------------------------------------------------------- */
+
+static void members_stand_as_their_counts_say(void **state)
+{
+    static const struct {
+        uint64_t issued, started, done;
+        int process;
+        enum standing standing;
+        uint64_t behind;
+    } cases[] = {
+        {5, 5, 4, 0, STANDS_STARTED, 0}, {5, 4, 4, 1, STANDS_ISSUED, 0}, {3, 3, 3, 2, STANDS_MISSING, 2}, {5, 5, 5, 3, STANDS_DONE, 0},
+        {0, 0, 0, -1, STANDS_UNSEEN, 5},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    const char *folder = *state;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, CASES);
+    struct source source;
+    struct members members;
+    for (int i = 0; i < CASES; i++)
+        state_member(store, cases[i].process, i, CASES, cases[i].issued, cases[i].started, cases[i].done);
+    state_call(store, 0, 0, 4, 1, 60000000000);
+    state_end(store);
+    state_open(&source, &folder);
+    assert_int_equal(members_load(&members, &source, NULL), 0);
+    assert_int_equal(members.comms, 1);
+    for (int i = 0; i < CASES; i++) {
+        assert_int_equal(members.member[i].standing, cases[i].standing);
+        assert_int_equal(members.member[i].behind, cases[i].behind);
+        assert_ptr_equal(members_rank(members.comm, i), &members.member[i]);
+    }
+    assert_null(members_rank(members.comm, CASES));
+    assert_int_equal(members.comm->worst, STANDS_MISSING);
+    members_free(&members);
+    source_close_all(&source);
+}
+
+static void a_member_that_two_hosts_know_is_that_of_its_own_host(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    struct members members;
+    for (int host = 0; host < 2; host++) {
+        struct store *store = state_begin(scratch_path(state, host ? "b.db" : "a.db"), host ? "b" : "a", host * 2, 2);
+        for (int rank = 0; rank < 4; rank++)
+            state_member(store, rank / 2 == host ? rank % 2 : -1, rank, 4, rank / 2 == host ? 7 : 0, 7, 7);
+        state_end(store);
+    }
+    state_open(&source, &folder);
+    assert_int_equal(members_load(&members, &source, NULL), 0);
+    assert_int_equal(members.count, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(members.member[i].issued, 7);
+        assert_int_equal(trace_process(source.trace, members.member[i].process)->rank, i);
+    }
+    members_free(&members);
+    source_close_all(&source);
+}
+
+static void ten_thousand_ranks_show_the_one_that_is_missing(void **state)
+{
+    enum { RANKS = 10000, LATE = 7777 };
+    const char *folder = *state;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, RANKS);
+    struct source source;
+    struct rows rows;
+    struct timespec begin, end;
+    for (int rank = 0; rank < RANKS; rank++)
+        state_member(store, rank, rank, RANKS, 42 - (rank == LATE), 42 - (rank == LATE), 41);
+    state_call(store, 0, 0, 41, 1, 60000000000);
+    state_end(store);
+    state_open(&source, &folder);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    state_load(&source, &(struct query){.view = VIEW_NOW, .ascii = true}, &rows);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+    print_message("10,000 ranks: %.3f s\n", seconds);
+    assert_true(seconds < 2);
+    assert_int_equal(rows.count, 3);
+    assert_string_equal(state_cell(&rows, 0, 3), ">>>>>>>>>>>>>>>>>>!>>>>>  1 missing, 9999 started");
+    assert_string_equal(state_cell(&rows, 1, 0), "! 7777");
+    assert_string_equal(state_cell(&rows, 1, 2), "-1");
+    assert_string_equal(state_cell(&rows, 2, 0), "> 0-7776,7778-9999");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+static void many_different_ranks_end_in_a_count(void **state)
+{
+    enum { RANKS = 200, GROUPS = 12 };
+    const char *folder = *state;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, RANKS);
+    struct source source;
+    struct rows rows;
+    for (int rank = 0; rank < RANKS; rank++)
+        state_member(store, rank, rank, RANKS, 1000 - (uint64_t)rank, 1, 1);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_NOW, .ascii = true}, &rows);
+    assert_int_equal(rows.count, 1 + GROUPS + 1);
+    assert_string_equal(state_cell(&rows, 1 + GROUPS, 0), "and 188 more");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+/* --- sequence --------------------------------------------------------------------------------------------- */
+
+static void sequence_shows_who_calls_what(void **state)
+{
+    const char *folder = *state;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 4);
+    struct source source;
+    struct rows rows;
+    struct query query = {.view = VIEW_SEQUENCE, .number = NUMBER_LAST, .ascii = true};
+    for (int rank = 0; rank < 4; rank++) {
+        state_member(store, rank, rank, 4, rank == 3 ? 1 : 2, 1, 1);
+        state_call(store, rank, rank, 0, 8, 1000);
+        if (rank == 1)
+            state_call(store, rank, rank, 1, 0, 2000);      /* NCCL drops it: the next has its number */
+        if (rank < 3)
+            state_call(store, rank, rank, 1, rank == 2 ? 16 : 8, 2000);
+    }
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &query, &rows);
+    assert_int_equal(query.number, 1);
+    assert_int_equal(rows.count, 2);
+    assert_string_equal(state_cell(&rows, 0, 1), "====");
+    assert_string_equal(state_cell(&rows, 0, 3), "");
+    assert_string_equal(state_cell(&rows, 1, 0), "#1");
+    assert_string_equal(state_cell(&rows, 1, 1), "==#.");
+    assert_string_equal(state_cell(&rows, 1, 2), "AllReduce(8, float32, sum)");
+    assert_string_equal(state_cell(&rows, 1, 3), "2: AllReduce(16, float32, sum)");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+/* Two ranks of `count` calls each, rank 1 with another one at `place`; `apart`: all of rank 0's before rank 1's. */
+static void make_sequence(void **state, uint64_t count, uint64_t place, bool apart)
+{
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    for (uint64_t i = 0; i < count * 2; i++) {
+        int rank = (int)(apart ? i / count : i % 2);
+        uint64_t number = apart ? i % count : i / 2;
+        state_call(store, rank, rank, number, rank == 1 && number == place ? 7 : 8, 1000 + i);
+    }
+    for (int rank = 0; rank < 2; rank++)
+        state_member(store, rank, rank, 2, count, count, count);
+    state_end(store);
+}
+
+static void divergence_is_found(void **state, uint64_t count, uint64_t place, bool apart)
+{
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct query query = {.view = VIEW_SEQUENCE, .number = NUMBER_DIVERGENCE, .ascii = true};
+    make_sequence(state, count, place, apart);
+    state_open(&source, &folder);
+    state_load(&source, &query, &rows);
+    if (place < count) {
+        assert_int_equal(query.number, place);
+        for (int i = 0; i < rows.count; i++) {
+            assert_string_equal(state_cell(&rows, i, 1), rows.row[i].id == place + 1 ? "=#" : "==");
+            assert_string_equal(state_cell(&rows, i, 3), rows.row[i].id == place + 1 ? "1: AllReduce(7, float32, sum)" : "");
+        }
+    } else {
+        assert_string_equal(rows.line[1].text, "All ranks called the same, as far as they went.");
+        assert_int_equal(query.number, count - 1);
+    }
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+static void divergence_in_a_block_between(void **state) { divergence_is_found(state, 5000, 2500, false); }
+static void divergence_in_the_first_block(void **state) { divergence_is_found(state, 5000, 0, false); }
+static void divergence_in_the_last_block(void **state) { divergence_is_found(state, 5000, 4999, false); }
+static void divergence_of_ranks_far_apart(void **state) { divergence_is_found(state, 5000, 1500, true); }
+static void no_divergence(void **state) { divergence_is_found(state, 5000, 5000, false); }
+
+static void divergence_where_the_finding_says(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    uint64_t number = 0;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    state_finding(store, 1, "DC201", "error", "open", 5);
+    state_finding(store, 2, "DC102", "error", "open", 4100);
+    state_end(store);
+    state_open(&source, &folder);
+    assert_int_equal(operations_divergence(&source, state_comm, &number, NULL), 1);
+    assert_int_equal(number, 4100);
+    source_close_all(&source);
+}
+
+/* A block that one rank has filled and the other has not has one hash: nothing to compare it with. */
+static void divergence_in_a_block_that_is_not_full(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    uint64_t number = 0;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    for (uint64_t i = 0; i < 2100; i++)
+        state_call(store, 0, 0, i, 8, 1000 + i);
+    for (uint64_t i = 0; i < 1500; i++)
+        state_call(store, 1, 1, i, i == 1200 ? 7 : 8, 5000 + i);
+    state_end(store);
+    state_open(&source, &folder);
+    assert_int_equal(operations_divergence(&source, state_comm, &number, NULL), 1);
+    assert_int_equal(number, 1200);
+    source_close_all(&source);
+}
+
+/* --- findings --------------------------------------------------------------------------------------------- */
+
+static void findings_are_ordered_over_hosts(void **state)
+{
+    static const char *const order[] = {"DC201", "DC102", "DC210", "DC101"};
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct store *a = state_begin(scratch_path(state, "a.db"), "a", 0, 1), *b = state_begin(scratch_path(state, "b.db"), "b", 1, 1);
+    state_finding(a, 1, "DC101", "error", "resolved", 1);
+    state_finding(a, 3, "DC102", "error", "open", 1);
+    state_finding(b, 1, "DC210", "warning", "open", 1);
+    state_finding(b, 2, "DC201", "error", "open", 1);
+    state_end(a);
+    state_end(b);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_FINDINGS, .ascii = true}, &rows);
+    assert_int_equal(rows.count, 4);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(state_cell(&rows, i, 1), order[i]);
+    struct rows finding;
+    state_load(&source, &(struct query){.view = VIEW_FINDING, .finding = rows.row[2].target.finding}, &finding);
+    assert_non_null(strstr(finding.line[0].text, "DC210"));
+    rows_free(&finding);
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+/* --- waits, timeline, memory ------------------------------------------------------------------------------ */
+
+static void waits_are_a_tree(void **state)
+{
+    static const struct store_wait waits[] = {
+        {.id = 0, .depth = 0, .process = 0, .text = "rank 0 waits", .in_cycle = true}, {.id = 1, .depth = 1, .process = 1, .text = "rank 1 is away"},
+        {.id = 2, .depth = 2, .process = 0, .text = "rank 0 waits", .in_cycle = true, .again = true},
+    };
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(store_wait(store, &waits[i], NULL), 0);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_WAITS, .ascii = true}, &rows);
+    assert_true(rows.tree);
+    assert_int_equal(rows.count, 3);
+    assert_string_equal(state_cell(&rows, 0, 0), "(cycle) rank 0 waits");
+    assert_string_equal(state_cell(&rows, 2, 0), "(cycle) (as above) rank 0 waits");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rows.row[i].depth, i);
+    assert_int_equal(rows.row[1].target.process, 1);
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+static void progress(struct store *store, uint64_t started, uint64_t done, uint64_t time_ns)
+{
+    struct record record = {.api = API_notice_progress, .time_ns = time_ns, .progress = {.started = started, .done = done}};
+    assert_int_equal(store_event(store, 0, &record, NULL), 0);
+}
+
+static void bars_begin_and_end_with_the_operation(void **state)
+{
+    const uint64_t second = 1000000000;
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct query query = {.view = VIEW_TIMELINE, .ascii = true, .width = 30, .begin_ns = state_epoch_ns, .end_ns = state_epoch_ns + 10 * second};
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 1);
+    state_member(store, 0, 0, 1, 2, 2, 1);
+    state_call(store, 0, 0, 0, 8, 2 * second);
+    progress(store, 1, 0, 4 * second);
+    progress(store, 1, 1, 6 * second);
+    state_call(store, 0, 0, 1, 8, 8 * second);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &query, &rows);
+    assert_int_equal(rows.count, 1);
+    assert_string_equal(state_cell(&rows, 0, 1), "    ----#####   ----");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+static void memory_in_flight_comes_first(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    for (int rank = 0; rank < 2; rank++) {
+        state_call(store, rank, rank, 0, 1024, 1000);
+        state_member(store, rank, rank, 2, 1, 1, rank == 1 ? 0 : 1);
+    }
+    state_finding(store, 1, "DC301", "error", "open", 0);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_MEMORY}, &rows);
+    assert_int_equal(rows.count, 3);
+    assert_string_equal(state_cell(&rows, 0, 1), "DC301");
+    assert_string_equal(state_cell(&rows, 1, 0), "1");
+    assert_string_equal(state_cell(&rows, 1, 2), "4.0 KiB");
+    assert_string_equal(state_cell(&rows, 1, 3), "in flight");
+    assert_string_equal(state_cell(&rows, 2, 3), "done");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+static void a_stream_says_what_it_waits_for(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 3);
+    for (int rank = 0; rank < 3; rank++) {
+        state_call(store, rank, rank, 0, 8, 1000);
+        if (rank == 0)
+            state_call(store, rank, rank, 1, 8, 2000);
+        state_member(store, rank, rank, 3, rank == 0 ? 2 : 1, rank == 0 ? 2 : 1, 1);
+    }
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_RANK, .process = 0}, &rows);
+    assert_string_equal(state_cell(&rows, rows.count - 2, 0), "stream 0x1000 on device 0, last ncclAllReduce(count=8, float32, sum)");
+    assert_string_equal(state_cell(&rows, rows.count - 1, 0), "waits in ncclAllReduce(count=8, float32, sum) #1 of comm 5ae7, "
+                                                              "for ranks 1-2, which have not called it");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+#define ON_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_SCRATCH(members_stand_as_their_counts_say), ON_SCRATCH(a_member_that_two_hosts_know_is_that_of_its_own_host),
+        ON_SCRATCH(ten_thousand_ranks_show_the_one_that_is_missing), ON_SCRATCH(many_different_ranks_end_in_a_count),
+        ON_SCRATCH(sequence_shows_who_calls_what), ON_SCRATCH(divergence_in_a_block_between),
+        ON_SCRATCH(divergence_in_the_first_block), ON_SCRATCH(divergence_in_the_last_block),
+        ON_SCRATCH(divergence_of_ranks_far_apart), ON_SCRATCH(no_divergence), ON_SCRATCH(divergence_where_the_finding_says),
+        ON_SCRATCH(divergence_in_a_block_that_is_not_full), ON_SCRATCH(findings_are_ordered_over_hosts), ON_SCRATCH(waits_are_a_tree),
+        ON_SCRATCH(bars_begin_and_end_with_the_operation), ON_SCRATCH(memory_in_flight_comes_first),
+        ON_SCRATCH(a_stream_says_what_it_waits_for),
+    };
+    setlocale(LC_ALL, "C.UTF-8");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
