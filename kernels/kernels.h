@@ -109,6 +109,11 @@ cudaError_t kernels_cast_f16_to_f32(size_t count, const uint16_t *x, float *y, c
 cudaError_t kernels_cast_f32_to_bf16(size_t count, const float *x, uint16_t *y, cudaStream_t stream);
 cudaError_t kernels_cast_bf16_to_f32(size_t count, const uint16_t *x, float *y, cudaStream_t stream);
 
+/* Rounds to what the 16-bit format can hold and stays fp32; y may be x. *overflow (device memory) is set to 1 if a
+ * result is infinite or NaN, else left alone. */
+cudaError_t kernels_round_to_f16(size_t count, const float *x, float *y, int32_t *overflow, cudaStream_t stream);
+cudaError_t kernels_round_to_bf16(size_t count, const float *x, float *y, int32_t *overflow, cudaStream_t stream);
+
 /* Hash, NaNs and Infs of a buffer (payload.h), written to host memory that the device can write. `datatype` is
  * ncclDataType_t's number; `partial`, below PAYLOAD_PARTIALS, is a number that no other launch of the same device
  * uses until this one is done; at most `blocks` blocks. */

@@ -248,7 +248,7 @@ int autograd_backward(struct tensor *loss, struct error *err)
     if (tensor_count(loss) != 1)
         return error_set(err, "backward of a tensor of %zu elements: a loss is one number", tensor_count(loss));
     loss->creator->g_output = tensor_new_on_tape(device, loss->shape);
-    tensor_fill(loss->creator->g_output, 1.0f);
+    tensor_fill(loss->creator->g_output, device->loss_scale);
     return walk_back(loss->creator, device, err);
 }
 

@@ -14,7 +14,7 @@
 #include "trainer/check.h"
 
 static const char magic[8] = {'D', 'D', 'P', 'T', 'R', 'A', 'I', 'N'};
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* The whole file in memory: being written (room grows) or read (position moves). */
 struct image {
@@ -146,13 +146,15 @@ static int write_atomically(const char *path, const struct image *image, struct 
     return 0;
 }
 
-int checkpoint_save(const char *path, const char *configuration, int iteration,
+int checkpoint_save(const char *path, const char *configuration, const struct checkpoint_progress *progress,
                     const struct checkpoint_section *sections, int count, struct error *err)
 {
     struct image image = {0};
     put(&image, magic, sizeof magic);
     put_number(&image, VERSION);
-    put_number(&image, (size_t)iteration);
+    put_number(&image, (size_t)progress->iteration);
+    put(&image, &progress->loss_scale, sizeof progress->loss_scale);
+    put_number(&image, (size_t)progress->steps_without_overflow);
     put_text(&image, configuration);
     put_number(&image, (size_t)count);
     for (int i = 0; i < count; i++)
@@ -265,13 +267,28 @@ static int check_frame(const char *path, struct image *image, struct error *err)
     return 0;
 }
 
-static int apply_image(const char *path, const char *configuration, struct image *image, int *iteration,
-                       const struct checkpoint_section *sections, int count, struct error *err)
+static bool take_progress(struct image *image, struct checkpoint_progress *progress)
 {
-    uint32_t saved_iteration = 0, saved_sections = 0;
+    uint32_t iteration, steps;
+    if (!take_number(image, &iteration))
+        return false;
+    const unsigned char *scale = take(image, sizeof progress->loss_scale);
+    if (!scale || !take_number(image, &steps))
+        return false;
+    progress->iteration = (int)iteration;
+    memcpy(&progress->loss_scale, scale, sizeof progress->loss_scale);
+    progress->steps_without_overflow = (int)steps;
+    return true;
+}
+
+static int apply_image(const char *path, const char *configuration, struct image *image,
+                       struct checkpoint_progress *progress, const struct checkpoint_section *sections, int count, struct error *err)
+{
+    struct checkpoint_progress saved = {0};
+    uint32_t saved_sections = 0;
     if (check_frame(path, image, err) != 0)
         return -1;
-    if (!take_number(image, &saved_iteration) || !take_expected_text(image, configuration) ||
+    if (!take_progress(image, &saved) || !take_expected_text(image, configuration) ||
         !take_number(image, &saved_sections) || saved_sections != (uint32_t)count)
         return error_set(err, "the checkpoint %s was written with other options; this run has: %s", path, configuration);
     size_t first_section = image->position;
@@ -281,17 +298,17 @@ static int apply_image(const char *path, const char *configuration, struct image
             if (!take_section(image, &sections[i], apply))
                 return error_set(err, "the checkpoint %s does not fit the %s", path, sections[i].module->name);
     }
-    *iteration = (int)saved_iteration;
+    *progress = saved;
     return 0;
 }
 
-int checkpoint_load(const char *path, const char *configuration, int *iteration,
+int checkpoint_load(const char *path, const char *configuration, struct checkpoint_progress *progress,
                     const struct checkpoint_section *sections, int count, struct error *err)
 {
     struct image image = {0};
     int status = read_image(path, &image, err);
     if (status == 0)
-        status = apply_image(path, configuration, &image, iteration, sections, count, err);
+        status = apply_image(path, configuration, &image, progress, sections, count, err);
     free(image.bytes);
     return status;
 }

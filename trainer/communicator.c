@@ -119,6 +119,19 @@ int communicator_maximum(struct communicator *communicator, int value)
     return result;
 }
 
+bool communicator_agree_on_flag(struct communicator *communicator, int32_t *flag)
+{
+    int32_t agreed;
+    cudaStream_t stream = communicator->stream;
+    communicator_wait_for_compute(communicator);
+    CHECK_NCCL(ncclAllReduce(flag, flag, 1, ncclInt32, ncclMax, communicator->handle, stream));
+    watchdog_expect(communicator->watchdog, stream, "AllReduce (overflow flag) on %s", communicator->name);
+    CHECK_CUDA(cudaMemcpyAsync(&agreed, flag, sizeof agreed, cudaMemcpyDeviceToHost, stream));
+    compute_wait_for_communicator(communicator);
+    wait_for_stream(communicator);
+    return agreed != 0;
+}
+
 void communicator_gather(struct communicator *communicator, uint64_t value, uint64_t *values)
 {
     uint64_t *scratch = communicator->scratch;

@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,9 @@ void communicator_sum(struct communicator *communicator, double *values, int cou
 /* The smallest and the largest value that a rank gave. */
 int communicator_minimum(struct communicator *communicator, int value);
 int communicator_maximum(struct communicator *communicator, int value);
+/* Sets a flag in device memory on all ranks if it is set on any, ordered with the compute stream on both sides. Returns
+ * whether it is set. */
+bool communicator_agree_on_flag(struct communicator *communicator, int32_t *flag);
 /* Every rank's value: values[rank], `size` of them, size <= 512. */
 void communicator_gather(struct communicator *communicator, uint64_t value, uint64_t *values);
 /* Overwrites the values, at most 1024, with rank 0's. */

@@ -23,7 +23,7 @@ static int size_class(size_t bytes)
 
 void device_open(struct device *device, int index)
 {
-    *device = (struct device){.index = index, .check_versions = true};
+    *device = (struct device){.index = index, .check_versions = true, .loss_scale = 1.0f};
     CHECK_CUDA(cudaSetDevice(index));
     CHECK_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
 }

@@ -20,6 +20,9 @@ struct block;
 
 enum { DEVICE_SIZE_CLASSES = 48 };
 
+/* What convolutions and linear layers compute in; everything else, parameters included, is fp32. */
+enum precision { PRECISION_FP32, PRECISION_FP16, PRECISION_BF16 };
+
 struct device {
     int index;                                      /* CUDA's number */
     cudaStream_t stream;                            /* where all computation goes */
@@ -30,6 +33,9 @@ struct device {
     size_t node_count, node_room;
     uint64_t sequence;                              /* of the newest node */
     uint64_t backward_passes;
+    enum precision precision;
+    int32_t *overflow;                              /* device memory: set to 1 by a rounding to inf or NaN (scaler.h) */
+    float loss_scale;                               /* the gradient that backward starts with; 1 without loss scaling */
     bool check_versions;                            /* refuse to use saved tensors that changed (autograd.h) */
 };
 

@@ -148,6 +148,20 @@ static void choose_fault(struct job *job)
         refuse(&err);
 }
 
+/* bf16 has the exponents of fp32: nothing overflows or vanishes there that would not in fp32. */
+static void open_scaler(struct job *job)
+{
+    const struct options *options = job->options;
+    enum precision precision = !options->amp ? PRECISION_FP32
+                               : strcmp(options->amp, "fp16") == 0 ? PRECISION_FP16 : PRECISION_BF16;
+    struct scaler_settings settings = {
+        .on = precision == PRECISION_FP16, .first_scale = (float)options->loss_scale,
+        .growth_interval = options->scale_growth,
+        .agrees = !fault_is(&job->fault, FAULT_AMP_SKIP) || options->agree_overflow,
+    };
+    scaler_open(&job->scaler, &job->device, &job->control, precision, &settings);
+}
+
 void job_open(struct job *job, const struct options *options, const struct environment *environment)
 {
     *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options)};
@@ -165,11 +179,13 @@ void job_open(struct job *job, const struct options *options, const struct envir
                options->ranks ? "ddptrain" : environment->launcher ? environment->launcher : "nobody",
                environment->restart ? " again" : "");
     connect_ranks(job);
+    open_scaler(job);
     range_end();
 }
 
 void job_close(struct job *job)
 {
+    scaler_close(&job->scaler);
     communicator_close(&job->control);
     watchdog_stop(job->watchdog);
     loader_close(&job->loader);

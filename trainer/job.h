@@ -12,6 +12,7 @@
 #include "trainer/environment.h"
 #include "trainer/faults.h"
 #include "trainer/options.h"
+#include "trainer/scaler.h"
 
 struct job;
 
@@ -52,6 +53,7 @@ struct job {
     struct device device;
     struct watchdog *watchdog;              /* NULL without --timeout */
     struct communicator control;            /* barriers, averages, agreement */
+    struct scaler scaler;
     struct dataset dataset;
     struct sampler sampler;
     struct loader loader;

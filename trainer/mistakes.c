@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "kernels/kernels.h"
 #include "trainer/check.h"
 
 void mistake_load_data_forever(void)
@@ -47,6 +48,16 @@ void mistake_reverse_parameters(struct module *module)
         parameters[i] = parameters[last];
         parameters[last] = kept;
     }
+}
+
+void mistake_overflow_half(struct device *device)
+{
+    enum { TOO_LARGE = 65520 };     /* the largest fp16 is 65504; this is rounded to infinity */
+    struct tensor *activation = tensor_new_on_tape(device, shape_1d(1));
+    tensor_fill(activation, TOO_LARGE);
+    CHECK_CUDA(kernels_round_to_f16(1, tensor_data(activation), tensor_data(activation), device->overflow,
+                                    device->stream));
+    notice("an activation of %d became infinite in fp16 (--fault amp-skip)", TOO_LARGE);
 }
 
 void mistake_move_first_weights(struct module *module)

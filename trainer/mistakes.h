@@ -17,6 +17,10 @@ bool mistake_run_out_of_memory(int iteration);
  * order is not the same in every process. To be called before the module is distributed. */
 void mistake_reverse_parameters(struct module *module);
 
+/* Rounds a value that is too large for fp16, as one activation of this rank's batch could be: sets the device's
+ * overflow flag. The gradients do not know it. */
+void mistake_overflow_half(struct device *device);
+
 /* Moves the module's first weights to another GPU, as `model.conv.to("cuda:1")` would, where no peer access is
  * enabled. Ends the process with a message if there is only one. */
 void mistake_move_first_weights(struct module *module);

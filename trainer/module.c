@@ -114,19 +114,26 @@ struct layer_batch_norm layer_batch_norm_new(struct module *module, const char *
     };
 }
 
+static struct tensor *round_if_any(struct tensor *tensor)
+{
+    return tensor ? op_round(tensor) : NULL;
+}
+
 struct tensor *layer_conv2d(const struct layer_conv2d *layer, struct tensor *x)
 {
-    return op_conv2d(x, layer->weight, layer->bias, layer->stride, layer->pad);
+    return op_round(op_conv2d(op_round(x), op_round(layer->weight), round_if_any(layer->bias), layer->stride,
+                              layer->pad));
 }
 
 struct tensor *layer_conv2d_transposed(const struct layer_conv2d *layer, struct tensor *x)
 {
-    return op_conv2d_transposed(x, layer->weight, layer->bias, layer->stride, layer->pad);
+    return op_round(op_conv2d_transposed(op_round(x), op_round(layer->weight), round_if_any(layer->bias),
+                                         layer->stride, layer->pad));
 }
 
 struct tensor *layer_linear(const struct layer_linear *layer, struct tensor *x)
 {
-    return op_linear(x, layer->weight, layer->bias);
+    return op_round(op_linear(op_round(x), op_round(layer->weight), op_round(layer->bias)));
 }
 
 struct tensor *layer_batch_norm(const struct layer_batch_norm *layer, struct tensor *x)

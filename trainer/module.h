@@ -49,6 +49,8 @@ struct layer_conv2d layer_conv2d_transposed_new(struct module *module, const cha
 struct layer_linear layer_linear_new(struct module *module, const char *layer, int in, int out, float deviation);
 struct layer_batch_norm layer_batch_norm_new(struct module *module, const char *layer, int channels, float deviation);
 
+/* In the device's precision: input, weights and result are rounded to it, the gradients on their way back as well. The
+ * parameters stay fp32 (the master weights), and so do their gradients and what the optimizer keeps. */
 struct tensor *layer_conv2d(const struct layer_conv2d *layer, struct tensor *x);
 struct tensor *layer_conv2d_transposed(const struct layer_conv2d *layer, struct tensor *x);
 struct tensor *layer_linear(const struct layer_linear *layer, struct tensor *x);

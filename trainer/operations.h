@@ -26,6 +26,9 @@ struct tensor *op_leaky_relu_in_place(struct tensor *x, float slope);
 struct tensor *op_tanh(struct tensor *x);
 struct tensor *op_sigmoid(struct tensor *x);
 
+/* x rounded to the device's precision (device.h), and on the way back its gradient as well; x itself in fp32. */
+struct tensor *op_round(struct tensor *x);
+
 struct tensor *op_add(struct tensor *a, struct tensor *b);
 struct tensor *op_clone(struct tensor *x);
 /* The same storage in another shape. */

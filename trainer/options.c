@@ -54,6 +54,14 @@ static const struct option table[] = {
     {INTEGER, "max-restarts", "N", TO(max_restarts), 0, "with --elastic: give up when a rank fails after N restarts (3)"},
     {NUMBER, "timeout", "S", TO(timeout_s), 0, "abort a rank when no collective completes for S seconds (off)"},
 
+    {HEADING, "Mixed precision", NULL, 0, 0, NULL},
+    {TEXT, "amp", "fp16|bf16", TO(amp), 0, "convolutions and linear layers in this format; parameters, their gradients "
+     "and reductions stay fp32 (off)"},
+    {NUMBER, "loss-scale", "S", TO(loss_scale), 1, "first loss scale of --amp fp16 (65536)"},
+    {INTEGER, "scale-growth", "N", TO(scale_growth), 1, "double it after N iterations without overflow (2000)"},
+    {FLAG, "agree-overflow", NULL, TO(agree_overflow), 0, "with --fault amp-skip: the ranks agree on the overflow, as "
+     "they do without the fault"},
+
     {HEADING, "Gradients", NULL, 0, 0, NULL},
     {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "limit of the first bucket (1)"},
     {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have "
@@ -101,7 +109,7 @@ static const struct option table[] = {
 static const struct options defaults = {
     .batch = 8, .micro_batches = 4, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
     .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
-    .max_restarts = 3,
+    .max_restarts = 3, .loss_scale = 65536, .scale_growth = 2000,
 };
 
 static const struct option *find(const char *name, size_t length)
@@ -192,6 +200,8 @@ static void choose_rest(struct options *options)
         options->model = model ? model : strcmp(options->mode, "ddp") == 0 ? "gan" : "cnn";
     if (options->accumulate == 0)
         options->accumulate = is_about_accumulation(fault) ? 4 : 1;
+    if (!options->amp && fault == FAULT_AMP_SKIP)
+        options->amp = "fp16";
     if (options->iterations == 0 && options->epochs == 0)
         options->iterations = 100;
 }
@@ -208,6 +218,8 @@ static int check_fault(const struct options *options, struct error *err)
         return error_set(err, "--fault %s needs --model %s", options->fault, model);
     if (kind->id == FAULT_INPLACE_ACTIVATION && options->no_batch_norm)
         return error_set(err, "--fault %s needs batch norm", options->fault);
+    if (kind->id == FAULT_AMP_SKIP && strcmp(options->amp, "fp16") != 0)
+        return error_set(err, "--fault %s needs --amp fp16", options->fault);
     if (is_about_accumulation(kind->id) && options->accumulate < 2)
         return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
     if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
@@ -228,6 +240,17 @@ static int check_passes(const struct options *options, struct error *err)
         return error_set(err, "--accumulate: only --model cnn accumulates gradients over parts of a batch");
     if (options->batch % options->accumulate)
         return error_set(err, "--accumulate %d does not divide the batch of %d", options->accumulate, options->batch);
+    return 0;
+}
+
+static int check_precision(const struct options *options, struct error *err)
+{
+    if (!options->amp)
+        return 0;
+    if (strcmp(options->amp, "fp16") != 0 && strcmp(options->amp, "bf16") != 0)
+        return error_set(err, "--amp %s: expected fp16 or bf16", options->amp);
+    if (strcmp(options->mode, "ddp") != 0)
+        return error_set(err, "--amp needs --mode ddp: the other modes compute in fp32");
     return 0;
 }
 
@@ -256,6 +279,8 @@ static int check(const struct options *options, struct error *err)
     if (options->elastic && options->no_gang)
         return error_set(err, "--elastic and --no-gang exclude each other: all ranks start again together");
     if (check_fault(options, err) != 0)
+        return -1;
+    if (check_precision(options, err) != 0)
         return -1;
     return mode_check(options, err);
 }

@@ -25,6 +25,11 @@ struct options {
     int dataset_size;
     const char *images, *labels;
 
+    const char *amp;            /* NULL: fp32 */
+    double loss_scale;
+    int scale_growth;
+    bool agree_overflow;
+
     double first_bucket_mb, bucket_mb;
     const char *average;
     double clip;                /* 0: no clipping */

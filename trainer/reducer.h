@@ -100,7 +100,8 @@ int reducer_finish(struct reducer *reducer, struct error *err);
  * that has nothing to contribute. */
 int reducer_shadow(struct reducer *reducer, struct error *err);
 
-/* Multiplies all gradients on the compute stream, as after accumulating the sums of several means. */
+/* Multiplies all gradients on the compute stream, as after accumulating the sums of several means. Correct
+ * only after reducer_finish(). */
 void reducer_scale_gradients(struct reducer *reducer, float factor);
 /* Clamps all gradients to -limit..limit on the compute stream. Correct only after reducer_finish(). */
 void reducer_clip_gradients(struct reducer *reducer, float limit);

@@ -98,8 +98,9 @@ static void describe_configuration(const struct job *job, char *text, size_t byt
 {
     const struct options *o = job->options;
     snprintf(text, bytes, "model=%s image=%d width=%d latent=%d batch-norm=%d shortcut=%d seed=%d batch=%d ranks=%d "
-             "data=%zu", o->model, o->image, o->width, o->latent, !o->no_batch_norm,
-             o->generator_shortcut || o->inplace_clone, o->seed, o->batch, job->environment.size, job->dataset.count);
+             "data=%zu amp=%s", o->model, o->image, o->width, o->latent, !o->no_batch_norm,
+             o->generator_shortcut || o->inplace_clone, o->seed, o->batch, job->environment.size, job->dataset.count,
+             o->amp ? o->amp : "off");
 }
 
 static void save_checkpoint(struct run *run, int reached)
@@ -112,7 +113,9 @@ static void save_checkpoint(struct run *run, int reached)
     if (!is_first_rank(job))
         return;
     describe_configuration(job, configuration, sizeof configuration);
-    if (checkpoint_save(job->options->checkpoint, configuration, reached, sections, count, &err) != 0)
+    struct checkpoint_progress progress = {.iteration = reached, .loss_scale = job->scaler.scale,
+                                           .steps_without_overflow = job->scaler.steps_without_overflow};
+    if (checkpoint_save(job->options->checkpoint, configuration, &progress, sections, count, &err) != 0)
         fatal("%s", err.text);
 }
 
@@ -141,10 +144,13 @@ static void resume(struct run *run, const char *path)
     char configuration[256];
     struct error err = {0};
     describe_configuration(job, configuration, sizeof configuration);
-    if (checkpoint_load(path, configuration, &run->first, sections, count, &err) != 0) {
+    struct checkpoint_progress progress;
+    if (checkpoint_load(path, configuration, &progress, sections, count, &err) != 0) {
         notice("%s", err.text);
         exit(2);
     }
+    run->first = progress.iteration;
+    scaler_restore(&job->scaler, progress.loss_scale, progress.steps_without_overflow);
     if (is_first_rank(job))
         notice("resumed from %s at iteration %d", path, run->first);
 }
@@ -193,6 +199,7 @@ static void shadow_others(struct run *run)
     while (agree_who_has_data(job, false) != INT_MAX) {
         range_begin_iteration(job->iteration++);
         job->trainee->shadow(run->trainee, job);
+        scaler_update(&job->scaler, job->iteration - 1);
         range_end();
         device_end_batch(&job->device);
     }
@@ -219,6 +226,7 @@ static void train_on_batch(struct run *run)
     bool trained = job->trainee->iterate(run->trainee, job, &batch, losses);
     if (trained) {
         wait_for_losses(run, losses);
+        scaler_update(&job->scaler, job->iteration);
         if (is_multiple(job->iteration + 1, job->options->log_every))
             log_losses(run);
         if (is_multiple(job->iteration + 1, job->options->exchange_every))

@@ -166,14 +166,16 @@ static struct tensor *forward_and_backward(struct classifier *classifier, struct
 static void step(struct classifier *classifier, struct job *job)
 {
     struct distributed *ranks = &classifier->ranks;
-    range_begin("classifier", "step");
-    if (job->options->accumulate > 1)
-        reducer_scale_gradients(&ranks->reducer, 1.0f / (float)job->options->accumulate);
-    if (job->options->clip > 0)
-        reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
-    optimizer_step(&classifier->optimizer);
+    if (scaler_unscale(&job->scaler, &ranks->reducer)) {
+        range_begin("classifier", "step");
+        if (job->options->accumulate > 1)
+            reducer_scale_gradients(&ranks->reducer, 1.0f / (float)job->options->accumulate);
+        if (job->options->clip > 0)
+            reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
+        optimizer_step(&classifier->optimizer);
+        range_end();
+    }
     replicas_announce(ranks);
-    range_end();
 }
 
 /* Steps with the averaged gradients. */
@@ -186,6 +188,8 @@ static void update(struct classifier *classifier, struct job *job)
     if (early)
         step(classifier, job);                              /* too early: the gradients are not averaged yet */
     distributed_finish_reduction(ranks);
+    if (job_fault_strikes(job, FAULT_AMP_SKIP))
+        mistake_overflow_half(&job->device);
     if (!early)
         step(classifier, job);
 }
@@ -213,6 +217,7 @@ static void classifier_shadow(void *self, struct job *job)
         distributed_shadow_forward(ranks);
     }
     distributed_shadow_backward(ranks);
+    scaler_shadow(&job->scaler);
 }
 
 static void classifier_take_state_of(void *self, int root)

@@ -172,12 +172,14 @@ static struct tensor *backward_generator(struct gan *gan, struct tensor *generat
 
 static void step(struct job *job, struct distributed *ranks, struct optimizer *optimizer)
 {
-    range_begin(ranks->module->name, "step");
-    if (job->options->clip > 0)
-        reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
-    optimizer_step(optimizer);
+    if (scaler_unscale(&job->scaler, &ranks->reducer)) {
+        range_begin(ranks->module->name, "step");
+        if (job->options->clip > 0)
+            reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
+        optimizer_step(optimizer);
+        range_end();
+    }
     replicas_announce(ranks);
-    range_end();
 }
 
 /* Steps with the averages of the gradients that backward has computed. */
@@ -197,6 +199,8 @@ static void update_discriminator(struct gan *gan, struct job *job)
 static void update_generator(struct gan *gan, struct job *job)
 {
     distributed_finish_reduction(&gan->generator_ranks);
+    if (job_fault_strikes(job, FAULT_AMP_SKIP))
+        mistake_overflow_half(&job->device);
     step(job, &gan->generator_ranks, &gan->generator_optimizer);
 }
 
@@ -254,14 +258,15 @@ static bool gan_iterate(void *self, struct job *job, const struct batch *batch, 
 static void gan_shadow(void *self, struct job *job)
 {
     struct gan *gan = self;
-    (void)job;
     distributed_shadow_forward(&gan->generator_ranks);
     distributed_set_no_sync(&gan->discriminator_ranks, true);
     distributed_shadow_forward(&gan->discriminator_ranks);
     distributed_set_no_sync(&gan->discriminator_ranks, false);
     distributed_shadow_forward(&gan->discriminator_ranks);
     distributed_shadow_backward(&gan->discriminator_ranks);
+    scaler_shadow(&job->scaler);
     distributed_shadow_backward(&gan->generator_ranks);
+    scaler_shadow(&job->scaler);
 }
 
 /* --- state and results ----------------------------------------------------------------------------------- */

@@ -68,6 +68,11 @@ SCENARIOS = {
     "buffers-mismatch": (fault("buffers-mismatch"), ("DC101", "3"), "hang"),
     "buffers-mismatch-twin": (GAN + ["--no-buffer-broadcast"], None, "ends"),
     "model-mismatch": (fault("model-mismatch"), ("DC110", "3"), "hang"),
+    "amp-skip": (fault("amp-skip", "--loss-scale", "1024"), ("DC506", "3"), "ends"),
+    "amp-skip-twin": (fault("amp-skip", "--loss-scale", "1024", "--agree-overflow"), None, "ends"),
+    "amp-skip-hash": (fault("amp-skip", "--loss-scale", "1024"), ("DC506", "3"), "ends"),
+    "amp-skip-twin-hash": (fault("amp-skip", "--loss-scale", "1024", "--agree-overflow"), None, "ends"),
+    "amp-bf16": (GAN + ["--amp", "bf16"], None, "ends"),
     "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
     "crash": (fault("crash"), ("DC205", "3"), "hang"),
     "crash-twin": (ELASTIC, None, "ends"),
@@ -80,7 +85,7 @@ SCENARIOS = {
 }
 
 # Those that hash payloads (ddpcheck run --hash).
-HASHED = {"same-shard", "clean-hash", "clean-cnn-hash", "inplace-bucket-hash"}
+HASHED = {"amp-skip-hash", "amp-skip-twin-hash", "same-shard", "clean-hash", "clean-cnn-hash", "inplace-bucket-hash"}
 
 
 def start(line, arguments, way, ends, hashed):

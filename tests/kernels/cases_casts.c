@@ -4,6 +4,7 @@
 #include "tests/kernels/values.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,12 @@ struct format {
     int fraction, least;
     cudaError_t (*narrow)(size_t count, const float *x, uint16_t *y, cudaStream_t stream);
     cudaError_t (*widen)(size_t count, const uint16_t *x, float *y, cudaStream_t stream);
+    cudaError_t (*round)(size_t count, const float *x, float *y, int32_t *overflow, cudaStream_t stream);
 };
 
 static const struct format formats[] = {
-    { "fp16", 10, -14, kernels_cast_f32_to_f16, kernels_cast_f16_to_f32 },
-    { "bf16", 7, -126, kernels_cast_f32_to_bf16, kernels_cast_bf16_to_f32 },
+    { "fp16", 10, -14, kernels_cast_f32_to_f16, kernels_cast_f16_to_f32, kernels_round_to_f16 },
+    { "bf16", 7, -126, kernels_cast_f32_to_bf16, kernels_cast_bf16_to_f32, kernels_round_to_bf16 },
 };
 
 enum { PATTERNS = 1 << 16, PER_PATTERN = 8, RANDOM = 1 << 18, FLOATS = PATTERNS * PER_PATTERN + RANDOM };
@@ -137,10 +139,60 @@ static void widen_agrees(const struct format *format)
     free(got);
 }
 
+/* Rounds `count` floats in place; returns whether the flag, 0 before, was set. */
+static bool rounds(const struct format *format, float *floats, size_t count)
+{
+    int32_t flag = 0;
+    float *device_x = device_copy(floats, count * sizeof *floats);
+    int32_t *device_flag = device_copy(&flag, sizeof flag);
+    LAUNCHED(format->round(count, device_x, device_x, device_flag, stream));
+    MUST(cudaStreamSynchronize(stream));
+    MUST(cudaMemcpy(floats, device_x, count * sizeof *floats, cudaMemcpyDeviceToHost));
+    MUST(cudaMemcpy(&flag, device_flag, sizeof flag, cudaMemcpyDeviceToHost));
+    MUST(cudaFree(device_x));
+    MUST(cudaFree(device_flag));
+    return flag == 1;
+}
+
+static void round_agrees(const struct format *format)
+{
+    float *floats = host_memory(FLOATS * sizeof *floats), *got = host_memory(FLOATS * sizeof *got);
+    size_t finite = 0;
+
+    fill_floats(format, floats);
+    for (size_t i = 0; i < FLOATS; i++) {
+        const float value = (float)reference_widen(narrowed(format, floats[i]), format->fraction, format->least);
+        if (isfinite(value))
+            floats[finite++] = floats[i];
+    }
+    memcpy(got, floats, finite * sizeof *got);
+    if (rounds(format, got, finite))
+        fail("rounding to %s of what it can hold told an overflow", format->name);
+    for (size_t i = 0; i < finite; i++) {
+        const float value = (float)reference_widen(narrowed(format, floats[i]), format->fraction, format->least);
+        if (bits_of(got[i]) != bits_of(value)) {
+            fail("%.9g rounded to %s: expected %.9g, got %.9g", (double)floats[i], format->name, (double)value,
+                 (double)got[i]);
+            break;
+        }
+    }
+    const float just_too_large = format->fraction == 10 ? 65520 : 0x1.ffp127f;
+    const float bad[] = { just_too_large, -just_too_large, NAN, INFINITY };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        float some[1000] = { 0 };
+        some[777] = bad[i];
+        if (!rounds(format, some, 1000) || isfinite(some[777]))
+            fail("rounding %g to %s told no overflow", (double)bad[i], format->name);
+    }
+    free(floats);
+    free(got);
+}
+
 void case_casts(void)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         narrow_agrees(&formats[i]);
         widen_agrees(&formats[i]);
+        round_agrees(&formats[i]);
     }
 }

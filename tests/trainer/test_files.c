@@ -91,18 +91,20 @@ static void a_checkpoint_restores_everything(void **state)
 {
     struct model saved, loaded;
     struct error err = {0};
-    int iteration = 0;
+    struct checkpoint_progress wanted = {.iteration = 34, .loss_scale = 512.0f, .steps_without_overflow = 7}, got_back;
     float expected[6], got[6];
     open_model(&saved, *state, 1);
     open_model(&loaded, *state, 2);
     saved.optimizer.step = 12;
     tensor_fill(saved.optimizer.square[0], 0.25f);
     tensor_fill(saved.norm.running_var, 3.0f);
-    assert_int_equal(checkpoint_save(path, "configuration", 34, &saved.section, 1, &err), 0);
+    assert_int_equal(checkpoint_save(path, "configuration", &wanted, &saved.section, 1, &err), 0);
     assert_int_equal(access(part, F_OK), -1);
-    assert_int_equal(checkpoint_load(path, "configuration", &iteration, &loaded.section, 1, &err), 0);
+    assert_int_equal(checkpoint_load(path, "configuration", &got_back, &loaded.section, 1, &err), 0);
 
-    assert_int_equal(iteration, 34);
+    assert_int_equal(got_back.iteration, 34);
+    assert_float_equal(got_back.loss_scale, 512.0f, 0.0f);
+    assert_int_equal(got_back.steps_without_overflow, 7);
     assert_int_equal(loaded.optimizer.step, 12);
     tensor_download(saved.module.parameters[2], expected);
     tensor_download(loaded.module.parameters[2], got);
@@ -118,9 +120,9 @@ static void a_checkpoint_restores_everything(void **state)
 static void assert_refused(struct model *model, const char *configuration, const char *why)
 {
     struct error err = {0};
-    int iteration = -5;
-    assert_int_equal(checkpoint_load(path, configuration, &iteration, &model->section, 1, &err), -1);
-    assert_int_equal(iteration, -5);
+    struct checkpoint_progress progress = {.iteration = -5};
+    assert_int_equal(checkpoint_load(path, configuration, &progress, &model->section, 1, &err), -1);
+    assert_int_equal(progress.iteration, -5);
     if (!strstr(err.text, why))
         fail_msg("expected '%s' in '%s'", why, err.text);
 }
@@ -135,7 +137,7 @@ static void damaged_checkpoints_are_refused(void **state)
     module_parameter(&other.module, "extra", "weight", shape_1d(1), 0.0f, 0.0f);
     other.optimizer.mean[3] = tensor_new(*state, shape_1d(1));
     other.optimizer.square[3] = tensor_new(*state, shape_1d(1));
-    assert_int_equal(checkpoint_save(path, "configuration", 1, &model.section, 1, &err), 0);
+    assert_int_equal(checkpoint_save(path, "configuration", &(struct checkpoint_progress){.iteration = 1}, &model.section, 1, &err), 0);
     assert_refused(&model, "another", "other options");
     assert_refused(&other, "configuration", "does not fit");
     assert_int_equal(stat(path, &status), 0);
@@ -164,15 +166,15 @@ static void a_failed_save_leaves_the_old_checkpoint(void **state)
 {
     struct model model;
     struct error err = {0};
-    int iteration;
+    struct checkpoint_progress progress;
     open_model(&model, *state, 1);
-    assert_int_equal(checkpoint_save(path, "configuration", 1, &model.section, 1, &err), 0);
+    assert_int_equal(checkpoint_save(path, "configuration", &(struct checkpoint_progress){.iteration = 1}, &model.section, 1, &err), 0);
     assert_int_equal(mkdir(part, 0700), 0);     /* the temporary name is taken */
-    assert_int_equal(checkpoint_save(path, "configuration", 2, &model.section, 1, &err), -1);
+    assert_int_equal(checkpoint_save(path, "configuration", &(struct checkpoint_progress){.iteration = 2}, &model.section, 1, &err), -1);
     assert_non_null(strstr(err.text, part));
     assert_int_equal(rmdir(part), 0);
-    assert_int_equal(checkpoint_load(path, "configuration", &iteration, &model.section, 1, &err), 0);
-    assert_int_equal(iteration, 1);
+    assert_int_equal(checkpoint_load(path, "configuration", &progress, &model.section, 1, &err), 0);
+    assert_int_equal(progress.iteration, 1);
     close_model(&model);
 }
 

@@ -2,16 +2,15 @@
 #include "trainer/check.h"
 #include "trainer/operations.h"
 
-/* The gradient that arrives at a loss is 1: autograd_backward() starts there, and the loss is its last operation.
- * That lets the kernels take the scale as a number instead of reading it from the device. */
-static const float gradient_of_loss = 1.0f;
+/* The gradient that arrives at a loss is the loss scale (1 without one): autograd_backward() starts there, and the loss
+ * is its last operation. That lets the kernels take the scale as a number instead of reading it from the device. */
 
 static void bce_backward(struct node *node, const struct tensor *g_y, struct tensor **g_inputs)
 {
     struct device *device = tensor_device(g_y);
     g_inputs[0] = tensor_new_on_tape(device, node->saved[0].shape);
     CHECK_CUDA(kernels_bce_with_logits_backward(tensor_count(g_inputs[0]), node_saved_data(node, 0), node->loss.target,
-                                                gradient_of_loss, tensor_data(g_inputs[0]), device->stream));
+                                                device->loss_scale, tensor_data(g_inputs[0]), device->stream));
 }
 
 struct tensor *op_bce_with_logits(struct tensor *logits, float target)
@@ -33,7 +32,7 @@ static void cross_entropy_backward(struct node *node, const struct tensor *g_y, 
     struct device *device = tensor_device(g_y);
     g_inputs[0] = tensor_new_on_tape(device, node->saved[0].shape);
     CHECK_CUDA(kernels_cross_entropy_backward(node->cross_entropy.n, node->cross_entropy.classes,
-                                              node_saved_data(node, 0), node->cross_entropy.labels, gradient_of_loss,
+                                              node_saved_data(node, 0), node->cross_entropy.labels, device->loss_scale,
                                               tensor_data(g_inputs[0]), device->stream));
 }
 
