@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test suite fuzz demo bench docs check sanitize clean help
+.PHONY: all setup build test suite fuzz scenarios demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make demo       set up, build, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
+	@echo "make scenarios  the trainer's 30 scenarios: the fault without ddpcheck and with it, and the correct twin"
 	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
 	@echo "make sanitize   build and test with ASan, UBSan and TSan"
 	@echo "make bench      measure what the shim, the store and the analyzer cost"
@@ -34,6 +35,9 @@ test: build
 	ctest --preset $(PRESET)
 
 SEEDS ?= 1-100
+scenarios: build
+	@python3 tests/e2e/table.py $(BUILD)
+
 fuzz: build
 	@python3 tests/fuzz/fuzz.py --build $(BUILD) --seeds $(SEEDS)
 
