@@ -1,23 +1,30 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, hashing, tui (default: all)
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live
+                        (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
 
+import fcntl
 import json
 import os
 import platform
+import pty
 import re
 import resource
+import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 
 TRAINING_RUNS = 5
 TUI_OPERATIONS = 10000000
+TUI_SECONDS = 20
 RECORD_BYTES = 128
 TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
@@ -244,6 +251,82 @@ def tui(bench):
                                                                "" if status == 0 else ", failed"))
 
 
+class Screen(threading.Thread):
+    """A program on a terminal of 80 columns and 24 lines; counts the bytes that it sends there."""
+
+    def __init__(self, command, **more):
+        super().__init__(daemon=True)
+        self.bytes = 0
+        self.terminal, inside = pty.openpty()
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True,
+                                        env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **more})
+        os.close(inside)
+        self.start()
+
+    def run(self):
+        try:
+            while piece := os.read(self.terminal, 65536):
+                self.bytes += len(piece)
+        except OSError:         # the program has left
+            pass
+
+    def keys(self, keys):
+        os.write(self.terminal, keys.encode())
+
+    def cpu_s(self):
+        with open("/proc/%d/stat" % self.process.pid) as stat:
+            field = stat.read().rpartition(")")[2].split()
+        return (int(field[11]) + int(field[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self):
+        self.keys("q")
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.terminal)
+
+
+def live(bench, name, program):
+    """The TUI beside a job on 4 emulated GPUs."""
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+        trace = os.path.join(folder, "trace")
+        job = subprocess.Popen([bench.tool, "run", "-q", "--emulate", "4", "-o", trace, "--", *program], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        screen = Screen([bench.tool, "tui", "--wait", "30", trace])
+        try:
+            time.sleep(12)
+            for key, view in zip("1234567", ("now", "findings", "sequence", "ranks", "waits", "timeline", "memory")):
+                screen.keys(key)
+                time.sleep(1)
+                cpu_s, sent, begin = screen.cpu_s(), screen.bytes, time.monotonic()
+                time.sleep(TUI_SECONDS)
+                seconds = time.monotonic() - begin
+                bench.say("%-10s %-12s %9.2f %% of a core %10.0f bytes/s to the terminal%s"
+                          % (name, view, (screen.cpu_s() - cpu_s) / seconds * 100, (screen.bytes - sent) / seconds,
+                             "" if job.poll() is None else "; the job has ended"))
+        finally:
+            screen.close()
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGTERM)
+                try:
+                    job.wait(30)
+                except subprocess.TimeoutExpired:
+                    os.killpg(job.pid, signal.SIGKILL)
+                    job.wait()
+
+
+def tui_live(bench):
+    bench.say("ddpcheck tui beside a job of 4 ranks, %d s in each view (aim: under 3 %% of a core)" % TUI_SECONDS)
+    if bench.missing("bin/ddptrain", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
+        return
+    trainer = bench.path("bin/ddptrain")
+    live(bench, "hung", [trainer, "--ranks", "4", "--iterations", "12", "--no-gang", "--fault", "partial-barrier"])
+    live(bench, "running", [trainer, "--ranks", "4", "--iterations", "1000000"])
+
+
 def trace_bytes(trace):
     return sum(entry.stat().st_size for entry in os.scandir(trace) if entry.name.endswith(".db"))
 
@@ -274,7 +357,7 @@ def selection(bench):
 
 
 PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "long": long_job, "training": training,
-         "selection": selection, "hashing": hashing, "tui": tui}
+         "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live}
 
 
 def main():

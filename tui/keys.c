@@ -38,7 +38,7 @@ static void move(struct app *app, int by)
     struct place *place = app_place(app);
     if (!app->shown || table_move(&place->table, rows_of(app), by) || place->query.view != VIEW_SEQUENCE)
         return;
-    int64_t number = by > 0 ? place->query.number + SEQUENCE_STEP : place->query.number - SEQUENCE_STEP;
+    int64_t shown = app->picture.query.number, number = by > 0 ? shown + SEQUENCE_STEP : shown - SEQUENCE_STEP;
     place->query.number = number < 0 ? 0 : number;
     app_ask(app);
 }
@@ -205,8 +205,9 @@ static void help(struct app *app)
 static void zoom(struct app *app, double factor, double by)
 {
     struct query *query = &app_place(app)->query;
-    double span = (double)(query->end_ns - query->begin_ns), middle = (double)query->begin_ns + span * (0.5 + by);
-    if (!app->shown || query->end_ns == 0)
+    const struct query *shown = &app->picture.query;
+    double span = (double)(shown->end_ns - shown->begin_ns), middle = (double)shown->begin_ns + span * (0.5 + by);
+    if (!app->shown || shown->end_ns == 0)
         return;
     span *= factor;
     if (span < 1e4 || span > 1e15)
@@ -222,11 +223,15 @@ static bool view_key(struct app *app, int key)
     struct query *query = &app_place(app)->query;
     bool sequence = query->view == VIEW_SEQUENCE, timeline = query->view == VIEW_TIMELINE;
     if ((sequence || timeline) && (key == 'c' || key == 'C')) {
+        if (app->shown)
+            query->comm = app->picture.query.comm;
         query->comm_step = key == 'c' ? 1 : -1;
         query->number = NUMBER_LAST;
         app_place(app)->table.has_selected = false;
         app_ask(app);
     } else if (sequence && key == 'd') {
+        if (app->shown)
+            query->comm = app->picture.query.comm;
         query->number = NUMBER_DIVERGENCE;
         app_place(app)->table.has_selected = false;
         app_ask(app);

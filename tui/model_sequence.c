@@ -104,8 +104,9 @@ static int choose(struct source *source, struct query *query, const struct tui_c
             rows_line(rows, TONE_GOOD, "All ranks called the same, as far as they went.");
         query->number = found ? (int64_t)number : NUMBER_LAST;
     }
-    if (query->number == NUMBER_LAST)
-        query->number = comm->most_issued ? (int64_t)comm->most_issued - 1 : 0;
+    int64_t newest = comm->most_issued ? (int64_t)comm->most_issued - 1 : 0;
+    if (query->number == NUMBER_LAST || query->number > newest)
+        query->number = newest;
     return 0;
 }
 

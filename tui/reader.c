@@ -53,6 +53,10 @@ int picture_make(struct source *source, const struct query *query, struct pictur
 static void publish(struct reader *reader, struct picture *picture)
 {
     pthread_mutex_lock(&reader->lock);
+    if (reader->asked == picture->asked && reader->query.comm_step && !*picture->error.text) {
+        reader->query.comm = picture->query.comm;       /* one step only, however often the view is made anew */
+        reader->query.comm_step = 0;
+    }
     if (reader->has_newest)
         picture_free(&reader->newest);
     reader->newest = *picture;

@@ -62,6 +62,16 @@ static void keep_old(struct app *app, struct picture *failed)
     picture_free(failed);
 }
 
+/* A wish that has been answered is not wished again. What follows the job (0, NUMBER_LAST) goes on doing so. */
+static void settle(struct query *query, const struct query *answer)
+{
+    if (query->comm_step)
+        query->comm = answer->comm;
+    query->comm_step = 0;
+    if (query->number == NUMBER_DIVERGENCE)
+        query->number = answer->number;
+}
+
 void app_take(struct app *app)
 {
     struct picture picture = {0};
@@ -85,7 +95,7 @@ void app_take(struct app *app)
     }
     struct place *place = app_place(app);
     bool wanted = !place->table.has_selected && place->query.view == VIEW_SEQUENCE;
-    place->query = picture.query;
+    settle(&place->query, &picture.query);
     app->shown = true;
     table_update(&place->table, &app->picture.rows);
     if (wanted)

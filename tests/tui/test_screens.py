@@ -87,6 +87,20 @@ class Screens(unittest.TestCase):
                 self.compare(name, text)
                 self.assertLessEqual(max(len(line) for line in text.split("\n")), size[0])
 
+    def test_the_page_names_the_keys_of_the_help(self):
+        with open(os.path.join(os.path.dirname(GOLDEN), "..", "..", "docs", "tui.md")) as page:
+            named = set(re.findall(r"`([^`]+)`", page.read().split("## Keys")[1].split("## Marks")[0]))
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            for view in "1234567":
+                terminal.keys(view)
+                terminal.keys("?")
+                for line in re.findall(r"│ (.*?) *│", terminal.settled("this help")):
+                    for key in line[:14].split() if line[13:15] == "  " else ():
+                        if key not in ("1-7", "arrows"):
+                            self.assertIn(key, named, line)
+                terminal.keys("Escape")
+
     def test_leaves_with_q(self):
         with self.terminal("clean") as terminal:
             terminal.wait("1 Now")

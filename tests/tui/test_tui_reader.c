@@ -190,6 +190,37 @@ static void pause_holds_the_picture(void **state)
     store_close(store, NULL);
 }
 
+static bool is_sequence(const struct picture *picture) { return picture->query.view == VIEW_SEQUENCE && picture->rows.lines; }
+
+/* However often the view is made anew, and whichever communicator is the worst by then. */
+static void the_next_communicator_is_one_step_away(void **state)
+{
+    const char *folder = *state;
+    struct bench bench;
+    struct query query = ranks;
+    struct store *store = one_rank(scratch_path(state, "a.db"), 0);
+    struct store_member other = {.comm = 2, .nranks = 2, .where = "", .phase = "", .last_call = ""};
+    store_member(store, &other, NULL);
+    assert_int_equal(store_commit(store, NULL), 0);
+    start(&bench, &folder);
+    query.view = VIEW_SEQUENCE;
+    query.comm = state_comm;
+    query.comm_step = 1;
+    reader_ask(bench.reader, &query);
+    until(&bench, is_sequence);
+    assert_int_equal(bench.picture.query.comm, 2);
+    for (uint64_t issued = 2; issued < 4; issued++) {
+        assert_int_equal(store_begin(store, NULL), 0);
+        other.issued = issued;
+        store_member(store, &other, NULL);
+        assert_int_equal(store_commit(store, NULL), 0);
+        until(&bench, is_sequence);
+        assert_int_equal(bench.picture.query.comm, 2);
+    }
+    stop(&bench);
+    store_close(store, NULL);
+}
+
 /* Questions faster than answers, and the end in the middle of them. */
 static void it_ends_whatever_it_is_doing(void **state)
 {
@@ -219,7 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_SCRATCH(events_are_shown_within_a_second), ON_SCRATCH(hosts_that_come_later_are_shown),
         ON_SCRATCH(a_new_run_takes_the_place_of_the_old_one), ON_SCRATCH(a_lock_that_goes_is_forgotten),
-        ON_SCRATCH(pause_holds_the_picture), ON_SCRATCH(it_ends_whatever_it_is_doing),
+        ON_SCRATCH(pause_holds_the_picture), ON_SCRATCH(the_next_communicator_is_one_step_away),
+        ON_SCRATCH(it_ends_whatever_it_is_doing),
     };
     setlocale(LC_ALL, "C.UTF-8");
     return cmocka_run_group_tests(tests, NULL, NULL);
