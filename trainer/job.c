@@ -100,8 +100,8 @@ static void connect_ranks(struct job *job)
     communicator_connect(&job->control, "control", &job->device, rank, size, &id, job->watchdog);
 }
 
-static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_mirrored,
-                                                &trainee_pipeline};
+static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_data_parallel,
+                                                &trainee_mirrored, &trainee_pipeline};
 
 static const struct trainee *find_trainee(const struct options *options)
 {

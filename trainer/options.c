@@ -27,8 +27,9 @@ struct option {
 static const struct option table[] = {
     {HEADING, "What to train", NULL, 0, 0, NULL},
     {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
-    {TEXT, "mode", "ddp|mirrored|pipeline", TO(mode), 0, "how to spread it over devices: a process with a replica for "
-     "each (ddp, the default); one process with a replica on each (mirrored); a process for each half of the model (pipeline)"},
+    {TEXT, "mode", "ddp|dp|mirrored|pipeline", TO(mode), 0, "how to spread it over devices: a process with a replica for "
+     "each (ddp, the default); one process that lends its model to all (dp) or has a replica on each (mirrored); a "
+     "process for each half of the model (pipeline)"},
     {INTEGER, "micro-batches", "N", TO(micro_batches), 1, "in which a batch goes through the pipeline (4)"},
     {INTEGER, "iterations", "N", TO(iterations), 1, "stop after N iterations (100, if --epochs is not given)"},
     {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},

@@ -40,7 +40,7 @@ void range_end(void)
 /* Without a tool NVTX tracks no depth (nvtxRangePushA, "Returns"); marks then need not be made up. */
 static bool is_watched(void)
 {
-    static int watched = -1;
+    static _Thread_local int watched = -1;
     if (watched < 0) {
         watched = nvtxRangePushA("ddptrain looks for a tool") >= 0;
         nvtxRangePop();

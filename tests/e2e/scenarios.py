@@ -43,6 +43,8 @@ SCENARIOS = {
     "p2p-cycle-twin": (GAN + ["--exchange-every", "3"], None, "ends"),
     "mirrored-no-group": (["--mode", "mirrored", "--ranks", "4", "--iterations", "12", "--fault", "mirrored-no-group"], ("DC201", "0"), "hang"),
     "mirrored-no-group-twin": (["--mode", "mirrored", "--ranks", "4", "--iterations", "12"], None, "ends"),
+    "dp-stale-replica": (["--mode", "dp", "--ranks", "4", "--iterations", "12", "--fault", "dp-stale-replica"], ("DC503", "3"), "ends"),
+    "dp-stale-replica-twin": (["--mode", "dp", "--ranks", "4", "--iterations", "12"], None, "ends"),
     "pipeline-order": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang", "--fault", "pipeline-order"], ("DC203", "0"), "hang"),
     "pipeline-order-twin": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang"], None, "ends"),
     "init-world": (fault("init-world"), ("DC109", "3"), "hang"),
@@ -85,7 +87,8 @@ SCENARIOS = {
 }
 
 # Those that hash payloads (ddpcheck run --hash).
-HASHED = {"amp-skip-hash", "amp-skip-twin-hash", "same-shard", "clean-hash", "clean-cnn-hash", "inplace-bucket-hash"}
+HASHED = {"amp-skip-hash", "amp-skip-twin-hash", "clean-hash", "clean-cnn-hash", "dp-stale-replica", "dp-stale-replica-twin",
+          "inplace-bucket-hash", "mirrored-no-group-twin", "same-shard"}
 
 
 def start(line, arguments, way, ends, hashed):

@@ -170,8 +170,11 @@ def case_modes_equal():
         of_pipeline = run(options + "--mode pipeline --ranks 2 --batch 16 --micro-batches %d" % micro)
         must_be_close(losses(of_pipeline), one, "one rank and a pipeline of %d micro-batches" % micro)
     for devices in (1, 2, 4):
-        of_mirrored = run(options + "--mode mirrored --ranks %d --batch %d" % (devices, 16 // devices))
-        must_be_close(losses(of_mirrored), one, "one rank and %d mirrored devices" % devices)
+        for mode in ("dp", "mirrored"):
+            of_mode = run(options + "--mode %s --ranks %d --batch %d" % (mode, devices, 16 // devices))
+            must_be_close(losses(of_mode), one, "one rank and --mode %s on %d devices" % (mode, devices))
+    stale = run(options + "--mode dp --ranks 4 --batch 4 --fault dp-stale-replica")
+    must_differ(losses(stale), one, "with a replica that is not made new")
 
 
 def case_modes_refuse():
@@ -182,6 +185,8 @@ def case_modes_refuse():
     must_contain(run("--mode ddp --ranks 2 --fault pipeline-order", expected=2), "needs --mode pipeline")
     must_contain(run("--mode mirrored --ranks 5", expected=2), "there are 4 CUDA devices")
     must_contain(run("--mode mirrored", expected=2, environment={"RANK": "0", "WORLD_SIZE": "2"}), "is one process")
+    must_contain(run("--mode dp --fault dp-stale-replica --fault-rank 0", expected=2), "that is the master")
+    must_contain(run("--mode dp --timeout 3", expected=2), "--mode dp knows no --timeout")
     must_contain(run("--mode rings", expected=2), "--mode rings: expected")
 
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "interpose/ddpcheck.h"
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -118,6 +119,15 @@ void local_replica_learn(struct local_replica *replica)
     if (autograd_backward(replica->loss, &err) != 0)
         fatal("device %d: %s", replica->index, err.text);
     range_end();
+}
+
+void local_replica_announce(const struct local_replica *replica)
+{
+    const struct module *module = &replica->cnn.module;
+    for (int i = 0; i < module->parameter_count; i++)
+        ddpcheck_hash(module->parameters[i]->name, tensor_data(module->parameters[i]),
+                      tensor_count(module->parameters[i]) * sizeof(float), replica->communicator,
+                      replica->device->stream);
 }
 
 void local_replicas_end_batch(struct local_replicas *replicas)

@@ -40,6 +40,8 @@ void local_replica_wait_for_master(const struct local_replicas *replicas, struct
 void local_replicas_scatter(struct local_replicas *replicas, const struct batch *batch);
 /* Computes the loss and the gradients of its part. Replicas may do so side by side in threads of their own. */
 void local_replica_learn(struct local_replica *replica);
+/* Tells ddpcheck that the replicas' parameters are meant to be equal now (docs/hashing.md); to be called for each. */
+void local_replica_announce(const struct local_replica *replica);
 /* Ends the batch on all devices but the master's, which the job ends. */
 void local_replicas_end_batch(struct local_replicas *replicas);
 

@@ -92,6 +92,7 @@ static bool mirrored_iterate(void *self, struct job *job, const struct batch *ba
     for (int i = 0; i < replicas->count; i++) {
         local_replica_use(&replicas->at[i]);
         optimizer_step(&mirrored->optimizers[i]);
+        local_replica_announce(&replicas->at[i]);
     }
     range_end();
     local_replicas_end_batch(replicas);

@@ -2,16 +2,29 @@
 
 #include <string.h>
 
-static const char *const modes[] = {"ddp", "mirrored", "pipeline"};
+static const char *const modes[] = {"ddp", "dp", "mirrored", "pipeline"};
+
+/* The faults of the modes but ddp. */
+static const struct {
+    enum fault_id fault;
+    const char *mode;
+} faults[] = {
+    {FAULT_DP_STALE_REPLICA, "dp"},
+    {FAULT_MIRRORED_NO_GROUP, "mirrored"},
+    {FAULT_PIPELINE_ORDER, "pipeline"},
+};
 
 const char *mode_of_fault(enum fault_id id)
 {
-    return id == FAULT_PIPELINE_ORDER ? "pipeline" : id == FAULT_MIRRORED_NO_GROUP ? "mirrored" : "ddp";
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (faults[i].fault == id)
+            return faults[i].mode;
+    return "ddp";
 }
 
 bool mode_is_one_process(const char *mode)
 {
-    return strcmp(mode, "mirrored") == 0;
+    return strcmp(mode, "dp") == 0 || strcmp(mode, "mirrored") == 0;
 }
 
 static bool is_known(const char *mode)
@@ -35,7 +48,7 @@ int mode_check(const struct options *options, struct error *err)
 {
     const char *mode = options->mode;
     if (!is_known(mode))
-        return error_set(err, "--mode %s: expected ddp, mirrored or pipeline", mode);
+        return error_set(err, "--mode %s: expected ddp, dp, mirrored or pipeline", mode);
     if (options->fault && strcmp(mode_of_fault(fault_find(options->fault)->id), mode) != 0)
         return error_set(err, "--fault %s needs --mode %s", options->fault,
                          mode_of_fault(fault_find(options->fault)->id));
@@ -45,6 +58,8 @@ int mode_check(const struct options *options, struct error *err)
         return error_set(err, "--mode %s trains only --model cnn", mode);
     if (option_of_ddp(options))
         return error_set(err, "%s needs --mode ddp", option_of_ddp(options));
+    if (options->fault && fault_find(options->fault)->id == FAULT_DP_STALE_REPLICA && options->fault_rank == 0)
+        return error_set(err, "--fault-rank 0: that is the master, whose model is the newest; choose another device");
     if (mode_is_one_process(mode) && options->timeout_s > 0)
         return error_set(err, "--mode %s knows no --timeout", mode);
     if (strcmp(mode, "pipeline") == 0 && options->batch % options->micro_batches)

@@ -2,6 +2,8 @@
  *
  *   ddp        a process for each device, each with its replica and its shard of the data; gradients are reduced while
  *              backward goes on (distributed.h, reducer.h: what DistributedDataParallel does)
+ *   dp         one process, one model; before each forward the other devices get its parameters, a thread for each
+ *              computes gradients, which go back to it (data_parallel.c: DataParallel)
  *   mirrored   one process, one thread; replicas that stay and reduce their gradients in one ncclGroup (mirrored.c:
  *              MirroredStrategy)
  *   pipeline   two processes with half of the model each (pipeline.c: model parallelism)
@@ -13,7 +15,7 @@
 #include "trainer/faults.h"
 #include "trainer/options.h"
 
-extern const struct trainee trainee_mirrored, trainee_pipeline;
+extern const struct trainee trainee_data_parallel, trainee_mirrored, trainee_pipeline;
 
 /* True if one process drives all devices. */
 bool mode_is_one_process(const char *mode);
