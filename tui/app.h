@@ -28,7 +28,7 @@ struct app {
     uint64_t asked;                         /* the last question; a picture of an older one is not shown */
     bool shown;                             /* the picture is of the view that is asked for */
     bool ascii, paused, mouse, leaving;
-    int rows_line;                          /* where the table was drawn */
+    int rows_line, room;                    /* where the table was drawn, and for how many rows there was room */
 };
 
 static inline struct place *app_place(struct app *app)

@@ -7,14 +7,25 @@
 #include "tui/screen.h"
 #include "tui/width.h"
 
-static void draw_title(const struct app *app, int width)
+/* What of the rows is shown. */
+static const char *place_text(const struct app *app, const struct table *table, char *text, size_t bytes)
 {
-    char left[512], right[128], clock[64];
+    *text = '\0';
+    if (app->shown && *table->filter)
+        snprintf(text, bytes, "filter: %s, %d of %d  ", table->filter, table->shown, app->picture.rows.count);
+    else if (app->shown && table->shown > app->room && app->room > 0)
+        snprintf(text, bytes, "%d of %d  ", table->selected + 1, table->shown);
+    return text;
+}
+
+static void draw_title(const struct app *app, const struct place *at, int width)
+{
+    char left[512], right[256], clock[64], place[TABLE_TEXT + 48];
     const struct picture *picture = &app->picture;
     const char *state = app->paused ? "paused" : picture->live ? "live" : "over";
     snprintf(left, sizeof left, " ddpcheck  %s", *picture->path ? picture->path : "reading");
-    snprintf(right, sizeof right, "%s  %s  %s ", views[app_place((struct app *)app)->query.view].name, picture->now_ns ? state : "",
-             picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
+    snprintf(right, sizeof right, " %s%s  %s  %s ", place_text(app, &at->table, place, sizeof place), views[at->query.view].name,
+             picture->now_ns ? state : "", picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
     int columns = width_of(right);
     screen_text(0, 0, width, TONE_STRONG, LOOK_BAR, left);
     if (columns < width)
@@ -65,19 +76,6 @@ static bool draw_message(const struct app *app, int line, int width)
     return true;
 }
 
-/* A line about what is hidden or elsewhere on the page. */
-static void draw_place(const struct app *app, const struct table *table, int line, int room, int width)
-{
-    char text[128] = "";
-    if (*table->filter)
-        snprintf(text, sizeof text, " filter: %s ", table->filter);
-    else if (table->shown > room && room > 0)
-        snprintf(text, sizeof text, " %d of %d ", table->selected + 1, table->shown);
-    int columns = width_of(text);
-    if (columns && columns < width && app->mode == MODE_USUAL)
-        screen_text(line, width - columns, columns, TONE_FAINT, LOOK_USUAL, text);
-}
-
 void app_draw(struct app *app)
 {
     int width = screen_width(), height = screen_height(), line = 1, last = height - 2;
@@ -88,7 +86,6 @@ void app_draw(struct app *app)
         screen_show();
         return;
     }
-    draw_title(app, width);
     bool detail = place->query.view >= VIEWS_NUMBERED;
     if (!detail)
         line = draw_lines(&app->picture.diagnosis, line, last, width);
@@ -99,13 +96,12 @@ void app_draw(struct app *app)
     if (app->shown) {
         line = draw_lines(rows, line, below, width);
         app->rows_line = line;
-        int room = table_draw(&place->table, rows, line, below - line + 1, width);
-        if (!message)
-            draw_place(app, &place->table, last, room, width);
+        app->room = table_draw(&place->table, rows, line, below - line + 1, width);
     } else {
         for (; line <= below; line++)
             screen_clear_line(line);
     }
+    draw_title(app, place, width);
     draw_keys(app, height - 1, width);
     screen_show();
 }

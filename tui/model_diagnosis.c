@@ -36,16 +36,17 @@ static void say_finding(const struct source *source, const struct findings *find
     char duration[64];
     uint64_t since_ns = since(worst);
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
-    bool lasts = source->live && since_ns && source->now_ns > since_ns;
+    const char *old = strstr(worst->what, " (for "), *end = old ? strchr(old, ')') : NULL;
+    bool lasts = (source->live || end) && since_ns && source->now_ns > since_ns;
     text_add(text, "%s%s %s", !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity, worst->code);
     if (others > 0)
         text_add(text, " and %d more", others);
     if (lasts)
-        text_add(text, ", since %s", moment_duration(source->now_ns - since_ns, duration, sizeof duration));
+        text_add(text, source->live ? ", since %s" : ", for %s until the end",
+                 moment_duration(source->now_ns - since_ns, duration, sizeof duration));
     text_add(text, ": ");
     /* How long it had lasted when it was found is older than what was just said. */
-    const char *old = lasts ? strstr(worst->what, " (for ") : NULL, *end = old ? strchr(old, ')') : NULL;
-    if (end)
+    if (lasts && end)
         text_add(text, "%.*s%s", (int)(old - worst->what), worst->what, end + 1);
     else
         text_add(text, "%s", worst->what);

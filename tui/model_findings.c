@@ -79,7 +79,8 @@ static void side_frames(struct source *source, struct side_text *text, int proce
         frame_function(&frame[i], function, sizeof function);
         int left = text->width - 4 - width_of(function);
         frame_place(&frame[i], left > 12 ? left : 12, place, sizeof place);
-        snprintf(line, sizeof line, "  %s  %s", function, place);
+        bool fits = width_of(function) + width_of(place) + 4 <= text->width;
+        snprintf(line, sizeof line, fits ? "  %s  %s" : "  %s\n    %s", function, place);
         side_line(text, i ? TONE_FAINT : TONE_PLAIN, line);
     }
     if (count > FRAMES_SHOWN) {

@@ -121,17 +121,19 @@ static char *site_text(struct source *source, const struct tui_member *member, i
     return text;
 }
 
-/* "in cudaStreamSynchronize 41 s at train.c:12 step(), waiting for ...": what is short comes first. */
+/* "in cudaStreamSynchronize 41 s at train.c:12 step(), waiting for ...": what is short comes first; how it ended, last. */
 static void set_where(struct source *source, const struct query *query, const struct group *group, struct row *row)
 {
     const struct tui_member *member = group->first;
     char duration[64] = "", site[SITE_BYTES];
-    int call = (int)strcspn(member->where, ",");
+    const char *in = member->ended ? strstr(member->where, " in ") : NULL, *where = in ? in + 1 : member->where;
+    int call = (int)strcspn(where, ",");
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
-    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s", call, member->where, *duration ? " " : "", duration,
+    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s%s%.*s", call, where, *duration ? " " : "", duration,
             site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site, sizeof site),
-            *member->phase ? ", in " : "", member->phase, member->where + call);
+            *member->phase ? ", in " : "", member->phase, where + call, in ? "; " : "", in ? (int)(in - member->where) : 0,
+            member->where);
 }
 
 static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm, const struct group *group,

@@ -44,15 +44,20 @@ static void leave_out(char *text, const char *part)
         memmove(found, found + bytes, strlen(found + bytes) + 1);
 }
 
+char *operation_shorten(char *text)
+{
+    static const char *const known[] = {"nccl", "count=", "comm "};      /* "comm 5ae7" is one even without the word */
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        leave_out(text, known[i]);
+    return text;
+}
+
 char *operation_text(const struct record *record, char text[OPERATION_TEXT])
 {
     struct record as = *record;
     if (as.api == API_ncclBcast)
         as.api = API_ncclBroadcast;
-    record_text(&as, text, OPERATION_TEXT);
-    leave_out(text, "nccl");
-    leave_out(text, "count=");
-    return text;
+    return operation_shorten(record_text(&as, text, OPERATION_TEXT));
 }
 
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,

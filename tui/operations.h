@@ -22,6 +22,9 @@ struct operations {
 /* The call, short, and without what no one compares: the names of the two broadcasts. Returns text. */
 char *operation_text(const struct record *record, char text[OPERATION_TEXT]);
 
+/* Takes the words that anyone knows out of a text that names calls: "AllReduce(1, int32, sum) #0 of 5ae7". Returns text. */
+char *operation_shorten(char *text);
+
 /* The collectives first .. last of the communicator on all ranks. Reads the blocks of 1,024 that they are in. Returns 0
  * (operations_free it), or -1 with err. */
 int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,

@@ -119,7 +119,7 @@ class Screens(unittest.TestCase):
 
     def test_ascii(self):
         for what, environment in (("--ascii missing", {}), ("missing", {"TERM": "linux"}), ("missing", {"LC_ALL": "C"})):
-            for keys in [], ["3"], ["6"]:
+            for keys in [], ["3"], ["6"], ["?"]:
                 with self.subTest((what, environment, keys)), self.terminal(what, **environment) as terminal:
                     terminal.wait("1 Now")
                     terminal.keys(*keys) if keys else None
