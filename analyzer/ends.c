@@ -8,6 +8,8 @@
 
 #define FOLLOW_NS UINT64_C(60000000000)     /* launchers give ranks 30 s between SIGTERM and SIGKILL */
 
+#define ONE_LOOK_NS UINT64_C(250000000)     /* ends within that time may be noticed in another order */
+
 enum { EXIT_BY_SIGNAL = 128 };      /* shells' way to say it in an exit status */
 
 int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
@@ -61,6 +63,13 @@ static bool same_job(const struct process *a, const struct process *b)
     return !a->members || !b->members;
 }
 
+/* Both ended by signals from outside, `killed` by SIGKILL and `ended` by a softer one that followed. */
+static bool is_killed_before(const struct process *killed, const struct process *ended)
+{
+    return from_outside(killed) && from_outside(ended) && signal_of(killed) == SIGKILL && signal_of(ended) != SIGKILL &&
+           killed->end_ns <= ended->end_ns + ONE_LOOK_NS && ended->end_ns <= killed->end_ns + FOLLOW_NS;
+}
+
 /* `other` ended wrongly, before `process` and not long before. */
 static bool precedes(const struct process *other, const struct process *process)
 {
@@ -70,6 +79,8 @@ static bool precedes(const struct process *other, const struct process *process)
         uint64_t limit = process->end_ns + JUDGE_AFTER_NS;
         return !from_outside(other) && other->end_ns <= limit && other->end_ns + FOLLOW_NS >= process->end_ns;
     }
+    if (is_killed_before(other, process) || is_killed_before(process, other))
+        return is_killed_before(other, process);
     bool earlier = other->end_ns < process->end_ns || (other->end_ns == process->end_ns && other->index < process->index);
     return earlier && other->end_ns + FOLLOW_NS >= process->end_ns;
 }
@@ -86,7 +97,7 @@ static bool is_consequence(const struct analyzer *analyzer, const struct process
             return true;
         uint64_t apart = other->end_ns > process->end_ns ? other->end_ns - process->end_ns
                                                          : process->end_ns - other->end_ns;
-        if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS)
+        if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS || is_killed_before(process, other))
             all_from_outside = false;
     }
     return others && all_from_outside;

@@ -4,6 +4,9 @@
  * notice exit by themselves. A job may also be killed as a whole. So an end is judged only when a second
  * has passed since (or at the end of the trace):
  *   - exit status 0: it left;
+ *   - SIGKILL on some, and a softer signal on others, not before it: somebody killed the first (the kernel, an
+ *     administrator, the program itself), and the launcher ended the others: the killed one comes first. Who
+ *     ends a whole job escalates the other way round, SIGTERM and seconds later SIGKILL;
  *   - otherwise, if another process of the job ended wrongly before it, at most FOLLOW_NS earlier: a
  *     consequence; ends by SIGINT, SIGTERM, SIGHUP or SIGKILL count as later than any other end within
  *     that time, since they come from outside;

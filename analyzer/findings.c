@@ -219,7 +219,12 @@ static bool is_open(const struct reported *reported)
     return !reported->suppressed && reported->finding.state == FINDING_OPEN;
 }
 
-/* An open finding explains the one in the making. */
+static bool stands(const struct reported *reported)
+{
+    return is_open(reported) || (reported->over && !reported->suppressed);
+}
+
+/* A finding that stands explains the one in the making. */
 static bool is_explained(const struct analyzer *analyzer, const struct draft *draft)
 {
     const struct finding *finding = &draft->finding;
@@ -227,7 +232,7 @@ static bool is_explained(const struct analyzer *analyzer, const struct draft *dr
         const struct reported *reported = &analyzer->reported[i];
         bool weaker = reported->finding.certainty == POSSIBLE && finding->certainty == CERTAIN &&
                       reported->finding.code[2] == '2' && finding->code[2] == '2';
-        if (is_open(reported) && !weaker && explains_code(&reported->finding, finding->code, finding->first_ns) &&
+        if (stands(reported) && !weaker && explains_code(&reported->finding, finding->code, finding->first_ns) &&
             concerns(reported, finding->comm, &draft->processes))
             return true;
     }
@@ -238,7 +243,7 @@ uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
-        if (is_open(&analyzer->reported[i]) && !strcmp(finding->code, code) && finding->comm == comm &&
+        if (stands(&analyzer->reported[i]) && !strcmp(finding->code, code) && finding->comm == comm &&
             finding->number == number)
             return finding->id;
     }
@@ -269,6 +274,12 @@ static void resolve(struct analyzer *analyzer, struct reported *reported, const 
 void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how)
 {
     resolve(analyzer, &analyzer->reported[id - 1], how);
+}
+
+void findings_close(struct analyzer *analyzer, uint32_t id, const char *how)
+{
+    analyzer->reported[id - 1].over = true;
+    findings_resolve(analyzer, id, how);
 }
 
 /* A cause that is found after its consequence (records of another rank came later) takes its place. */

@@ -22,6 +22,7 @@ struct reported {
     struct rankset processes;
     uint64_t notified_times;
     bool suppressed;            /* an earlier cause was found after it */
+    bool over;                  /* resolved, as all it concerns is gone; explains what is still found there */
 };
 
 /* Starts a draft: code with its severity. */
@@ -48,7 +49,9 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
 void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns);
 /* The job got over it. */
 void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how);
-/* The open finding with this code, communicator and number; 0 if there is none. */
+/* Likewise, by leaving behind all that it concerns: the finding goes on to explain what is found there. */
+void findings_close(struct analyzer *analyzer, uint32_t id, const char *how);
+/* The open (or closed) finding with this code, communicator and number; 0 if there is none. */
 uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm, uint64_t number);
 void findings_flush(struct analyzer *analyzer);     /* passes on the counts that were held back */
 void findings_free(struct analyzer *analyzer);

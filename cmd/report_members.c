@@ -188,6 +188,22 @@ static void measure(struct table *table)
     }
 }
 
+/* Which start of the job the communicator belongs to, where an elastic launcher started it more than once. */
+static void print_incarnation(const struct report *report, const struct report_member *member, int count, struct page *page)
+{
+    int restart = -1, last = 0;
+    for (int i = 0; i < count && restart < 0; i++)
+        if (member[i].process >= 0)
+            restart = trace_process(report->trace, member[i].process)->restart;
+    for (int i = 0; i < trace_process_count(report->trace); i++)
+        if (trace_process(report->trace, i)->restart > last)
+            last = trace_process(report->trace, i)->restart;
+    if (restart > 0)
+        page_format(page, STYLE_PLAIN, ", restart %d", restart);
+    else if (restart == 0 && last > 0)
+        page_text(page, STYLE_PLAIN, ", before the first restart");
+}
+
 static void print_communicator(const struct report *report, const struct report_member *member, int count,
                                struct page *page, bool all_ranks)
 {
@@ -203,8 +219,10 @@ static void print_communicator(const struct report *report, const struct report_
     }
     page->indent = 0;
     page_words(page, STYLE_STRONG, comm_name(member->comm, name));
-    page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s)", member->comm, member->nranks,
+    page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm, member->nranks,
                 member->nranks == 1 ? "rank" : "ranks");
+    print_incarnation(report, member, count, page);
+    page_text(page, STYLE_PLAIN, ")");
     page_line(page);
     measure(&table);
     print_titles(&table, page);

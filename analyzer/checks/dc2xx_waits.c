@@ -4,12 +4,13 @@
  * What is stuck for certain falls into components of the wait graph (waits.h); each has one root, and one
  * finding: a rank that is missing (hang_report.h) or a circle (dc202_cycle.h). What is stuck only if threads that
  * have done nothing for long do nothing more is possible; so is what has lasted for hang_after (hang_late.h). What
- * is possible is taken back when the job gets over it. */
+ * is possible is taken back when the job gets over it, and a rank that ended when the job was started again. */
 #include <stdlib.h>
 
 #include "analyzer/checks/dc202_cycle.h"
 #include "analyzer/checks/dc208_callbacks.h"
 #include "analyzer/checks/hang_late.h"
+#include "analyzer/checks/hang_restart.h"
 #include "analyzer/window.h"
 
 static bool has_behind(const struct wait_node *wait)
@@ -127,15 +128,22 @@ static bool is_stuck(const struct wait_graph *graph)
     return false;
 }
 
-static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+static int report(struct analyzer *analyzer, struct wait_graph *graph)
 {
-    hang_resolve(analyzer, graph);
     if (callbacks_report(analyzer, graph, CERTAIN) || report_stuck(analyzer, graph, CERTAIN) || report_left_behind(analyzer, graph) ||
         hang_report_late(analyzer, graph))
         return -1;
     if (is_stuck(graph) || !wait_graph_suppose_idle(graph))
         return 0;
     return callbacks_report(analyzer, graph, POSSIBLE) || report_stuck(analyzer, graph, POSSIBLE) ? -1 : 0;
+}
+
+static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+{
+    hang_resolve(analyzer, graph);
+    int result = report(analyzer, graph);
+    hang_close_restarted(analyzer);
+    return result;
 }
 
 const struct check_group checks_waits = {.name = "waits", .waits = waits};

@@ -63,6 +63,10 @@ static void say(struct draft *draft, enum hang_kind kind, const struct wait_node
     bool one_waits = rankset_count(ranks) == 1, one_missing = wait->missing_count == 1;
     rankset_text(ranks, waiting, sizeof waiting);
     missing_text(wait, false, missing, sizeof missing);
+    if (kind == HANG_ENDED && draft->finding.sides > 1) {       /* the cause alone */
+        rankset_text(&draft->finding.side[1].ranks, missing, sizeof missing);
+        one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
+    }
     const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
     const char *first_where = draft->finding.sides > 1 ? draft->finding.side[1].where : "";
     if (kind == HANG_LEFT)

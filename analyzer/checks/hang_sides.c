@@ -137,25 +137,44 @@ static struct finding_side *missing_side(struct draft *draft, const char *call, 
     return side;
 }
 
+static void add_missing(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait,
+                        const struct missing *missing)
+{
+    char call[CALL_BYTES];
+    struct text where = {0};
+    struct site site;
+    missing_call(wait, missing, call, sizeof call);
+    where_text(graph, missing->process, missing->member, &where, &site);
+    if (!site.process)
+        site.process = missing->process;
+    struct finding_side *side = missing_side(draft, call, where.data ? where.data : "", &site);
+    text_free(&where);
+    if (missing->held)
+        draft_side_at(draft, side, &missing->held->site);
+    if (rankset_add(&side->ranks, missing_shown_rank(missing)))
+        draft->failed = true;
+}
+
+static bool ended_as(const struct missing *missing, enum end_class end_class)
+{
+    return missing->process && missing->process->end_class == end_class;
+}
+
 void hang_add_missing(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
 {
+    bool has_cause = false;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
-        const struct missing *missing = &wait->missing[i];
-        char call[CALL_BYTES];
-        struct text where = {0};
-        struct site site;
-        missing_call(wait, missing, call, sizeof call);
-        where_text(graph, missing->process, missing->member, &where, &site);
-        if (!site.process)
-            site.process = missing->process;
-        struct finding_side *side = missing_side(draft, call, where.data ? where.data : "", &site);
-        text_free(&where);
-        if (missing->held)
-            draft_side_at(draft, side, &missing->held->site);
-        if (rankset_add(&side->ranks, missing_shown_rank(missing)))
-            draft->failed = true;
-        draft_cover(draft, missing->process);
+        draft_cover(draft, wait->missing[i].process);
+        if (!ended_as(&wait->missing[i], END_CLASS_CAUSE))
+            continue;
+        add_missing(draft, graph, wait, &wait->missing[i]);
+        has_cause = true;
     }
+    /* Ranks that ended because another did may have been on their way: how far they came is chance. */
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!ended_as(&wait->missing[i], END_CLASS_CAUSE) &&
+            !(has_cause && ended_as(&wait->missing[i], END_CLASS_CONSEQUENCE)))
+            add_missing(draft, graph, wait, &wait->missing[i]);
 }
 
 bool hang_lost_records(const struct wait_node *wait)

@@ -7,7 +7,8 @@
 
 /* Side 0: who issued the operation. The first to issue it says where it waits, if it does, else another. */
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait);
-/* A side for each group of missing ranks that are in the same place. */
+/* A side for each group of missing ranks that are in the same place; first those that ended and are the cause, beside
+ * which those that ended because of them are left out. */
 void hang_add_missing(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait);
 /* The call that those who wait have made: "ncclAllReduce(count=1, float32, sum)", "ncclCommSplit". */
 const char *hang_call(const struct wait_node *wait, char *call, size_t bytes);

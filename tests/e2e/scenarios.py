@@ -77,6 +77,7 @@ SCENARIOS = {
     "amp-bf16": (GAN + ["--amp", "bf16"], None, "ends"),
     "wrong-device": (fault("wrong-device"), ("DC403", "3"), "hang"),
     "crash": (fault("crash"), ("DC205", "3"), "hang"),
+    "crash-gang": (ELASTIC[:-1], ("DC205", "3"), "ends"),
     "crash-twin": (ELASTIC, None, "ends"),
     "timeout": (fault("partial-barrier", "--timeout", "5"), ("DC201", "3"), "ends"),
     "timeout-twin": (GAN + ["--barrier-every", "5", "--timeout", "30"], None, "ends"),

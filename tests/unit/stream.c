@@ -43,6 +43,11 @@ struct job {
         int first;
     } comm[64];
     int comms;
+    struct {
+        int first;
+        uint64_t started_ns;
+    } start[4];             /* the first one of the job is not in it */
+    int restarts;
 };
 
 uint64_t draw(uint64_t *state)
@@ -62,6 +67,26 @@ struct job *job_new(int ranks)
     for (int rank = 0; rank < ranks; rank++)
         job->rank[rank].thread = 100 + (uint32_t)rank;
     return job;
+}
+
+void job_restart(struct job *job, int rank)
+{
+    assert_in_range(job->restarts, 0, 3);
+    job->start[job->restarts].first = rank;
+    job->start[job->restarts++].started_ns = job->now_ns;
+}
+
+int job_incarnation(const struct job *job, int process, int *rank, int *ranks, uint64_t *started_ns)
+{
+    int restart = 0, first = 0;
+    *started_ns = 0;
+    while (restart < job->restarts && process >= job->start[restart].first) {
+        first = job->start[restart].first;
+        *started_ns = job->start[restart++].started_ns;
+    }
+    *rank = process - first;
+    *ranks = (restart < job->restarts ? job->start[restart].first : job->ranks) - first;
+    return job->restarts ? restart : -1;
 }
 
 void job_free(struct job *job)

@@ -18,6 +18,10 @@ struct job;
 struct job *job_new(int ranks);
 void job_free(struct job *job);
 int job_ranks(const struct job *job);
+/* The processes from `rank` on are ranks 0, 1, ... of the next incarnation of the job, started now (restart 1, 2, ...). */
+void job_restart(struct job *job, int rank);
+/* Of a process: its rank in its incarnation and how many are in that; returns the restart, -1 in a job without. */
+int job_incarnation(const struct job *job, int process, int *rank, int *ranks, uint64_t *started_ns);
 void job_sleep_ms(struct job *job, uint64_t ms);
 /* The time of the next record, ns. */
 uint64_t job_now(const struct job *job);

@@ -86,6 +86,12 @@ static void feed_by_rank(struct job *job, struct analyzer *analyzer, struct coll
                 feed(job, analyzer, collected, i);
 }
 
+static void list(char *text, size_t bytes, const struct found *found, int side)
+{
+    size_t length = strlen(text);
+    snprintf(text + length, bytes - length, "%s:%s ", found->code, side < 0 ? "" : found->ranks[side]);
+}
+
 void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
 {
     static struct collected collected;
@@ -94,9 +100,12 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
     struct analyzer *analyzer = analyzer_new(&options);
     assert_non_null(analyzer);
     for (int rank = 0; rank < job_ranks(job); rank++) {
+        int shown, ranks;
+        uint64_t started_ns;
+        int restart = job_incarnation(job, rank, &shown, &ranks, &started_ns);
         struct process_info info = {
-            .pid = 1000 + rank, .rank = rank, .local_rank = rank, .world_size = job_ranks(job),
-            .realtime_ns = REALTIME_OFFSET_NS, .host = "node1", .boot_id = "boot1",
+            .pid = 1000 + rank, .rank = shown, .local_rank = shown, .world_size = ranks, .restart = restart,
+            .realtime_ns = REALTIME_OFFSET_NS + started_ns, .monotonic_ns = started_ns, .host = "node1", .boot_id = "boot1",
         };
         assert_int_equal(analyzer_add_process(analyzer, rank, &info), 0);
     }
@@ -118,12 +127,15 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
     }
     assert_int_equal(analyzer_finish(analyzer), 0);
     *verdict = (struct verdict){.skipped = analyzer_skipped(analyzer)};
-    for (int i = 0; i < collected.count; i++)
-        if (collected.all[i].state == FINDING_OPEN && collected.all[i].severity != SEVERITY_NOTE)
-            verdict->found[verdict->count++] = collected.all[i];
-        else if (collected.all[i].state == FINDING_OPEN)
-            snprintf(verdict->notes + strlen(verdict->notes), sizeof verdict->notes - strlen(verdict->notes), "%s:%s ",
-                     collected.all[i].code, collected.all[i].ranks[0]);
+    for (int i = 0; i < collected.count; i++) {
+        const struct found *found = &collected.all[i];
+        if (found->state == FINDING_OPEN && found->severity != SEVERITY_NOTE)
+            verdict->found[verdict->count++] = *found;
+        else if (found->state == FINDING_OPEN)
+            list(verdict->notes, sizeof verdict->notes, found, 0);
+        else
+            list(verdict->resolved, sizeof verdict->resolved, found, found->sides - 1);
+    }
     analyzer_free(analyzer);
 }
 

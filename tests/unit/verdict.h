@@ -25,6 +25,7 @@ struct found {
 struct verdict {
     struct found found[JOB_FINDINGS_MAX];
     int count;                  /* that are open and no notes */
+    char resolved[256];         /* likewise those that the job got over, with the ranks of their last side */
     char notes[256];            /* open notes with the ranks of their first side: "DC601:2 DC602:0-3 " */
     uint64_t skipped;
 };
