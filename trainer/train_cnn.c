@@ -1,17 +1,16 @@
 /* Training a classifier: the plain case of one replicated model. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
 #include "trainer/check.h"
-#include "trainer/data/shapes.h"
+#include "trainer/evaluate.h"
 #include "trainer/mistakes.h"
 #include "trainer/operations.h"
 #include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
 #include "trainer/train_cnn.h"
 
-enum { CHANNELS = 1, TEST_IMAGES = 512 };
+enum { CHANNELS = 1 };
 static const float beta1 = 0.9f;
 
 struct classifier {
@@ -233,56 +232,14 @@ static int classifier_sections(void *self, struct checkpoint_section *sections)
     return 1;
 }
 
-/* How many of the data set's first images are classified rightly. */
-static int count_correct(struct classifier *classifier, struct job *job, const struct dataset *dataset, int batches)
-{
-    struct sampler in_order;
-    struct loader loader;
-    struct error err = {0};
-    int correct = 0;
-    sampler_open(&in_order, dataset->count, 0, 1, 0, false, true);
-    if (loader_open(&loader, dataset, &in_order, &job->device, job->options->batch, &err) != 0)
-        fatal("%s", err.text);
-    for (int i = 0; i < batches; i++) {
-        int32_t more;
-        struct batch batch = loader_read(&loader, i);
-        op_cross_entropy(cnn_classify(&classifier->cnn, batch.images, true), batch.labels, classifier->correct);
-        CHECK_CUDA(cudaMemcpyAsync(&more, classifier->correct, sizeof more, cudaMemcpyDeviceToHost, job->device.stream));
-        device_wait_for_compute(&job->device);
-        correct += more;
-        device_end_batch(&job->device);
-    }
-    loader_close(&loader);
-    sampler_close(&in_order);
-    return correct;
-}
-
-/* Generated shapes go on beyond the training set; of a file nothing is held back. */
 static void classifier_finish(void *self, struct job *job)
 {
     struct classifier *classifier = self;
-    struct dataset held_out, *dataset = &job->dataset;
-    size_t wanted = job->dataset.count < TEST_IMAGES ? job->dataset.count : TEST_IMAGES;
-    if (!job->options->images) {
-        shapes_open(&held_out, (uint64_t)job->options->seed, job->dataset.count, TEST_IMAGES, job->options->image);
-        dataset = &held_out;
-        wanted = TEST_IMAGES;
-    }
-    int batches = (int)(wanted / (size_t)job->options->batch), images = batches * job->options->batch;
-    if (images > 0) {
-        classifier->cnn.module.training = false;
-        printf("accuracy %.4f on %d %s images\n",
-               (double)count_correct(classifier, job, dataset, batches) / images, images,
-               dataset == &held_out ? "held-out" : "training");
-        fflush(stdout);
-        classifier->cnn.module.training = true;
-    }
-    if (dataset == &held_out)
-        held_out.close(&held_out);
+    evaluate_classifier(job, &classifier->cnn);
 }
 
 const struct trainee trainee_cnn = {
-    .name = "cnn", .mode = "ddp", .losses = {"classifier"}, .rate = CNN_RATE, .open = classifier_open, .iterate = classifier_iterate,
-    .shadow = classifier_shadow, .take_state_of = classifier_take_state_of, .finish = classifier_finish,
-    .sections = classifier_sections, .close = classifier_close,
+    .name = "cnn", .mode = "ddp", .losses = {"classifier"}, .rate = CNN_RATE, .open = classifier_open,
+    .iterate = classifier_iterate, .shadow = classifier_shadow, .take_state_of = classifier_take_state_of,
+    .finish = classifier_finish, .sections = classifier_sections, .close = classifier_close,
 };

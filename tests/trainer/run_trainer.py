@@ -177,9 +177,19 @@ def case_modes_equal():
     must_differ(losses(stale), one, "with a replica that is not made new")
 
 
+def case_modes_learn():
+    """With batch norm, too: the master's model, trained on two devices, is as good as that of two processes (case_cnn_learns)."""
+    for mode in ("dp", "mirrored"):
+        out = run("--mode %s --ranks 2 --batch 16 --iterations 600" % mode)
+        accuracy = float(re.search(r"accuracy ([0-9.]+) on 512 held-out images", out)[1])
+        if accuracy < 0.85:
+            raise AssertionError("--mode %s: accuracy %g on held-out shapes; expected at least 0.85" % (mode, accuracy))
+
+
 def case_modes_refuse():
     must_contain(run("--mode pipeline --ranks 3", expected=2), "--mode pipeline takes 2 ranks (--ranks), not 3")
     must_contain(run("--mode pipeline --ranks 2 --model gan", expected=2), "trains only --model cnn")
+    must_contain(run("--mode mirrored --ranks 2 --amp fp16", expected=2), "--amp needs --mode ddp")
     must_contain(run("--mode pipeline --ranks 2 --clip 1", expected=2), "--clip needs --mode ddp")
     must_contain(run("--mode pipeline --ranks 2 --batch 9", expected=2), "does not divide")
     must_contain(run("--mode ddp --ranks 2 --fault pipeline-order", expected=2), "needs --mode pipeline")

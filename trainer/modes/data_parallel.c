@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trainer/check.h"
+#include "trainer/evaluate.h"
 #include "trainer/modes/local_replicas.h"
 #include "trainer/modes/modes.h"
 #include "trainer/trace_ranges.h"
@@ -142,7 +143,14 @@ static bool data_parallel_iterate(void *self, struct job *job, const struct batc
     return true;
 }
 
+static void data_parallel_finish(void *self, struct job *job)
+{
+    struct data_parallel *parallel = self;
+    evaluate_classifier(job, &parallel->replicas.at[MASTER].cnn);
+}
+
 const struct trainee trainee_data_parallel = {
     .name = "cnn", .mode = "dp", .one_process = true, .losses = {"classifier"}, .rate = CNN_RATE,
-    .open = data_parallel_open, .iterate = data_parallel_iterate, .close = data_parallel_close,
+    .open = data_parallel_open, .iterate = data_parallel_iterate, .finish = data_parallel_finish,
+    .close = data_parallel_close,
 };

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "trainer/check.h"
+#include "trainer/evaluate.h"
 #include "trainer/modes/local_replicas.h"
 #include "trainer/modes/modes.h"
 #include "trainer/trace_ranges.h"
@@ -100,7 +101,14 @@ static bool mirrored_iterate(void *self, struct job *job, const struct batch *ba
     return true;
 }
 
+static void mirrored_finish(void *self, struct job *job)
+{
+    struct mirrored *mirrored = self;
+    evaluate_classifier(job, &mirrored->replicas.at[0].cnn);
+}
+
 const struct trainee trainee_mirrored = {
     .name = "cnn", .mode = "mirrored", .one_process = true, .losses = {"classifier"}, .rate = CNN_RATE,
-    .open = mirrored_open, .iterate = mirrored_iterate, .close = mirrored_close,
+    .open = mirrored_open, .iterate = mirrored_iterate, .finish = mirrored_finish,
+    .close = mirrored_close,
 };

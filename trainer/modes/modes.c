@@ -35,13 +35,22 @@ static bool is_known(const char *mode)
     return false;
 }
 
-/* An option that only a process for each device and its reducer know, or NULL. */
-static const char *option_of_ddp(const struct options *options)
+/* An option that was given and that only a process for each device with its reducer knows, or NULL. */
+static const char *option_of_ddp(const struct options *o)
 {
-    return options->join ? "--join" : options->catch_up ? "--catch-up" : options->clip > 0 ? "--clip" :
-           options->accumulate > 1 ? "--accumulate" : options->two_passes ? "--two-passes" :
-           options->checkpoint ? "--checkpoint" :
-           options->resume ? "--resume" : options->elastic ? "--elastic" : NULL;
+    const struct {
+        const char *name;
+        bool given;
+    } table[] = {
+        {"--elastic", o->elastic}, {"--checkpoint", o->checkpoint}, {"--resume", o->resume}, {"--amp", o->amp},
+        {"--clip", o->clip > 0}, {"--join", o->join}, {"--catch-up", o->catch_up}, {"--accumulate", o->accumulate > 1},
+        {"--reduce-copies", o->reduce_copies}, {"--two-passes", o->two_passes}, {"--find-unused", o->find_unused},
+        {"--static-graph", o->static_graph}, {"--no-buffer-broadcast", o->keep_own_buffers},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].given)
+            return table[i].name;
+    return NULL;
 }
 
 int mode_check(const struct options *options, struct error *err)
