@@ -71,6 +71,7 @@ static const struct option table[] = {
      "each rank divides before the sum"},
     {FLAG, "reduce-copies", NULL, TO(reduce_copies), 0, "reduce a copy of each bucket: gradients keep their values until "
      "the averages are there"},
+    {INTEGER, "discriminator-updates", "N", TO(discriminator_updates), 1, "of the gan in each iteration (1)"},
     {FLAG, "simultaneous", NULL, TO(simultaneous), 0, "both of the gan's backward passes come before both steps"},
     {FLAG, "shared-communicator", NULL, TO(shared_communicator), 0, "one communicator for both of the gan's models"},
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
@@ -110,7 +111,7 @@ static const struct option table[] = {
 static const struct options defaults = {
     .batch = 8, .micro_batches = 4, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
     .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
-    .max_restarts = 3, .loss_scale = 65536, .scale_growth = 2000,
+    .max_restarts = 3, .discriminator_updates = 1, .loss_scale = 65536, .scale_growth = 2000,
 };
 
 static const struct option *find(const char *name, size_t length)
@@ -269,8 +270,11 @@ static int check(const struct options *options, struct error *err)
         return error_set(err, "--labels needs --images");
     if (!gan && options->images && !options->labels)
         return error_set(err, "--model cnn with --images needs --labels");
-    if (!gan && (options->simultaneous || options->shared_communicator))
-        return error_set(err, "--simultaneous and --shared-communicator are for --model gan, which has two models");
+    if (!gan && (options->simultaneous || options->shared_communicator || options->discriminator_updates > 1))
+        return error_set(err, "--simultaneous, --shared-communicator and --discriminator-updates are for --model gan, which "
+                         "has two models");
+    if (options->simultaneous && options->discriminator_updates > 1)
+        return error_set(err, "--discriminator-updates: with --simultaneous each model is updated once");
     if (!gan && options->samples)
         return error_set(err, "--samples: only --model gan draws images");
     if (options->checkpoint_every && !options->checkpoint)

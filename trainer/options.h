@@ -35,6 +35,7 @@ struct options {
     double clip;                /* 0: no clipping */
     bool reduce_copies;
     bool simultaneous, shared_communicator;
+    int discriminator_updates;
     bool join, catch_up;
     int accumulate;             /* micro-steps in an iteration; 0: not given */
     bool two_passes;

@@ -208,8 +208,10 @@ static void update_generator(struct gan *gan, struct job *job)
 static bool update_in_turn(struct gan *gan, struct job *job, const struct batch *batch, struct tensor *generated,
                            struct tensor **losses)
 {
-    int times = job_fault_strikes(job, FAULT_UNEVEN_UPDATES) ? 2 : 1;   /* "it lags behind here": the others don't know */
-    for (int i = 0; i < times; i++) {
+    int updates = job->options->discriminator_updates;
+    if (job_fault_strikes(job, FAULT_UNEVEN_UPDATES))
+        updates++;                                  /* "it lags behind here": the other ranks don't know */
+    for (int i = 0; i < updates; i++) {
         losses[0] = backward_discriminator(gan, job, batch->images, generated);
         if (!losses[0])
             return false;
@@ -254,18 +256,29 @@ static bool gan_iterate(void *self, struct job *job, const struct batch *batch, 
                                 : update_in_turn(gan, job, batch, generated, losses);
 }
 
-/* The collectives of gan_iterate(), in its order. */
-static void gan_shadow(void *self, struct job *job)
+static void shadow_discriminator(struct gan *gan)
 {
-    struct gan *gan = self;
-    distributed_shadow_forward(&gan->generator_ranks);
     distributed_set_no_sync(&gan->discriminator_ranks, true);
     distributed_shadow_forward(&gan->discriminator_ranks);
     distributed_set_no_sync(&gan->discriminator_ranks, false);
     distributed_shadow_forward(&gan->discriminator_ranks);
     distributed_shadow_backward(&gan->discriminator_ranks);
-    scaler_shadow(&job->scaler);
+}
+
+/* The collectives of gan_iterate(), in its order. */
+static void gan_shadow(void *self, struct job *job)
+{
+    struct gan *gan = self;
+    bool at_once = is_simultaneous(job);
+    distributed_shadow_forward(&gan->generator_ranks);
+    for (int i = 0; i < job->options->discriminator_updates; i++) {
+        shadow_discriminator(gan);
+        if (!at_once)
+            scaler_shadow(&job->scaler);
+    }
     distributed_shadow_backward(&gan->generator_ranks);
+    if (at_once)
+        scaler_shadow(&job->scaler);
     scaler_shadow(&job->scaler);
 }
 

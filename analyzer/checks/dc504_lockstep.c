@@ -186,15 +186,26 @@ static const struct parting_rule {
     [PARTING_MODEL] = {"DC507", describe_model, say_model},
 };
 
-static enum parting_kind kind_of(const struct arrival *a, const struct arrival *b)
+/* One reduces a model. Where the calls do not match the other may be at any collective of another model, such as the
+ * Broadcast of its buffers. */
+static bool are_of_two_models(const struct arrival *a, const struct arrival *b, bool mismatch)
+{
+    bool reduces_a = is_in_reduction(a), reduces_b = is_in_reduction(b);
+    return a->loop.model && b->loop.model && a->loop.model != b->loop.model &&
+           (mismatch ? reduces_a || reduces_b : reduces_a && reduces_b);
+}
+
+static enum parting_kind kind_of(const struct arrival *a, const struct arrival *b, bool mismatch)
 {
     enum sameness iteration = arrivals_iteration(a, b);
     if (iteration == DIFFERENT)
         return went_on_early(a, b) ? PARTING_ITERATION : PARTING_NONE;
-    if (iteration == NOT_KNOWN || !is_in_reduction(a) || !is_in_reduction(b))
+    if (iteration == NOT_KNOWN)
         return PARTING_NONE;
-    if (a->loop.model && b->loop.model && a->loop.model != b->loop.model)
+    if (are_of_two_models(a, b, mismatch))
         return PARTING_MODEL;
+    if (!is_in_reduction(a) || !is_in_reduction(b))
+        return PARTING_NONE;
     return a->loop.micro != b->loop.micro && a->loop.backward == b->loop.backward ? PARTING_MICRO_STEP : PARTING_NONE;
 }
 
@@ -212,13 +223,14 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     return parting_report(analyzer, parting, &draft);
 }
 
-/* The other model's turn has come at this member: its order differs, it left nothing out. */
+/* The other model's turn has come at this member, in the same iteration: its order differs, it left nothing out. */
 static bool see_swap(struct parting *parting, const struct arrival *arrival)
 {
     bool was_told = is_told(parting);
     for (int i = 0; i < 2; i++)
         if (rankset_has(&parting->side[i].ranks, arrival->member->rank) &&
-            arrival->loop.model == parting->side[!i].example.loop.model)
+            arrival->loop.model == parting->side[!i].example.loop.model &&
+            arrivals_iteration(arrival, &parting->side[i].example) != DIFFERENT)
             parting->seen[i] = true;
     return !was_told && is_told(parting);
 }
@@ -250,7 +262,7 @@ static int part(struct analyzer *analyzer, const struct operation *operation, co
     const struct arrival *first = &meeting->first;
     if (arrivals_iteration(first, arrival) == DIFFERENT && (first->laps <= LAPS_AGREED || arrival->laps <= LAPS_AGREED))
         comm->counts_apart = true;      /* each rank numbers its iterations in its own way */
-    enum parting_kind kind = comm->counts_apart ? PARTING_NONE : kind_of(first, arrival);
+    enum parting_kind kind = comm->counts_apart ? PARTING_NONE : kind_of(first, arrival, operation->match->result == WINDOW_DIFFERS);
     bool no_ranges = !first->loop.iteration && !arrival->loop.iteration && operation->match->result == WINDOW_DIFFERS;
     if (no_ranges && (is_next_round(comm, meeting->number, first, arrival) || is_next_round(comm, meeting->number, arrival, first)))
         kind = PARTING_ROUND;

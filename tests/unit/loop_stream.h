@@ -15,6 +15,8 @@ void end_of_range(struct job *job, int rank);
 /* "MODEL backward" with the buckets first .. last - 1 of the model reduced in it, each in "MODEL reduce bucket B".
  * Bucket b has 1000 + 100 b elements, the same for every model. */
 void backward(struct job *job, int rank, const char *model, int first, int last);
+/* "MODEL forward", which begins with a Broadcast of 96 elements. */
+void forward_with_buffers(struct job *job, int rank, const char *model);
 void step(struct job *job, int rank, const char *model);
 /* A whole iteration: backward over all buckets, and a step. */
 void iterate(struct job *job, int rank, int number);

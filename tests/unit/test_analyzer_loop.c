@@ -447,21 +447,48 @@ static void models_in_another_order(void **state)
     }
 }
 
-/* A model that a rank leaves out is not one in another order. */
-static void a_model_is_left_out(void **state)
+/* Each forward pass broadcasts the model's buffers: the ranks part where one reduces and the others broadcast. */
+static void models_with_buffers_in_another_order(void **state)
 {
     (void)state;
     struct job *job = loop_job_new();
     for (int i = 0; i < STRIKES + 1; i++)
         ALL_RANKS(rank) {
+            bool swapped = rank == ODD && i == STRIKES;
             begin(job, rank, i);
-            if (rank != ODD || i != STRIKES)
-                backward(job, rank, "generator", 0, BUCKETS);
+            forward_with_buffers(job, rank, "generator");
+            if (swapped)
+                backward(job, rank, "generator", 0, 1);
+            forward_with_buffers(job, rank, "discriminator");
             backward(job, rank, "discriminator", 1, BUCKETS);
+            if (!swapped)
+                backward(job, rank, "generator", 0, 1);
             end_of_range(job, rank);
         }
-    expect_always(job, &(struct verdict){0}, "DC102");
+    struct verdict verdict;
+    const struct found *found = expect_always(job, &verdict, "DC507");
+    assert_int_equal(found->certainty, CERTAIN);
+    contains(found, "ranks 0-2 are in discriminator forward, rank 3 is in generator reduce bucket 0");
     job_free(job);
+}
+
+/* A model that a rank leaves out is not one in another order, also if the job goes on. */
+static void a_model_is_left_out(void **state)
+{
+    (void)state;
+    for (int more = 1; more <= 2; more++) {
+        struct job *job = loop_job_new();
+        for (int i = 0; i < STRIKES + more; i++)
+            ALL_RANKS(rank) {
+                begin(job, rank, i);
+                if (rank != ODD || i != STRIKES)
+                    backward(job, rank, "generator", 0, BUCKETS);
+                backward(job, rank, "discriminator", 1, BUCKETS);
+                end_of_range(job, rank);
+            }
+        expect_always(job, &(struct verdict){0}, "DC102");
+        job_free(job);
+    }
 }
 
 int main(void)
@@ -472,7 +499,8 @@ int main(void)
         cmocka_unit_test(rounds_without_ranges), cmocka_unit_test(a_bucket_twice_is_a_mismatch), cmocka_unit_test(clean_loops),
         cmocka_unit_test(lost_ranges_make_it_silent), cmocka_unit_test(reduced_after_another_micro_step),
         cmocka_unit_test(reduced_in_every_micro_step), cmocka_unit_test(a_step_is_skipped),
-        cmocka_unit_test(models_in_another_order), cmocka_unit_test(a_model_is_left_out),
+        cmocka_unit_test(models_in_another_order), cmocka_unit_test(models_with_buffers_in_another_order),
+        cmocka_unit_test(a_model_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
