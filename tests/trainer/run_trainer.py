@@ -312,28 +312,80 @@ def case_idx_files():
         must_contain(run("--model cnn --images " + images, expected=2), "needs --labels")
 
 
-def case_launchers():
+LAUNCHED = "--iterations 4 --log-every 1 --verbose"
+
+
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    expected = losses(run("--ranks 2 --iterations 4 --log-every 1"))
-    ranks = [start("--iterations 4 --log-every 1".split(),
-                   {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "MASTER_ADDR": "localhost",
-                    "MASTER_PORT": port}) for r in (1, 0)]
-    outs = [rank.communicate(timeout=60)[0] for rank in ranks]
-    if losses(outs[1]) != expected or [rank.returncode for rank in ranks] != [0, 0]:
-        raise AssertionError("as torchrun starts them: %s" % outs)
+        return str(probe.getsockname()[1])
+
+
+def must_be_launched(out, launcher, device_of):
+    """All four ranks know who and where they are, and train to the losses of --ranks 4."""
+    for rank in range(4):
+        must_contain(out, "rank %d: one of 4 ranks, on device %d, started by %s\n" % (rank, device_of(rank), launcher))
+    own = run(LAUNCHED + " --ranks 4")
+    must_contain(own, "rank 3: one of 4 ranks, on device 3, started by ddptrain\n")
+    if losses(out) != losses(own):
+        raise AssertionError("%s: %s\n--ranks 4: %s" % (launcher, out, own))
+
+
+# launcher: what it sets for a rank, as its documentation says; ranks here are numbered against their devices.
+STAND_INS = {
+    "torchrun": lambda rank, port: {
+        "RANK": rank, "WORLD_SIZE": 4, "LOCAL_RANK": 3 - rank, "LOCAL_WORLD_SIZE": 4, "GROUP_RANK": 0, "GROUP_WORLD_SIZE": 1,
+        "ROLE_RANK": rank, "ROLE_WORLD_SIZE": 4, "ROLE_NAME": "default", "MASTER_ADDR": "localhost", "MASTER_PORT": port,
+        "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_MAX_RESTARTS": 0, "TORCHELASTIC_RUN_ID": "none",
+        "TORCHELASTIC_USE_AGENT_STORE": "False"},
+    "Slurm": lambda rank, port: {
+        "SLURM_PROCID": rank, "SLURM_NTASKS": 4, "SLURM_LOCALID": 3 - rank, "SLURM_NODEID": 0, "SLURM_JOB_ID": 4711,
+        "SLURM_STEP_ID": 0, "MASTER_PORT": port},
+    "MPICH": lambda rank, port: {
+        "PMI_RANK": rank, "PMI_SIZE": 4, "MPI_LOCALRANKID": 3 - rank, "MPI_LOCALNRANKS": 4, "MASTER_PORT": port},
+}
+
+
+def case_launchers():
+    for launcher, variables in STAND_INS.items():
+        port = free_port()
+        ranks = [start(LAUNCHED.split(), {k: str(v) for k, v in variables(rank, port).items()}) for rank in (3, 1, 0, 2)]
+        out = "".join(rank.communicate(timeout=60)[0] for rank in ranks)
+        if any(rank.returncode for rank in ranks):
+            raise AssertionError("%s: %s" % (launcher, out))
+        must_be_launched(out, launcher, lambda rank: 3 - rank)
     must_contain(run("--ranks 3", expected=2, environment={"RANK": "0", "WORLD_SIZE": "2"}), "differ")
+    must_contain(run("", expected=2, environment={"RANK": "2", "WORLD_SIZE": "2"}), "RANK=2 does not fit to WORLD_SIZE=2")
+    must_contain(run("", expected=2, environment={"SLURM_PROCID": "x", "SLURM_NTASKS": "2"}), "SLURM_PROCID=x")
+
+
+def need(program):
+    found = os.environ.get("DDPTRAIN_TEST_" + program.upper()) or shutil.which(program)
+    if not found:
+        print(program + " is not installed")
+        sys.exit(77)
+    return found
 
 
 def case_mpirun():
-    if not shutil.which("mpirun"):
-        print("mpirun is not installed")
-        sys.exit(77)
-    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "-x", "LD_LIBRARY_PATH",
+    """Open MPI's own."""
+    mpirun = [need("mpirun"), "--allow-run-as-root", "--oversubscribe", "-n", "4", "-x", "LD_LIBRARY_PATH",
               "-x", "DDPCHECK_EMU_DEVICES", PROGRAM]
-    must_be_close(losses(run("--iterations 4 --log-every 1", command=mpirun)),
-                  losses(run("--ranks 2 --iterations 4 --log-every 1")), "mpirun and --ranks")
+    must_be_launched(run(LAUNCHED, command=mpirun), "Open MPI", lambda rank: rank)
+
+
+def case_torchrun():
+    """PyTorch's own, from PATH or DDPTRAIN_TEST_TORCHRUN: also its restarts."""
+    torchrun = [need("torchrun"), "--no_python", "--standalone", "--nproc_per_node", "4", "--max_restarts", "2", PROGRAM]
+    must_be_launched(run(LAUNCHED, command=torchrun), "torchrun", lambda rank: rank)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        out = run("--iterations 8 --log-every 1 --verbose --fault crash --elastic --checkpoint %s --checkpoint-every 3" % path,
+                  command=torchrun)
+        must_contain(out, "rank 2: one of 4 ranks, on device 2, started by torchrun again\n",
+                     "rank 0: resumed from %s at iteration 3" % path)
+        if losses(out) != losses(run("--ranks 4 --iterations 8 --log-every 1")):
+            raise AssertionError("after torchrun's restart: " + out)
 
 
 def case_gang():
