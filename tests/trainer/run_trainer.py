@@ -424,6 +424,40 @@ def case_inplace_bucket():
         raise AssertionError("clipping too early on one rank never changed the losses: %s" % right)
 
 
+def case_early_step():
+    right = losses(run(GAN))
+    if not any(losses(run(GAN + "--fault early-step")) != right for _ in range(10)):
+        raise AssertionError("stepping before the reduction was over never changed the losses: %s" % right)
+
+
+def case_copies_of_buckets():
+    """The reduction of copies computes what the one in place does."""
+    for model in ("gan", "cnn"):
+        options = "--model %s --ranks 3 --iterations 6 --log-every 2 --first-bucket-mb 0 --bucket-mb 0.01" % model
+        must_be_close(losses(run(options + " --reduce-copies")), losses(run(options)), "buckets and copies of them")
+
+
+def case_order_of_models():
+    """Without steps in between the order of the two backward passes changes nothing, nor does sharing a communicator."""
+    options = "--no-batch-norm --ranks 3 --iterations 8 --log-every 2 "
+    plain = losses(run(options + "--simultaneous"))
+    must_differ(losses(run(options)), plain, "updates in turn and at once")
+    must_be_close(losses(run(options + "--simultaneous --shared-communicator")), plain, "one and two communicators")
+    must_be_close(losses(run(options + "--fault comm-order")), plain, "both orders of the backward passes")
+    run(options + "--simultaneous --join --fault uneven-inputs")
+    must_hang(options + "--no-gang --fault shared-comm")
+    run(options + "--fault comm-order --shared-communicator", expected=2)
+    run("--model cnn --simultaneous", expected=2)
+
+
+def case_uneven_updates():
+    options = "--ranks 3 --iterations 8 --log-every 2 "
+    must_differ(losses(run(options + "--discriminator-updates 2")), losses(run(options)), "one and two updates")
+    run(options + "--discriminator-updates 2 --join --fault uneven-inputs")
+    must_hang(options + "--no-gang --fault uneven-updates")
+    run(options + "--simultaneous --discriminator-updates 2", expected=2)
+
+
 def case_same_shard():
     """Four ranks that read the same learn what one rank alone learns; with shards they learn something else."""
     options = "--model cnn --no-batch-norm --iterations 10 --log-every 1 --batch 4"
