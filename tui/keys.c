@@ -259,10 +259,13 @@ static void toggle_pause(struct app *app)
 
 static void click(struct app *app)
 {
-    int line, column;
+    int line, column, before = table_of(app)->selected;
     screen_click(&line, &column);
-    if (app->shown && table_click(table_of(app), rows_of(app), app->rows_line, line))
+    if (app->shown && line < screen_height() - 1 && table_click(table_of(app), rows_of(app), app->rows_line, line)) {
+        if (table_of(app)->selected == before)
+            follow(app);
         return;
+    }
     for (int i = 0, at = 0; line == screen_height() - 1 && i < VIEWS_NUMBERED; i++) {
         int width = (int)strlen(views[i].name) + 2;
         if (column >= at && column < at + width)

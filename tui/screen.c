@@ -193,7 +193,8 @@ void screen_click(int *line, int *column)
     *column = state.click_column;
 }
 
-int screen_key(void)
+/* 0 for keys that mean nothing here. */
+static int meaning_of(int key)
 {
     static const struct {
         int curses, key;
@@ -204,13 +205,20 @@ int screen_key(void)
         {KEY_BACKSPACE, SCREEN_BACKSPACE}, {127, SCREEN_BACKSPACE}, {8, SCREEN_BACKSPACE}, {'\t', SCREEN_TAB},
         {KEY_BTAB, SCREEN_BACKTAB}, {KEY_RESIZE, SCREEN_RESIZE}, {KEY_F(1), SCREEN_F1},
     };
-    int key = getch();
-    if (key == ERR)
-        return 0;
     if (key == KEY_MOUSE)
         return mouse_key();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].curses == key)
             return keys[i].key;
     return key < 0x100 ? key : 0;
+}
+
+/* Not until all that was typed is taken may the caller wait for more: ncurses may hold it already. */
+int screen_key(void)
+{
+    int key, meaning;
+    while ((key = getch()) != ERR)
+        if ((meaning = meaning_of(key)) != 0)
+            return meaning;
+    return 0;
 }

@@ -169,6 +169,45 @@ class Screens(unittest.TestCase):
                 terminal.keys("Escape")
                 self.assertIn("q leave", terminal.settled("q leave"))
 
+    def test_mouse(self):
+        def mouse(button, column, line):
+            for what in (button, 3) if button == 0 else (button,):      # pressed, released
+                terminal.keys("-l", "\033[M%c%c%c" % (32 + what, 32 + column, 32 + line))
+            time.sleep(0.3)
+
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("4", "m")
+            terminal.wait("mouse on")
+            mouse(0, 10, 9)                 # the third of the rows
+            mouse(0, 10, 9)
+            self.assertIn("rank 2, process 4002", terminal.wait("Communicators"))
+            terminal.keys("Escape")
+            terminal.wait("late by")
+            mouse(65, 10, 8)                # the wheel, to the last
+            terminal.keys("Enter")
+            terminal.wait("rank 3, process 4003")
+            mouse(0, 10, 24)                # "2 Findings"
+            terminal.wait("DC201\\?")
+            terminal.keys("m")
+            terminal.wait("mouse off")
+
+    def test_resize_with_help_and_typing(self):
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("?")
+            terminal.wait("this help")
+            terminal.resize(40, 12)
+            time.sleep(0.5)
+            self.assertNotIn("this help", terminal.settled("1 Now"))
+            terminal.keys("/")
+            terminal.keys("-l", "comm")
+            terminal.wait("search: comm_")
+            terminal.resize(100, 30)
+            terminal.wait("search: comm_")
+            terminal.keys("Enter")
+            terminal.settled("comm 5ae7")
+
     def test_writes_the_view(self):
         with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
