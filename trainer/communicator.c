@@ -69,6 +69,7 @@ void communicator_broadcast(struct communicator *communicator, float *data, size
 static void wait_for_stream(struct communicator *communicator)
 {
     CHECK_CUDA(cudaStreamSynchronize(communicator->stream));
+    watchdog_pass(communicator->watchdog);
 }
 
 void communicator_barrier(struct communicator *communicator)

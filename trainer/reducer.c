@@ -326,8 +326,10 @@ void reducer_disarm(struct reducer *reducer)
 static void tell_who_has_none(struct reducer *reducer)
 {
     struct used_map *used = &reducer->used;
-    if (used->left_out)
+    if (used->left_out) {
         used_map_wait(used);
+        watchdog_pass(reducer->communicator->watchdog);
+    }
     for (int p = 0; p < reducer->module->parameter_count; p++)
         reducer->module->parameters[p]->no_gradient = used->left_out && !used_map_anywhere(used, p);
 }

@@ -7,9 +7,10 @@
 #include "trainer/check.h"
 #include "trainer/clock.h"
 #include "trainer/job.h"
-#include "trainer/neighbours.h"
 #include "trainer/mistakes.h"
+#include "trainer/neighbours.h"
 #include "trainer/trace_ranges.h"
+#include "trainer/watchdog.h"
 
 struct run {
     struct job *job;
@@ -36,6 +37,7 @@ static void wait_for_losses(struct run *run, struct tensor *const *losses)
         CHECK_CUDA(cudaMemcpyAsync(&run->losses[i], tensor_data(losses[i]), sizeof(float), cudaMemcpyDeviceToHost,
                                    device->stream));
     device_wait_for_compute(device);
+    watchdog_pass(run->job->watchdog);
 }
 
 static double images_per_second(const struct run *run)
@@ -234,6 +236,7 @@ static void train_on_batch(struct run *run)
         save_and_meet(run);
     } else {
         device_wait_for_compute(&job->device);      /* the next batch overwrites this one's host memory */
+        watchdog_pass(job->watchdog);
     }
     range_end();
     device_end_batch(&job->device);

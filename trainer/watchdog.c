@@ -62,7 +62,8 @@ static double waited_s(const struct watchdog *watchdog, double now_s)
     return now_s - since;
 }
 
-/* The main thread may be blocked in CUDA, so nobody runs exit handlers: the messages are flushed here. */
+/* The main thread may be blocked in CUDA, so nobody runs exit handlers: the messages are flushed here. The lock is held, so
+ * that whoever the abort wakes stops in watchdog_pass(). */
 static void end_process(struct watchdog *watchdog)
 {
     notice("no collective has completed for %.1f s (--timeout); still waiting for %s; aborting",
@@ -129,6 +130,15 @@ void watchdog_guard(struct watchdog *watchdog, ncclComm_t communicator)
     if (watchdog->communicator_count == MAX_COMMUNICATORS)
         fatal("more than %d communicators for --timeout to watch", MAX_COMMUNICATORS);
     watchdog->communicators[watchdog->communicator_count++] = communicator;
+    pthread_mutex_unlock(&watchdog->lock);
+}
+
+/* end_process() keeps the lock. */
+void watchdog_pass(struct watchdog *watchdog)
+{
+    if (!watchdog)
+        return;
+    pthread_mutex_lock(&watchdog->lock);
     pthread_mutex_unlock(&watchdog->lock);
 }
 

@@ -18,6 +18,9 @@ void watchdog_stop(struct watchdog *watchdog);
 
 /* Adds a communicator to abort. NULL watchdog: does nothing, here and below. */
 void watchdog_guard(struct watchdog *watchdog, ncclComm_t communicator);
+/* After the host waited for the device: goes on at once, or never, if the watchdog is ending the process. The wait was over
+ * then because the communicators were aborted: what was reduced is not there, and no call may follow. */
+void watchdog_pass(struct watchdog *watchdog);
 /* What was just enqueued on the stream is a collective, "generator: reduce bucket 2"; the text is copied. */
 void watchdog_expect(struct watchdog *watchdog, cudaStream_t stream, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -87,7 +87,10 @@ def watched(build, name):
             return False, str(wrong).splitlines()[0], ""
         text = subprocess.run([line.tool, "report", "--allow-missing", line.trace], cwd=ROOT, capture_output=True, text=True,
                               env={**os.environ, "COLUMNS": "100"}).stdout
-        return True, expected[0] if expected else "no finding", "\n".join(text.splitlines()[3:]) if said else ""
+        if not said:        # what a restarted job left behind
+            got_over = re.search(r"^The job got over\n(?:  .*\n)+", text, re.MULTILINE)
+            return True, "no finding", got_over[0] if got_over else ""
+        return True, expected[0], "\n".join(text.splitlines()[3:])
 
 
 def first_finding(text):

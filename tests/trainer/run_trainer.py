@@ -245,8 +245,8 @@ def case_elastic():
     """A rank dies; all are started again and train to the losses of an undisturbed run, which needs all of the
     parameters, moments, sampler and statistics that the checkpoint holds."""
     with tempfile.TemporaryDirectory() as folder:
-        for model in ("gan", "cnn"):
-            path = os.path.join(folder, model)
+        for name, model in (("gan", "gan"), ("cnn", "cnn"), ("scaled", "gan --amp fp16")):
+            path = os.path.join(folder, name)
             options = "--model %s --ranks 4 --iterations 10 --log-every 1 --dataset-size 96 " % model
             crash = options + "--fault crash --checkpoint %s --checkpoint-every 3 " % path
             out = run(crash + "--elastic")
@@ -471,6 +471,10 @@ def case_partial_barrier():
     out = run(GAN + "--no-gang --fault partial-barrier --timeout 1.5", expected=1)
     must_contain(out, "rank 0: no collective has completed for 1.5 s (--timeout); still waiting for AllReduce of 1 element "
                  "(barrier) on control", "rank 3: no collective has completed for 1.5 s (--timeout); still waiting for Broadcast")
+    for _ in range(5):      # the abort wakes whoever waited: none may go on with communicators that are gone
+        out = run(GAN + "--no-gang --log-every 1 --fault partial-barrier --timeout 0.5", expected=1)
+        if "failed at" in out or "iteration 7" in out or out.count("still waiting for") != 4:
+            raise AssertionError("went on after the abort:\n" + out)
     run(GAN + "--barrier-every 5 --timeout 30")
 
 
