@@ -23,8 +23,6 @@ def parse():
     parser.add_argument("--build", default="build/dev", help="build directory (default: build/dev)")
     parser.add_argument("--jobs", "-j", type=int, default=2, help="programs at a time (default: 2)")
     parser.add_argument("--shard", help="K/N: every N-th case, from the K-th")
-    parser.add_argument("--sample", type=int, help="at most that many cases, spread over all")
-    parser.add_argument("--no-python", action="store_true", help="leave out the Python cases: a plain Python can't load sanitized libraries")
     parser.add_argument("--verdicts", help="write the verdicts there, in the form that --score reads")
     parser.add_argument("--verbose", "-v", action="store_true", help="say what each program did; show output and keep traces of bad ones")
     parser.add_argument("--list", action="store_true")
@@ -35,12 +33,10 @@ def parse():
 
 
 def choose(options):
-    chosen = [case for case in suite.load(options.names) if not (case.python and options.no_python)]
+    chosen = suite.load(options.names)
     if options.shard:
         shard, shards = map(int, options.shard.split("/"))
         chosen = chosen[shard - 1::shards]
-    if options.sample and len(chosen) > options.sample:
-        chosen = [chosen[i * len(chosen) // options.sample] for i in range(options.sample)]
     return chosen
 
 
