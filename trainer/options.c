@@ -27,9 +27,9 @@ struct option {
 static const struct option table[] = {
     {HEADING, "What to train", NULL, 0, 0, NULL},
     {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
-    {TEXT, "mode", "ddp|dp|mirrored|pipeline", TO(mode), 0, "how to spread it over devices: a process with a replica for "
-     "each (ddp, the default); one process that lends its model to all (dp) or has a replica on each (mirrored); a "
-     "process for each half of the model (pipeline)"},
+    {TEXT, "mode", "NAME", TO(mode), 0, "how to spread it over devices: ddp, a process with a replica for each (the "
+     "default); dp, one process that lends its model to all; mirrored, one process with a replica on each; pipeline, a "
+     "process for each half of the model. All but ddp train cnn only"},
     {INTEGER, "micro-batches", "N", TO(micro_batches), 1, "in which a batch goes through the pipeline (4)"},
     {INTEGER, "iterations", "N", TO(iterations), 1, "stop after N iterations (100, if --epochs is not given)"},
     {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},
@@ -48,7 +48,7 @@ static const struct option table[] = {
 
     {HEADING, "Ranks", NULL, 0, 0, NULL},
     {INTEGER, "ranks", "N", TO(ranks), 1, "start N ranks on this machine; without it: the rank that torchrun, mpirun "
-     "or srun gives, else one"},
+     "or srun gives, else one. With --mode dp or mirrored: use N devices (all)"},
     {FLAG, "no-gang", NULL, TO(no_gang), 0, "leave the other ranks alone when one fails (they may hang)"},
     {FLAG, "elastic", NULL, TO(elastic), 0, "when a rank fails, start all again; ranks go on from --checkpoint FILE where it "
      "exists"},
@@ -326,6 +326,7 @@ void options_print_help(void)
            "  ddptrain --ranks 4 --samples samples.png      a DCGAN on 4 GPUs, started by ddptrain itself\n"
            "  torchrun --no-python --nproc_per_node 4 ddptrain --model cnn\n"
            "  mpirun -n 4 ddptrain --model cnn              also srun; MASTER_ADDR names rank 0's host if there are several\n"
+           "  ddptrain --mode pipeline --ranks 2            the model's halves on two GPUs; also --mode dp, --mode mirrored\n"
            "  ddptrain --ranks 4 --fault partial-barrier    hangs\n");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct option *option = &table[i];
