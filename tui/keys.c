@@ -10,7 +10,7 @@
 #include "tui/app.h"
 #include "tui/screen.h"
 
-enum { PAGE_OVERLAP = 1, SHIFT = 8, SEQUENCE_STEP = 256, CONTROL_B = 2, CONTROL_F = 6, CONTROL_L = 12 };
+enum { PAGE_OVERLAP = 1, SHIFT = 8, CONTROL_B = 2, CONTROL_F = 6, CONTROL_L = 12 };
 
 static const struct rows *rows_of(const struct app *app)
 {
@@ -38,7 +38,7 @@ static void move(struct app *app, int by)
     struct place *place = app_place(app);
     if (!app->shown || table_move(&place->table, rows_of(app), by) || place->query.view != VIEW_SEQUENCE)
         return;
-    int64_t shown = app->picture.query.number, number = by > 0 ? shown + SEQUENCE_STEP : shown - SEQUENCE_STEP;
+    int64_t step = app->picture.query.window / 2, shown = app->picture.query.number, number = by > 0 ? shown + step : shown - step;
     place->query.number = number < 0 ? 0 : number;
     app_ask(app);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/analyzer.h"
+#include "analyzer/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
 #include "tui/findings.h"
@@ -19,6 +20,27 @@ static const char *sign_of(const struct tui_finding *finding, bool ascii)
     return !strcmp(finding->severity, "error") ? (ascii ? "E" : "✗") : !strcmp(finding->severity, "warning") ? "!" : "i";
 }
 
+/* "2 errors, 1 warning, 3 resolved" */
+static void add_counts(const struct findings *findings, struct rows *rows)
+{
+    static const char *const kinds[] = {"error", "warning", "note", "resolved"};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    int count[KINDS] = {0};
+    struct text text = {0};
+    for (int i = 0; i < findings->count; i++) {
+        bool resolved = !strcmp(findings->finding[i].state, "resolved");
+        for (int k = 0; k < KINDS; k++)
+            count[k] += !strcmp(kinds[k], resolved ? "resolved" : findings->finding[i].severity);
+    }
+    for (int k = 0, said = 0; k < KINDS; k++)
+        if (count[k])
+            text_add(&text, "%s%d %s%s", said++ ? ", " : "", count[k], kinds[k], count[k] > 1 && k < KINDS - 1 ? "s" : "");
+    char *said = text_take(&text);
+    if (said && *said)
+        rows_line(rows, TONE_STRONG, "%s", said);
+    free(said);
+}
+
 int model_findings(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct findings findings;
@@ -26,6 +48,7 @@ int model_findings(struct source *source, struct query *query, struct rows *rows
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     rows->empty = source->live ? "No finding so far." : "No finding.";
+    add_counts(&findings, rows);
     rows_column(rows, "", 2, false);
     rows_column(rows, "code", 0, false);
     rows_column(rows, "ranks", 12, false);

@@ -11,7 +11,7 @@
 #include "tui/view.h"
 
 enum { CELL_NUMBER, CELL_MARKS, CELL_CALL, CELL_OTHERS };
-enum { WINDOW = 512, MARKS_MOST = 64, RANKS_BYTES = 128 };
+enum { WINDOW_LEAST = 16, WINDOW_MOST = 512, OPERATIONS_MOST = 1 << 18, MARKS_MOST = 64, RANKS_BYTES = 128 };
 
 /* Calls of one number that are alike. */
 struct variant {
@@ -127,9 +127,11 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
                   comm->nranks, (unsigned long long)comm->most_issued, comm->most_issued == 1 ? "" : "s", members.comms,
                   members.comms == 1 ? "" : "s");
         result = choose(source, query, comm, rows, err);
-        uint64_t middle = (uint64_t)query->number, first = middle > WINDOW / 2 ? middle - WINDOW / 2 : 0;
+        int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);
+        query->window = window < WINDOW_LEAST ? WINDOW_LEAST : window > WINDOW_MOST ? WINDOW_MOST : window;
+        uint64_t middle = (uint64_t)query->number, half = (uint64_t)query->window / 2, first = middle > half ? middle - half : 0;
         if (result == 0)
-            result = operations_load(&operations, source, comm->id, first, first + WINDOW - 1, err);
+            result = operations_load(&operations, source, comm->id, first, first + half * 2 - 1, err);
     }
     rows_column(rows, "number", 0, true);
     rows_column(rows, "ranks", MARKS_MOST, false);

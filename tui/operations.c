@@ -60,8 +60,10 @@ char *operation_text(const struct record *record, char text[OPERATION_TEXT])
     return operation_shorten(record_text(&as, text, OPERATION_TEXT));
 }
 
-int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
-                    struct error *err)
+enum { PARAMETERS = 5 };
+
+/* The rows of the operations first .. last, as they came. `parameter` must outlive the cursor. */
+static struct cursor rows_between(struct source *source, uint64_t comm, uint64_t first, uint64_t last, int64_t parameter[PARAMETERS])
 {
     /* Numbers of a member grow with seq, so its own blocks bound where they are; who has not come as far as to the
      * block after the last may be anywhere up to the end. */
@@ -72,8 +74,26 @@ int operations_load(struct operations *operations, struct source *source, uint64
         "AND seq <= (SELECT coalesce(max(coalesce(b.seq, 9223372036854775807)), 9223372036854775807) FROM operation_block a "
         "            LEFT JOIN operation_block b ON b.comm = a.comm AND b.rank = a.rank AND b.block = ?5 "
         "            WHERE a.comm = ?1 AND a.block = ?4)";
-    const int64_t parameter[] = {(int64_t)comm, (int64_t)first, (int64_t)last, (int64_t)(first / BLOCK), (int64_t)(last / BLOCK + 1)};
-    struct cursor row = cursor_new(source->trace, sql, parameter, 5);
+    const int64_t values[PARAMETERS] = {(int64_t)comm, (int64_t)first, (int64_t)last, (int64_t)(first / BLOCK), (int64_t)(last / BLOCK + 1)};
+    memcpy(parameter, values, sizeof values);
+    return cursor_new(source->trace, sql, parameter, PARAMETERS);
+}
+
+static struct tui_operation operation_of(const struct cursor *row)
+{
+    struct record record = {.api = (uint16_t)cursor_number(row, 0), .phase = RECORD_ENTER};
+    for (int i = 0; i < WORDS; i++)
+        record.word[i] = (uint64_t)cursor_number(row, 1 + i);
+    struct tui_operation operation = {.number = record.op.number, .rank = record.op.rank, .empty = record.op.count == 0};
+    operation_text(&record, operation.text);
+    return operation;
+}
+
+int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
+                    struct error *err)
+{
+    int64_t parameter[PARAMETERS];
+    struct cursor row = rows_between(source, comm, first, last, parameter);
     int capacity = 0, result;
     *operations = (struct operations){0};
     while ((result = cursor_next(&row, err)) == 1) {
@@ -87,13 +107,7 @@ int operations_load(struct operations *operations, struct source *source, uint64
             }
             operations->operation = grown;
         }
-        struct record record = {.api = (uint16_t)cursor_number(&row, 0), .phase = RECORD_ENTER};
-        for (int i = 0; i < WORDS; i++)
-            record.word[i] = (uint64_t)cursor_number(&row, 1 + i);
-        struct tui_operation *operation = &operations->operation[operations->count++];
-        *operation = (struct tui_operation){.number = record.op.number, .rank = record.op.rank,
-                                             .empty = record.op.count == 0};
-        operation_text(&record, operation->text);
+        operations->operation[operations->count++] = operation_of(&row);
     }
     if (result < 0)
         operations_free(operations);
@@ -102,21 +116,29 @@ int operations_load(struct operations *operations, struct source *source, uint64
     return result;
 }
 
-/* The lowest number between first and last that ranks called differently. 1, 0 or -1. */
-static int differs_between(struct source *source, uint64_t comm, uint64_t first, uint64_t last, uint64_t *number, struct error *err)
+/* The lowest number of a block that ranks called differently. 1, 0 or -1. */
+static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint64_t *number, struct error *err)
 {
-    struct operations operations;
-    int found = 0;
-    if (operations_load(&operations, source, comm, first, last, err) < 0)
-        return -1;
-    for (int i = 1; i < operations.count && !found; i++) {
-        const struct tui_operation *here = &operations.operation[i], *before = here - 1;
-        found = here->number == before->number && strcmp(here->text, before->text) != 0;
-        if (found)
-            *number = here->number;
+    char (*text)[OPERATION_TEXT] = calloc(BLOCK, sizeof *text);     /* of the rank that came first, by number */
+    int64_t parameter[PARAMETERS];
+    uint64_t first = block * BLOCK, lowest = UINT64_MAX;
+    struct cursor row = rows_between(source, comm, first, first + BLOCK - 1, parameter);
+    int result;
+    if (!text)
+        return error_set(err, "can't compare the operations: memory is short");
+    while ((result = cursor_next(&row, err)) == 1) {
+        const struct tui_operation operation = operation_of(&row);
+        char *before = text[operation.number - first];
+        if (operation.empty)        /* NCCL drops it; where others gave elements there is a finding about it */
+            continue;
+        if (!*before)
+            memcpy(before, operation.text, OPERATION_TEXT);
+        else if (strcmp(before, operation.text) && operation.number < lowest)
+            lowest = operation.number;
     }
-    operations_free(&operations);
-    return found;
+    free(text);
+    *number = lowest;
+    return result < 0 ? -1 : lowest != UINT64_MAX;
 }
 
 /* What the members' blocks of one number say, over all databases. */
@@ -184,6 +206,6 @@ int operations_divergence(struct source *source, uint64_t comm, uint64_t *number
     if (block_to_search(source, comm, &block, &last, err) < 0)
         return -1;
     for (result = 0; result == 0 && block <= last; block++)
-        result = differs_between(source, comm, (uint64_t)block * BLOCK, (uint64_t)block * BLOCK + BLOCK - 1, number, err);
+        result = differs_in(source, comm, (uint64_t)block, number, err);
     return result;
 }

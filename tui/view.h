@@ -18,6 +18,7 @@ struct query {
     uint64_t comm;              /* SEQUENCE, TIMELINE: 0 the one most worth a look */
     int comm_step;              /* from that communicator to the next (1) or the one before (-1); the model takes it */
     int64_t number;             /* SEQUENCE: the operation to show, or NUMBER_* */
+    int window;                 /* SEQUENCE: how many numbers the model shows; the model's */
     int process;                /* RANK */
     uint32_t finding;           /* FINDING, EXPLAIN */
     uint64_t begin_ns, end_ns;  /* TIMELINE: realtime; 0: as the model likes */

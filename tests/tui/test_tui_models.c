@@ -93,6 +93,12 @@ static void ten_thousand_ranks_show_the_one_that_is_missing(void **state)
     assert_string_equal(state_cell(&rows, 1, 2), "-1");
     assert_string_equal(state_cell(&rows, 2, 0), "> 0-7776,7778-9999");
     rows_free(&rows);
+    struct query sequence = {.view = VIEW_SEQUENCE, .number = NUMBER_LAST, .ascii = true};
+    state_load(&source, &sequence, &rows);
+    assert_int_equal(rows.count, 1);
+    assert_int_equal(strlen(state_cell(&rows, 0, 1)), 64);
+    assert_true(sequence.window * RANKS <= 1 << 18);        /* what it may read at a time */
+    rows_free(&rows);
     source_close_all(&source);
 }
 
@@ -240,6 +246,7 @@ static void findings_are_ordered_over_hosts(void **state)
     state_open(&source, &folder);
     state_load(&source, &(struct query){.view = VIEW_FINDINGS, .ascii = true}, &rows);
     assert_int_equal(rows.count, 4);
+    assert_string_equal(rows.line[0].text, "2 errors, 1 warning, 1 resolved");
     for (int i = 0; i < 4; i++)
         assert_string_equal(state_cell(&rows, i, 1), order[i]);
     struct rows finding;
