@@ -177,7 +177,9 @@ class Screens(unittest.TestCase):
 
         with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
-            terminal.keys("4", "m")
+            terminal.keys("4")
+            terminal.wait("late by")
+            terminal.keys("m")
             terminal.wait("mouse on")
             mouse(0, 10, 9)                 # the third of the rows
             mouse(0, 10, 9)
