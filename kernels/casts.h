@@ -67,6 +67,16 @@ DDPCHECK_CAST uint16_t bfloat_from_float(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* fp32 with the fraction of tf32, 10 bits: to nearest, ties away from zero, as PTX's cvt.rna.tf32.f32. */
+DDPCHECK_CAST float tf32_from_float(float value)
+{
+    const uint32_t bits = float_bits(value);
+
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return value;
+    return float_from_bits((bits + 0x1000) & ~UINT32_C(0x1fff));
+}
+
 DDPCHECK_CAST float bfloat_to_float(uint16_t bfloat)
 {
     return float_from_bits((uint32_t)bfloat << 16);

@@ -30,6 +30,15 @@ struct conv2d conv2d_shape(int n, int c_in, int h, int w, int c_out, int k, int 
  * weights are w[c_in][c_out][k][k], as in PyTorch's ConvTranspose2d. */
 struct conv2d conv2d_transposed_shape(int n, int c_in, int h, int w, int c_out, int k, int stride, int pad);
 
+/* In what the convolutions below multiply: fp32 as it is, or fp32 rounded to tf32 (10 bits of fraction, ties away from
+ * zero, as PTX's cvt.rna.tf32) or to bf16 (7 bits, ties to even) and multiplied on tensor cores; sums are in fp32,
+ * tensors in memory stay fp32, biases and their gradients are fp32 throughout. Devices before compute capability
+ * 8.0 multiply the same rounded numbers without tensor cores. */
+enum kernels_math { KERNELS_FP32, KERNELS_TF32, KERNELS_BF16 };
+
+/* For all launches of the process from now on (first: KERNELS_FP32). Call it while no thread launches. */
+void kernels_set_math(enum kernels_math math);
+
 /* bias may be NULL. */
 cudaError_t kernels_conv2d_forward(const struct conv2d *c, const float *x, const float *w, const float *bias,
                                    float *y, cudaStream_t stream);

@@ -1,6 +1,7 @@
 /* conv.c: convolutions as products of the weights with the matrix of image patches ("im2col"). That matrix
  * has a row per (input channel, tap row, tap column) and a column per pixel of y; only as many columns as
  * fit the cache are made at a time. */
+#include "kernels/casts.h"
 #include "kernels/cpu/twins.h"
 #include "kernels/kernels.h"
 
@@ -137,41 +138,70 @@ static bool columns_next(const struct conv2d *c, struct columns *columns)
     return columns->count > 0;
 }
 
-/* Scratch for the patches and the pixels of the largest piece. */
-static void take_matrices(const struct conv2d *c, float **patches, float **pixels)
-{
-    const size_t count = (size_t)columns_from(c, 0).count;
+typedef float round_function(float value);
 
-    *patches = scratch_take(count * ((size_t)inner_size(c) + c->c_out));
-    *pixels = *patches + count * inner_size(c);
+static float round_tf32(float value)
+{
+    return tf32_from_float(value);
 }
 
-void twin_conv2d_forward(const struct twin_grid *grid, void *const *args)
+static float round_bf16(float value)
 {
-    (void)grid;
+    return bfloat_to_float(bfloat_from_float(value));
+}
+
+/* What is multiplied: fp32 where `round` is NULL. */
+static void round_all(round_function *round, float *values, size_t count)
+{
+    for (size_t i = 0; round && i < count; i++)
+        values[i] = round(values[i]);
+}
+
+/* Scratch for the largest piece of columns, and the weights as they are multiplied. */
+struct matrices {
+    float *patches, *pixels;
+    const float *weights;
+};
+
+static struct matrices take_matrices(const struct conv2d *c, const float *weights, round_function *round)
+{
+    const size_t count = (size_t)columns_from(c, 0).count, inner = (size_t)inner_size(c);
+    const size_t of_weights = weights && round ? c->c_out * inner : 0;
+    float *scratch = scratch_take(count * (inner + c->c_out) + of_weights);
+    float *rounded = scratch + count * (inner + c->c_out);
+
+    if (of_weights > 0) {
+        memcpy(rounded, weights, of_weights * sizeof *rounded);
+        round_all(round, rounded, of_weights);
+        weights = rounded;
+    }
+    return (struct matrices){ scratch, scratch + count * inner, weights };
+}
+
+static void forward(void *const *args, round_function *round)
+{
     TAKE(struct conv2d, c);
     TAKE(const float *, x);
     TAKE(const float *, w);
     TAKE(const float *, bias);
     TAKE(float *, y);
-    float *patches, *pixels;
     const int inner = inner_size(&c);
+    const struct matrices m = take_matrices(&c, w, round);
     struct columns columns = { 0 };
 
-    take_matrices(&c, &patches, &pixels);
     while (columns_next(&c, &columns)) {
-        patches_from_images(&c, columns, x, patches);
+        patches_from_images(&c, columns, x, m.patches);
+        round_all(round, m.patches, (size_t)inner * columns.count);
         for (int i = 0; bias && i < c.c_out * columns.count; i++)
-            pixels[i] = bias[i / columns.count];
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, c.c_out, columns.count, inner, 1, w, inner, patches,
-                    columns.count, bias ? 1 : 0, pixels, columns.count);
-        move_pixels(&c, columns, y, pixels, 1);
+            m.pixels[i] = bias[i / columns.count];
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, c.c_out, columns.count, inner, 1, m.weights, inner,
+                    m.patches, columns.count, bias ? 1 : 0, m.pixels, columns.count);
+        move_pixels(&c, columns, y, m.pixels, 1);
     }
 }
 
-void twin_conv2d_backward_data(const struct twin_grid *grid, void *const *args)
+static void backward_data(void *const *args, round_function *round)
 {
-    (void)grid;
     TAKE(struct conv2d, c);
     TAKE(const float *, g_y);
     TAKE(const float *, w);
@@ -179,37 +209,49 @@ void twin_conv2d_backward_data(const struct twin_grid *grid, void *const *args)
     TAKE(float *, g_x);
     const int inner = inner_size(&c);
     const size_t area = (size_t)c.h * c.w;
-    float *patches, *pixels;
+    const struct matrices m = take_matrices(&c, w, round);
     struct columns columns = { 0 };
 
     for (size_t image = 0; image < (size_t)c.n * c.c_in; image++)
         for (size_t i = 0; i < area; i++)
             g_x[image * area + i] = bias ? bias[image % c.c_in] : 0;
-    take_matrices(&c, &patches, &pixels);
     while (columns_next(&c, &columns)) {
-        move_pixels(&c, columns, (float *)g_y, pixels, 0);
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, columns.count, c.c_out, 1, w, inner, pixels,
-                    columns.count, 0, patches, columns.count);
-        patches_add_to_images(&c, columns, patches, g_x);
+        move_pixels(&c, columns, (float *)g_y, m.pixels, 0);
+        round_all(round, m.pixels, (size_t)c.c_out * columns.count);
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, columns.count, c.c_out, 1, m.weights, inner,
+                    m.pixels, columns.count, 0, m.patches, columns.count);
+        patches_add_to_images(&c, columns, m.patches, g_x);
     }
 }
 
-void twin_conv2d_backward_weight(const struct twin_grid *grid, void *const *args)
+static void backward_weight(void *const *args, round_function *round)
 {
-    (void)grid;
     TAKE(struct conv2d, c);
     TAKE(const float *, x);
     TAKE(const float *, g_y);
     TAKE(float *, g_w);
-    float *patches, *pixels;
     const int inner = inner_size(&c);
+    const struct matrices m = take_matrices(&c, NULL, round);
     struct columns columns = { 0 };
 
-    take_matrices(&c, &patches, &pixels);
     while (columns_next(&c, &columns)) {
-        patches_from_images(&c, columns, x, patches);
-        move_pixels(&c, columns, (float *)g_y, pixels, 0);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, c.c_out, inner, columns.count, 1, pixels, columns.count,
-                    patches, columns.count, 1, g_w, inner);
+        patches_from_images(&c, columns, x, m.patches);
+        round_all(round, m.patches, (size_t)inner * columns.count);
+        move_pixels(&c, columns, (float *)g_y, m.pixels, 0);
+        round_all(round, m.pixels, (size_t)c.c_out * columns.count);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, c.c_out, inner, columns.count, 1, m.pixels, columns.count,
+                    m.patches, columns.count, 1, g_w, inner);
     }
 }
+
+#define TWIN(pass, suffix, round)                                                                                      \
+    void twin_conv2d_##pass##suffix(const struct twin_grid *grid, void *const *args)                                   \
+    {                                                                                                                  \
+        (void)grid;                                                                                                    \
+        pass(args, round);                                                                                             \
+    }
+#define TWINS(pass) TWIN(pass, , NULL) TWIN(pass, _tf32, round_tf32) TWIN(pass, _bf16, round_bf16)
+
+TWINS(forward)
+TWINS(backward_data)
+TWINS(backward_weight)

@@ -1,132 +1,60 @@
-/* conv.cu: convolutions as implicit matrix products: the matrix of image patches is never stored, its
- * elements are looked up in the image while a tile is loaded. */
+/* conv.cu: convolutions as implicit matrix products (conv_problems.cuh), in plain fp32 or on tensor cores. */
 #include "channel_sum.cuh"
+#include "conv_problems.cuh"
 #include "gemm.cuh"
+#include "gemm_tensor.cuh"
 
 #include <climits>
 
-enum { TILE = 64, WEIGHT_TILE = 32 };   /* a gradient of weights is small and deep: small tiles keep more blocks busy */
-
-/* x[image][channel][h][w], or 0 in the padding. */
-static __device__ inline float image_or_zero(const float *x, int channels, int height, int width, int image,
-                                             int channel, int h, int w)
-{
-    if ((unsigned)h >= (unsigned)height || (unsigned)w >= (unsigned)width)
-        return 0;
-    return x[(((size_t)image * channels + channel) * height + h) * width + w];
-}
-
-/* y: rows are output channels, columns the pixels of all images, inner (input channel, tap row, tap column). */
-struct forward {
-    static constexpr bool A_ALONG_INNER = true, B_ALONG_INNER = false;
-    const conv2d &c;
-    const float *x, *weights, *bias;
-    float *y;
-    int rows, columns, inner;
-
-    __device__ float a(int row, int i) const { return weights[(size_t)row * inner + i]; }
-    __device__ float b(int i, int column) const
-    {
-        const int pixels = c.y_h * c.y_w, image = column / pixels, pixel = column % pixels;
-        const int taps = c.k * c.k, channel = i / taps, tap = i % taps;
-        return image_or_zero(x, c.c_in, c.h, c.w, image, channel, pixel / c.y_w * c.stride - c.pad + tap / c.k,
-                             pixel % c.y_w * c.stride - c.pad + tap % c.k);
-    }
-    __device__ void store(int row, int column, float value) const
-    {
-        const int pixels = c.y_h * c.y_w;
-        y[((size_t)(column / pixels) * c.c_out + row) * pixels + column % pixels] = value + (bias ? bias[row] : 0);
-    }
-};
-
-/* One dimension of the pixels of x that lie `phase` modulo the stride: only every stride-th tap reaches them. */
-struct phase {
-    int first, stride, count, tap, taps;
-
-    __device__ phase(int first_, int size, const conv2d &c)
-        : first(first_), stride(c.stride), count((size - first_ + c.stride - 1) / c.stride),
-          tap((first_ + c.pad) % c.stride), taps(tap < c.k ? (c.k - tap + c.stride - 1) / c.stride : 0)
-    {
-    }
-    __device__ int pixel(int i) const { return first + i * stride; }
-    __device__ int tap_at(int i) const { return tap + i * stride; }
-    /* Which pixel of y meets pixel i through tap j; may lie outside of y. */
-    __device__ int met(int i, int j, int pad) const { return (pixel(i) + pad - tap_at(j)) / stride; }
-};
-
-/* g_x, one phase of it: rows are input channels, columns the phase's pixels of all images, inner (output
- * channel, tap row, tap column). The bias is that of a transposed convolution, whose output g_x is. */
-struct backward_data {
-    static constexpr bool A_ALONG_INNER = false, B_ALONG_INNER = false;
-    const conv2d &c;
-    const float *g_y, *weights, *bias;
-    float *g_x;
-    phase vertical, horizontal;
-    int rows, columns, inner;
-
-    __device__ float a(int row, int i) const
-    {
-        const int taps = vertical.taps * horizontal.taps, channel = i / taps, tap = i % taps;
-        const int tap_h = vertical.tap_at(tap / horizontal.taps), tap_w = horizontal.tap_at(tap % horizontal.taps);
-        return weights[(((size_t)channel * c.c_in + row) * c.k + tap_h) * c.k + tap_w];
-    }
-    __device__ float b(int i, int column) const
-    {
-        const int pixels = vertical.count * horizontal.count, image = column / pixels, pixel = column % pixels;
-        const int taps = vertical.taps * horizontal.taps, channel = i / taps, tap = i % taps;
-        return image_or_zero(g_y, c.c_out, c.y_h, c.y_w, image, channel,
-                             vertical.met(pixel / horizontal.count, tap / horizontal.taps, c.pad),
-                             horizontal.met(pixel % horizontal.count, tap % horizontal.taps, c.pad));
-    }
-    __device__ void store(int row, int column, float value) const
-    {
-        const int pixels = vertical.count * horizontal.count, image = column / pixels, pixel = column % pixels;
-        const int h = vertical.pixel(pixel / horizontal.count), w = horizontal.pixel(pixel % horizontal.count);
-        g_x[(((size_t)image * c.c_in + row) * c.h + h) * c.w + w] = value + (bias ? bias[row] : 0);
-    }
-};
-
-/* g_w: rows are output channels, columns (input channel, tap row, tap column), inner the pixels of all images. */
-struct backward_weight {
-    static constexpr bool A_ALONG_INNER = true, B_ALONG_INNER = true;
-    const conv2d &c;
-    const float *x, *g_y;
-    float *g_w;
-    int rows, columns, inner;
-
-    __device__ float a(int row, int i) const
-    {
-        const int pixels = c.y_h * c.y_w;
-        return g_y[((size_t)(i / pixels) * c.c_out + row) * pixels + i % pixels];
-    }
-    __device__ float b(int i, int column) const
-    {
-        const int pixels = c.y_h * c.y_w, image = i / pixels, pixel = i % pixels;
-        const int taps = c.k * c.k, channel = column / taps, tap = column % taps;
-        return image_or_zero(x, c.c_in, c.h, c.w, image, channel, pixel / c.y_w * c.stride - c.pad + tap / c.k,
-                             pixel % c.y_w * c.stride - c.pad + tap % c.k);
-    }
-    __device__ void store(int row, int column, float value) const { g_w[(size_t)row * columns + column] += value; }
-};
-
 __global__ void ddpcheck_conv2d_forward(conv2d c, const float *x, const float *w, const float *bias, float *y)
 {
-    gemm_tile<TILE>(forward{ c, x, w, bias, y, c.c_out, c.n * c.y_h * c.y_w, c.c_in * c.k * c.k });
+    gemm_tile<TILE>(forward_of(c, x, w, bias, y));
 }
 
 __global__ void ddpcheck_conv2d_backward_data(conv2d c, const float *g_y, const float *w, const float *bias,
                                               float *g_x)
 {
-    const phase vertical(blockIdx.z / c.stride, c.h, c), horizontal(blockIdx.z % c.stride, c.w, c);
-
-    gemm_tile<TILE>(backward_data{ c, g_y, w, bias, g_x, vertical, horizontal, c.c_in,
-                                   c.n * vertical.count * horizontal.count,
-                                   c.c_out * vertical.taps * horizontal.taps });
+    gemm_tile<TILE>(backward_data_of_layer(c, g_y, w, bias, g_x));
 }
 
 __global__ void ddpcheck_conv2d_backward_weight(conv2d c, const float *x, const float *g_y, float *g_w)
 {
-    gemm_tile<WEIGHT_TILE>(backward_weight{ c, x, g_y, g_w, c.c_out, c.c_in * c.k * c.k, c.n * c.y_h * c.y_w });
+    gemm_tile<WEIGHT_TILE>(backward_weight_of(c, x, g_y, g_w));
+}
+
+#define TENSOR_KERNELS(format)                                                                                         \
+    __global__ void ddpcheck_conv2d_forward_##format(conv2d c, const float *x, const float *w, const float *bias,      \
+                                                     float *y)                                                         \
+    {                                                                                                                  \
+        gemm_tensor_tile<format, TILE>(forward_of(c, x, w, bias, y));                                                  \
+    }                                                                                                                  \
+    __global__ void ddpcheck_conv2d_backward_data_##format(conv2d c, const float *g_y, const float *w,                 \
+                                                           const float *bias, float *g_x)                              \
+    {                                                                                                                  \
+        gemm_tensor_tile<format, TILE>(backward_data_of_layer(c, g_y, w, bias, g_x));                                  \
+    }                                                                                                                  \
+    __global__ void ddpcheck_conv2d_backward_weight_##format(conv2d c, const float *x, const float *g_y, float *g_w)   \
+    {                                                                                                                  \
+        gemm_tensor_tile<format, WEIGHT_TILE>(backward_weight_of(c, x, g_y, g_w));                                     \
+    }
+
+TENSOR_KERNELS(tf32)
+TENSOR_KERNELS(bf16)
+
+/* The kernel of a pass for the math that is set, indexed by enum kernels_math. */
+#define KERNELS_OF(pass) { ddpcheck_conv2d_##pass, ddpcheck_conv2d_##pass##_tf32, ddpcheck_conv2d_##pass##_bf16 }
+
+static void (*const forward_kernels[])(conv2d, const float *, const float *, const float *, float *) = KERNELS_OF(forward);
+static void (*const backward_data_kernels[])(conv2d, const float *, const float *, const float *, float *) =
+    KERNELS_OF(backward_data);
+static void (*const backward_weight_kernels[])(conv2d, const float *, const float *, float *) =
+    KERNELS_OF(backward_weight);
+
+static enum kernels_math math_set = KERNELS_FP32;
+
+void kernels_set_math(enum kernels_math math)
+{
+    math_set = math;
 }
 
 static bool fits_int(int64_t a, int64_t b, int64_t c)
@@ -146,7 +74,7 @@ cudaError_t kernels_conv2d_forward(const struct conv2d *c, const float *x, const
 {
     if (!shape_is_valid(c))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_conv2d_forward, gemm_grid(TILE, c->c_out, c->n * c->y_h * c->y_w), gemm_threads(TILE),
+    return launch(forward_kernels[math_set], gemm_grid(TILE, c->c_out, c->n * c->y_h * c->y_w), gemm_threads(TILE),
                   stream, *c, x, w, bias, y);
 }
 
@@ -156,7 +84,7 @@ cudaError_t kernels_conv2d_transposed_forward(const struct conv2d *c, const floa
     if (!shape_is_valid(c))
         return cudaErrorInvalidValue;
     const int rows = (c->h + c->stride - 1) / c->stride, columns = (c->w + c->stride - 1) / c->stride;
-    return launch(ddpcheck_conv2d_backward_data,
+    return launch(backward_data_kernels[math_set],
                   gemm_grid(TILE, c->c_in, c->n * rows * columns, c->stride * c->stride), gemm_threads(TILE), stream,
                   *c, x, w, bias, y);
 }
@@ -177,7 +105,7 @@ static cudaError_t weight_gradient(const conv2d *c, const float *x, const float 
 {
     if (!shape_is_valid(c))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_conv2d_backward_weight, gemm_grid(WEIGHT_TILE, c->c_out, c->c_in * c->k * c->k),
+    return launch(backward_weight_kernels[math_set], gemm_grid(WEIGHT_TILE, c->c_out, c->c_in * c->k * c->k),
                   gemm_threads(WEIGHT_TILE), stream, *c, x, g_y, g_w);
 }
 

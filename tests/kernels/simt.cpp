@@ -14,7 +14,7 @@ struct coroutine {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     enum waiting waiting;
-    float exchanged;
+    double exchanged;       /* holds a float, an address or a flag as it is */
 };
 
 dim3 gridDim, blockDim;
@@ -45,7 +45,7 @@ void __syncthreads()
 }
 
 /* Each lane shows a value to the others of its warp; nobody shows the next one before all have looked. */
-template <typename Look> static auto exchange(unsigned mask, float value, Look look)
+template <typename Look> static auto exchange(unsigned mask, double value, Look look)
 {
     if (mask != 0xffffffff)
         give_up("a warp exchange of a part of the warp, which this test does not know");
@@ -59,7 +59,7 @@ template <typename Look> static auto exchange(unsigned mask, float value, Look l
 float __shfl_xor_sync(unsigned mask, float value, int lane_mask)
 {
     return exchange(mask, value,
-                    [&](const coroutine *warp) { return warp[threadIdx.x % LANES ^ lane_mask].exchanged; });
+                    [&](const coroutine *warp) { return (float)warp[threadIdx.x % LANES ^ lane_mask].exchanged; });
 }
 
 int __any_sync(unsigned mask, int predicate)
@@ -70,6 +70,25 @@ int __any_sync(unsigned mask, int predicate)
             any |= warp[lane].exchanged != 0;
         return any;
     });
+}
+
+void simt_warp_agrees(const char *call, size_t value)
+{
+    const bool same = exchange(0xffffffff, (double)value, [](const coroutine *warp) {
+        bool all = true;
+        for (int lane = 1; lane < LANES; lane++)
+            all &= warp[lane].exchanged == warp[0].exchanged;
+        return all;
+    });
+
+    if (!same)
+        give_up(call);
+}
+
+void simt_demand(bool right, const char *what)
+{
+    if (!right)
+        give_up(what);
 }
 
 static void coroutine_main()

@@ -4,6 +4,7 @@
 #ifndef DDPCHECK_TESTS_KERNELS_SIMT_H
 #define DDPCHECK_TESTS_KERNELS_SIMT_H
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <cmath>
@@ -26,6 +27,11 @@ extern uint3 blockIdx, threadIdx;
 void __syncthreads();
 float __shfl_xor_sync(unsigned mask, float value, int lane_mask);
 int __any_sync(unsigned mask, int predicate);
+/* Waits for the whole warp, all of whose lanes must give the same value: for calls that a warp makes as one. Ends
+ * the program with a message that names `call` where they differ. */
+void simt_warp_agrees(const char *call, size_t value);
+/* Ends the program with a message where `right` is false: a rule of CUDA is broken. */
+void simt_demand(bool right, const char *what);
 
 /* One GPU thread runs at a time, so memory is always in order and every update whole. */
 template <typename T> T atomicAdd(T *address, T value)
@@ -64,5 +70,7 @@ cudaError_t simt_launch(void (*kernel)(P...), dim3 grid, dim3 block, void **argu
 }
 
 #define cudaLaunchKernel simt_launch
+
+#include "tests/kernels/simt_wmma.h"
 
 #endif
