@@ -51,7 +51,7 @@ if(DDPCHECK_HAVE_CUDA_HEADERS)
     set(DDPCHECK_HAVE_NVCC TRUE)
     set(CMAKE_CUDA_COMPILER ${DDPCHECK_NVCC})
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90-real)
+      set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-virtual 90-real)   # from 80 on tensor cores know tf32 and bf16
     endif()
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
     enable_language(CUDA)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/kernels.h"
 #include "trainer/check.h"
 #include "trainer/data/idx.h"
 #include "trainer/data/shapes.h"
@@ -162,10 +163,16 @@ static void open_scaler(struct job *job)
     scaler_open(&job->scaler, &job->device, &job->control, precision, &settings);
 }
 
+static enum kernels_math math_named(const char *name)
+{
+    return strcmp(name, "tf32") == 0 ? KERNELS_TF32 : strcmp(name, "bf16") == 0 ? KERNELS_BF16 : KERNELS_FP32;
+}
+
 void job_open(struct job *job, const struct options *options, const struct environment *environment)
 {
     *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options)};
     job->devices = count_devices(job);
+    kernels_set_math(math_named(options->math));
     if (options->fault)
         choose_fault(job);
     range_begin("job", "construction");

@@ -58,6 +58,8 @@ static const struct option table[] = {
     {HEADING, "Mixed precision", NULL, 0, 0, NULL},
     {TEXT, "amp", "fp16|bf16", TO(amp), 0, "convolutions and linear layers in this format; parameters, their gradients "
      "and reductions stay fp32 (off)"},
+    {TEXT, "math", "fp32|tf32|bf16", TO(math), 0, "in what convolutions multiply fp32 tensors: fp32 (default), or rounded on "
+     "tensor cores with sums in fp32"},
     {NUMBER, "loss-scale", "S", TO(loss_scale), 1, "first loss scale of --amp fp16 (65536)"},
     {INTEGER, "scale-growth", "N", TO(scale_growth), 1, "double it after N iterations without overflow (2000)"},
     {FLAG, "agree-overflow", NULL, TO(agree_overflow), 0, "with --fault amp-skip: the ranks agree on the overflow, as "
@@ -110,7 +112,7 @@ static const struct option table[] = {
 
 static const struct options defaults = {
     .batch = 8, .micro_batches = 4, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
-    .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
+    .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .math = "fp32", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
     .max_restarts = 3, .discriminator_updates = 1, .loss_scale = 65536, .scale_growth = 2000,
 };
 
@@ -266,6 +268,8 @@ static int check(const struct options *options, struct error *err)
     if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0 &&
         strcmp(options->average, "divide") != 0)
         return error_set(err, "--average %s: expected avg, premulsum or divide", options->average);
+    if (strcmp(options->math, "fp32") != 0 && strcmp(options->math, "tf32") != 0 && strcmp(options->math, "bf16") != 0)
+        return error_set(err, "--math %s: expected fp32, tf32 or bf16", options->math);
     if (options->labels && !options->images)
         return error_set(err, "--labels needs --images");
     if (!gan && options->images && !options->labels)

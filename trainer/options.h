@@ -26,6 +26,7 @@ struct options {
     const char *images, *labels;
 
     const char *amp;            /* NULL: fp32 */
+    const char *math;
     double loss_scale;
     int scale_growth;
     bool agree_overflow;

@@ -63,12 +63,12 @@ def must_contain(out, *texts):
             raise AssertionError("expected '%s' in:\n%s" % (text, out))
 
 
-def must_be_close(one, other, what):
+def must_be_close(one, other, what, tolerance=TOLERANCE):
     if one.keys() != other.keys():
         raise AssertionError("%s: iterations %s and %s" % (what, sorted(one), sorted(other)))
     for iteration in one:
         for a, b in zip(one[iteration], other[iteration], strict=True):
-            if abs(a - b) > TOLERANCE * max(abs(a), abs(b)):
+            if abs(a - b) > tolerance * max(abs(a), abs(b)):
                 raise AssertionError("%s: iteration %d: %g and %g" % (what, iteration, a, b))
 
 
@@ -106,6 +106,17 @@ def case_cnn_equal_over_ranks():
     same_losses("cnn")
     same_losses("cnn", "--average premulsum --first-bucket-mb 0 --bucket-mb 0")
     same_losses("cnn", "--average divide --first-bucket-mb 0.01 --bucket-mb 0.01")
+
+
+def case_math():
+    """Rounded multiplicands change the losses, by about as much as the format rounds; without --math nothing changes."""
+    plain, tf32, bf16 = (losses(run("--model cnn --ranks 2 --iterations 6 --log-every 2 --math " + math))
+                         for math in ("fp32", "tf32", "bf16"))
+    must_be_close(plain, losses(run("--model cnn --ranks 2 --iterations 6 --log-every 2")), "--math fp32 and none", 0)
+    must_be_close(plain, tf32, "fp32 and tf32", 0.01)
+    must_be_close(plain, bf16, "fp32 and bf16", 0.05)
+    must_differ(plain, tf32, "fp32 and tf32")
+    must_differ(tf32, bf16, "tf32 and bf16")
 
 
 def case_reducers_agree():

@@ -49,6 +49,7 @@ static void wrong_options_are_refused(void **state)
         {"--image", "33", "expected 8, 16, 32"},       {"--model", "rnn", "expected gan or cnn"},
         {"--fault", "none", "no such fault"},          {"--labels", "x", "--labels needs --images"},
         {"--average", "sum", "expected avg, premulsum or divide"}, {"--checkpoint-every", "3", "needs --checkpoint"},
+        {"--math", "fp64", "expected fp32, tf32 or bf16"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const char *argv[] = {"ddptrain", wrong[i].argument, wrong[i].value};
