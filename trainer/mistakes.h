@@ -7,7 +7,8 @@
 /* Sleeps for good, as a rank does whose data never come. */
 void mistake_load_data_forever(void) __attribute__((noreturn));
 
-/* Kills this process at once, as the kernel does when memory is short: nothing is flushed, freed or said. */
+/* Half a second of work that nobody sees, then this process is killed, as by the kernel when memory is short: nothing is
+ * flushed, freed or said. */
 void mistake_crash(void) __attribute__((noreturn));
 
 /* Asks the device for more memory than it has, and catches the error. Returns true if it really failed. */
