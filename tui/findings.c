@@ -127,7 +127,8 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
         tui_findings_free(findings);
         return -1;
     }
-    qsort(findings->finding, (size_t)findings->count, sizeof *findings->finding, worst_first);
+    if (findings->count)
+        qsort(findings->finding, (size_t)findings->count, sizeof *findings->finding, worst_first);
     return 0;
 }
 

@@ -26,7 +26,8 @@ static void put_in_order(struct operations *operations)
 {
     struct tui_operation *operation = operations->operation;
     int kept = 0;
-    qsort(operation, (size_t)operations->count, sizeof *operation, by_number_and_rank);
+    if (operations->count)
+        qsort(operation, (size_t)operations->count, sizeof *operation, by_number_and_rank);
     for (int i = 0; i < operations->count; i++) {
         if (kept && operation[kept - 1].empty && operation[kept - 1].number == operation[i].number &&
             operation[kept - 1].rank == operation[i].rank)

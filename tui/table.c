@@ -71,7 +71,8 @@ static void put_in_order(struct table *table, const struct rows *rows)
     if (table->sort == 0 || rows->tree || column >= rows->columns)
         return;
     struct sorting by = {rows, column, table->sort > 0 ? 1 : -1};
-    qsort_r(table->order, (size_t)table->shown, sizeof *table->order, compare_rows, &by);
+    if (table->shown)
+        qsort_r(table->order, (size_t)table->shown, sizeof *table->order, compare_rows, &by);
 }
 
 static void choose_rows(struct table *table, const struct rows *rows)

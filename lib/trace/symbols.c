@@ -135,10 +135,12 @@ static void set_line(struct frame *frame, const char *directory, const char *fil
 static Dwarf_Die *find_unit(struct object *object, GElf_Addr at, Dwarf_Addr *bias)
 {
     Dwarf_Die *unit = dwfl_module_addrdie(object->module, at, bias);
-    while (!unit || dwarf_haspc(unit, at - *bias) <= 0)
-        if (!(unit = dwfl_module_nextcu(object->module, unit, bias)))
-            return NULL;
-    return unit;
+    if (unit && dwarf_haspc(unit, at - *bias) > 0)
+        return unit;
+    for (unit = NULL; (unit = dwfl_module_nextcu(object->module, unit, bias));)
+        if (dwarf_haspc(unit, at - *bias) > 0)
+            return unit;
+    return NULL;
 }
 
 /* Where the function itself called what was inlined into it there: its name goes with that line, not with
