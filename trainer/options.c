@@ -93,6 +93,7 @@ static const struct option table[] = {
     {HEADING, "Output", NULL, 0, 0, NULL},
     {INTEGER, "log-every", "N", TO(log_every), 1, "print the losses, averaged over ranks, every N iterations (10)"},
     {TEXT, "samples", "FILE", TO(samples), 0, "write a PNG grid of generated images at the end (gan)"},
+    {TEXT, "plot", "FILE", TO(plot), 0, "draw the printed losses over the iterations as a PNG, at the end"},
     {TEXT, "checkpoint", "FILE", TO(checkpoint), 0, "save the state there, at the end and as --checkpoint-every says"},
     {INTEGER, "checkpoint-every", "N", TO(checkpoint_every), 1, "also save after every N iterations"},
     {TEXT, "resume", "FILE", TO(resume), 0, "go on from a saved state"},

@@ -44,7 +44,7 @@ struct options {
     bool generator_shortcut, inplace_clone, no_version_check;
 
     int log_every;
-    const char *samples;
+    const char *samples, *plot;
     const char *checkpoint, *resume;
     int checkpoint_every, barrier_every, exchange_every;
 

@@ -1,14 +1,10 @@
 #include "trainer/samples_png.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <png.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "trainer/check.h"
+#include "trainer/png_file.h"
 
 enum { BORDER = 2, BORDER_GREY = 64 };
 
@@ -36,18 +32,7 @@ int samples_png_write(const char *path, const float *pixels, int count, int colu
     for (int i = 0; i < count; i++)
         place_image(grid, width, pixels + (size_t)i * (size_t)image * (size_t)image, image, i / columns, i % columns);
 
-    char temporary[PATH_MAX];
-    png_image png = {.version = PNG_IMAGE_VERSION, .width = (png_uint_32)width, .height = (png_uint_32)height,
-                     .format = PNG_FORMAT_GRAY};
-    int status = 0;
-    if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary)
-        status = error_set(err, "can't write %s: the name is too long", path);
-    else if (!png_image_write_to_file(&png, temporary, 0, grid, width, NULL))
-        status = error_set(err, "can't write %s: %s", temporary, png.message);
-    else if (rename(temporary, path) != 0)
-        status = error_set(err, "can't rename %s to %s: %s", temporary, path, strerror(errno));
-    if (status != 0)
-        unlink(temporary);
+    int status = png_file_write(path, grid, width, height, PNG_FILE_GREY, err);
     free(grid);
     return status;
 }

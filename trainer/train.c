@@ -6,6 +6,7 @@
 
 #include "trainer/check.h"
 #include "trainer/clock.h"
+#include "trainer/history.h"
 #include "trainer/job.h"
 #include "trainer/mistakes.h"
 #include "trainer/neighbours.h"
@@ -18,6 +19,7 @@ struct run {
     int first, limit;           /* iterations first .. limit - 1 */
     float *losses;              /* pinned host memory */
     int loss_count;
+    struct history history;     /* rank 0's */
     double began_s;
     bool progress;              /* a line on the terminal */
 };
@@ -40,17 +42,22 @@ static void wait_for_losses(struct run *run, struct tensor *const *losses)
     watchdog_pass(run->job->watchdog);
 }
 
-static double images_per_second(const struct run *run)
+static double images_per_second(const struct run *run, int iterations)
 {
     const struct job *job = run->job;
-    double images = (double)(job->iteration - run->first) * job->images;
+    double images = (double)iterations * job->images;
     return images / (clock_seconds() - run->began_s);
 }
 
+/* After an iteration. */
 static void show_progress(const struct run *run)
 {
-    if (run->progress)
-        fprintf(stderr, "\riteration %d of %d, %.0f images/s ", run->job->iteration, run->limit, images_per_second(run));
+    if (!run->progress)
+        return;
+    int reached = run->job->iteration + 1, done = reached - run->first;
+    double left_s = (clock_seconds() - run->began_s) / done * (run->limit > reached ? run->limit - reached : 0);
+    fprintf(stderr, "\riteration %d of %d, %.0f images/s, %d:%02d left\033[K", reached, run->limit,
+            images_per_second(run, done), (int)left_s / 60, (int)left_s % 60);
 }
 
 /* Rank 0 prints the averages over all ranks; all ranks take part. */
@@ -65,6 +72,7 @@ static void log_losses(struct run *run)
         return;
     if (run->progress)
         fputs("\r\033[K", stderr);
+    history_add(&run->history, job->iteration + 1, averages);
     printf("iteration %d:", job->iteration + 1);
     for (int i = 0; i < run->loss_count; i++)
         printf(" %s %.6f", job->trainee->losses[i], averages[i]);
@@ -273,8 +281,16 @@ static void say_how_it_went(const struct run *run)
     if (run->progress)
         fputs("\r\033[K", stderr);
     printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first, job->devices,
-           job->devices == 1 ? "" : "s", clock_seconds() - run->began_s, images_per_second(run));
+           job->devices == 1 ? "" : "s", clock_seconds() - run->began_s, images_per_second(run, job->iteration - run->first));
     fflush(stdout);
+}
+
+static void plot_losses(const struct run *run)
+{
+    struct error err = {0};
+    const char *path = run->job->options->plot;
+    if (path && history_plot(&run->history, path, &err) != 0)
+        fatal("%s", err.text);
 }
 
 static int iteration_limit(const struct job *job)
@@ -291,6 +307,7 @@ int job_train(struct job *job)
     struct run run = {.job = job, .limit = iteration_limit(job)};
     while (job->trainee->losses[run.loss_count])
         run.loss_count++;
+    history_open(&run.history, job->trainee->losses);
     run.progress = is_first_rank(job) && isatty(STDERR_FILENO);
     run.trainee = job->trainee->open(job);
     CHECK_CUDA(cudaMallocHost((void **)&run.losses, sizeof(float) * TRAINEE_MAX_LOSSES));
@@ -301,11 +318,13 @@ int job_train(struct job *job)
     run_loop(&run);
     if (is_first_rank(job)) {
         say_how_it_went(&run);
+        plot_losses(&run);
         if (job->trainee->finish)
             job->trainee->finish(run.trainee, job);
     }
     device_end_batch(&job->device);
     CHECK_CUDA(cudaFreeHost(run.losses));
+    history_close(&run.history);
     job->trainee->close(run.trainee);
     return 0;
 }

@@ -8,6 +8,7 @@ ranks everything is compared."""
 
 import argparse
 import os
+import pty
 import re
 import shutil
 import signal
@@ -228,10 +229,90 @@ def case_samples():
             raise AssertionError("not a PNG of 274 x 274: %r" % head)
 
 
-def resume_gives_the_same_losses(model):
+def case_plot():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "loss.png")
+        run("--ranks 2 --iterations 12 --log-every 1 --plot " + path)
+        with open(path, "rb") as file:
+            head = file.read(24)
+        if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:24]) != (800, 480):
+            raise AssertionError("not a PNG of 800 x 480: %r" % head)
+        must_contain(run("--iterations 2 --plot " + os.path.join(folder, "none", "loss.png"), expected=1), "can't write")
+
+
+def case_progress():
+    """On a terminal there is a line with the rate and the time left; elsewhere there is none."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([PROGRAM, "--model", "cnn", "--iterations", "40"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    except OSError:         # Linux: the other side has gone
+        pass
+    os.close(ours)
+    printed = process.communicate(timeout=60)[0].decode()
+    if process.returncode != 0 or "images/s," in printed:
+        raise AssertionError("exit status %d:\n%s" % (process.returncode, printed))
+    last = re.findall(r"iteration (\d+) of 40, (\d+) images/s, (\d+:\d\d) left", seen.decode())[-1]
+    if last[0] != "40" or int(last[1]) == 0 or last[2] != "0:00":
+        raise AssertionError("the last progress line is %s" % (last,))
+    if "left" in run("--model cnn --iterations 4"):
+        raise AssertionError("a progress line where there is no terminal")
+
+
+AMP = "--ranks 2 --log-every 1 "
+
+
+def case_amp():
+    """fp16 and bf16 compute something else than fp32, but not something far from it; the scale comes down by itself."""
+    options = AMP + "--model cnn --iterations 30 "
+    exact = losses(run(options))
+    for how in ("--amp bf16", "--amp fp16 --loss-scale 128"):
+        out = run(options + how)
+        rounded = losses(out)
+        must_differ(rounded, exact, how)
+        for iteration in exact:
+            if abs(rounded[iteration][0] - exact[iteration][0]) > 0.05 * exact[iteration][0]:
+                raise AssertionError("%s: iteration %d: %s instead of %s" % (how, iteration, rounded[iteration], exact[iteration]))
+        if "overflow" in out:
+            raise AssertionError("%s overflows:\n%s" % (how, out))
+    out = run(options + "--amp fp16 --loss-scale 16777216")
+    must_contain(out, "rank 0: iteration 1: overflow in fp16, no step is made; the loss scale is 8388608 now")
+    if losses(out)[1] != losses(run(options + "--amp fp16"))[1]:
+        raise AssertionError("the loss depends on its scale")
+    must_contain(run("--ranks 2 --amp fp8", expected=2), "expected fp16 or bf16")
+
+
+def case_amp_equal_over_ranks():
+    """With rounding a sum in another order may round the other way; the losses stay close."""
+    def of(ranks):
+        return losses(run("--model cnn --no-batch-norm --batch %d --ranks %d --iterations 12 --log-every 3 "
+                          "--amp fp16 --loss-scale 128" % (32 // ranks, ranks)))
+    one = of(1)
+    for ranks in (2, 4):
+        must_be_close(one, of(ranks), "fp16 on 1 and %d ranks" % ranks, tolerance=2e-2)
+
+
+def case_amp_skip():
+    options = AMP + "--ranks 4 --iterations 10 --loss-scale 1024 --fault amp-skip "
+    out = run(options)
+    must_contain(out, "rank 3: an activation of 65520 became infinite in fp16",
+                 "rank 3: iteration 6: overflow in fp16, no step is made; the loss scale is 512 now")
+    agreed = run(options + "--agree-overflow")
+    must_contain(agreed, "rank 0: iteration 6: overflow in fp16, no step is made; the loss scale is 512 now")
+    correct = losses(run(options.replace("--fault amp-skip", "--amp fp16")))
+    for what, found in (("amp-skip", losses(out)), ("agreed", losses(agreed))):
+        must_be_close({i: v for i, v in found.items() if i <= 6}, {i: v for i, v in correct.items() if i <= 6}, what)
+        must_differ({i: v for i, v in found.items() if i > 6}, {i: v for i, v in correct.items() if i > 6}, what)
+
+
+def resume_gives_the_same_losses(model, more=""):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "checkpoint")
-        options = "--model %s --ranks 2 --log-every 1 --dataset-size 96 " % model      # several epochs
+        options = "--model %s --ranks 2 --log-every 1 --dataset-size 96 %s " % (model, more)     # several epochs
         whole = losses(run(options + "--iterations 14"))
         run(options + "--iterations 8 --checkpoint-every 4 --checkpoint " + path)
         out = run(options + "--iterations 14 --resume " + path)
@@ -304,6 +385,11 @@ def case_checkpoint_survives_a_crash():
             reached = int(found[1])
         if reached == 0:
             raise AssertionError("no checkpoint was ever written")
+
+
+def case_resume_amp():
+    """The scale and its count go on: it grows every 5 iterations, and the checkpoint is of iteration 8."""
+    resume_gives_the_same_losses("gan", "--amp fp16 --loss-scale 4096 --scale-growth 5")
 
 
 def write_idx(path, dimensions, data):
