@@ -148,7 +148,18 @@ def row(build, number, folder):
     return right
 
 
+def index():
+    lines = ["# What the field asks about", "", "Each row is a fault of ddptrain, what a user sees of it, what ddpcheck says, and a correct",
+             "twin that must yield no finding. `make scenarios` runs them all; the pages show what was really seen.", "",
+             "| row | asked | scenarios |", "| --- | --- | --- |"]
+    for number, (asked, faults, twins) in ROWS.items():
+        lines.append("| [%d](%02d.md) | %s | %s |" % (number, number, asked, ", ".join(faults + twins)))
+    return "\n".join(lines) + "\n"
+
+
 def check_pages(folder):
+    with open(os.path.join(folder, "README.md")) as file:
+        assert file.read() == index(), "README.md is not up to date; write it anew: table.py BUILD --docs %s 3" % folder
     for number, (_, faults, twins) in ROWS.items():
         with open(os.path.join(folder, "%02d.md" % number)) as file:
             text = file.read()
@@ -172,6 +183,9 @@ def main():
     numbers = [int(word) for word in arguments[1:]] or list(ROWS)
     begin = time.monotonic()
     print("%4s  %-28s %-14s %-12s" % ("row", "scenario", "alone it", "ddpcheck"))
+    if folder:
+        with open(os.path.join(folder, "README.md"), "w") as file:
+            file.write(index())
     wrong = [number for number in numbers if not row(arguments[0], number, folder)]
     print("%d of %d rows are right, %.0f s" % (len(numbers) - len(wrong), len(numbers), time.monotonic() - begin))
     sys.exit(1 if wrong else 0)
