@@ -113,7 +113,7 @@ static ncclResult_t add_scatter(struct ncclComm *comm, const struct task *task)
     PUBLIC(function);                                                                                   \
     ncclResult_t function parameters                                                                    \
     {                                                                                                   \
-        struct call call = { .name = #function + 4, .comm = comm, .add = adder, .reduces = does_reduce, \
+        struct call call = { .name = &#function[4], .comm = comm, .add = adder, .reduces = does_reduce, \
                              .op = operation,                                                           \
                              .task = { .count = count, .type = type, .stream = stream, __VA_ARGS__ } }; \
         return issue(&call);                                                                            \
