@@ -94,6 +94,7 @@ class Screens(unittest.TestCase):
             terminal.wait("1 Now")
             for view in "1234567":
                 terminal.keys(view)
+                terminal.settled("q leave")
                 terminal.keys("?")
                 for line in re.findall(r"│ (.*?) *│", terminal.settled("this help")):
                     for key in line[:14].split() if line[13:15] == "  " else ():
