@@ -30,13 +30,15 @@ static inline int ddpcheck_hash(const char *name, const void *data, size_t bytes
                                 struct CUstream_st *stream)
 {
     typedef int function(const char *, const void *, size_t, struct ncclComm *, struct CUstream_st *);
-    static function *volatile found;
-    static volatile int looked;
-    if (!looked) {
-        found = (function *)dlsym(NULL, "ddpcheck_hash");       /* of libddpcheck.so, where it is preloaded */
-        looked = 1;
+    static function *found;
+    static int looked;
+    if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
+        /* of libddpcheck.so, where it is preloaded; several threads may look at once and find the same */
+        __atomic_store_n(&found, (function *)dlsym(NULL, "ddpcheck_hash"), __ATOMIC_RELAXED);
+        __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
     }
-    return found ? found(name, data, bytes, comm, stream) : 0;
+    function *hash = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    return hash ? hash(name, data, bytes, comm, stream) : 0;
 }
 
 #endif
