@@ -64,9 +64,9 @@ def cut_while_mapped(build):
         wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 20, "the first record")
         name = trace.ring_of(victim)
         os.truncate(os.path.join(trace.rings(), name), 8192)
-        other.wait(timeout=30)
+        other.wait(timeout=90)
         stop(victim)
-        assert collector.wait(timeout=30) == 0
+        assert collector.wait(timeout=90) == 0
         said = collector.stderr.read()
         assert name in said and "cut off" in said, said
         rows = trace.query("SELECT count(*) FROM event e JOIN process p ON p.id = e.process WHERE api = 116 AND pid = ?", other.pid)
