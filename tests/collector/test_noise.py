@@ -74,7 +74,9 @@ def cut_while_mapped(build):
 
 
 def main():
-    cut_while_mapped(sys.argv[1])
+    # TSan's runtime may hold a lock of its own when the page goes away, which nobody gives back after the jump.
+    if os.environ.get("DDPCHECK_SANITIZE") != "thread":
+        cut_while_mapped(sys.argv[1])
     aside = sum(one_round(sys.argv[1], number) for number in range(ROUNDS))
     assert aside > ROUNDS * FILES // 4, aside
     print("%d damaged files, %d set aside, no crash" % (ROUNDS * FILES, aside))
