@@ -487,7 +487,8 @@ def case_torchrun():
 
 def case_gang():
     out = run("--ranks 3 --iterations 100000 --fault wrong-device --fault-rank 1", expected=1)
-    must_contain(out, "rank 1 ended with exit status 1; ending the others", "cudaErrorIllegalAddress")
+    # Which call meets the device's fault first is a matter of time.
+    must_contain(out, "rank 1 ended with exit status 1; ending the others", "discriminator.down0.weight is now on device 2")
     process = start("--ranks 2 --iterations 100000".split())
     time.sleep(1)
     process.terminate()
@@ -611,7 +612,7 @@ def case_oom_skip():
 def case_wrong_device():
     must_contain(run(GAN + "--fault wrong-device", expected=1),
                  "rank 3: discriminator.down0.weight is now on device 0, its input stays on device 3",
-                 "rank 3: cuda", "cudaErrorIllegalAddress")
+                 "rank 3 ended with exit status 1")
 
 
 CASES = {name[5:]: function for name, function in list(globals().items()) if name.startswith("case_")}
