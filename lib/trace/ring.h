@@ -92,7 +92,7 @@ struct process_info {
     uint32_t reserved;
     char boot_id[40];
     char host[64];
-    char launcher[16];          /* torchrun, openmpi, mpich, slurm, explicit, none */
+    char launcher[16];          /* torchrun, env, openmpi, mpich, jax, slurm, explicit, none */
     char job[64];
     char program[256];          /* path of the executable */
     char command[512];          /* arguments, NUL bytes turned into spaces */

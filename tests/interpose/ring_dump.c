@@ -132,9 +132,10 @@ static int dump(const char *path)
         return opened == RING_READER_NOT_READY ? NOT_READY : 1;
     }
     const struct process_info *info = ring_reader_process(reader);
-    printf("{\"api\": \"process\", \"pid\": %d, \"rank\": %d, \"local_rank\": %d, \"world_size\": %d, \"nccl\": %d", info->pid,
-           info->rank, info->local_rank, info->world_size, info->nccl_version);
+    printf("{\"api\": \"process\", \"pid\": %d, \"rank\": %d, \"local_rank\": %d, \"world_size\": %d, \"restart\": %d, \"nccl\": %d",
+           info->pid, info->rank, info->local_rank, info->world_size, info->restart, info->nccl_version);
     print_text("launcher", info->launcher, sizeof info->launcher);
+    print_text("job", info->job, sizeof info->job);
     print_text("program", info->program, sizeof info->program);
     print_text("command", info->command, sizeof info->command);
     print_text("boot_id", info->boot_id, sizeof info->boot_id);

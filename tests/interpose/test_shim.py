@@ -304,20 +304,40 @@ def test_nvtx_finds_a_bare_preload():
         equal((run.status, nvtx_ranges(run.records())), (8, []), "another profiler's ranges")
 
 
+# What a launcher sets for a process: (what the shim makes of it: launcher, rank, local rank, world size, job, restart).
+SLURM = {"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "2", "SLURM_JOB_ID": "4711"}
+OPEN_MPI = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "8", "PMIX_NAMESPACE": "77"}
+HYDRA = {"PMI_RANK": "3", "MPI_LOCALRANKID": "1", "PMI_SIZE": "8"}
+TORCHRUN = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "GROUP_RANK": "1", "TORCHELASTIC_RUN_ID": "none",
+            "TORCHELASTIC_RESTART_COUNT": "2"}
+POD = {"RANK": "5", "WORLD_SIZE": "6"}      # Kubeflow: the pod's place among the pods
+LAUNCHED = {
+    "torchrun": (TORCHRUN, ("torchrun", 3, 1, 8, "none", 2)),
+    "torchrun in Slurm": ({**SLURM, **TORCHRUN}, ("torchrun", 3, 1, 8, "none", 2)),
+    "torchrun in a pod": ({**POD, **TORCHRUN, "PET_NODE_RANK": "5", "PET_NNODES": "6"}, ("torchrun", 3, 1, 8, "none", 2)),
+    "torchrun below mpirun": ({**OPEN_MPI, "OMPI_COMM_WORLD_RANK": "0", **TORCHRUN}, ("torchrun", 3, 1, 8, "none", 2)),
+    "Ray Train": ({"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "RAY_JOB_ID": "02000000"}, ("env", 3, 1, 8, "02000000", -1)),
+    "DeepSpeed in Slurm": ({**SLURM, "RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8"}, ("env", 3, 1, 8, "", -1)),
+    "a pod's only process": (POD, ("env", 5, -1, 6, "", -1)),
+    "Open MPI": (OPEN_MPI, ("openmpi", 3, 1, 8, "77", -1)),
+    "Open MPI in a pod": ({**POD, **OPEN_MPI}, ("openmpi", 3, 1, 8, "77", -1)),
+    "MPICH": (HYDRA, ("mpich", 3, 1, 8, "", -1)),
+    "MPICH in Slurm": ({**SLURM, **HYDRA}, ("mpich", 3, 1, 8, "", -1)),
+    "JAX": ({**SLURM, "JAX_PROCESS_ID": "3", "JAX_NUM_PROCESSES": "8"}, ("jax", 3, -1, 8, "", -1)),
+    "Slurm": ({**SLURM, "SLURM_PROCID": "3", "SLURM_RESTART_COUNT": "1"}, ("slurm", 3, 0, 2, "4711", 1)),
+    "explicit": ({**TORCHRUN, "DDPCHECK_RANK": "7", "DDPCHECK_LOCAL_RANK": "2", "DDPCHECK_WORLD_SIZE": "9", "DDPCHECK_JOB": "mine"},
+                 ("explicit", 7, 2, 9, "mine", -1)),
+    "not a number": ({"RANK": "one", "WORLD_SIZE": "8"}, ("none", -1, -1, -1, "", -1)),
+    "not a number in Slurm": ({**SLURM, "RANK": "one", "LOCAL_RANK": "0", "WORLD_SIZE": "2"}, ("slurm", 0, 0, 2, "4711", -1)),
+    "no launcher": ({}, ("none", -1, -1, -1, "", -1)),
+}
+
+
 def test_launchers():
-    cases = {"torchrun": {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_PROCID": "0"},
-             "openmpi": {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_SIZE": "8"},
-             "mpich": {"PMI_RANK": "3", "MPI_LOCALRANKID": "1", "PMI_SIZE": "8"},
-             "slurm": {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NTASKS": "8"},
-             "explicit": {"DDPCHECK_RANK": "3", "DDPCHECK_LOCAL_RANK": "1", "DDPCHECK_WORLD_SIZE": "8", "RANK": "0"}}
-    for launcher, environment in cases.items():
+    for name, (environment, expected) in LAUNCHED.items():
         with Run(JOB, "keeps_errno", **environment).ok() as run:
             process = of(run.records(), "process")[0]
-            equal((process["launcher"], process["rank"], process["local_rank"], process["world_size"]), (launcher, 3, 1, 8),
-                  launcher)
-    with Run(JOB, "keeps_errno", RANK="one").ok() as run:
-        process = of(run.records(), "process")[0]
-        equal((process["launcher"], process["rank"]), ("none", -1), "no launcher")
+            equal(tuple(process[key] for key in ("launcher", "rank", "local_rank", "world_size", "job", "restart")), expected, name)
 
 
 def test_dormant_programs_leave_nothing():

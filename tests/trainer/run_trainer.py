@@ -456,8 +456,15 @@ def case_launchers():
     must_contain(run("", expected=2, environment={"SLURM_PROCID": "x", "SLURM_NTASKS": "2"}), "SLURM_PROCID=x")
 
 
+def of_setup(program):
+    """A program of the PyTorch that tools/setup-torch installs."""
+    setup = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "setup-torch")
+    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=60).stdout.strip()
+    return shutil.which(os.path.join(found, "bin", program)) if found else None
+
+
 def need(program):
-    found = os.environ.get("DDPTRAIN_TEST_" + program.upper()) or shutil.which(program)
+    found = os.environ.get("DDPTRAIN_TEST_" + program.upper()) or shutil.which(program) or of_setup(program)
     if not found:
         print(program + " is not installed")
         sys.exit(77)
@@ -466,13 +473,13 @@ def need(program):
 
 def case_mpirun():
     """Open MPI's own."""
-    mpirun = [need("mpirun"), "--allow-run-as-root", "--oversubscribe", "-n", "4", "-x", "LD_LIBRARY_PATH",
+    mpirun = [shutil.which("mpirun.openmpi") or need("mpirun"), "--allow-run-as-root", "--oversubscribe", "-n", "4", "-x", "LD_LIBRARY_PATH",
               "-x", "DDPCHECK_EMU_DEVICES", PROGRAM]
     must_be_launched(run(LAUNCHED, command=mpirun), "Open MPI", lambda rank: rank)
 
 
 def case_torchrun():
-    """PyTorch's own, from PATH or DDPTRAIN_TEST_TORCHRUN: also its restarts."""
+    """PyTorch's own, from DDPTRAIN_TEST_TORCHRUN, PATH or tools/setup-torch: also its restarts."""
     torchrun = [need("torchrun"), "--no_python", "--standalone", "--nproc_per_node", "4", "--max_restarts", "2", PROGRAM]
     must_be_launched(run(LAUNCHED, command=torchrun), "torchrun", lambda rank: rank)
     with tempfile.TemporaryDirectory() as folder:
