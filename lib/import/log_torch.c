@@ -1,0 +1,116 @@
+#include "lib/import/log_torch.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/import/log_line.h"
+#include "lib/trace/record.h"
+
+/* The number behind `name` and perhaps blanks, or -1. */
+static int64_t number_behind(const char *text, const char *name)
+{
+    const char *found = strcasestr(text, name);
+    if (!found)
+        return -1;
+    found += strlen(name);
+    while (*found == ' ')
+        found++;
+    return isdigit((unsigned char)*found) ? strtoll(found, NULL, 10) : -1;
+}
+
+static int64_t first_of(const char *text, const char *const *names)
+{
+    for (; *names; names++) {
+        int64_t number = number_behind(text, *names);
+        if (number >= 0)
+            return number;
+    }
+    return -1;
+}
+
+/* Copies up to the first of the characters in `stop`. */
+static void copy_until(char *to, size_t bytes, const char *from, const char *stop)
+{
+    size_t length = strcspn(from, stop);
+    if (length >= bytes)
+        length = bytes - 1;
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+/* "[PG ID 0 PG GUID 0(default_pg) Rank 1]", "[PG 1 Rank 0]", "[Rank 1]". */
+static void who(const char *text, struct watchdog_line *line)
+{
+    const char *guid = strstr(text, "PG GUID "), *id = strstr(text, "[PG ID "), *old = strstr(text, "[PG ");
+    if (guid)
+        copy_until(line->group, sizeof line->group, guid + 8, " ]");
+    else if (id || old)
+        copy_until(line->group, sizeof line->group, id ? id + 7 : old + 4, " ]");
+    const char *rank = strstr(text, " Rank ");
+    if (!rank || !isdigit((unsigned char)rank[6]))
+        rank = strstr(text, "[Rank ");
+    if (rank && isdigit((unsigned char)rank[6]))
+        line->rank = atoi(rank + 6);
+}
+
+bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
+{
+    static const char *const seq[] = {"SeqNum=", "detected by watchdog at work:", "Timeout at NCCL work:",
+                                      "watchdog at work sequence id:", NULL};
+    static const char *const enqueued[] = {"last enqueued NCCL work:", "last enqueued work:", NULL};
+    static const char *const completed[] = {"last completed NCCL work:", "last completed work:", NULL};
+    static const char *const started[] = {"last started NCCL work:", "last started work:", NULL};
+    *line = (struct watchdog_line){.rank = -1, .seq = -1, .numel_in = -1, .numel_out = -1, .timeout_ms = -1, .ran_ms = -1,
+                                   .last_enqueued = -1, .last_completed = -1, .last_started = -1};
+    const char *work = strstr(text, "Watchdog caught collective operation timeout: WorkNCCL(");
+    bool has_last = strcasestr(text, "last enqueued ") != NULL;
+    if (!work && !has_last)
+        return false;
+    line->seq = first_of(text, seq);
+    line->last_enqueued = first_of(text, enqueued);
+    line->last_completed = first_of(text, completed);
+    line->last_started = first_of(text, started);
+    line->has_last = has_last && line->last_enqueued >= 0;
+    if (!work && !line->has_last)
+        return false;
+    if (work) {
+        const char *op = strstr(work, "OpType=");
+        if (op)
+            copy_until(line->op, sizeof line->op, op + 7, ",) ");
+        line->numel_in = number_behind(work, "NumelIn=");
+        line->numel_out = number_behind(work, "NumelOut=");
+        line->timeout_ms = number_behind(work, "Timeout(ms)=");
+        line->ran_ms = number_behind(work, " ran for ");
+    }
+    who(text, line);
+    if (line->rank < 0)
+        line->rank = log_prefix_rank(text, bytes);
+    return line->rank >= 0 && (line->seq >= 0 || line->has_last);
+}
+
+/* torch/csrc/distributed/c10d/Types: opTypeToString. A name of several NCCL calls (_ALLREDUCE_COALESCED, ALLTOALL: sends and
+ * receives before NCCL 2.28) has none. IN, OUT: NCCL's count is the number of elements of the input or the output. */
+enum counted { COUNT_IN, COUNT_OUT };
+static const struct torch_operation {
+    const char *name;
+    uint16_t api;
+    enum counted counted;
+} torch_operations[] = {
+    {"ALLREDUCE", API_ncclAllReduce, COUNT_IN}, {"BROADCAST", API_ncclBroadcast, COUNT_IN},
+    {"REDUCE", API_ncclReduce, COUNT_IN}, {"_REDUCE_OOP", API_ncclReduce, COUNT_IN},
+    {"_BROADCAST_OOP", API_ncclBroadcast, COUNT_IN}, {"ALLGATHER", API_ncclAllGather, COUNT_IN},
+    {"_ALLGATHER_BASE", API_ncclAllGather, COUNT_IN}, {"REDUCE_SCATTER", API_ncclReduceScatter, COUNT_OUT},
+    {"_REDUCE_SCATTER_BASE", API_ncclReduceScatter, COUNT_OUT}, {"BARRIER", API_ncclAllReduce, COUNT_IN},
+};
+
+uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count)
+{
+    *count = -1;
+    for (size_t i = 0; i < sizeof torch_operations / sizeof *torch_operations; i++)
+        if (!strcmp(torch_operations[i].name, line->op)) {
+            *count = torch_operations[i].counted == COUNT_IN ? line->numel_in : line->numel_out;
+            return torch_operations[i].api;
+        }
+    return API_NONE;
+}
