@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/moment.h"
+#include "cmd/json_values.h"
 #include "cmd/report_print.h"
+#include "lib/base/moment.h"
 #include "lib/trace/site.h"
 
 struct writer {
@@ -14,26 +15,10 @@ struct writer {
     bool failed;
 };
 
-/* Names and paths come from the job and need not be UTF-8, JSON must be: other bytes become '?'. */
-static json_t *text_json(const char *text)
-{
-    json_t *json = json_string(text);
-    if (json)
-        return json;
-    size_t bytes = strlen(text);
-    char *clean = strdup(text);
-    for (size_t i = 0; clean && i < bytes; i++)
-        if ((unsigned char)clean[i] >= 0x80)
-            clean[i] = '?';
-    json = clean ? json_string(clean) : NULL;
-    free(clean);
-    return json;
-}
-
-static json_t *hex_json(uint64_t value, bool prefix)
+static json_t *fingerprint_json(uint64_t fingerprint)
 {
     char text[24];
-    snprintf(text, sizeof text, prefix ? "0x%016" PRIx64 : "%016" PRIx64, value);
+    snprintf(text, sizeof text, "%016" PRIx64, fingerprint);
     return json_string(text);
 }
 
@@ -65,16 +50,7 @@ static void print_line(struct writer *writer, json_t *object)
 static json_t *frames_json(const struct writer *writer, int process, uint64_t stack, bool is_address)
 {
     struct frame frame[SITE_FRAMES_MAX];
-    int count = site_frames(writer->report->trace, process, stack, is_address, frame);
-    json_t *frames = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(frames, json_pack("{s:o, s:o, s:i, s:o, s:o}",
-            "function", *frame[i].function ? text_json(frame[i].function) : json_null(),
-            "file", *frame[i].file ? text_json(frame[i].file) : json_null(),
-            "line", frame[i].line,
-            "module", *frame[i].module ? text_json(frame[i].module) : json_null(),
-            "address", frame[i].address ? hex_json(frame[i].address, true) : json_null()));
-    return frames;
+    return json_of_frames(frame, site_frames(writer->report->trace, process, stack, is_address, frame));
 }
 
 static json_t *process_json(const struct writer *writer, int process)
@@ -82,7 +58,7 @@ static json_t *process_json(const struct writer *writer, int process)
     if (process < 0)
         return json_null();
     const struct process_info *info = trace_process(writer->report->trace, process);
-    return json_pack("{s:i, s:o, s:i, s:i}", "pid", info->pid, "host", text_json(info->host), "rank", info->rank,
+    return json_pack("{s:i, s:o, s:i, s:i}", "pid", info->pid, "host", json_of_text(info->host), "rank", info->rank,
                      "restart", info->restart);
 }
 
@@ -92,11 +68,11 @@ static json_t *side_json(const struct writer *writer, const struct finding_side 
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "ranks", ranks_json(&side->ranks),
-        "call", text_json(side->call),
+        "call", json_of_text(side->call),
         "frames", frames_json(writer, side->process, side->stack, side->stack_is_address),
-        "phase", text_json(side->phase),
+        "phase", json_of_text(side->phase),
         "since", time_json(side->since_ns),
-        "where", text_json(side->where),
+        "where", json_of_text(side->where),
         "where_frames", frames_json(writer, side->process, where_stack, is_address),
         "process", process_json(writer, side->process));
 }
@@ -120,15 +96,15 @@ static void print_finding(void *context, const struct finding *finding)
         "severity", severity_name(finding->severity),
         "certainty", certainty_name(finding->certainty),
         "state", finding->state == FINDING_RESOLVED ? "resolved" : "open",
-        "comm", finding->comm ? hex_json(finding->comm, true) : json_null(),
+        "comm", finding->comm ? json_of_address(finding->comm) : json_null(),
         "number", finding->has_number ? count_json(finding->number) : json_null(),
         "ranks", ranks_json(&all),
-        "what", text_json(finding->what),
-        "todo", text_json(finding->todo),
+        "what", json_of_text(finding->what),
+        "todo", json_of_text(finding->todo),
         "first", time_json(finding->first_ns),
         "last", time_json(finding->last_ns),
         "times", count_json(finding->times),
-        "fingerprint", hex_json(finding->fingerprint, false),
+        "fingerprint", fingerprint_json(finding->fingerprint),
         "sides", sides));
     rankset_free(&all);
 }
@@ -137,7 +113,7 @@ static void print_member(struct writer *writer, const struct report_member *memb
 {
     print_line(writer, json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
         "schema", "ddpcheck.member/1",
-        "comm", hex_json(member->comm, true),
+        "comm", json_of_address(member->comm),
         "rank", member->shown_rank,
         "comm_rank", member->rank,
         "nranks", member->nranks,
@@ -148,11 +124,11 @@ static void print_member(struct writer *writer, const struct report_member *memb
         "p2p", count_json(member->calls_p2p),
         "destroyed", member->destroyed,
         "ended", member->ended,
-        "last_call", text_json(member->last_call),
-        "where", text_json(member->where),
+        "last_call", json_of_text(member->last_call),
+        "where", json_of_text(member->where),
         "since", time_json(member->where_since_ns),
-        "site", text_json(member->site),
-        "phase", text_json(member->phase),
+        "site", json_of_text(member->site),
+        "phase", json_of_text(member->phase),
         "process", process_json(writer, member->process)));
 }
 
@@ -171,8 +147,8 @@ static void print_stacks(struct writer *writer)
             "all_ranks_known", groups[i].known_ranks,
             "threads", groups[i].threads,
             "main", (standing->flags & RECORD_THREAD_MAIN) != 0,
-            "name", name ? text_json(name) : json_null(),
-            "in", text_json(standing_called(report, standing, called, sizeof called)),
+            "name", name ? json_of_text(name) : json_null(),
+            "in", json_of_text(standing_called(report, standing, called, sizeof called)),
             "outer_unknown", (standing->flags & RECORD_THREAD_INNER) != 0,
             "frames", frames_json(writer, standing->process, standing->stack, false),
             "at", time_json(standing->time_ns),
@@ -188,7 +164,7 @@ static void print_head(struct writer *writer)
     for (int i = 0; i < report->sources; i++) {
         const struct report_source *source = &report->source[i];
         json_array_append_new(sources, json_pack("{s:o, s:o, s:i, s:o, s:b, s:b}",
-            "path", text_json(source->path), "hosts", text_json(source->hosts), "processes", source->processes,
+            "path", json_of_text(source->path), "hosts", json_of_text(source->hosts), "processes", source->processes,
             "events", count_json(source->events), "complete", source->complete, "collecting", source->collecting));
     }
     print_line(writer, json_pack("{s:s, s:s, s:s, s:o}", "schema", "ddpcheck.report/1", "tool", "ddpcheck", "version",
@@ -202,14 +178,14 @@ static json_t *unused_json(const struct suppressions *suppressions)
     for (int i = 0; i < suppressions->count; i++)
         if (!suppressions->entry[i].used)
             json_array_append_new(lines, json_pack("{s:i, s:o}", "line", suppressions->entry[i].line, "text",
-                                                   text_json(suppressions->entry[i].text)));
+                                                   json_of_text(suppressions->entry[i].text)));
     return lines;
 }
 
 static void print_summary(struct writer *writer)
 {
     const struct report *report = writer->report;
-    json_t *damage = *report->damage.text ? text_json(report->damage.text) : json_null();
+    json_t *damage = *report->damage.text ? json_of_text(report->damage.text) : json_null();
     print_line(writer, json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:i, s:i, s:b, s:b, s:o}",
         "schema", "ddpcheck.summary/1",
         "errors", report->count[SEVERITY_ERROR],
@@ -232,6 +208,20 @@ static void print_summary(struct writer *writer)
         "damage", damage));
 }
 
+static int finish(const struct writer *writer, struct error *err)
+{
+    if (writer->failed)
+        return error_set(err, "can't write the report: %s", errno ? strerror(errno) : "memory is short");
+    return 0;
+}
+
+int report_print_json_stacks(struct report *report, FILE *out, struct error *err)
+{
+    struct writer writer = { report, out, false };
+    print_stacks(&writer);
+    return finish(&writer, err);
+}
+
 int report_print_json(struct report *report, FILE *out, struct error *err)
 {
     struct writer writer = { report, out, false };
@@ -242,7 +232,5 @@ int report_print_json(struct report *report, FILE *out, struct error *err)
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);
     print_summary(&writer);
-    if (writer.failed)
-        return error_set(err, "can't write the report: %s", errno ? strerror(errno) : "memory is short");
-    return 0;
+    return finish(&writer, err);
 }

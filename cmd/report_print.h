@@ -24,5 +24,7 @@ void report_print_frames(struct page *page, const char *label, const int column[
 
 /* For programs: JSON lines (docs/json.md). Returns 0, or -1 with err. */
 int report_print_json(struct report *report, FILE *out, struct error *err);
+/* The lines of the stacks alone. */
+int report_print_json_stacks(struct report *report, FILE *out, struct error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "interpose/peek.h"
+#include "lib/python/peek.h"
 #include "interpose/resolve.h"
 
 /* Registers as the x86-64 ABI numbers them; the last stands for the return address. */

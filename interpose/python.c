@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "interpose/emit.h"
-#include "interpose/python_read.h"
+#include "lib/python/python_read.h"
 #include "interpose/resolve.h"
 
 enum { FRAMES = 32, FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };

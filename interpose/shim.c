@@ -17,7 +17,7 @@
 #include "interpose/graphs.h"
 #include "interpose/hashing.h"
 #include "interpose/modules.h"
-#include "interpose/peek.h"
+#include "lib/python/peek.h"
 #include "interpose/nvtx.h"
 #include "interpose/process.h"
 #include "interpose/progress.h"

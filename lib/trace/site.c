@@ -39,11 +39,8 @@ static bool is_plumbing(const struct frame *frame, bool has_python)
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
 }
 
-int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames)
+int site_own_frames(struct frame *frames, int count)
 {
-    if (!stack || process < 0)
-        return 0;
-    int count = trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX);
     bool has_python = count > 0 && !frames[0].address;
     int kept = 0;
     for (int i = 0; i < count; i++)
@@ -55,6 +52,13 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
         if (!is_plumbing(&frames[i], has_python))
             frames[kept++] = frames[i];
     return kept;
+}
+
+int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames)
+{
+    if (!stack || process < 0)
+        return 0;
+    return site_own_frames(frames, trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX));
 }
 
 /* The outermost of the native frames that lie in those libraries, before the program's own; "__name@VERSION"

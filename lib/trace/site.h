@@ -14,6 +14,8 @@ enum { SITE_FRAMES_MAX = 64 };
  * called, of the C library and, beneath Python frames, of Python itself are left out, unless nothing else is there.
  * Innermost first. Returns how many (<= SITE_FRAMES_MAX). */
 int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames);
+/* The same of frames that are at hand: the others are taken out. Returns how many are left. */
+int site_own_frames(struct frame *frames, int count);
 
 /* The library function (of CUDA, NCCL, the C library) that the program called and is in, of all frames as trace_frames
  * gives them: "cudaStreamSynchronize"; "" if none is known. Returns text. */

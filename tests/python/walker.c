@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "interpose/peek.h"
-#include "interpose/python_read.h"
+#include "lib/python/peek.h"
+#include "lib/python/python_read.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,4 +1,5 @@
 /* python_layout.h: where CPython keeps its frames: the offsets of the few fields that a walk needs.
+ * Needs libc alone: the shim is built from it, and from all of lib/python, too.
  *
  * Up to 3.12 they are fixed by the minor version (from the headers of each; they never changed within
  * one). From 3.13 on the interpreter says them itself, in _Py_DebugOffsets at the beginning of
@@ -19,7 +20,8 @@ enum python_lines {
 
 enum {
     PYTHON_NONE = 0xffff,       /* the version has no such field */
-    PYTHON_FRAME_BYTES = 160, PYTHON_CODE_BYTES = 256   /* no frame_bytes, code_bytes is more */
+    PYTHON_FRAME_BYTES = 160, PYTHON_CODE_BYTES = 256,  /* no frame_bytes, code_bytes is more */
+    PYTHON_SAID_BYTES = 52 * 8          /* what _PyRuntime says of itself from 3.13 on, as far as it matters */
 };
 
 struct python_layout {
@@ -37,6 +39,8 @@ struct python_layout {
     uint16_t owner;             /* a byte */
     uint8_t owner_c;            /* from this owner on it is no Python function's frame */
     uint8_t index_scale;        /* bytes per index */
+    /* _PyRuntime, and the interpreters in it; for whoever can't ask PyInterpreterState_Head */
+    uint16_t interpreters, interpreter_next, interpreter_threads;
     /* A code object */
     uint16_t code_bytes;        /* likewise */
     uint16_t file, name, table, first_line, instructions;
@@ -44,7 +48,7 @@ struct python_layout {
     uint16_t ascii_bytes, compact_bytes;
 };
 
-/* The layout of this process's Python, by its PY_VERSION_HEX; runtime: the address of _PyRuntime, or NULL.
+/* The layout of a Python, by its PY_VERSION_HEX; runtime: the first PYTHON_SAID_BYTES of its _PyRuntime, or NULL.
  * Returns false if it is not known. */
 bool python_layout_find(struct python_layout *layout, uint32_t version, const void *runtime);
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "interpose/python_layout.h"
+#include "lib/python/python_layout.h"
 
 /* The table's bytes, read piece by piece. */
 struct python_table {

@@ -1,11 +1,12 @@
 /* peek.c: see peek.h. */
-#include "interpose/peek.h"
+#include "lib/python/peek.h"
 
 #include <fcntl.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+static int other_pid;           /* 0: this process */
 static int memory_file = -1;    /* /proc/self/mem where process_vm_readv is forbidden */
 
 bool peek(uint64_t address, void *to, size_t bytes)
@@ -13,7 +14,12 @@ bool peek(uint64_t address, void *to, size_t bytes)
     if (memory_file >= 0)
         return pread(memory_file, to, bytes, (off_t)address) == (ssize_t)bytes;
     struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+    return process_vm_readv(other_pid ? other_pid : getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+void peek_at(int pid)
+{
+    other_pid = pid;
 }
 
 bool peek_start(void)

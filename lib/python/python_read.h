@@ -1,4 +1,4 @@
-/* python_read.h: reads the frames and code objects of this process's Python without calling it.
+/* python_read.h: reads the frames and code objects of a Python without calling it.
  *
  * No GIL, no reference, no exception, no allocation. Two ways to read memory: checked (peek.h), where a wrong
  * address is an error and not a crash; and trusted, plain loads, for a thread that reads its own frames (only
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interpose/python_layout.h"
+#include "lib/python/python_layout.h"
 
 struct python_memory {
     struct python_layout layout;

@@ -1,7 +1,7 @@
 /* python_lines.c: CPython's line tables. See python_lines.h. */
-#include "interpose/python_lines.h"
+#include "lib/python/python_lines.h"
 
-#include "interpose/python_read.h"
+#include "lib/python/python_read.h"
 
 enum { TABLE_MAX = 1 << 22 };
 

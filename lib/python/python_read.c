@@ -1,10 +1,10 @@
 /* python_read.c: frames and code objects, read from memory. See python_read.h. */
-#include "interpose/python_read.h"
+#include "lib/python/python_read.h"
 
 #include <string.h>
 
-#include "interpose/peek.h"
-#include "interpose/python_lines.h"
+#include "lib/python/peek.h"
+#include "lib/python/python_lines.h"
 
 enum {
     OBJECT_TYPE = 8, STR_LENGTH = 16, STR_HASH = 24, STR_STATE = 32, BYTES_SIZE = 16, BYTES_DATA = 32,

@@ -1,0 +1,41 @@
+#include "cmd/json_values.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *json_of_text(const char *text)
+{
+    json_t *json = json_string(text);
+    if (json)
+        return json;
+    size_t bytes = strlen(text);
+    char *clean = strdup(text);
+    for (size_t i = 0; clean && i < bytes; i++)
+        if ((unsigned char)clean[i] >= 0x80)
+            clean[i] = '?';
+    json = clean ? json_string(clean) : NULL;
+    free(clean);
+    return json;
+}
+
+json_t *json_of_address(uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%016" PRIx64, value);
+    return json_string(text);
+}
+
+json_t *json_of_frames(const struct frame *frame, int count)
+{
+    json_t *frames = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(frames, json_pack("{s:o, s:o, s:i, s:o, s:o}",
+            "function", *frame[i].function ? json_of_text(frame[i].function) : json_null(),
+            "file", *frame[i].file ? json_of_text(frame[i].file) : json_null(),
+            "line", frame[i].line,
+            "module", *frame[i].module ? json_of_text(frame[i].module) : json_null(),
+            "address", frame[i].address ? json_of_address(frame[i].address) : json_null()));
+    return frames;
+}

@@ -1,0 +1,18 @@
+/* json_values.h: what every JSON that ddpcheck prints has in common (docs/json.md). Each function returns a new value, NULL
+ * when memory is short. */
+#ifndef DDPCHECK_JSON_VALUES_H
+#define DDPCHECK_JSON_VALUES_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "lib/trace/trace.h"
+
+/* Names and paths come from the job and need not be UTF-8, JSON must be: other bytes become '?'. */
+json_t *json_of_text(const char *text);
+/* 64 bits as text, since many readers keep 53: "0x5ae77eb5ea4ec1ee". */
+json_t *json_of_address(uint64_t value);
+/* The frames of a stack, innermost first. */
+json_t *json_of_frames(const struct frame *frame, int count);
+
+#endif
