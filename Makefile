@@ -32,7 +32,7 @@ build/:
 	@mkdir -p build
 
 test: build
-	ctest --preset $(PRESET)
+	@tools/test $(PRESET)
 
 SEEDS ?= 1-100
 scenarios: build
@@ -52,7 +52,7 @@ demo: setup
 sanitize: sanitize-asan sanitize-ubsan sanitize-tsan
 sanitize-%:
 	@$(MAKE) --no-print-directory build PRESET=$*
-	ctest --preset $* -LE scenario
+	@tools/test $* -LE scenario
 
 bench docs: build
 	@cmake --build --preset $(PRESET) --target $@
