@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cmd/commands.h"
+#include "cmd/completion.h"
+#include "cmd/option_table.h"
 #include "cmd/options.h"
 
 struct command {
@@ -73,6 +75,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help(stdout);
+        return finish_output(STATUS_CLEAN);
+    }
+    if (strcmp(argv[1], OPTION_TABLE_WORD "man") == 0) {
+        completion_print_manual();
         return finish_output(STATUS_CLEAN);
     }
     const struct command *command = find_command(argv[1]);

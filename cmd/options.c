@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/commands.h"
+#include "cmd/option_table.h"
 
 enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32 };
 
@@ -226,6 +227,8 @@ int options_parse(const struct options *options, int *argc, char ***argv)
     char **words = *argv;
     int operands = 0;
     int at = 1;
+    if (*argc == 2 && strncmp(words[1], OPTION_TABLE_WORD, strlen(OPTION_TABLE_WORD)) == 0)
+        return option_table_print(options, words[1] + strlen(OPTION_TABLE_WORD), stdout);
     for (; at < *argc; at++) {
         const char *word = words[at];
         if (strcmp(word, "--") == 0) {

@@ -1,4 +1,4 @@
-/* options.h: reads a command's options from a table; the same table gives its --help.
+/* options.h: reads a command's options from a table; the same table gives its --help, manual page and completions.
  *
  *     bool quiet = false;
  *     double timeout = 0;
@@ -56,7 +56,8 @@ enum { OPTIONS_GO = -1 };
 
 /* Reads argv[1..]; "--" ends the options. Leaves the operands in *argv, *argc (the array is the
  * caller's, reordered). Returns OPTIONS_GO, or the exit status: STATUS_CLEAN after --help,
- * STATUS_USAGE after a wrong option, about which it printed a line on stderr. */
+ * STATUS_USAGE after a wrong option, about which it printed a line on stderr. The table itself, for manual pages
+ * and completions, is printed on --option-table=FORMAT (option_table.h): let a command parse before it does anything. */
 int options_parse(const struct options *options, int *argc, char ***argv);
 
 /* Writes what --help prints. */

@@ -8,6 +8,12 @@
 
 #include "cmd/options.c"
 
+/* The tables as manual pages and completions: tests/package. */
+int option_table_print(const struct options *options, const char *format, FILE *out)
+{
+    return options->count == 6 && strcmp(format, "man") == 0 && out == stdout ? 42 : -42;
+}
+
 struct values {
     bool quiet, verbose;
     const char *output;
@@ -75,6 +81,17 @@ static void a_program_keeps_its_own_options(void **state)
     assert_string_equal(operands[1], "--");
 }
 
+static void the_table_is_printed_when_nothing_else_is_asked(void **state)
+{
+    (void)state;
+    struct values values;
+    char *operands[64];
+    int count;
+    assert_int_equal(parse(&values, false, "test --option-table=man", operands, &count), 42);
+    assert_int_equal(parse(&values, true, "test -- --option-table=man", operands, &count), OPTIONS_GO);
+    assert_int_equal(parse(&values, false, "test -q --option-table=man", operands, &count), STATUS_USAGE);
+}
+
 static void wrong_use_is_refused(void **state)
 {
     (void)state;
@@ -104,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_come_in_every_usual_form),
         cmocka_unit_test(a_program_keeps_its_own_options),
+        cmocka_unit_test(the_table_is_printed_when_nothing_else_is_asked),
         cmocka_unit_test(wrong_use_is_refused),
         cmocka_unit_test(the_nearest_name_is_found),
     };
