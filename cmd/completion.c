@@ -110,15 +110,15 @@ static const char zsh_start[] =
     "}\n"
     "_ddpcheck() {\n"
     "    local curcontext=$curcontext state line\n"
-    "    local -a commands\n"
+    "    local -a names\n"
     "    _arguments -C '(- *)--version[say the version]' '(- *)'{-h,--help}'[list the commands]' \\\n"
     "        '1: :->command' '*:: :->arguments'\n"
     "    case $state in\n"
     "    command)\n"
-    "        commands=(\n";
+    "        names=(\n";
 static const char zsh_middle[] =
     "        )\n"
-    "        _describe command commands\n"
+    "        _describe command names\n"
     "        return ;;\n"
     "    arguments) ;;\n"
     "    *) return ;;\n"
