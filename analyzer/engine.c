@@ -257,6 +257,9 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
     case API_notice_blind:
         FOR_GROUPS(analyzer, blind, process, record);
         return ENGINE_OK;
+    case API_notice_said:
+        FOR_GROUPS(analyzer, said, process, record);
+        return ENGINE_OK;
     case API_notice_tick:
         if (process->host->tick_ns < record_realtime(process, record))
             process->host->tick_ns = record_realtime(process, record);

@@ -57,6 +57,7 @@ struct check_group {
     /* The calls of an ncclGroup, before each is issued. Not told of a group that is too large to be kept. */
     int (*group)(struct analyzer *analyzer, struct thread *thread, const struct operation *calls, uint32_t count);
     int (*blind)(struct analyzer *analyzer, struct process *process, const struct record *record);     /* notice_blind */
+    int (*said)(struct analyzer *analyzer, struct process *process, const struct record *record);      /* notice_said */
     int (*payload)(struct analyzer *analyzer, const struct payload *payload);   /* all is known, or will be (payloads.h) */
     int (*lost)(struct analyzer *analyzer, struct process *process);
     int (*waits)(struct analyzer *analyzer, struct wait_graph *graph);  /* on ticks and at the end */

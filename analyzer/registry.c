@@ -31,7 +31,8 @@
     GROUP(parameters)     \
     GROUP(order)          \
     GROUP(trace)          \
-    GROUP(blind)
+    GROUP(blind)          \
+    GROUP(said)
 
 #define GROUP(name) extern const struct check_group checks_##name;
 GROUPS

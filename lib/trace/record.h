@@ -159,7 +159,7 @@ struct record {
         struct {                /* GRAPH */
             uint64_t graph, exec;
         } graph;
-        struct {                /* RANGE, notice_blind */
+        struct {                /* RANGE, notice_blind, notice_said */
             uint64_t text;      /* string id */
             uint64_t domain;    /* NVTX's domain: string id of its name; 0 the default one */
             uint64_t id;        /* Start, End: which range */
@@ -286,6 +286,8 @@ enum {
     RECORD_THREAD_INNER = 8     /* of its native frames the outer ones may not be known */
 };
 #define RECORD_NO_VERSION UINT64_MAX
+
+enum said { SAID_WARNING, SAID_NOTE, SAID_ERROR };     /* notice_said: how bad its sayer takes it to be */
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
 static inline uint64_t string_id(const char *text, uint64_t bytes)
