@@ -81,6 +81,14 @@ bool codes_unknown(const char *list, char *item, size_t bytes)
     return false;
 }
 
+const char *codes_category(const char *code)
+{
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
+        if (is_like(categories[i].codes, strlen(categories[i].codes), code))
+            return categories[i].word;
+    return "trace";
+}
+
 const struct check *codes_find(const char *text)
 {
     for (const struct check *check = analyzer_checks; check->code; check++)

@@ -15,6 +15,9 @@ bool codes_have(const char *list, const char *code);
 /* Looks for an item of `list` that names no check of this build and no category. Returns true if there is one, copied to item. */
 bool codes_unknown(const char *list, char *item, size_t bytes);
 
+/* The word for the group that a code belongs to, "trace" for one of none. */
+const char *codes_category(const char *code);
+
 /* The check that "DC102", "dc102" or "102" means, or NULL. */
 const struct check *codes_find(const char *text);
 /* The code most like `text`, or NULL if none is. */

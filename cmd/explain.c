@@ -5,6 +5,7 @@
 #include "analyzer/analyzer.h"
 #include "cmd/codes.h"
 #include "cmd/commands.h"
+#include "cmd/explain.h"
 #include "cmd/options.h"
 #include "cmd/page.h"
 #include "tests/suite/minimal.h"
@@ -65,24 +66,24 @@ static void print_check(const struct check *check, struct page *page)
     page_line(page);
 }
 
-static void print_markdown(const struct check *check)
+void explain_print_markdown(const struct check *check, FILE *out)
 {
     struct section section[SECTIONS];
     sections_of(check, section);
-    printf("# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n", check->code, check->title,
+    fprintf(out, "# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n", check->code, check->title,
            severity_name(check->severity), check->code);
     for (int i = 0; i < SECTIONS; i++) {
         const char *text = section[i].text;
         if (!text || !*text)
             continue;
-        putchar('\n');
+        putc('\n', out);
         if (section[i].title)
-            printf("## %s\n\n", section[i].title);
+            fprintf(out, "## %s\n\n", section[i].title);
         const char *end = text[strlen(text) - 1] == '\n' ? "" : "\n";
         if (section[i].language)
-            printf("```%s\n%s%s```\n", section[i].language, text, end);
+            fprintf(out, "```%s\n%s%s```\n", section[i].language, text, end);
         else
-            printf("%s%s", text, end);
+            fprintf(out, "%s%s", text, end);
     }
 }
 
@@ -124,7 +125,7 @@ static int explain(const struct options *options, int count, char **codes, bool 
         if (i > 0)
             putchar('\n');
         if (markdown)
-            print_markdown(codes_find(codes[i]));
+            explain_print_markdown(codes_find(codes[i]), stdout);
         else
             print_check(codes_find(codes[i]), page);
     }

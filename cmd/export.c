@@ -1,0 +1,128 @@
+/* ddpcheck export: findings and operations of traces in the formats of other tools. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd/commands.h"
+#include "cmd/export/export.h"
+#include "cmd/export/output.h"
+#include "cmd/export/place.h"
+#include "cmd/options.h"
+
+static const char usual_trace[] = "ddpcheck-trace";     /* where `ddpcheck run` puts it without -o */
+
+enum { FORMATS_BYTES = 256, DETAILS_BYTES = 2048 };
+
+struct request {
+    const struct export_format *format;
+    const char *path, *src_prefix;
+    struct choice_options choice;
+    double hang_after_s;
+};
+
+static int say(const struct error *err)
+{
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+/* Writes the document, or leaves nothing. */
+static int write_out(struct report *report, const char *const *paths, int count, const struct request *request, struct error *err)
+{
+    struct output output;
+    if (output_open(&output, request->path, err))
+        return -1;
+    const struct export export = {.report = report, .paths = paths, .path_count = count,
+                                  .src_prefix = request->src_prefix, .out = output.file};
+    if (request->format->write(&export, err) == 0 || ferror(output.file))
+        return output_commit(&output, err);
+    output_abandon(&output);
+    return -1;
+}
+
+static int export_paths(const char *const *paths, int count, const struct request *request)
+{
+    struct report report;
+    struct choice choice;
+    struct error err = {{0}};
+    if (place_check_prefix(request->src_prefix, &err) || choice_load(&choice, &request->choice, &err))
+        return say(&err);
+    const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9), .choice = &choice};
+    if (report_load(&report, paths, count, &options, &err)) {
+        choice_free(&choice);
+        return say(&err);
+    }
+    int status = write_out(&report, paths, count, request, &err) ? say(&err) : STATUS_CLEAN;
+    if (*report.damage.text)
+        status = say(&report.damage);
+    report_free(&report);
+    choice_free(&choice);
+    return status;
+}
+
+static bool ends_with(const char *text, const char *end, size_t bytes)
+{
+    size_t length = strlen(text);
+    return length > bytes && !strncmp(text + length - bytes, end, bytes) && text[length - bytes - 1] != '/';
+}
+
+/* The format that the file's name asks for, NULL if it tells none. */
+static const struct export_format *format_of_path(const char *path)
+{
+    for (const struct export_format *format = export_formats; path && format->name; format++)
+        for (const char *end = format->extensions; *end; end += strspn(end, " ")) {
+            size_t bytes = strcspn(end, " ");
+            if (ends_with(path, end, bytes))
+                return format;
+            end += bytes;
+        }
+    return NULL;
+}
+
+/* "jsonl|sarif|...", and a line for each in --help. */
+static void list_formats(char *names, char *details)
+{
+    size_t used = 0, told = (size_t)snprintf(details, DETAILS_BYTES, "Formats:\n");
+    *names = '\0';
+    for (const struct export_format *format = export_formats; format->name; format++) {
+        used += (size_t)snprintf(names + used, FORMATS_BYTES - used, "%s%s", used ? "|" : "", format->name);
+        told += (size_t)snprintf(details + told, DETAILS_BYTES - told, "  %-12s%s\n", format->name, format->what);
+    }
+    snprintf(details + told, DETAILS_BYTES - told, "\nExit status: 0 written, whatever was found; 2 wrong use, or input or output that can't be\n"
+             "read or written. docs/export.md says more about each format.\n");
+}
+
+int command_export(int argc, char **argv)
+{
+    struct request request = {0};
+    char names[FORMATS_BYTES], details[DETAILS_BYTES];
+    int format = -1;
+    list_formats(names, details);
+    const struct option_entry entries[] = {
+        {"format", 'f', OPTION_CHOICE, names, "default: what the name of FILE ends with", &format},
+        {"output", 'o', OPTION_TEXT, "FILE", "where to (default: -, standard output)", &request.path},
+        CHOICE_ENTRIES(request.choice, true),
+        {"src-prefix", 0, OPTION_TEXT, "FROM=TO", "sources recorded below FROM lie below TO; several by ','", &request.src_prefix},
+        {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
+    };
+    const struct options options = {
+        .command = "export", .operands = "[DIR|DATABASE...]",
+        .summary = "Writes what is in traces in a format that other tools read. Traces of several hosts are put together.\n"
+                   "Without an operand: ddpcheck-trace.",
+        .entries = entries, .count = OPTION_COUNT(entries), .details = details,
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    request.format = format >= 0 ? &export_formats[format] : format_of_path(request.path);
+    if (!request.format)
+        return options_usage_error(&options, "which format? --format %s", names);
+    struct stat file;
+    if (argc == 0 && stat(usual_trace, &file)) {
+        fprintf(stderr, "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run -- PROGRAM\n",
+                usual_trace);
+        return STATUS_USAGE;
+    }
+    const char *const usual[] = {usual_trace};
+    return argc ? export_paths((const char *const *)argv, argc, &request) : export_paths(usual, 1, &request);
+}

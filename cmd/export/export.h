@@ -1,0 +1,38 @@
+/* export.h: what the writers of all formats are given, and the table of formats (formats.c).
+ *
+ * The formats of findings print what the report knows. Those of operations read the trace a second time, as a stream
+ * (timeline.h), so that their memory follows what is in flight, not the length of the job. */
+#ifndef DDPCHECK_EXPORT_H
+#define DDPCHECK_EXPORT_H
+
+#include <stdio.h>
+
+#include "cmd/report_model.h"
+#include "lib/base/error.h"
+
+struct export {
+    struct report *report;          /* the findings that were chosen, members, processes */
+    const char *const *paths;       /* the traces, to be read again */
+    int path_count;
+    const char *src_prefix;         /* "FROM=TO,...": where sources lie for the reader of the export; NULL as recorded */
+    FILE *out;
+};
+
+/* Each writes a whole document to export->out. Returns 0, or -1 with err; errors of the stream itself show when the
+ * output is committed, and need not be checked on the way. */
+int export_jsonl(const struct export *export, struct error *err);
+int export_sarif(const struct export *export, struct error *err);
+int export_junit(const struct export *export, struct error *err);
+int export_github(const struct export *export, struct error *err);
+
+struct export_format {
+    const char *name;               /* as --format takes it */
+    const char *extensions;         /* of files that are of this format, ".json .sarif"; the first that fits is taken */
+    const char *what;               /* for --help */
+    int (*write)(const struct export *export, struct error *err);
+};
+
+/* Ended by a NULL name. */
+extern const struct export_format export_formats[];
+
+#endif

@@ -1,0 +1,9 @@
+#include "cmd/export/export.h"
+
+const struct export_format export_formats[] = {
+    {"jsonl", ".jsonl", "findings and members, JSON lines for scripts (docs/json.md)", export_jsonl},
+    {"sarif", ".sarif", "findings for code scanning (SARIF 2.1.0)", export_sarif},
+    {"junit", ".xml", "findings as test results, a case for each code", export_junit},
+    {"github", "", "findings as workflow commands, which annotate a pull request", export_github},
+    {0},
+};

@@ -1,0 +1,8 @@
+/* JSON lines: what `ddpcheck report --json` prints, as a file. */
+#include "cmd/export/export.h"
+#include "cmd/report_print.h"
+
+int export_jsonl(const struct export *export, struct error *err)
+{
+    return report_print_json(export->report, export->out, err);
+}

@@ -1,0 +1,133 @@
+#include "cmd/export/place.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int place_check_prefix(const char *src_prefix, struct error *err)
+{
+    for (const char *item = src_prefix; item && *item;) {
+        size_t length = strcspn(item, ",");
+        const char *equals = memchr(item, '=', length);
+        if (!equals || equals == item)
+            return error_set(err, "--src-prefix needs FROM=TO, not '%.*s': --src-prefix /workspace/job=src", (int)length, item);
+        item += length + (item[length] == ',');
+    }
+    return 0;
+}
+
+/* If `file` lies in the directory at `from`, what is below it. */
+static const char *below(const char *file, const char *from, size_t length)
+{
+    while (length > 1 && from[length - 1] == '/')
+        length--;
+    if (length == 0 || strncmp(file, from, length))
+        return NULL;
+    if (from[length - 1] == '/')
+        return file + length;
+    return file[length] == '/' ? file + length + 1 : NULL;
+}
+
+static bool map_prefix(const char *src_prefix, const char *file, char path[PATH_MAX])
+{
+    for (const char *item = src_prefix; item && *item;) {
+        size_t length = strcspn(item, ",");
+        const char *equals = memchr(item, '=', length);
+        const char *rest = equals ? below(file, item, (size_t)(equals - item)) : NULL;
+        if (rest) {
+            int to = (int)(item + length - equals - 1);
+            bool joined = to == 0 || equals[to] == '/';
+            snprintf(path, PATH_MAX, "%.*s%s%s", to, equals + 1, joined ? "" : "/", rest);
+            return true;
+        }
+        item += length + (item[length] == ',');
+    }
+    return false;
+}
+
+/* Takes "." and "x/.." out, as compilers leave them in paths. Links are not looked at: the file may lie elsewhere. */
+static void normalize(char *path)
+{
+    char *end = path;       /* of what is kept */
+    char *least = path + (*path == '/');
+    for (const char *part = path; *part;) {
+        size_t length = strcspn(part, "/");
+        bool up = length == 2 && !strncmp(part, "..", 2);
+        char *last = end;
+        while (last > least && last[-1] == '/')
+            last--;
+        while (last > least && last[-1] != '/')
+            last--;
+        if (up && last < end && strncmp(last, "../", 3)) {
+            end = last;
+        } else if (length != 1 || *part != '.') {
+            memmove(end, part, length);
+            end += length;
+            if (part[length])
+                *end++ = '/';
+        }
+        part += length + (part[length] == '/');
+    }
+    *end = '\0';
+}
+
+char *place_path(const struct export *export, const char *file, char path[PATH_MAX])
+{
+    char here[PATH_MAX];
+    char plain[PATH_MAX];
+    snprintf(plain, sizeof plain, "%s", file);
+    normalize(plain);
+    if (map_prefix(export->src_prefix, plain, path))
+        return path;
+    const char *rest = getcwd(here, sizeof here) ? below(plain, here, strlen(here)) : NULL;
+    snprintf(path, PATH_MAX, "%s", rest ? rest : plain);
+    return path;
+}
+
+bool place_of_side(const struct export *export, const struct finding_side *side, struct place *place)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    int count = site_frames(export->report->trace, side->process, side->stack, side->stack_is_address, frame);
+    for (int i = 0; i < count; i++) {
+        if (!*frame[i].file)
+            continue;
+        place_path(export, frame[i].file, place->path);
+        place->line = frame[i].line > 0 ? frame[i].line : 1;
+        snprintf(place->function, sizeof place->function, "%s", frame[i].function);
+        place->exact = true;
+        return true;
+    }
+    return false;
+}
+
+/* The first word of a command line that names a Python script, cut out; false if none does. */
+static bool script_of(const char *command, char *path, size_t bytes)
+{
+    for (const char *word = command; *word; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " ");
+        if (length > 3 && *word != '-' && !strncmp(word + length - 3, ".py", 3)) {
+            snprintf(path, bytes, "%.*s", (int)length, word);
+            return true;
+        }
+        word += length;
+    }
+    return false;
+}
+
+void place_of_finding(const struct export *export, const struct finding *finding, struct place *place)
+{
+    char script[PATH_MAX] = "";
+    *place = (struct place){.line = 1};
+    for (int i = 0; i < finding->sides; i++)
+        if (place_of_side(export, &finding->side[i], place))
+            return;
+    for (int i = -1; i < trace_process_count(export->report->trace); i++) {
+        int process = i >= 0 ? i : finding->sides ? finding->side[0].process : -1;
+        if (process < 0)
+            continue;
+        const struct process_info *info = trace_process(export->report->trace, process);
+        if (script_of(info->command, script, sizeof script) || snprintf(script, sizeof script, "%s", info->program) > 0)
+            break;
+    }
+    place_path(export, *script ? script : "unknown", place->path);
+}

@@ -1,0 +1,30 @@
+/* place.h: where in the program's sources a finding is, as whoever gets the export has them. */
+#ifndef DDPCHECK_EXPORT_PLACE_H
+#define DDPCHECK_EXPORT_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "cmd/export/export.h"
+#include "lib/trace/site.h"
+
+struct place {
+    char path[PATH_MAX];    /* relative to the sources where they lie below the working directory or --src-prefix said so */
+    int line;               /* from 1 */
+    char function[256];     /* "" not known */
+    bool exact;             /* false: the program's script or executable, because no call's place is known */
+};
+
+/* Checks what --src-prefix says. Returns 0, or -1 with err. */
+int place_check_prefix(const char *src_prefix, struct error *err);
+
+/* The path of a source as --src-prefix maps it, else below the working directory. Returns path. */
+char *place_path(const struct export *export, const char *file, char path[PATH_MAX]);
+
+/* The innermost frame of the side's call that lies in a source file. False: none is known. */
+bool place_of_side(const struct export *export, const struct finding_side *side, struct place *place);
+
+/* Of the first side that has one; else where the program begins, so that every finding has a place. */
+void place_of_finding(const struct export *export, const struct finding *finding, struct place *place);
+
+#endif

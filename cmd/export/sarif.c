@@ -1,0 +1,299 @@
+/* SARIF 2.1.0 (OASIS), as GitHub's code scanning, Azure DevOps and editors read it: a rule for each code, one result
+ * for each finding whatever the number of its ranks, whose sides are related locations and stacks. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/codes.h"
+#include "cmd/explain.h"
+#include "cmd/export/export.h"
+#include "cmd/export/place.h"
+#include "cmd/export/text.h"
+#include "lib/base/moment.h"
+
+/* GitHub takes 25,000 results of a run and refuses files with more. Rules are as many as there are codes, locations
+ * of a result as many as a finding has sides (FINDING_SIDES_MAX), tags two: all below its limits. */
+enum { RESULTS_MOST = 25000, MARKDOWN_MOST = 32768, SENTENCE_BYTES = 320 };
+
+struct writer {
+    const struct export *export;
+    int results, left_out;
+    bool failed;
+};
+
+static const char *const levels[] = {[SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
+
+static json_t *text(const char *value)
+{
+    char *clean = text_utf8(value);
+    json_t *json = clean ? json_string(clean) : NULL;
+    free(clean);
+    return json;
+}
+
+static json_t *message(const char *value)
+{
+    return json_pack("{s:o}", "text", text(value));
+}
+
+/* Writes the object, an element of a list. Takes it over. */
+static void print(struct writer *writer, json_t *object, bool first)
+{
+    fputs(first ? "\n" : ",\n", writer->export->out);
+    if (!object || json_dumpf(object, writer->export->out, JSON_COMPACT))
+        writer->failed = true;
+    json_decref(object);
+}
+
+/* "ranks call different collectives" as RanksCallDifferentCollectives: SARIF's names of rules have no blanks. */
+static json_t *rule_name(const char *title)
+{
+    char name[128];
+    size_t used = 0;
+    bool begins = true;
+    for (; *title && used + 1 < sizeof name; title++) {
+        if (isalnum((unsigned char)*title))
+            name[used++] = (char)(begins ? toupper((unsigned char)*title) : *title);
+        begins = !isalnum((unsigned char)*title);
+    }
+    name[used] = '\0';
+    return json_string(name);
+}
+
+static json_t *help_of(const struct check *check)
+{
+    char *markdown = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&markdown, &bytes);
+    json_t *help = NULL;
+    if (out) {
+        explain_print_markdown(check, out);
+        if (fclose(out) == 0)
+            help = json_pack("{s:o, s:o}", "text", text(check->text), "markdown", text(markdown));
+    }
+    free(markdown);
+    return help;
+}
+
+static json_t *rule_of(const struct check *check)
+{
+    char first[4096];
+    const char *end = strstr(check->text, "\n\n");
+    snprintf(first, sizeof first, "%.*s", end ? (int)(end - check->text) : (int)strlen(check->text), check->text);
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}",
+        "id", check->code,
+        "name", rule_name(check->title),
+        "shortDescription", message(check->title),
+        "fullDescription", message(first),
+        "help", help_of(check),
+        "defaultConfiguration", "level", levels[check->severity],
+        "properties", "tags", "distributed-training", codes_category(check->code), "problem.severity",
+        check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
+}
+
+static json_t *physical(const char *path, int line)
+{
+    char uri[3 * PATH_MAX];
+    json_t *artifact;
+    if (*path == '/') {
+        memcpy(uri, "file://", sizeof "file://");
+        text_uri(path, uri + strlen("file://"), sizeof uri - strlen("file://"));
+        artifact = json_pack("{s:s}", "uri", uri);
+    } else {
+        text_uri(path, uri, sizeof uri);
+        artifact = json_pack("{s:s, s:s}", "uri", uri, "uriBaseId", "%SRCROOT%");
+    }
+    return json_pack("{s:o, s:{s:i}}", "artifactLocation", artifact, "region", "startLine", line > 0 ? line : 1);
+}
+
+static json_t *location(const char *path, int line, const char *function)
+{
+    json_t *json = json_pack("{s:o}", "physicalLocation", physical(path, line));
+    if (*function)
+        json_object_set_new(json, "logicalLocations", json_pack("[{s:o, s:s}]", "name", text(function), "kind", "function"));
+    return json;
+}
+
+/* "ranks 0-2: ncclAllReduce(...), now in cudaStreamSynchronize" */
+static char *side_sentence(const struct finding_side *side, char *sentence, size_t bytes)
+{
+    char ranks[128];
+    bool has_where = *side->where && strcmp(side->where, side->call);
+    snprintf(sentence, bytes, "%s %s: %s%s%s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+             rankset_text(&side->ranks, ranks, sizeof ranks), side->call, has_where ? ", now " : "",
+             has_where ? side->where : "");
+    return sentence;
+}
+
+static json_t *related_of(const struct export *export, const struct finding *finding)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < finding->sides; i++) {
+        char sentence[SENTENCE_BYTES];
+        struct place place;
+        if (!place_of_side(export, &finding->side[i], &place))
+            continue;
+        json_t *related = location(place.path, place.line, place.function);
+        json_object_set_new(related, "id", json_integer(i + 1));
+        json_object_set_new(related, "message", message(side_sentence(&finding->side[i], sentence, sizeof sentence)));
+        json_array_append_new(list, related);
+    }
+    return list;
+}
+
+static json_t *stack_of(const struct export *export, const struct finding_side *side)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char sentence[SENTENCE_BYTES], function[sizeof frame->function + 32], path[PATH_MAX];
+    int count = site_frames(export->report->trace, side->process, side->stack, side->stack_is_address, frame);
+    json_t *frames = json_array();
+    for (int i = 0; i < count; i++) {
+        json_t *json = json_object();
+        frame_function(&frame[i], function, sizeof function);
+        if (*frame[i].file)
+            json_object_set_new(json, "location", location(place_path(export, frame[i].file, path), frame[i].line, function));
+        else
+            json_object_set_new(json, "location", json_pack("{s:[{s:o, s:s}]}", "logicalLocations", "name", text(function),
+                                                            "kind", "function"));
+        if (*frame[i].module)
+            json_object_set_new(json, "module", text(frame[i].module));
+        json_array_append_new(frames, json);
+    }
+    return json_pack("{s:o, s:o}", "message", message(side_sentence(side, sentence, sizeof sentence)), "frames", frames);
+}
+
+static json_t *stacks_of(const struct export *export, const struct finding *finding)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < finding->sides; i++)
+        if (finding->side[i].stack)
+            json_array_append_new(list, stack_of(export, &finding->side[i]));
+    return list;
+}
+
+/* What happened, who did what, what to do: viewers show the message alone. */
+static json_t *message_of(const struct finding *finding)
+{
+    char *whole = NULL;
+    char sentence[SENTENCE_BYTES];
+    size_t bytes;
+    FILE *out = open_memstream(&whole, &bytes);
+    json_t *json = NULL;
+    if (out) {
+        fprintf(out, "%s%s.", finding->certainty == POSSIBLE ? "(possible) " : "", finding->what);
+        for (int i = 0; i < finding->sides; i++)
+            fprintf(out, "\n%s.", side_sentence(&finding->side[i], sentence, sizeof sentence));
+        if (*finding->todo)
+            fprintf(out, "\n%s", finding->todo);
+        if (fclose(out) == 0)
+            json = message(whole);
+    }
+    free(whole);
+    return json;
+}
+
+static json_t *properties_of(const struct finding *finding)
+{
+    char ranks[512], comm[24], first[64], last[64];
+    json_t *sides = json_array();
+    for (int i = 0; i < finding->sides; i++)
+        json_array_append_new(sides, json_string(rankset_text(&finding->side[i].ranks, ranks, sizeof ranks)));
+    snprintf(comm, sizeof comm, "0x%016" PRIx64, finding->comm);
+    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:s, s:s}",
+        "certainty", certainty_name(finding->certainty),
+        "communicator", finding->comm ? json_string(comm) : json_null(),
+        "operation", finding->has_number ? json_integer((json_int_t)finding->number) : json_null(),
+        "ranks", sides,
+        "times", (json_int_t)finding->times,
+        "first", moment_iso(finding->first_ns, first, sizeof first),
+        "last", moment_iso(finding->last_ns, last, sizeof last));
+}
+
+static int rule_index(const char *code)
+{
+    int index = 0;
+    while (analyzer_checks[index].code && strcmp(analyzer_checks[index].code, code))
+        index++;
+    return analyzer_checks[index].code ? index : -1;
+}
+
+static void print_result(void *context, const struct finding *finding)
+{
+    struct writer *writer = context;
+    char fingerprint[24];
+    struct place place;
+    if (writer->results == RESULTS_MOST) {
+        writer->left_out++;
+        return;
+    }
+    place_of_finding(writer->export, finding, &place);
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, finding->fingerprint);
+    print(writer, json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}",
+        "ruleId", finding->code,
+        "ruleIndex", rule_index(finding->code),
+        "kind", "fail",
+        "level", levels[finding->severity],
+        "message", message_of(finding),
+        "locations", location(place.path, place.line, place.function),
+        "relatedLocations", related_of(writer->export, finding),
+        "stacks", stacks_of(writer->export, finding),
+        "partialFingerprints", "ddpcheck/v1", fingerprint,
+        "properties", properties_of(finding)), writer->results++ == 0);
+}
+
+/* GitHub takes what stands before the last '/' as the name under which analyses follow each other, so that the name
+ * of the job has its place after it. */
+static json_t *details(const struct report *report)
+{
+    char id[128], begin[64];
+    const struct process_info *info = trace_process_count(report->trace) ? trace_process(report->trace, 0) : NULL;
+    moment_iso(report->begin_ns, begin, sizeof begin);
+    snprintf(id, sizeof id, "ddpcheck/%s", info && *info->job ? info->job : begin);
+    return json_pack("{s:o}", "id", text(id));
+}
+
+static json_t *invocation(const struct writer *writer)
+{
+    const struct report *report = writer->export->report;
+    json_t *notices = json_array();
+    char note[256];
+    if (*report->damage.text)
+        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(report->damage.text), "level", "error"));
+    else if (report_incomplete(report))
+        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message("the trace lacks its end or some ranks: "
+                                                 "what is not found may be there all the same"), "level", "warning"));
+    if (writer->left_out) {
+        snprintf(note, sizeof note, "%d findings more are left out: readers take %d", writer->left_out, RESULTS_MOST);
+        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(note), "level", "warning"));
+    }
+    return json_pack("{s:b, s:o}", "executionSuccessful", !*report->damage.text, "toolExecutionNotifications", notices);
+}
+
+static void print_element(const char *name, json_t *object, struct writer *writer)
+{
+    fprintf(writer->export->out, "\"%s\":", name);
+    if (!object || json_dumpf(object, writer->export->out, JSON_COMPACT))
+        writer->failed = true;
+    json_decref(object);
+}
+
+int export_sarif(const struct export *export, struct error *err)
+{
+    struct writer writer = {.export = export};
+    FILE *out = export->out;
+    fprintf(out, "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\n"
+            "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",\"rules\":[", DDPCHECK_VERSION);
+    for (const struct check *check = analyzer_checks; check->code; check++)
+        print(&writer, rule_of(check), check == analyzer_checks);
+    fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{\"description\":{\"text\":"
+          "\"the root of the sources\"}}},\n", out);
+    print_element("automationDetails", details(export->report), &writer);
+    fputs(",\n\"results\":[", out);
+    report_visit_findings(export->report, FINDING_OPEN, print_result, &writer);
+    fputs("],\n\"invocations\":[", out);
+    print(&writer, invocation(&writer), true);
+    fputs("]}]}\n", out);
+    return writer.failed ? error_set(err, "can't write the results: memory is short") : 0;
+}
