@@ -16,16 +16,19 @@ int tool_folder(char folder[PATH_MAX], struct error *err)
     return 0;
 }
 
-/* A file below lib/ beside bin/, where ddpcheck lies. */
+/* A file below lib/, where the build or the installation put it as seen from bin/. */
 static int below_lib(char path[PATH_MAX], const char *name, struct error *err)
 {
-    char folder[PATH_MAX], relative[PATH_MAX + 64];
+    static const char *const folders[] = {"../lib", DDPCHECK_LIBDIR_FROM_BINDIR};
+    char folder[PATH_MAX], relative[PATH_MAX + 128];
     if (tool_folder(folder, err) < 0)
         return -1;
-    snprintf(relative, sizeof relative, "%s/../lib/%s", folder, name);
-    if (!realpath(relative, path))
-        return error_set(err, "can't find %s: %s; ddpcheck's bin/ and lib/ belong together", relative, strerror(errno));
-    return 0;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        snprintf(relative, sizeof relative, "%s/%s/%s", folder, folders[i], name);
+        if (realpath(relative, path))
+            return 0;
+    }
+    return error_set(err, "can't find %s: %s; ddpcheck's bin/ and lib/ belong together", relative, strerror(errno));
 }
 
 int shim_path(char shim[PATH_MAX], struct error *err)

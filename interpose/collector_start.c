@@ -48,7 +48,7 @@ static bool find_collector(char *path, size_t bytes)
     const char *slash = strrchr(info.dli_fname, '/');
     int length = slash ? (int)(slash - info.dli_fname) : 1;
     const char *folder = slash ? info.dli_fname : ".";
-    static const char *const places[] = { "../bin/ddpcheck", "ddpcheck" };
+    static const char *const places[] = { "../bin/ddpcheck", DDPCHECK_BINDIR_FROM_LIBDIR "/ddpcheck", "ddpcheck" };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         snprintf(path, bytes, "%.*s/%s", length, folder, places[i]);
         if (access(path, X_OK) == 0)
