@@ -285,6 +285,21 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
     return ENGINE_OK;
 }
 
+int comm_reached(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    if (!record->reached.comm || record->reached.rank < 0 || record->reached.issued >> NUMBER_MAX_BITS)
+        return ENGINE_SKIPPED;
+    struct comm *comm = comm_get(analyzer, record->reached.comm);
+    struct member *member = comm ? member_get(analyzer, comm, record->reached.rank, process) : NULL;
+    if (!member)
+        return comm && errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
+    if (member->process != process)
+        return ENGINE_OK;
+    if (record->reached.done != UINT64_MAX && member->done < record->reached.done)
+        member->done = record->reached.done;
+    return window_skip(comm, member, record->reached.issued) ? ENGINE_FAILED : ENGINE_OK;
+}
+
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank)
 {
     struct process *guess = NULL;

@@ -204,6 +204,19 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
     return result;
 }
 
+/* An imported call has no LEAVE of its own. */
+static void over(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
+{
+    struct record left = {.time_ns = record->time_ns, .serial = record->serial, .api = record->api, .phase = RECORD_LEAVE};
+    left.leave.enter = record->serial;
+    if (class == CLASS_COMM)
+        comm_leave(analyzer, thread, &left);
+    if (class == CLASS_GROUP)
+        thread->group_depth = 0;
+    thread->setups = 0;
+    thread_leave(analyzer, thread);
+}
+
 static int feed_launch(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
     if (order_feed(thread, record) || callbacks_launched(thread, record))
@@ -260,10 +273,12 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
     case API_notice_said:
         FOR_GROUPS(analyzer, said, process, record);
         return ENGINE_OK;
-    case API_notice_tick:
+    case API_notice_reached:
+        return comm_reached(analyzer, process, record);
+    case API_notice_tick: case API_notice_known:
         if (process->host->tick_ns < record_realtime(process, record))
             process->host->tick_ns = record_realtime(process, record);
-        return look_at_waits(analyzer, false);
+        return record->api == API_notice_tick ? look_at_waits(analyzer, false) : ENGINE_OK;
     default:
         return ENGINE_OK;
     }
@@ -333,8 +348,12 @@ static int feed(struct analyzer *analyzer, struct process *process, const struct
     if (!thread)
         return ENGINE_FAILED;
     thread->last_ns = record_realtime(process, record);
-    if (record->phase == RECORD_ENTER)
-        return enter(analyzer, thread, record, class);
+    if (record->phase == RECORD_ENTER) {
+        int result = enter(analyzer, thread, record, class);
+        if (record->flags & RECORD_FLAG_OVER)
+            over(analyzer, thread, record, class);
+        return result;
+    }
     if (record->phase == RECORD_LEAVE)
         return leave(analyzer, thread, record, class);
     return feed_point(analyzer, thread, record, class);

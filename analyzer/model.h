@@ -20,6 +20,7 @@ enum {
     THREADS_MAX = 4096,             /* kept of one process; the oldest that is in no call goes */
     MEMBER_ISSUERS_MAX = 4,         /* threads that issue operations of one member */
     MEMBERS_MAX = 1 << 20,          /* a larger communicator is noise */
+    NUMBER_MAX_BITS = 62,           /* a larger operation number is noise */
     PEER_DEVICES_MAX = 64
 };
 

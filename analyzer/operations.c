@@ -14,7 +14,6 @@
 #include "lib/trace/names.h"
 
 enum { GROUP_STREAMS_MAX = 64 };
-enum { NUMBER_MAX_BITS = 62 };     /* a larger operation number is noise */
 
 static void member_note_issuer(struct member *member, struct thread *thread)
 {
@@ -235,7 +234,7 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank && !record->op.group)
         return ENGINE_OK;       /* likewise */
     signature_of(record, &operation.signature);
-    if (!record->op.count && api_class_of(record->api) == CLASS_COLLECTIVE)
+    if (!record->op.count && !(record->op.flags & RECORD_OP_NO_COUNT) && api_class_of(record->api) == CLASS_COLLECTIVE)
         return empties_add(member, record->op.number, &operation.signature, &operation.site) ? ENGINE_FAILED : ENGINE_OK;
     if (!record->op.group)
         return issue(analyzer, &operation) ? ENGINE_FAILED : ENGINE_OK;

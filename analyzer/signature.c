@@ -42,6 +42,7 @@ void signature_of(const struct record *record, struct signature *signature)
     *signature = (struct signature){
         .api = record->api, .count = record->op.count, .datatype = record->op.datatype,
         .redop = REDOP_NONE, .root = -1,
+        .unknown = (record->op.flags & RECORD_OP_NO_COUNT ? FIELD_COUNT : 0) | (record->op.flags & RECORD_OP_NO_ROOT ? FIELD_ROOT : 0),
     };
     if (!rule)
         return;
@@ -70,9 +71,9 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
     if (a->api != b->api) {
         fields |= FIELD_KIND;
     } else {
-        if (a->datatype != b->datatype)
+        if (a->datatype != b->datatype && a->datatype != TYPE_NONE && b->datatype != TYPE_NONE)
             fields |= FIELD_DATATYPE;
-        if (a->count != b->count)
+        if (a->count != b->count && !((a->unknown | b->unknown) & FIELD_COUNT))
             fields |= FIELD_COUNT;
         /* Of a handle that the shim does not know nothing can be said here (dc111_invalid.c). */
         bool comparable = a->redop != REDOP_UNKNOWN && b->redop != REDOP_UNKNOWN;
@@ -80,7 +81,7 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
             fields |= FIELD_REDOP;
         else if (comparable && a->scalar != b->scalar && !a->scalar_on_device && !b->scalar_on_device)
             fields |= FIELD_SCALAR;
-        if (a->root != b->root)
+        if (a->root != b->root && !((a->unknown | b->unknown) & FIELD_ROOT))
             fields |= FIELD_ROOT;
     }
     /* The same calls in another order are a difference of the group, not of its calls. */
@@ -108,6 +109,7 @@ char *signature_text(const struct signature *signature, char *text, size_t bytes
     record.op.redop = signature->redop;
     record.op.root = signature->root;
     record.op.scalar = signature->scalar;
+    record.op.flags = (signature->unknown & FIELD_COUNT ? RECORD_OP_NO_COUNT : 0) | (signature->unknown & FIELD_ROOT ? RECORD_OP_NO_ROOT : 0);
     return record_text(&record, text, bytes);
 }
 

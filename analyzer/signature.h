@@ -18,6 +18,7 @@ struct signature {
     uint16_t api;
     uint8_t datatype, redop;
     bool scalar_on_device;  /* its value is not known */
+    uint8_t unknown;        /* enum signature_field: count and root, where their source does not say them */
 };
 
 enum signature_field {

@@ -300,3 +300,18 @@ int window_pass(struct comm *comm, struct member *member, uint64_t number, const
     }
     return 0;
 }
+
+int window_skip(struct comm *comm, struct member *member, uint64_t next)
+{
+    if (next <= member->next)
+        return 0;
+    if (!comm->window && !(comm->window = calloc(1, sizeof *comm->window)))
+        return -1;
+    drop_passed(comm);
+    if (next > comm->window->base && window_reach(comm, next - 1))
+        return -1;
+    pass_gap(comm, member->next, next);
+    member->next = next;
+    drop_passed(comm);
+    return 0;
+}

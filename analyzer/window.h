@@ -43,6 +43,9 @@ struct window_answer {
 int window_pass(struct comm *comm, struct member *member, uint64_t number, const struct signature *signature,
                 const struct site *site, struct window_answer *answer);
 
+/* The member has issued what is below `next`, whatever it was: nothing is compared. 0, or -1 with errno = ENOMEM. */
+int window_skip(struct comm *comm, struct member *member, uint64_t next);
+
 /* The slot of a number, NULL if no member is there yet or all have passed. */
 struct slot *window_slot(const struct comm *comm, uint64_t number);
 /* All members have issued what is below. */

@@ -22,13 +22,23 @@ static uint64_t bytes_of(const struct signature *signature)
     return signature->count * datatype_bytes(signature->datatype);
 }
 
+/* enum signature_field; what a side's source does not say is no difference. */
+static unsigned pair_differs(const struct signature *send, const struct signature *recv)
+{
+    bool types = send->datatype != TYPE_NONE && recv->datatype != TYPE_NONE;
+    bool counts = !((send->unknown | recv->unknown) & FIELD_COUNT);
+    return (types && send->datatype != recv->datatype ? FIELD_DATATYPE : 0) |
+           (counts && send->count != recv->count ? FIELD_COUNT : 0);
+}
+
 static int operation(struct analyzer *analyzer, const struct operation *operation)
 {
     if (!operation->pair->complete)
         return 0;
     const struct channel_call *send = &operation->pair->send, *recv = &operation->pair->recv;
-    bool types = send->signature.datatype != recv->signature.datatype;
-    if (!types && send->signature.count == recv->signature.count)
+    const unsigned differs = pair_differs(&send->signature, &recv->signature);
+    bool types = differs & FIELD_DATATYPE;
+    if (!differs)
         return 0;
     const struct comm *comm = operation->member->comm;
     int sender = recv->signature.root, receiver = send->signature.root;

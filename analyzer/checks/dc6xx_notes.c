@@ -130,6 +130,8 @@ static int count_small(struct analyzer *analyzer, const struct operation *operat
     struct small_run *run = &operation->member->small;
     uint64_t bytes = operation->record.op.count * datatype_bytes(operation->record.op.datatype);
     uint64_t kind = alike(operation);
+    if (operation->record.op.flags & RECORD_OP_NO_COUNT || operation->record.op.datatype == TYPE_NONE)
+        return 0;
     if (!is_small(operation, bytes)) {
         *run = (struct small_run){.runs = run->runs};
         return 0;

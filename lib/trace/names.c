@@ -88,17 +88,25 @@ static bool has_root(unsigned api)
            api == API_ncclScatter;
 }
 
+/* What an importer's source does not say is left out. */
 static int op_text(const struct record *record, const char *name, char *text, size_t bytes)
 {
-    char redop[32] = "", root[32] = "";
-    if (has_redop(record->api))
+    char count[32] = "", datatype[32] = "", redop[32] = "", root[32] = "";
+    if (!(record->op.flags & RECORD_OP_NO_COUNT))
+        snprintf(count, sizeof count, ", count=%" PRIu64, record->op.count);
+    if (record->op.datatype != TYPE_NONE)
+        snprintf(datatype, sizeof datatype, ", %s", datatype_name(record->op.datatype));
+    if (has_redop(record->api) && !(record->op.redop == REDOP_UNKNOWN && !record->op.scalar))
         snprintf(redop, sizeof redop, ", %s", redop_name(record->op.redop));
-    if (has_root(record->api))
+    if (has_root(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT))
         snprintf(root, sizeof root, ", root=%d", record->op.root);
     else if (api_class_of(record->api) == CLASS_P2P)
         snprintf(root, sizeof root, ", peer=%d", record->op.root);
-    return snprintf(text, bytes, "%s(count=%" PRIu64 ", %s%s%s)", name, record->op.count,
-                    datatype_name(record->op.datatype), redop, root);
+    const char *const parts[] = {count, datatype, redop, root};
+    char all[128] = "";
+    for (size_t i = 0, at = 0; i < sizeof parts / sizeof *parts; i++)
+        at += (size_t)snprintf(all + at, sizeof all - at, "%s", parts[i]);
+    return *all ? snprintf(text, bytes, "%s(%s)", name, all + 2) : snprintf(text, bytes, "%s", name);
 }
 
 static int comm_text(const struct record *record, const char *name, char *text, size_t bytes)

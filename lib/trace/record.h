@@ -217,6 +217,12 @@ struct record {
             uint32_t slot, reserved;
             uint64_t started, done;
         } progress;
+        struct {                /* notice_reached */
+            uint64_t comm;
+            uint64_t issued;    /* collectives numbered below this were issued, told or not */
+            uint64_t done;      /* likewise done; UINT64_MAX: not known */
+            int32_t rank;       /* the member's */
+        } reached;
         struct {                /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;
         } lost;
@@ -256,6 +262,7 @@ enum {
     RECORD_FLAG_GONE = 8,       /* the communicator was destroyed or aborted before this call; its id and rank are those it had */
     RECORD_FLAG_DRIVER = 64,    /* the call was the driver's function of this meaning (cuMemcpyAsync ...) */
     RECORD_FLAG_REPLAY = 16,    /* NCCL calls: issued again by the launch of a graph that they were captured in */
+    RECORD_FLAG_OVER = 128,     /* ENTER: the call is over as well, there is no LEAVE (importers) */
     RECORD_FLAG_LATE = 32       /* COPY, LAUNCH: told only now; it was issued at the serial in word[RECORD_ISSUED] */
 };
 
@@ -272,7 +279,12 @@ enum {
     RECORD_COMM_DUPLICATE = 2   /* InitAll: comm.device is listed twice */
 };
 
-enum { RECORD_OP_SCALAR_ON_DEVICE = 1 };    /* op.flags: PreMulSum's scalar lies in device memory; its value is not known */
+/* op.flags */
+enum {
+    RECORD_OP_SCALAR_ON_DEVICE = 1,     /* PreMulSum's scalar lies in device memory; its value is not known */
+    /* What an importer's source does not say; a datatype is TYPE_NONE, an operator REDOP_UNKNOWN then. */
+    RECORD_OP_NO_COUNT = 2, RECORD_OP_NO_ROOT = 4
+};
 
 /* Which bytes a notice_hash is of, and when: on the operation's stream, just before or after it. */
 enum hash_what { HASH_SEND_BEFORE, HASH_SEND_AFTER, HASH_RECV_AFTER, HASH_NAMED, HASH_WHATS };

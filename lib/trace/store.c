@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 #include "lib/trace/store_internal.h"
 #include "schema_sql.h"
@@ -43,6 +44,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
                   "ON CONFLICT(process) DO UPDATE SET ended = 1, how = ?2, value = ?3, out_of_memory = ?4, end_ns = ?5",
     [STORE_BLOCK] = "INSERT OR IGNORE INTO operation_block VALUES(?,?,?,?,?,0)",
     [STORE_BLOCK_HASH] = "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
+    [STORE_IMPORTED] = "INSERT INTO imported VALUES(?,?,?,?,?)",
     [STORE_SIDE] = "INSERT INTO finding_side VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
@@ -135,13 +137,19 @@ static int fill_names(struct store *store, struct error *err)
         if (execute(store, sql, err) < 0)
             return -1;
     }
+    for (const struct lack_text *lack = lack_texts; lack->bit; lack++) {
+        sqlite3_snprintf(sizeof sql, sql, "INSERT OR IGNORE INTO lack VALUES(%u, %Q, %Q, %Q)", lack->bit, lack->name, lack->what, lack->codes);
+        if (execute(store, sql, err) < 0)
+            return -1;
+    }
     return 0;
 }
 
 /* What came after schema 1.0, unless it is there, and the names of newer numbers. */
 static int add_minors(struct store *store, struct error *err)
 {
-    return execute(store, schema_state_sql, err) == 0 && execute(store, schema_python_sql, err) == 0 ? fill_names(store, err) : -1;
+    return execute(store, schema_state_sql, err) == 0 && execute(store, schema_python_sql, err) == 0 &&
+           execute(store, schema_import_sql, err) == 0 ? fill_names(store, err) : -1;
 }
 
 /* A database of an older minor gets what is new. */
@@ -301,6 +309,24 @@ int store_process(struct store *store, const struct process_info *info, struct e
     if (store_run(store, statement, err) < 0)
         return -1;
     return store_process_find(store, info, err);
+}
+
+int store_imported(struct store *store, int process, const struct store_import *imported, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_IMPORTED, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_text(statement, 2, imported->format, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 3, imported->title, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 4, imported->file, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 5, imported->lacks);
+    return store_run(store, statement, err);
+}
+
+int store_is_new(struct store *store, struct error *err)
+{
+    return execute(store, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE", err) < 0 ? -1 : 0;
 }
 
 int store_event(struct store *store, int process, const struct record *record, struct error *err)

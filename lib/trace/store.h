@@ -15,7 +15,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 2 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 3 };
 
 struct store;
 
@@ -38,6 +38,15 @@ bool store_may_retry(const struct store *store);
 int store_process(struct store *store, const struct process_info *info, struct error *err);
 /* The index of a process that was stored before: -1 without err if it was not, -2 with err. */
 int store_process_find(struct store *store, const struct process_info *info, struct error *err);
+
+/* Where an imported process came from (lib/import) and what that can't say. Returns 0, or -1 with err. */
+struct store_import {
+    const char *format, *title, *file;
+    uint32_t lacks;         /* LACKS_* */
+};
+int store_imported(struct store *store, int process, const struct store_import *imported, struct error *err);
+/* Nobody reads it before it is whole, and it is made again if it breaks: no journal, no waiting for the disk. 0, or -1 with err. */
+int store_is_new(struct store *store, struct error *err);
 
 /* Appends an event. Returns 0, or -1 with err. */
 int store_event(struct store *store, int process, const struct record *record, struct error *err);

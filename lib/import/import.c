@@ -1,0 +1,197 @@
+/* import.c: finds files, asks which format each is of, lets its reader read it, and says what could not be taken. */
+#include "lib/import/import.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/import/input.h"
+#include "lib/import/sink.h"
+
+enum { REFUSALS_SAID = 3, DEPTH_MAX = 32, SURE_ENOUGH = 1 };
+
+#define SOURCE(name) extern const struct import_source import_source_##name;
+#include "lib/import/sources.def"
+#undef SOURCE
+
+const struct import_source *const import_sources[] = {
+#define SOURCE(name) &import_source_##name,
+#include "lib/import/sources.def"
+#undef SOURCE
+    NULL,
+};
+
+const struct import_source *import_source_find(const char *name)
+{
+    for (const struct import_source *const *source = import_sources; *source; source++)
+        if (!strcmp((*source)->name, name))
+            return *source;
+    return NULL;
+}
+
+static void say(struct import *import, const char *message)
+{
+    import->options->say(import->options->context, message);
+}
+
+void import_refuse(struct import *import, const char *format, ...)
+{
+    struct error err;
+    import->result.refused++;
+    if (import->refused_here++ >= REFUSALS_SAID)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(err.text, sizeof err.text, format, arguments);
+    va_end(arguments);
+    say(import, err.text);
+}
+
+static const struct import_source *sniff(const struct import_input *input)
+{
+    struct import_head head;
+    const struct import_source *best = NULL;
+    int best_sure = SURE_ENOUGH - 1;
+    input_head(input, &head);
+    for (const struct import_source *const *source = import_sources; *source; source++) {
+        int sure = (*source)->sniff(&head);
+        if (sure > best_sure) {
+            best = *source;
+            best_sure = sure;
+        }
+    }
+    return best;
+}
+
+static int refuse_unknown(struct import *import, const struct import_input *input, struct error *err)
+{
+    struct import_head head;
+    input_head(input, &head);
+    if (!head.count)
+        return error_set(err, "%s: it is empty", head.path);
+    (void)import;
+    return error_set(err, "%s: no format that can be imported is known by how it begins; name it with --format", head.path);
+}
+
+static int read_input(struct import *import, struct import_input *input, struct error *err)
+{
+    import->source = import->options->source ? import->options->source : sniff(input);
+    import->input = input;
+    import->refused_here = 0;
+    int result = import->source ? import->source->read(import, input, err) : refuse_unknown(import, input, err);
+    import->bytes += input_offset(input);
+    import->input = NULL;
+    return result;
+}
+
+/* Only a failure of the sink ends the import. */
+static int read_file(struct import *import, const char *path)
+{
+    struct error err = {{0}};
+    char more[128];
+    struct import_input *input = input_open(path, &err);
+    import->refused_here = 0;
+    int result = input ? read_input(import, input, &err) : -1;
+    import->result.files++;
+    if (import->failure.text[0]) {
+        input_close(input);
+        return -1;
+    }
+    if (import->refused_here > REFUSALS_SAID) {
+        snprintf(more, sizeof more, "... and %llu more in that file", (unsigned long long)(import->refused_here - REFUSALS_SAID));
+        say(import, more);
+    }
+    if (result)
+        say(import, err.text[0] ? err.text : path);
+    import->result.refused_files += result || import->refused_here;
+    input_close(input);
+    if (import->options->progress)
+        import->options->progress(import->options->context, import->result.files, import->bytes);
+    return 0;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int read_path(struct import *import, const char *path, int depth);
+
+static int read_directory(struct import *import, const char *path, int depth)
+{
+    struct dirent **entry;
+    struct error err;
+    int entries = depth < DEPTH_MAX ? scandir(path, &entry, is_shown, versionsort) : -1;
+    if (entries < 0) {
+        error_set(&err, "%s: can't read the directory: %s", path, depth < DEPTH_MAX ? strerror(errno) : "it is too deep");
+        say(import, err.text);
+        import->result.files++;
+        import->result.refused_files++;
+        return 0;
+    }
+    int result = 0;
+    for (int i = 0; i < entries; i++) {
+        char file[PATH_MAX];
+        if (!result && snprintf(file, sizeof file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", entry[i]->d_name) < (int)sizeof file)
+            result = read_path(import, file, depth + 1);
+        free(entry[i]);
+    }
+    free(entry);
+    return result;
+}
+
+/* Links to directories are followed only where the user names them. */
+static int read_path(struct import *import, const char *path, int depth)
+{
+    struct stat status;
+    bool is_directory = !(depth ? lstat : stat)(path, &status) && S_ISDIR(status.st_mode);
+    return is_directory ? read_directory(import, path, depth) : read_file(import, path);
+}
+
+static int store(struct import *import, const char *path, struct error *err)
+{
+    char partial[PATH_MAX];
+    if (snprintf(partial, sizeof partial, "%s.partial", path) >= (int)sizeof partial)
+        return error_set(err, "the name is too long: %s", path);
+    unlink(partial);
+    if (sink_finish(import) || sink_store(import, partial)) {
+        *err = import->failure;
+        unlink(partial);
+        return -1;
+    }
+    if (rename(partial, path)) {
+        error_set(err, "can't rename %s to %s: %s", partial, path, strerror(errno));
+        unlink(partial);
+        return -1;
+    }
+    return 0;
+}
+
+int import_files(const char *const *paths, int count, const char *path, const struct import_options *options,
+                 struct import_result *result, struct error *err)
+{
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", path);
+    struct import import = {.options = options, .sorter = sorter_new(dirname(copy))};
+    int failed = import.sorter ? 0 : error_set(err, "can't import: memory is short");
+    for (int i = 0; i < count && !failed; i++)
+        if (read_path(&import, paths[i], 0)) {
+            *err = import.failure;
+            failed = -1;
+        }
+    import.result.processes = (uint64_t)import.processes;
+    if (!failed && !import.processes)
+        failed = error_set(err, "nothing was imported: none of the %llu files tells of a rank", (unsigned long long)import.result.files);
+    if (!failed)
+        failed = store(&import, path, err);
+    *result = import.result;
+    sink_free(&import);
+    return failed;
+}

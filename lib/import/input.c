@@ -1,0 +1,187 @@
+#include "lib/import/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { HEAD_BYTES = 64 << 10, BUFFER_BYTES = 256 << 10, LINE_MAX_BYTES = 1 << 20 };
+
+struct import_input {
+    const char *path;
+    gzFile file;
+    uint64_t modified_ns, offset, lines;
+    char *head;                 /* the first bytes, until they are read */
+    size_t head_bytes, head_read;
+    char *line;                 /* buffer of input_line: [line_begin, line_end) is not handed out yet */
+    size_t line_begin, line_end;
+    char line_saved;            /* the byte that the NUL took the place of */
+    bool line_cut, ended;       /* the piece handed out last was no whole line */
+};
+
+static long unpack(struct import_input *input, void *to, size_t bytes, struct error *err)
+{
+    if (bytes > 1u << 30)
+        bytes = 1u << 30;
+    int got = gzread(input->file, to, (unsigned)bytes);
+    if (got < 0) {
+        int code;
+        const char *why = gzerror(input->file, &code);
+        return error_set(err, "%s: can't read on after byte %llu: %s", input->path, (unsigned long long)input->offset,
+                         code == Z_ERRNO ? strerror(errno) : why);
+    }
+    /* A gzip file that was cut off gives what there is, then says so. */
+    int code = Z_OK;
+    if (got == 0 && bytes)
+        gzerror(input->file, &code);
+    if (code == Z_BUF_ERROR)
+        return error_set(err, "%s: the compressed file was cut off; it ends at byte %llu of what it holds", input->path,
+                         (unsigned long long)input->offset);
+    return got;
+}
+
+static int read_head(struct import_input *input, struct error *err)
+{
+    while (input->head_bytes < HEAD_BYTES) {
+        long got = unpack(input, input->head + input->head_bytes, HEAD_BYTES - input->head_bytes, err);
+        if (got < 0 && input->head_bytes)
+            break;              /* the reader will meet it again */
+        if (got <= 0)
+            return (int)got;
+        input->head_bytes += (size_t)got;
+    }
+    return 0;
+}
+
+struct import_input *input_open(const char *path, struct error *err)
+{
+    struct stat status;
+    struct import_input *input = calloc(1, sizeof *input);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0 || fstat(file, &status)) {
+        error_set(err, "%s: can't read it: %s", path, strerror(errno));
+    } else if (!S_ISREG(status.st_mode)) {
+        error_set(err, "%s: it is no regular file", path);
+    } else if (!input || !(input->head = malloc(HEAD_BYTES + 1)) || !(input->file = gzdopen(file, "rb"))) {
+        error_set(err, "%s: memory is short", path);
+    } else {
+        file = -1;
+        input->path = path;
+        input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+        gzbuffer(input->file, BUFFER_BYTES);
+        if (read_head(input, err) == 0) {
+            input->head[input->head_bytes] = 0;
+            return input;
+        }
+    }
+    if (file >= 0)
+        close(file);
+    input_close(input);
+    return NULL;
+}
+
+void input_close(struct import_input *input)
+{
+    if (!input)
+        return;
+    if (input->file)
+        gzclose(input->file);
+    free(input->head);
+    free(input->line);
+    free(input);
+}
+
+void input_head(const struct import_input *input, struct import_head *head)
+{
+    *head = (struct import_head){input->path, input->head, input->head_bytes};
+}
+
+const char *input_path(const struct import_input *input)
+{
+    return input->path;
+}
+
+uint64_t input_line_number(const struct import_input *input)
+{
+    return input->lines;
+}
+
+uint64_t input_offset(const struct import_input *input)
+{
+    return input->offset;
+}
+
+uint64_t input_modified_ns(const struct import_input *input)
+{
+    return input->modified_ns;
+}
+
+long input_read(struct import_input *input, void *to, size_t bytes, struct error *err)
+{
+    long got;
+    if (input->head_read < input->head_bytes) {
+        size_t left = input->head_bytes - input->head_read;
+        got = (long)(bytes < left ? bytes : left);
+        memcpy(to, input->head + input->head_read, (size_t)got);
+        input->head_read += (size_t)got;
+    } else {
+        got = unpack(input, to, bytes, err);
+    }
+    if (got > 0)
+        input->offset += (uint64_t)got;
+    return got;
+}
+
+/* Moves what is left to the front and reads more behind it. */
+static int fill_line(struct import_input *input, struct error *err)
+{
+    if (!input->line && !(input->line = malloc(2 * LINE_MAX_BYTES + 1)))
+        return error_set(err, "%s: memory is short", input->path);
+    memmove(input->line, input->line + input->line_begin, input->line_end - input->line_begin);
+    input->line_end -= input->line_begin;
+    input->line_begin = 0;
+    long got = input_read(input, input->line + input->line_end, 2 * LINE_MAX_BYTES - input->line_end, err);
+    if (got < 0)
+        return -1;
+    input->ended = got == 0;
+    input->line_end += (size_t)got;
+    return 0;
+}
+
+static char *take_line(struct import_input *input, size_t bytes, bool whole, size_t *given)
+{
+    char *line = input->line + input->line_begin;
+    input->lines += !input->line_cut;
+    input->line_cut = !whole;
+    input->line_begin += bytes + whole;
+    input->line_saved = line[bytes];
+    line[bytes] = 0;
+    if (whole && bytes && line[bytes - 1] == '\r')
+        line[--bytes] = 0;
+    *given = bytes;
+    return line;
+}
+
+char *input_line(struct import_input *input, size_t *bytes, struct error *err)
+{
+    size_t looked = 0;
+    if (input->line_cut && input->line)
+        input->line[input->line_begin] = input->line_saved;
+    for (;;) {
+        size_t have = input->line_end - input->line_begin;
+        char *begin = input->line ? input->line + input->line_begin : NULL;
+        char *end = have > looked ? memchr(begin + looked, '\n', have - looked) : NULL;
+        if (end)
+            return take_line(input, (size_t)(end - begin), true, bytes);
+        if (have >= LINE_MAX_BYTES)
+            return take_line(input, LINE_MAX_BYTES, false, bytes);
+        if (input->ended)
+            return have ? take_line(input, have, false, bytes) : NULL;
+        looked = have;
+        if (fill_line(input, err))
+            return NULL;
+    }
+}

@@ -1,0 +1,245 @@
+/* sink.c: who is there: processes, communicators and their members. */
+#include "lib/import/sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/import/input.h"
+
+enum { UNTIMED_STEP_NS = 1000 };    /* between two records of a process of which no time is known: ranks take turns */
+
+int sink_failed(struct import *import, const struct error *err)
+{
+    if (!import->failure.text[0])
+        import->failure = *err;
+    return -1;
+}
+
+int sink_no_memory(struct import *import)
+{
+    struct error err;
+    error_set(&err, "can't import: memory is short");
+    return sink_failed(import, &err);
+}
+
+struct import_process import_process_new(void)
+{
+    return (struct import_process){.rank = -1, .local_rank = -1, .world_size = -1};
+}
+
+struct import_member import_member_new(void)
+{
+    return (struct import_member){.rank = -1, .nranks = -1, .device = -1};
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ at[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t identity_of(const struct import *import, const struct import_process *process)
+{
+    int number = process->pid > 0 ? process->pid : process->rank;
+    char kind = process->pid > 0 ? 'p' : 'r';
+    uint64_t hash = mix(14695981039346656037u, import->source->name, strlen(import->source->name) + 1);
+    hash = mix(hash, process->host ? process->host : "", process->host ? strlen(process->host) + 1 : 1);
+    hash = mix(mix(hash, &kind, 1), &number, sizeof number);
+    return process->key ? mix(hash, process->key, strlen(process->key) + 1) : hash;
+}
+
+static void learn_text(char *to, size_t bytes, const char *text)
+{
+    if (!*to && text)
+        snprintf(to, bytes, "%s", text);
+}
+
+static void learn(struct sink_process *known, const struct import_process *process)
+{
+    struct process_info *info = &known->info;
+    if (info->pid <= 0)
+        info->pid = process->pid;
+    if (info->rank < 0)
+        info->rank = process->rank;
+    if (info->local_rank < 0)
+        info->local_rank = process->local_rank;
+    if (info->world_size < 0)
+        info->world_size = process->world_size;
+    if (info->nccl_version <= 0 && process->nccl_version > 0)
+        info->nccl_version = process->nccl_version;
+    info->lacks |= process->lacks;
+    learn_text(info->host, sizeof info->host, process->host);
+    learn_text(info->job, sizeof info->job, process->job);
+    learn_text(info->program, sizeof info->program, process->program);
+}
+
+static struct sink_process *new_process(struct import *import, uint64_t identity)
+{
+    struct sink_process **grown = import->process;
+    if ((import->processes & (import->processes - 1)) == 0)     /* full at each power of two */
+        grown = realloc(grown, (import->processes ? 2 * (size_t)import->processes : 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    import->process = grown;
+    struct sink_process *process = calloc(1, sizeof *process);
+    if (!process || !(process->file = strdup(import->input ? input_path(import->input) : ""))) {
+        free(process);
+        return NULL;
+    }
+    process->identity = identity;
+    process->index = import->processes;
+    process->source = import->source;
+    process->info = (struct process_info){
+        .rank = -1, .local_rank = -1, .world_size = -1, .restart = -1, .nccl_version = -1, .cuda_runtime_version = -1,
+        .cuda_driver_version = -1, .lacks = import->source->lacks,
+    };
+    /* Each has a clock of its own: until when it is known differs from process to process. */
+    snprintf(process->info.boot_id, sizeof process->info.boot_id, "import %d", process->index);
+    snprintf(process->info.launcher, sizeof process->info.launcher, "%s", import->source->name);
+    HASH_ADD(hh, import->process_table, identity, sizeof identity, process);
+    return import->process[import->processes++] = process;
+}
+
+int import_process(struct import *import, const struct import_process *process)
+{
+    uint64_t identity = identity_of(import, process);
+    struct sink_process *known;
+    HASH_FIND(hh, import->process_table, &identity, sizeof identity, known);
+    if (!known && !(known = new_process(import, identity)))
+        return sink_no_memory(import);
+    learn(known, process);
+    return known->index;
+}
+
+void import_process_rank(struct import *import, int process, int rank)
+{
+    import->process[process]->info.rank = rank;
+}
+
+void import_process_lacks(struct import *import, int process, uint32_t lacks)
+{
+    import->process[process]->info.lacks |= lacks;
+}
+
+static struct sink_comm *comm_get(struct import *import, uint64_t id)
+{
+    struct sink_comm *comm;
+    HASH_FIND(hh, import->comms, &id, sizeof id, comm);
+    if (comm || !(comm = calloc(1, sizeof *comm)))
+        return comm;
+    comm->id = id;
+    comm->nranks = -1;
+    HASH_ADD(hh, import->comms, id, sizeof id, comm);
+    import->result.communicators++;
+    return comm;
+}
+
+int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns, struct record *record, uint32_t part)
+{
+    struct error err;
+    if (import->failure.text[0])
+        return -1;
+    if (!time_ns)
+        time_ns = process->key + UNTIMED_STEP_NS;
+    if (process->key < time_ns)
+        process->key = time_ns;
+    record->time_ns = process->key;
+    if (record->api < API_notice_progress || record->api > API_notice_known)
+        record->serial = ++process->serial;
+    struct sorted item = {process->key, (uint32_t)process->index, part, *record};
+    if (sorter_add(import->sorter, &item, &err))
+        return sink_failed(import, &err);
+    import->result.records++;
+    return 0;
+}
+
+static struct sink_member *new_member(struct import *import, const struct lane_key *key, struct sink_process *process)
+{
+    struct sink_member **grown = import->member;
+    if ((import->members & (import->members - 1)) == 0)
+        grown = realloc(grown, (import->members ? 2 * (size_t)import->members : 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    import->member = grown;
+    struct sink_member *member = calloc(1, sizeof *member), *first;
+    if (!member)
+        return NULL;
+    member->key = *key;
+    member->index = import->members;
+    member->process = process->index;
+    member->ordinal = process->members++;
+    HASH_FIND(hh, import->member_table, key, sizeof *key, first);
+    if (first) {
+        member->same = first->same;
+        first->same = member;
+    } else {
+        HASH_ADD(hh, import->member_table, key, sizeof *key, member);
+    }
+    return import->member[import->members++] = member;
+}
+
+static int tell_member(struct import *import, struct sink_member *member, const struct import_member *told)
+{
+    struct record record = {.api = API_notice_member, .device = member->device};
+    record.comm.comm = member->comm->id;
+    record.comm.parent = told->parent ? string_id(told->parent, strlen(told->parent)) : 0;
+    record.comm.nranks = told->nranks;
+    record.comm.rank = member->rank;
+    record.comm.device = member->device;
+    record.comm.gpu = told->gpu;
+    return sink_record(import, import->process[member->process], told->time_ns, &record, 0);
+}
+
+int import_member(struct import *import, int process, const struct import_member *told)
+{
+    struct lane_key key = {told->comm ? string_id(told->comm, strlen(told->comm)) : told->comm_id, told->rank};
+    struct sink_comm *comm = comm_get(import, key.stream);
+    if (!comm)
+        return sink_no_memory(import);
+    if (comm->nranks < 0)
+        comm->nranks = told->nranks;
+    struct sink_member *member;
+    HASH_FIND(hh, import->member_table, &key, sizeof key, member);
+    while (member && member->process != process)
+        member = member->same;
+    if (member)
+        return member->index;
+    if (!(member = new_member(import, &key, import->process[process])))
+        return sink_no_memory(import);
+    member->comm = comm;
+    member->rank = told->rank;
+    member->device = told->device;
+    return tell_member(import, member, told) ? -1 : member->index;
+}
+
+int import_member_end(struct import *import, int index, bool aborted, uint64_t time_ns)
+{
+    struct sink_member *member = import->member[index];
+    struct record record = {
+        .api = aborted ? API_ncclCommAbort : API_ncclCommDestroy, .phase = RECORD_ENTER, .flags = RECORD_FLAG_OVER,
+        .thread = 1, .device = member->device,
+    };
+    record.comm.comm = member->comm->id;
+    record.comm.rank = member->rank;
+    record.comm.nranks = member->comm->nranks;
+    record.comm.device = member->device;
+    return sink_record(import, import->process[member->process], time_ns, &record, 0);
+}
+
+int import_known_until(struct import *import, int process, uint64_t time_ns)
+{
+    if (import->process[process]->known_until_ns < time_ns)
+        import->process[process]->known_until_ns = time_ns;
+    return import->failure.text[0] ? -1 : 0;
+}
+
+int import_process_end(struct import *import, int process, enum end_how how, int value, uint64_t time_ns)
+{
+    struct record record = {.api = API_notice_end, .device = RECORD_NO_DEVICE};
+    record.end.how = how;
+    record.end.value = value;
+    return sink_record(import, import->process[process], time_ns, &record, 0);
+}

@@ -1,0 +1,15 @@
+-- schema_import.sql: what processes of imported traces came from, and what their sources can't say. Since schema 1.3.
+
+CREATE TABLE IF NOT EXISTS imported(
+  process INTEGER PRIMARY KEY,          -- a row of process; the shim's have none
+  format TEXT NOT NULL, title TEXT NOT NULL,
+  file TEXT NOT NULL,                   -- the first that told of it
+  lacks INTEGER NOT NULL                -- the bits of `lack`
+);
+CREATE TABLE IF NOT EXISTS lack(bit INTEGER PRIMARY KEY, name TEXT NOT NULL, what TEXT NOT NULL, codes TEXT NOT NULL);
+
+-- What was not checked, of which rank, and why.
+CREATE VIEW IF NOT EXISTS v_not_checked AS
+  SELECT p.rank, i.process, l.codes, i.title || ' does not say ' || l.what AS why, i.format, i.file
+  FROM imported i JOIN process p ON p.id = i.process JOIN lack l ON i.lacks & l.bit
+  ORDER BY i.process, l.bit;
