@@ -24,6 +24,8 @@ int export_jsonl(const struct export *export, struct error *err);
 int export_sarif(const struct export *export, struct error *err);
 int export_junit(const struct export *export, struct error *err);
 int export_github(const struct export *export, struct error *err);
+int export_chrome(const struct export *export, struct error *err);
+int export_csv(const struct export *export, struct error *err);
 
 struct export_format {
     const char *name;               /* as --format takes it */

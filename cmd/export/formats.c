@@ -5,5 +5,7 @@ const struct export_format export_formats[] = {
     {"sarif", ".sarif", "findings for code scanning (SARIF 2.1.0)", export_sarif},
     {"junit", ".xml", "findings as test results, a case for each code", export_junit},
     {"github", "", "findings as workflow commands, which annotate a pull request", export_github},
+    {"chrome", ".trace.json .json", "a timeline for Perfetto's UI, chrome://tracing, scripts for Kineto", export_chrome},
+    {"csv", ".csv", "operations, a row each", export_csv},
     {0},
 };

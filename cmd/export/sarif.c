@@ -11,6 +11,7 @@
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
 #include "cmd/export/text.h"
+#include "cmd/json_values.h"
 #include "lib/base/moment.h"
 
 /* GitHub takes 25,000 results of a run and refuses files with more. Rules are as many as there are codes, locations
@@ -25,17 +26,9 @@ struct writer {
 
 static const char *const levels[] = {[SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
 
-static json_t *text(const char *value)
-{
-    char *clean = text_utf8(value);
-    json_t *json = clean ? json_string(clean) : NULL;
-    free(clean);
-    return json;
-}
-
 static json_t *message(const char *value)
 {
-    return json_pack("{s:o}", "text", text(value));
+    return json_pack("{s:o}", "text", json_of_text(value));
 }
 
 /* Writes the object, an element of a list. Takes it over. */
@@ -71,7 +64,7 @@ static json_t *help_of(const struct check *check)
     if (out) {
         explain_print_markdown(check, out);
         if (fclose(out) == 0)
-            help = json_pack("{s:o, s:o}", "text", text(check->text), "markdown", text(markdown));
+            help = json_pack("{s:o, s:o}", "text", json_of_text(check->text), "markdown", json_of_text(markdown));
     }
     free(markdown);
     return help;
@@ -112,7 +105,7 @@ static json_t *location(const char *path, int line, const char *function)
 {
     json_t *json = json_pack("{s:o}", "physicalLocation", physical(path, line));
     if (*function)
-        json_object_set_new(json, "logicalLocations", json_pack("[{s:o, s:s}]", "name", text(function), "kind", "function"));
+        json_object_set_new(json, "logicalLocations", json_pack("[{s:o, s:s}]", "name", json_of_text(function), "kind", "function"));
     return json;
 }
 
@@ -155,10 +148,10 @@ static json_t *stack_of(const struct export *export, const struct finding_side *
         if (*frame[i].file)
             json_object_set_new(json, "location", location(place_path(export, frame[i].file, path), frame[i].line, function));
         else
-            json_object_set_new(json, "location", json_pack("{s:[{s:o, s:s}]}", "logicalLocations", "name", text(function),
+            json_object_set_new(json, "location", json_pack("{s:[{s:o, s:s}]}", "logicalLocations", "name", json_of_text(function),
                                                             "kind", "function"));
         if (*frame[i].module)
-            json_object_set_new(json, "module", text(frame[i].module));
+            json_object_set_new(json, "module", json_of_text(frame[i].module));
         json_array_append_new(frames, json);
     }
     return json_pack("{s:o, s:o}", "message", message(side_sentence(side, sentence, sizeof sentence)), "frames", frames);
@@ -251,7 +244,7 @@ static json_t *details(const struct report *report)
     const struct process_info *info = trace_process_count(report->trace) ? trace_process(report->trace, 0) : NULL;
     moment_iso(report->begin_ns, begin, sizeof begin);
     snprintf(id, sizeof id, "ddpcheck/%s", info && *info->job ? info->job : begin);
-    return json_pack("{s:o}", "id", text(id));
+    return json_pack("{s:o}", "id", json_of_text(id));
 }
 
 static json_t *invocation(const struct writer *writer)

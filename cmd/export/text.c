@@ -1,7 +1,6 @@
 #include "cmd/export/text.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 size_t utf8_length(const char *text)
@@ -23,18 +22,6 @@ size_t utf8_length(const char *text)
         return code < form[length - 1].least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
     }
     return 0;
-}
-
-char *text_utf8(const char *text)
-{
-    char *clean = strdup(text);
-    for (char *at = clean; at && *at;) {
-        size_t length = utf8_length(at);
-        if (!length)
-            *at = '?';
-        at += length ? length : 1;
-    }
-    return clean;
 }
 
 void text_json(const char *text, FILE *out)

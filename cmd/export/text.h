@@ -10,9 +10,6 @@
 /* Bytes of the UTF-8 character at `text` (RFC 3629: no surrogates, nothing overlong), 0 if it is none. */
 size_t utf8_length(const char *text);
 
-/* A copy in which every byte that is no UTF-8 is '?'; NULL when memory is short. The caller's. */
-char *text_utf8(const char *text);
-
 /* A JSON string with its quotes. Also safe inside of a <script> of HTML: '<' is written as an escape. */
 void text_json(const char *text, FILE *out);
 

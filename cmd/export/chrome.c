@@ -1,0 +1,233 @@
+/* Chrome's trace event JSON, as Perfetto's UI, chrome://tracing and scripts for torch.profiler's traces read it: a process
+ * for each rank, a thread for each communicator and stream and each host thread. What did not end is a "B" without its
+ * "E". Kineto's names of arguments. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/export/comms.h"
+#include "cmd/export/export.h"
+#include "cmd/export/kineto.h"
+#include "cmd/export/text.h"
+#include "cmd/export/timeline.h"
+#include "cmd/export/tracks.h"
+#include "lib/trace/names.h"
+
+enum { STREAM_TID_FROM = 10000000 };    /* above all thread ids, which end at 4,194,304 */
+
+struct writer {
+    const struct export *export;
+    struct export_names names;
+    struct tracks tracks;
+    FILE *out;
+    bool failed;
+};
+
+/* Microseconds since the trace began; doubles would not hold those since 1970 to the nanosecond. */
+static void put_time(const struct writer *writer, const char *name, uint64_t time_ns)
+{
+    uint64_t ns = time_ns > writer->export->report->begin_ns ? time_ns - writer->export->report->begin_ns : 0;
+    fprintf(writer->out, ",\"%s\":%" PRIu64 ".%03" PRIu64, name, ns / 1000, ns % 1000);
+}
+
+/* Begins an event: the caller adds more fields and "}". */
+static void put_event(const struct writer *writer, const char *phase, int process, uint64_t tid)
+{
+    fprintf(writer->out, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%" PRIu64, phase, writer->names.process[process].pid, tid);
+}
+
+static void put_name(const struct writer *writer, const char *what, int process, uint64_t tid, const char *name, int sort)
+{
+    put_event(writer, "M", process, tid);
+    fprintf(writer->out, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
+    text_json(name, writer->out);
+    fputs("}}", writer->out);
+    put_event(writer, "M", process, tid);
+    fprintf(writer->out, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}}", what, sort);
+}
+
+static uint64_t stream_tid(struct writer *writer, int process, const struct record *call)
+{
+    bool is_new;
+    char name[96];
+    struct track *track = tracks_operation(&writer->tracks, process, call, &is_new);
+    const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
+    if (!track) {
+        writer->failed = true;
+        return 0;
+    }
+    uint64_t tid = STREAM_TID_FROM + (uint64_t)track->number;
+    if (is_new) {
+        snprintf(name, sizeof name, "%s, rank %d, GPU %d, stream 0x%" PRIx64, comm ? comm->name : "no communicator", call->op.rank,
+                 call->device, call->stream);
+        put_name(writer, "thread", process, tid, name, track->number);
+    }
+    return tid;
+}
+
+static void put_args(const struct writer *writer, const struct timeline_operation *operation)
+{
+    const struct record *call = operation->call;
+    const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
+    const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
+    FILE *out = writer->out;
+    int nranks = comm ? comm->nranks : 0;
+    fprintf(out, ",\"args\":{\"Collective name\":\"%s\",\"dtype\":\"%s\",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64
+            ",\"In split size\":\"[]\",\"Out split size\":\"[]\",\"Group size\":%d,\"Process Group Name\":\"%s\","
+            "\"Process Group Description\":\"%s\",\"Process Group Ranks\":\"%s\",\"Rank\":%d,\"Seq\":%" PRIu64,
+            kineto_collective(call->api), kineto_dtype(call->op.datatype), kineto_in(call, nranks), kineto_out(call, nranks),
+            nranks, comm ? comm->hex : "", comm ? comm->name : "", comm ? comm->ranks : "[]",
+            info->rank >= 0 ? info->rank : call->op.rank, call->op.number);
+    if (call->api == API_ncclSend)
+        fprintf(out, ",\"Dst Rank\":%d", call->op.root);
+    else if (call->api == API_ncclRecv)
+        fprintf(out, ",\"Src Rank\":%d", call->op.root);
+    else if (call->op.root >= 0)
+        fprintf(out, ",\"Root\":%d", call->op.root);
+    if (call->op.redop != REDOP_NONE)
+        fprintf(out, ",\"Reduction\":\"%s\"", redop_name(call->op.redop));
+    fprintf(out, ",\"Input Tensors start\":\"[[%" PRIu64 "]]\",\"Output Tensors start\":\"[[%" PRIu64 "]]\",\"device\":%d,\"stream\":%" PRIu64,
+            call->op.sendbuff, call->op.recvbuff, call->device, call->stream);
+    put_time(writer, "Issued (us)", operation->issued_ns);
+    if (operation->returned_ns)
+        put_time(writer, "Call returned (us)", operation->returned_ns);
+    fprintf(out, ",\"State\":\"%s\"}", operation->end_ns ? "done" : operation->started ? "running" : "queued");
+}
+
+/* Flows bind to the slice that is open at their time. One goes from each rank's operation to that of the next rank, from
+ * its beginning to its end, which of a collective comes later on every rank. */
+static void put_flow(const struct writer *writer, const char *phase, int process, uint64_t tid, uint64_t time_ns, uint64_t comm,
+                     const char *kind, uint64_t number, int from)
+{
+    put_event(writer, phase, process, tid);
+    put_time(writer, "ts", time_ns);
+    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"%s\",\"id\":\"%" PRIx64 "-%s%" PRIu64 "-%d\"%s}", "ranks of one operation", comm,
+            kind, number, from, *phase == 'f' ? ",\"bp\":\"e\"" : "");
+}
+
+static void put_flows(const struct writer *writer, const struct timeline_operation *operation, uint64_t tid)
+{
+    const struct record *call = operation->call;
+    const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
+    uint64_t end_ns = operation->end_ns ? operation->end_ns : writer->export->report->end_ns;
+    char kind[32] = "";
+    int process = operation->process;
+    if (end_ns <= operation->begin_ns)
+        return;
+    if (call->api == API_ncclSend || call->api == API_ncclRecv) {
+        bool is_send = call->api == API_ncclSend;
+        int from = is_send ? call->op.rank : call->op.root;
+        snprintf(kind, sizeof kind, "p%d-", is_send ? call->op.root : call->op.rank);
+        put_flow(writer, is_send ? "s" : "f", process, tid, is_send ? operation->begin_ns : end_ns - 1, call->op.comm, kind,
+                 call->op.number, from);
+        return;
+    }
+    if (comm && call->op.rank + 1 < comm->nranks)
+        put_flow(writer, "s", process, tid, operation->begin_ns, call->op.comm, kind, call->op.number, call->op.rank);
+    if (call->op.rank > 0)
+        put_flow(writer, "f", process, tid, end_ns - 1, call->op.comm, kind, call->op.number, call->op.rank - 1);
+}
+
+static void put_operation(void *context, const struct timeline_operation *operation)
+{
+    struct writer *writer = context;
+    const struct record *call = operation->call;
+    uint64_t tid = stream_tid(writer, operation->process, call);
+    const char *name = api_name(call->api);
+    put_event(writer, operation->end_ns ? "X" : "B", operation->process, tid);
+    put_time(writer, "ts", operation->begin_ns);
+    if (operation->end_ns)
+        fprintf(writer->out, ",\"dur\":%" PRIu64 ".%03" PRIu64, (operation->end_ns - operation->begin_ns) / 1000,
+                (operation->end_ns - operation->begin_ns) % 1000);
+    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"%s #%" PRIu64 "\"", !strncmp(name, "nccl", 4) ? name + 4 : name, call->op.number);
+    put_args(writer, operation);
+    putc('}', writer->out);
+    put_flows(writer, operation, tid);
+}
+
+static uint64_t thread_tid(struct writer *writer, int process, uint32_t thread)
+{
+    bool is_new;
+    char name[48];
+    struct track *track = tracks_thread(&writer->tracks, process, thread, &is_new);
+    writer->failed |= !track;
+    if (track && is_new) {
+        snprintf(name, sizeof name, "host thread %" PRIu32, thread);
+        put_name(writer, "thread", process, thread, name, track->number);
+    }
+    return thread;
+}
+
+static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns, const struct record *record)
+{
+    struct writer *writer = context;
+    char text[256];
+    bool is_range = api_class_of(record->api) == CLASS_RANGE;
+    const char *name = is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
+    uint64_t tid = thread_tid(writer, process, thread);
+    put_event(writer, "B", process, tid);
+    put_time(writer, "ts", time_ns);
+    fprintf(writer->out, ",\"cat\":\"%s\",\"name\":", is_range ? "user_annotation" : "cuda_runtime");
+    text_json(name ? name : is_range ? "range" : record_text(record, text, sizeof text), writer->out);
+    putc('}', writer->out);
+}
+
+static void put_end(void *context, int process, uint32_t thread, uint64_t time_ns)
+{
+    struct writer *writer = context;
+    put_event(writer, "E", process, thread);
+    put_time(writer, "ts", time_ns);
+    putc('}', writer->out);
+}
+
+/* A finding is a mark at each of its sides. */
+static void put_finding(void *context, const struct finding *finding)
+{
+    struct writer *writer = context;
+    for (int i = 0; i < finding->sides; i++) {
+        const struct finding_side *side = &finding->side[i];
+        if (side->process < 0)
+            continue;
+        put_event(writer, "i", side->process, 0);
+        put_time(writer, "ts", side->since_ns ? side->since_ns : finding->first_ns);
+        fprintf(writer->out, ",\"s\":\"p\",\"cat\":\"finding\",\"name\":\"%s\",\"args\":{\"what\":", finding->code);
+        text_json(finding->what, writer->out);
+        fputs(",\"call\":", writer->out);
+        text_json(side->call, writer->out);
+        fputs(",\"where\":", writer->out);
+        text_json(side->where, writer->out);
+        fprintf(writer->out, ",\"fingerprint\":\"%016" PRIx64 "\"}}", finding->fingerprint);
+    }
+}
+
+static void put_head(const struct writer *writer)
+{
+    FILE *out = writer->out;
+    const struct report *report = writer->export->report;
+    fprintf(out, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRIu64 ",\"traceName\":\"ddpcheck %s\",\n"
+            "\"distributedInfo\":{\"backend\":\"nccl\",\"world_size\":%d,\"pg_count\":%u,\"pg_config\":[", report->begin_ns,
+            DDPCHECK_VERSION, trace_process_count(report->trace), HASH_COUNT(writer->names.comms));
+    for (const struct export_comm *comm = writer->names.comms; comm; comm = comm->hh.next)
+        fprintf(out, "%s{\"pg_name\":\"%s\",\"pg_desc\":\"%s\",\"backend_config\":\"cuda:nccl\",\"pg_size\":%d,\"ranks\":\"%s\"}",
+                comm == writer->names.comms ? "" : ",", comm->hex, comm->name, comm->nranks, comm->ranks);
+    fputs("]},\n\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_source\",\"args\":{\"name\":\"ddpcheck\"}}", out);
+    for (int i = 0; i < writer->names.processes; i++)
+        put_name(writer, "process", i, 0, writer->names.process[i].name, writer->names.process[i].pid);
+}
+
+int export_chrome(const struct export *export, struct error *err)
+{
+    struct writer writer = {.export = export, .out = export->out};
+    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
+                                             .operation = put_operation, .begin = put_begin, .end = put_end};
+    if (names_load(&writer.names, export->report, err))
+        return -1;
+    put_head(&writer);
+    report_visit_findings(export->report, FINDING_OPEN, put_finding, &writer);
+    int result = timeline_read(export->paths, export->path_count, &visitor, err);
+    fputs("\n]}\n", export->out);
+    if (result == 0 && writer.failed)
+        result = error_set(err, "can't write the timeline: memory is short");
+    tracks_free(&writer.tracks);
+    names_free(&writer.names);
+    return result;
+}

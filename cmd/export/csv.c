@@ -1,0 +1,66 @@
+/* CSV (RFC 4180) of collectives, sends and receives: the columns of the view v_collective, and when the stream began and
+ * ended each. Rows come in the order in which operations ended. */
+#include <inttypes.h>
+
+#include "cmd/export/comms.h"
+#include "cmd/export/export.h"
+#include "cmd/export/text.h"
+#include "cmd/export/timeline.h"
+#include "lib/trace/names.h"
+
+static const char header[] =
+    "communicator,rank,comm_rank,nranks,number,name,count,datatype,bytes,redop,root,sendbuff,recvbuff,stream,device,"
+    "issued_ns,returned_ns,begin_ns,end_ns,state,result,host,pid,thread,process,serial\r\n";
+
+struct writer {
+    const struct export *export;
+    struct export_names names;
+};
+
+/* A field that may be unknown: then it is empty. */
+static void put_time(uint64_t time_ns, FILE *out)
+{
+    if (time_ns)
+        fprintf(out, "%" PRIu64, time_ns);
+    putc(',', out);
+}
+
+static void put_row(void *context, const struct timeline_operation *operation)
+{
+    const struct writer *writer = context;
+    const struct record *call = operation->call;
+    const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
+    const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
+    FILE *out = writer->export->out;
+    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,%" PRIu64 ",", call->op.comm,
+            info->rank >= 0 ? info->rank : call->op.rank, call->op.rank, comm ? comm->nranks : 0, call->op.number,
+            api_name(call->api), call->op.count);
+    fprintf(out, "%s,%" PRIu64 ",%s,", datatype_name(call->op.datatype), call->op.count * datatype_bytes(call->op.datatype),
+            call->op.redop == REDOP_NONE ? "" : redop_name(call->op.redop));
+    if (call->op.root >= 0)
+        fprintf(out, "%d", call->op.root);
+    fprintf(out, ",0x%" PRIx64 ",0x%" PRIx64 ",0x%" PRIx64 ",%d,%" PRIu64 ",", call->op.sendbuff, call->op.recvbuff, call->stream,
+            call->device, operation->issued_ns);
+    put_time(operation->returned_ns, out);
+    put_time(operation->started || operation->end_ns ? operation->begin_ns : 0, out);
+    put_time(operation->end_ns, out);
+    fputs(operation->end_ns ? "done," : operation->started ? "running," : "queued,", out);
+    if (operation->returned_ns)
+        fprintf(out, "%d", operation->result);
+    putc(',', out);
+    text_csv(info->host, out);
+    fprintf(out, ",%d,%" PRIu32 ",%d,%" PRIu64 "\r\n", info->pid, call->thread, operation->process, call->serial);
+}
+
+int export_csv(const struct export *export, struct error *err)
+{
+    struct writer writer = {.export = export};
+    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
+                                             .operation = put_row};
+    if (names_load(&writer.names, export->report, err))
+        return -1;
+    fputs(header, export->out);
+    int result = timeline_read(export->paths, export->path_count, &visitor, err);
+    names_free(&writer.names);
+    return result;
+}

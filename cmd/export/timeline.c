@@ -1,0 +1,364 @@
+#include "cmd/export/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "lib/trace/names.h"
+
+enum {
+    DEPTH_MAX = 64,             /* calls and ranges within each other, of a thread */
+    QUEUE_MAX = 65536           /* operations in flight on one stream; what is more was done without being seen */
+};
+
+struct key {
+    uint64_t process, id;
+};
+
+/* An operation that is not over, by process and serial. */
+struct pending {
+    struct key key;
+    struct timeline_operation operation;
+    struct record call;
+    uint64_t started_ns;
+    bool done;
+    struct pending *next;       /* on its stream */
+    UT_hash_handle hh;
+};
+
+/* The operations of one progress slot (a member's launches on one stream), by process and slot. */
+struct queue {
+    struct key key;
+    uint64_t stream;
+    int device;
+    uint64_t started, done;     /* launches, as far as was seen */
+    uint64_t end_ns, end_launch, begin_ns;  /* of the last that is over */
+    struct pending *first, *last;
+    uint64_t count;
+    UT_hash_handle hh;
+};
+
+/* What a host thread is in, by process and thread. */
+struct host {
+    struct key key;
+    int depth;
+    struct {
+        uint64_t serial;        /* of the call, or which range */
+        uint64_t time_ns;
+    } in[DEPTH_MAX];
+    UT_hash_handle hh;
+};
+
+struct reader {
+    struct trace *trace;
+    const struct timeline_visitor *visitor;
+    struct pending *pending;
+    struct queue *queues;
+    struct host *hosts;
+    bool failed;                /* memory was short */
+};
+
+static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
+{
+    const struct key key = {(uint64_t)process, slot};
+    struct queue *queue;
+    HASH_FIND(hh, reader->queues, &key, sizeof key, queue);
+    if (queue)
+        return queue;
+    queue = calloc(1, sizeof *queue);
+    if (queue) {
+        queue->key = key;
+        HASH_ADD(hh, reader->queues, key, sizeof key, queue);
+    } else {
+        reader->failed = true;
+    }
+    return queue;
+}
+
+static struct host *host_of(struct reader *reader, int process, uint32_t thread)
+{
+    const struct key key = {(uint64_t)process, thread};
+    struct host *host;
+    HASH_FIND(hh, reader->hosts, &key, sizeof key, host);
+    if (host)
+        return host;
+    host = calloc(1, sizeof *host);
+    if (host) {
+        host->key = key;
+        HASH_ADD(hh, reader->hosts, key, sizeof key, host);
+    } else {
+        reader->failed = true;
+    }
+    return host;
+}
+
+/* Tells of the operation and forgets it. It is in no queue. */
+static void tell(struct reader *reader, struct pending *pending)
+{
+    HASH_DEL(reader->pending, pending);
+    if (reader->visitor->operation)
+        reader->visitor->operation(reader->visitor->context, &pending->operation);
+    free(pending);
+}
+
+/* An operation is told when it is done and its call has returned. */
+static void tell_if_over(struct reader *reader, struct pending *pending)
+{
+    if (pending->done && pending->operation.returned_ns)
+        tell(reader, pending);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Takes the first of the queue, which is known to be done at `seen_ns`; `next` is done as well if it is not NULL. */
+static void finish_first(struct reader *reader, struct queue *queue, const struct pending *next, uint64_t seen_ns)
+{
+    struct pending *pending = queue->first;
+    struct timeline_operation *operation = &pending->operation;
+    queue->first = pending->next;
+    queue->last = queue->first ? queue->last : NULL;
+    queue->count--;
+    if (queue->end_launch && pending->call.op.launch == queue->end_launch) {    /* calls of one group run as one */
+        operation->begin_ns = later(queue->begin_ns, operation->issued_ns);
+        operation->end_ns = later(queue->end_ns, operation->begin_ns);
+    } else {
+        operation->begin_ns = later(pending->started_ns ? pending->started_ns : operation->issued_ns, queue->end_ns);
+        operation->end_ns = later(seen_ns, operation->begin_ns);
+        if (next && next->operation.issued_ns < operation->end_ns)
+            operation->end_ns = later(next->operation.issued_ns, operation->begin_ns);
+    }
+    operation->started = true;
+    pending->done = true;
+    queue->begin_ns = operation->begin_ns;
+    queue->end_ns = operation->end_ns;
+    queue->end_launch = pending->call.op.launch;
+    tell_if_over(reader, pending);
+}
+
+/* The first operation behind the launch at hand, if it is done too. */
+static const struct pending *next_launch(const struct queue *queue, uint64_t done)
+{
+    const struct pending *pending = queue->first;
+    while (pending && pending->call.op.launch == queue->first->call.op.launch)
+        pending = pending->next;
+    return pending && pending->call.op.launch <= done ? pending : NULL;
+}
+
+static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns)
+{
+    for (struct pending *pending = queue->first; pending && pending->call.op.launch <= queue->started; pending = pending->next)
+        if (!pending->started_ns && pending->call.op.launch > queue->done) {
+            pending->started_ns = later(time_ns, pending->operation.issued_ns);
+            pending->operation.started = true;
+        }
+    while (queue->first && queue->first->call.op.launch <= queue->done)
+        finish_first(reader, queue, next_launch(queue, queue->done), time_ns);
+}
+
+static void take_progress(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
+{
+    struct queue *queue = queue_of(reader, process, record->progress.slot);
+    if (!queue)
+        return;
+    queue->started = later(queue->started, record->progress.started);
+    queue->done = later(queue->done, record->progress.done);
+    advance(reader, queue, time_ns);
+}
+
+/* A host wait has returned: what was issued before it on its stream, or on the device, is done. */
+static void take_wait(struct reader *reader, int process, const struct record *record, uint64_t entered_ns, uint64_t time_ns)
+{
+    bool of_stream = record->api == API_cudaStreamSynchronize;
+    struct queue *queue, *other;
+    if (record->result || !entered_ns || (!of_stream && record->api != API_cudaDeviceSynchronize))
+        return;
+    HASH_ITER(hh, reader->queues, queue, other) {
+        if (queue->key.process != (uint64_t)process || queue->device != record->device ||
+            (of_stream && queue->stream != record->stream))
+            continue;
+        for (const struct pending *pending = queue->first; pending && pending->operation.issued_ns < entered_ns; pending = pending->next)
+            queue->done = later(queue->done, pending->call.op.launch);
+        queue->started = later(queue->started, queue->done);
+        advance(reader, queue, time_ns);
+    }
+}
+
+static void enqueue(struct reader *reader, struct queue *queue, struct pending *pending, uint64_t time_ns)
+{
+    queue->stream = pending->call.stream;
+    queue->device = pending->call.device;
+    *(queue->last ? &queue->last->next : &queue->first) = pending;
+    queue->last = pending;
+    queue->count++;
+    pending->operation.begin_ns = later(time_ns, queue->end_ns);
+    if (queue->count > QUEUE_MAX)
+        finish_first(reader, queue, NULL, time_ns);
+    advance(reader, queue, time_ns);
+}
+
+static void take_operation(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
+{
+    struct pending *pending;
+    const struct key key = {(uint64_t)process, record->serial};
+    HASH_FIND(hh, reader->pending, &key, sizeof key, pending);
+    if (pending || !reader->visitor->operation || record->flags & RECORD_FLAG_CAPTURE)
+        return;
+    bool has_progress = record->op.slot != RECORD_NO_SLOT && record->op.launch > 0;
+    struct queue *queue = has_progress ? queue_of(reader, process, record->op.slot) : NULL;
+    pending = calloc(1, sizeof *pending);
+    if (!pending || (has_progress && !queue)) {
+        free(pending);
+        reader->failed = true;
+        return;
+    }
+    pending->key = key;
+    pending->call = *record;
+    pending->operation = (struct timeline_operation){.process = process, .call = &pending->call, .issued_ns = time_ns,
+                                                     .begin_ns = time_ns, .has_progress = has_progress};
+    HASH_ADD(hh, reader->pending, key, sizeof key, pending);
+    if (queue)
+        enqueue(reader, queue, pending, time_ns);
+}
+
+static void take_return(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
+{
+    const struct key key = {(uint64_t)process, record->leave.enter};
+    struct pending *pending;
+    HASH_FIND(hh, reader->pending, &key, sizeof key, pending);
+    if (!pending)
+        return;
+    pending->operation.returned_ns = later(time_ns, pending->operation.issued_ns + 1);
+    pending->operation.result = record->result;
+    if (!pending->operation.has_progress) {
+        pending->operation.end_ns = pending->operation.returned_ns;
+        pending->done = true;
+    }
+    tell_if_over(reader, pending);
+}
+
+static bool is_shown(const struct record *record)
+{
+    switch (api_class_of(record->api)) {
+    case CLASS_COLLECTIVE: case CLASS_P2P: case CLASS_GROUP: case CLASS_COMM: case CLASS_WAIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void begin(struct reader *reader, int process, const struct record *record, uint64_t serial, uint64_t time_ns)
+{
+    struct host *host = host_of(reader, process, record->thread);
+    if (!host)
+        return;
+    if (host->depth < DEPTH_MAX) {
+        host->in[host->depth].serial = serial;
+        host->in[host->depth].time_ns = time_ns;
+        if (reader->visitor->begin)
+            reader->visitor->begin(reader->visitor->context, process, record->thread, time_ns, record);
+    }
+    host->depth++;
+}
+
+/* The call or range is left, and what was begun inside of it with it: their ends were lost. Returns when it was entered,
+ * 0 if its beginning is not known. */
+static uint64_t end(struct reader *reader, int process, const struct record *record, uint64_t serial, uint64_t time_ns)
+{
+    struct host *host = host_of(reader, process, record->thread);
+    if (!host || host->depth == 0)
+        return 0;
+    if (host->depth > DEPTH_MAX) {
+        host->depth--;
+        return 0;
+    }
+    int at = host->depth - 1;
+    while (at > 0 && host->in[at].serial != serial)
+        at--;
+    if (host->in[at].serial != serial)
+        return 0;
+    while (host->depth > at) {
+        host->depth--;
+        if (reader->visitor->end)
+            reader->visitor->end(reader->visitor->context, process, record->thread, time_ns);
+    }
+    return host->in[at].time_ns;
+}
+
+/* Ranges nest within their domain; no serial has this bit. */
+static uint64_t range_serial(const struct record *record)
+{
+    return record->range.domain | UINT64_C(1) << 63;
+}
+
+static void take(struct reader *reader, int process, const struct record *record)
+{
+    const struct process_info *info = trace_process(reader->trace, process);
+    uint64_t time_ns = info->realtime_ns - info->monotonic_ns + record->time_ns;
+    enum api_class class = api_class_of(record->api);
+    bool is_operation = class == CLASS_COLLECTIVE || class == CLASS_P2P;
+    if (record->api == API_notice_progress) {
+        take_progress(reader, process, record, time_ns);
+    } else if (record->phase == RECORD_ENTER && is_shown(record)) {
+        begin(reader, process, record, record->serial, time_ns);
+        if (is_operation)
+            take_operation(reader, process, record, time_ns);
+    } else if (record->phase == RECORD_LEAVE && is_shown(record)) {
+        uint64_t entered_ns = end(reader, process, record, record->leave.enter, time_ns);
+        if (is_operation)
+            take_return(reader, process, record, time_ns);
+        take_wait(reader, process, record, entered_ns, time_ns);
+    } else if (record->api == API_nvtxRangePush) {
+        begin(reader, process, record, range_serial(record), time_ns);
+    } else if (record->api == API_nvtxRangePop) {
+        end(reader, process, record, range_serial(record), time_ns);
+    }
+}
+
+/* What is still in flight, in the order of its issue: uthash keeps that order. */
+static void tell_rest(struct reader *reader)
+{
+    struct pending *pending, *other;
+    HASH_ITER(hh, reader->pending, pending, other)
+        tell(reader, pending);
+}
+
+static void free_reader(struct reader *reader)
+{
+    struct pending *pending, *next_pending;
+    struct queue *queue, *next_queue;
+    struct host *host, *next_host;
+    HASH_ITER(hh, reader->pending, pending, next_pending) {
+        HASH_DEL(reader->pending, pending);
+        free(pending);
+    }
+    HASH_ITER(hh, reader->queues, queue, next_queue) {
+        HASH_DEL(reader->queues, queue);
+        free(queue);
+    }
+    HASH_ITER(hh, reader->hosts, host, next_host) {
+        HASH_DEL(reader->hosts, host);
+        free(host);
+    }
+    trace_close(reader->trace);
+}
+
+int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor, struct error *err)
+{
+    struct reader reader = {.visitor = visitor};
+    struct record record;
+    int process, more;
+    if (trace_open(&reader.trace, paths, count, err))
+        return -1;
+    while (!reader.failed && (more = trace_next(reader.trace, &process, &record, NULL)) != 0)
+        if (more > 0 && process < visitor->processes)
+            take(&reader, process, &record);
+    if (!reader.failed)
+        tell_rest(&reader);
+    int result = reader.failed ? error_set(err, "can't follow the operations: memory is short") : 0;
+    free_reader(&reader);
+    return result;
+}
