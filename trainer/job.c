@@ -102,7 +102,8 @@ static void connect_ranks(struct job *job)
 }
 
 static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_data_parallel,
-                                                &trainee_mirrored, &trainee_pipeline};
+                                                &trainee_mirrored, &trainee_pipeline, &trainee_data_parallel_gan,
+                                                &trainee_mirrored_gan, &trainee_pipeline_gan};
 
 static const struct trainee *find_trainee(const struct options *options)
 {

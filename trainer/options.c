@@ -29,7 +29,7 @@ static const struct option table[] = {
     {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
     {TEXT, "mode", "NAME", TO(mode), 0, "how to spread it over devices: ddp, a process with a replica for each (the "
      "default); dp, one process that lends its model to all; mirrored, one process with a replica on each; pipeline, a "
-     "process for each half of the model. All but ddp train cnn only"},
+     "process for each half of the model (of the gan: generator and discriminator)"},
     {INTEGER, "micro-batches", "N", TO(micro_batches), 1, "in which a batch goes through the pipeline (4)"},
     {INTEGER, "iterations", "N", TO(iterations), 1, "stop after N iterations (100, if --epochs is not given)"},
     {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},
@@ -178,6 +178,7 @@ static const char *model_of_fault(enum fault_id fault)
     case FAULT_SHARED_COMM:
     case FAULT_COMM_ORDER:
         return "gan";
+    case FAULT_PIPELINE_ORDER:
     case FAULT_ACCUM_MISMATCH:
     case FAULT_ACCUM_EVERY:
     case FAULT_UNUSED_PARAMS:

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* What the numbers are for; streams never share a number. */
-enum random_stream { RANDOM_WEIGHTS, RANDOM_IMAGES, RANDOM_NOISE, RANDOM_SHUFFLE, RANDOM_SAMPLES };
+enum random_stream { RANDOM_WEIGHTS, RANDOM_IMAGES, RANDOM_NOISE, RANDOM_SHUFFLE, RANDOM_SAMPLES, RANDOM_DIRECTIONS };
 
 uint64_t random_bits(uint64_t seed, enum random_stream stream, uint64_t index);
 /* Uniform in [0, 1). */

@@ -239,7 +239,7 @@ static void classifier_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_cnn = {
-    .name = "cnn", .mode = "ddp", .losses = {"classifier"}, .rate = CNN_RATE, .open = classifier_open,
+    .name = "cnn", .mode = "ddp", .losses = CNN_LOSSES, .rate = CNN_RATE, .open = classifier_open,
     .iterate = classifier_iterate, .shadow = classifier_shadow, .take_state_of = classifier_take_state_of,
     .finish = classifier_finish, .sections = classifier_sections, .close = classifier_close,
 };

@@ -7,17 +7,16 @@
 #include <stdlib.h>
 
 #include "trainer/check.h"
-#include "trainer/job.h"
+#include "trainer/evaluate.h"
 #include "trainer/mistakes.h"
-#include "trainer/models/dcgan.h"
+#include "trainer/noise.h"
 #include "trainer/operations.h"
-#include "trainer/random.h"
-#include "trainer/samples_png.h"
 #include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
+#include "trainer/train_gan.h"
 
-enum { CHANNELS = 1, SAMPLE_COLUMNS = 8, SAMPLE_COUNT = 64 };
-static const float real = 1.0f, fake = 0.0f, beta1 = 0.5f;
+enum { CHANNELS = 1 };
+static const float beta1 = 0.5f;
 
 struct gan {
     struct dcgan_generator generator;
@@ -26,7 +25,7 @@ struct gan {
     bool shared;
     struct distributed generator_ranks, discriminator_ranks;
     struct optimizer generator_optimizer, discriminator_optimizer;
-    float *noise;               /* pinned host memory: one batch */
+    struct noise noise;
 };
 
 static struct dcgan_shape shape_of(const struct job *job)
@@ -43,6 +42,23 @@ static struct dcgan_shape shape_of(const struct job *job)
     return shape;
 }
 
+void job_open_generator(const struct job *job, struct dcgan_generator *generator, struct device *device)
+{
+    struct dcgan_shape shape = shape_of(job);
+    dcgan_generator_open(generator, device, &shape, 2 * (uint64_t)job->options->seed);
+}
+
+void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator, struct device *device)
+{
+    struct dcgan_shape shape = shape_of(job);
+    dcgan_discriminator_open(discriminator, device, &shape, 2 * (uint64_t)job->options->seed + 1);
+}
+
+struct adam_settings job_gan_adam(const struct job *job)
+{
+    return job_adam(job, beta1);
+}
+
 /* Returns the discriminator's. */
 static struct communicator *open_communicators(struct gan *gan, struct job *job)
 {
@@ -57,13 +73,11 @@ static struct communicator *open_communicators(struct gan *gan, struct job *job)
 static void *gan_open(struct job *job)
 {
     struct gan *gan = allocate(1, sizeof *gan);
-    struct dcgan_shape shape = shape_of(job);
-    uint64_t seed = (uint64_t)job->options->seed;
     struct distributed_settings settings = job_distributed(job);
-    struct adam_settings adam = job_adam(job, beta1);
+    struct adam_settings adam = job_gan_adam(job);
 
-    dcgan_generator_open(&gan->generator, &job->device, &shape, 2 * seed);
-    dcgan_discriminator_open(&gan->discriminator, &job->device, &shape, 2 * seed + 1);
+    job_open_generator(job, &gan->generator, &job->device);
+    job_open_discriminator(job, &gan->discriminator, &job->device);
     if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
         mistake_reverse_parameters(&gan->generator.module);
     struct communicator *for_discriminator = open_communicators(gan, job);
@@ -71,16 +85,14 @@ static void *gan_open(struct job *job)
     distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, for_discriminator, &settings);
     optimizer_open(&gan->generator_optimizer, &gan->generator.module, &adam);
     optimizer_open(&gan->discriminator_optimizer, &gan->discriminator.module, &adam);
-    size_t floats = (size_t)(job->options->batch > SAMPLE_COUNT ? job->options->batch : SAMPLE_COUNT) *
-                    (size_t)job->options->latent;
-    CHECK_CUDA(cudaMallocHost((void **)&gan->noise, floats * sizeof *gan->noise));
+    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent, job->options->batch);
     return gan;
 }
 
 static void gan_close(void *self)
 {
     struct gan *gan = self;
-    CHECK_CUDA(cudaFreeHost(gan->noise));
+    noise_close(&gan->noise);
     optimizer_close(&gan->discriminator_optimizer);
     optimizer_close(&gan->generator_optimizer);
     distributed_close(&gan->discriminator_ranks);
@@ -95,28 +107,13 @@ static void gan_close(void *self)
 
 /* --- an iteration ---------------------------------------------------------------------------------------- */
 
-/* Noise for the images at places first, first + stride, ...: by place in the global batch, so that N ranks together
- * draw what one rank would. */
-static struct tensor *draw_noise(struct gan *gan, struct job *job, enum random_stream stream, int n, uint64_t first,
-                                 uint64_t stride)
-{
-    int latent = job->options->latent;
-    struct tensor *noise = tensor_new_on_tape(&job->device, shape_4d(n, latent, 1, 1));
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < latent; k++)
-            gan->noise[i * latent + k] = random_normal((uint64_t)job->options->seed, stream,
-                                                       (first + (uint64_t)i * stride) * (uint64_t)latent + (uint64_t)k);
-    CHECK_CUDA(cudaMemcpyAsync(tensor_data(noise), gan->noise, tensor_count(noise) * sizeof(float),
-                               cudaMemcpyHostToDevice, job->device.stream));
-    return noise;
-}
-
 static struct tensor *generate(struct gan *gan, struct job *job, const struct batch *batch)
 {
     uint64_t ranks = (uint64_t)job->environment.size, rank = (uint64_t)job->environment.rank;
     range_begin("generator", "forward");
     distributed_begin_forward(&gan->generator_ranks);
-    struct tensor *noise = draw_noise(gan, job, RANDOM_NOISE, batch->n, batch->first_place * ranks + rank, ranks);
+    struct tensor *noise = noise_draw(&gan->noise, &job->device, RANDOM_NOISE, batch->n, batch->first_place * ranks + rank,
+                                      ranks);
     struct tensor *images = dcgan_generate(&gan->generator, noise);
     distributed_end_forward(&gan->generator_ranks, &images, 1);
     range_end();
@@ -143,10 +140,10 @@ static struct tensor *backward_discriminator(struct gan *gan, struct job *job, s
     struct distributed *ranks = &gan->discriminator_ranks;
     distributed_zero_gradients(ranks);
     distributed_set_no_sync(ranks, true);
-    struct tensor *loss_real = judge(gan, images, real);
+    struct tensor *loss_real = judge(gan, images, GAN_REAL);
     distributed_backward(ranks, loss_real);
     distributed_set_no_sync(ranks, false);
-    struct tensor *loss_fake = judge(gan, op_detach(generated), fake);
+    struct tensor *loss_fake = judge(gan, op_detach(generated), GAN_FAKE);
 
     if (job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration)) {
         if (!job->options->catch_up)
@@ -164,7 +161,7 @@ static struct tensor *backward_generator(struct gan *gan, struct tensor *generat
     struct distributed *ranks = &gan->generator_ranks;
     distributed_zero_gradients(ranks);
     module_require_gradients(&gan->discriminator.module, false);
-    struct tensor *loss = op_bce_with_logits(dcgan_judge(&gan->discriminator, generated), real);
+    struct tensor *loss = op_bce_with_logits(dcgan_judge(&gan->discriminator, generated), GAN_REAL);
     distributed_backward(ranks, loss);
     module_require_gradients(&gan->discriminator.module, true);
     return loss;
@@ -302,24 +299,11 @@ static int gan_sections(void *self, struct checkpoint_section *sections)
 static void gan_finish(void *self, struct job *job)
 {
     struct gan *gan = self;
-    const char *path = job->options->samples;
-    if (!path)
-        return;
-    gan->generator.module.training = false;
-    struct tensor *noise = draw_noise(gan, job, RANDOM_SAMPLES, SAMPLE_COUNT, 0, 1);
-    struct tensor *images = dcgan_generate(&gan->generator, noise);
-    float *pixels = allocate(tensor_count(images), sizeof *pixels);
-    tensor_download(images, pixels);
-    gan->generator.module.training = true;
-
-    struct error err = {0};
-    if (samples_png_write(path, pixels, SAMPLE_COUNT, SAMPLE_COLUMNS, job->options->image, &err) != 0)
-        fatal("%s", err.text);
-    free(pixels);
+    evaluate_generator(job, &gan->generator);
 }
 
 const struct trainee trainee_gan = {
-    .name = "gan", .mode = "ddp", .losses = {"discriminator", "generator"}, .rate = 2e-3f, .open = gan_open, .iterate = gan_iterate,
+    .name = "gan", .mode = "ddp", .losses = GAN_LOSSES, .rate = GAN_RATE, .open = gan_open, .iterate = gan_iterate,
     .shadow = gan_shadow, .take_state_of = gan_take_state_of, .finish = gan_finish, .sections = gan_sections,
     .close = gan_close,
 };

@@ -46,8 +46,10 @@ SCENARIOS = {
     "mirrored-no-group-twin": (["--mode", "mirrored", "--ranks", "4", "--iterations", "12"], None, "ends"),
     "dp-stale-replica": (["--mode", "dp", "--ranks", "4", "--iterations", "12", "--fault", "dp-stale-replica"], ("DC503", "3"), "ends"),
     "dp-stale-replica-twin": (["--mode", "dp", "--ranks", "4", "--iterations", "12"], None, "ends"),
+    "dp-gan": (["--mode", "dp", "--model", "gan", "--ranks", "4", "--iterations", "12"], None, "ends"),
     "pipeline-order": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang", "--fault", "pipeline-order"], ("DC203", "0"), "hang"),
     "pipeline-order-twin": (["--mode", "pipeline", "--ranks", "2", "--iterations", "12", "--no-gang"], None, "ends"),
+    "pipeline-gan": (["--mode", "pipeline", "--model", "gan", "--ranks", "2", "--iterations", "12", "--no-gang"], None, "ends"),
     "init-world": (fault("init-world"), ("DC109", "3"), "hang"),
     "init-duplicate": (fault("init-duplicate"), ("DC109", None), "hang"),
     "init-gpu": (fault("init-gpu"), ("DC405", None), "ends"),
@@ -90,7 +92,7 @@ SCENARIOS = {
 }
 
 # Those that hash payloads (ddpcheck run --hash).
-HASHED = {"amp-skip-hash", "amp-skip-twin-hash", "clean-hash", "clean-cnn-hash", "dp-stale-replica", "dp-stale-replica-twin",
+HASHED = {"amp-skip-hash", "amp-skip-twin-hash", "clean-hash", "clean-cnn-hash", "dp-gan", "dp-stale-replica", "dp-stale-replica-twin",
           "inplace-bucket-hash", "mirrored-no-group-twin", "same-shard"}
 
 

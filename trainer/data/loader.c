@@ -52,7 +52,9 @@ struct batch loader_read(struct loader *loader, int iteration)
 struct batch batch_part(const struct batch *batch, int i, int parts)
 {
     const int *size = batch->images->shape.size;
-    struct batch part = {.n = batch->n / parts, .labels = batch->labels + i * (batch->n / parts)};
+    int n = batch->n / parts;
+    struct batch part = {.n = n, .labels = batch->labels + i * n,
+                         .first_place = batch->first_place + (uint64_t)i * (uint64_t)n};
     struct shape shape = shape_4d(part.n, size[1], size[2], size[3]);
     part.images = tensor_view(batch->images, (size_t)i * shape_count(&shape), shape);
     device_tape_tensor(tensor_device(part.images), part.images);

@@ -1,37 +1,48 @@
 #include "trainer/modes/local_replicas.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "interpose/ddpcheck.h"
 #include "trainer/autograd.h"
 #include "trainer/check.h"
-#include "trainer/operations.h"
 #include "trainer/trace_ranges.h"
 
 enum { MASTER = 0 };
 
-static void open_replica(struct local_replica *replica, struct job *job, int index)
+static const struct local_kind *const kinds[] = {&local_classifier, &local_gan};
+
+static const struct local_kind *find_kind(const char *name)
 {
-    struct cnn_shape shape = job_cnn_shape(job);
-    size_t n = (size_t)job->options->batch;
-    *replica = (struct local_replica){.index = index, .device = index == MASTER ? &job->device : &replica->own_device};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    fatal("--model %s can't be replicated in one process", name);
+}
+
+static void open_replica(struct local_replicas *replicas, struct job *job, int index)
+{
+    struct local_replica *replica = &replicas->at[index];
+    replica->index = index;
+    replica->device = index == MASTER ? &job->device : &replica->own_device;
     if (index != MASTER)
         device_open(&replica->own_device, index);
     local_replica_use(replica);
-    cnn_open(&replica->cnn, replica->device, &shape, (uint64_t)job->options->seed);
-    gradients_open(&replica->gradients, &replica->cnn.module);
-    CHECK_CUDA(cudaMalloc((void **)&replica->labels, n * sizeof *replica->labels));
-    CHECK_CUDA(cudaMalloc((void **)&replica->correct, sizeof *replica->correct));
+    replicas->kind->open(replica, job);
+    for (int model = 0; model < replicas->kind->turns; model++)
+        gradients_open(&replica->gradients[model], replica->modules[model]);
+    CHECK_CUDA(cudaMalloc((void **)&replica->labels, (size_t)job->options->batch * sizeof *replica->labels));
 }
 
 void local_replicas_open(struct local_replicas *replicas, struct job *job)
 {
     int count = job->devices;
     ncclComm_t *communicators = allocate((size_t)count, sizeof *communicators);
-    *replicas = (struct local_replicas){.at = allocate((size_t)count, sizeof *replicas->at), .count = count};
+    *replicas = (struct local_replicas){.kind = find_kind(job->trainee->name), .count = count,
+                                        .at = allocate((size_t)count, sizeof *replicas->at)};
     CHECK_NCCL(ncclCommInitAll(communicators, count, NULL));
     for (int i = 0; i < count; i++) {
-        open_replica(&replicas->at[i], job, i);
+        open_replica(replicas, job, i);
         replicas->at[i].communicator = communicators[i];
     }
     free(communicators);
@@ -39,15 +50,15 @@ void local_replicas_open(struct local_replicas *replicas, struct job *job)
     CHECK_CUDA(cudaEventCreateWithFlags(&replicas->master_ready, cudaEventDisableTiming));
 }
 
-static void close_replica(struct local_replica *replica)
+static void close_replica(const struct local_replicas *replicas, struct local_replica *replica)
 {
     local_replica_use(replica);
     device_wait_for_compute(replica->device);
     CHECK_NCCL(ncclCommDestroy(replica->communicator));
-    CHECK_CUDA(cudaFree(replica->correct));
     CHECK_CUDA(cudaFree(replica->labels));
-    gradients_close(&replica->gradients);
-    module_close(&replica->cnn.module);
+    for (int model = 0; model < replicas->kind->turns; model++)
+        gradients_close(&replica->gradients[model]);
+    replicas->kind->close(replica);
     if (replica->index != MASTER)
         device_close(&replica->own_device);
 }
@@ -55,7 +66,7 @@ static void close_replica(struct local_replica *replica)
 void local_replicas_close(struct local_replicas *replicas)
 {
     for (int i = replicas->count - 1; i >= MASTER; i--)
-        close_replica(&replicas->at[i]);
+        close_replica(replicas, &replicas->at[i]);
     CHECK_CUDA(cudaEventDestroy(replicas->master_ready));
     free(replicas->at);
 }
@@ -85,7 +96,9 @@ static void copy_part(struct local_replica *replica, const struct batch *part, i
                                    tensor_count(images) * sizeof(float), device->stream));
     CHECK_CUDA(cudaMemcpyPeerAsync(replica->labels, device->index, part->labels, master,
                                    (size_t)part->n * sizeof *replica->labels, device->stream));
-    replica->part = (struct batch){.n = part->n, .images = images, .labels = replica->labels};
+    replica->part = *part;
+    replica->part.images = images;
+    replica->part.labels = replica->labels;
 }
 
 void local_replicas_scatter(struct local_replicas *replicas, const struct batch *batch)
@@ -106,24 +119,25 @@ void local_replicas_scatter(struct local_replicas *replicas, const struct batch 
     range_end();
 }
 
-void local_replica_learn(struct local_replica *replica)
+void local_replica_learn(const struct local_replicas *replicas, struct local_replica *replica, int turn)
+{
+    local_replica_use(replica);
+    gradients_zero(&replica->gradients[turn]);
+    replicas->kind->learn(replica, turn);
+}
+
+void local_replica_backward(struct local_replica *replica, int turn, struct tensor *loss)
 {
     struct error err = {0};
-    local_replica_use(replica);
-    gradients_zero(&replica->gradients);
-    range_begin("replica", "forward");
-    struct tensor *logits = cnn_classify(&replica->cnn, replica->part.images, true);
-    replica->loss = op_cross_entropy(logits, replica->part.labels, replica->correct);
-    range_end();
-    range_begin("replica", "backward");
-    if (autograd_backward(replica->loss, &err) != 0)
+    range_begin(replica->modules[turn]->name, "backward");
+    if (autograd_backward(loss, &err) != 0)
         fatal("device %d: %s", replica->index, err.text);
     range_end();
 }
 
-void local_replica_announce(const struct local_replica *replica)
+void local_replica_announce(const struct local_replica *replica, int model)
 {
-    const struct module *module = &replica->cnn.module;
+    const struct module *module = replica->modules[model];
     for (int i = 0; i < module->parameter_count; i++)
         ddpcheck_hash(module->parameters[i]->name, tensor_data(module->parameters[i]),
                       tensor_count(module->parameters[i]) * sizeof(float), replica->communicator,

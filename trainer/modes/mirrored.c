@@ -11,26 +11,28 @@
 #include <stdlib.h>
 
 #include "trainer/check.h"
-#include "trainer/evaluate.h"
 #include "trainer/modes/local_replicas.h"
 #include "trainer/modes/modes.h"
 #include "trainer/trace_ranges.h"
+#include "trainer/train_cnn.h"
+#include "trainer/train_gan.h"
 
 struct mirrored {
     struct local_replicas replicas;
-    struct optimizer *optimizers;       /* one for each replica */
+    struct optimizer (*optimizers)[LOCAL_MODELS];       /* of each replica */
 };
 
 static void *mirrored_open(struct job *job)
 {
     struct mirrored *mirrored = allocate(1, sizeof *mirrored);
     struct local_replicas *replicas = &mirrored->replicas;
-    struct adam_settings adam = job_cnn_adam(job);
     local_replicas_open(replicas, job);
+    struct adam_settings adam = replicas->kind->adam(job);
     mirrored->optimizers = allocate((size_t)replicas->count, sizeof *mirrored->optimizers);
     for (int i = 0; i < replicas->count; i++) {
         local_replica_use(&replicas->at[i]);
-        optimizer_open(&mirrored->optimizers[i], &replicas->at[i].cnn.module, &adam);
+        for (int model = 0; model < replicas->kind->turns; model++)
+            optimizer_open(&mirrored->optimizers[i][model], replicas->at[i].modules[model], &adam);
     }
     local_replica_use(&replicas->at[0]);
     return mirrored;
@@ -40,7 +42,8 @@ static void mirrored_close(void *self)
 {
     struct mirrored *mirrored = self;
     for (int i = 0; i < mirrored->replicas.count; i++)
-        optimizer_close(&mirrored->optimizers[i]);
+        for (int model = 0; model < mirrored->replicas.kind->turns; model++)
+            optimizer_close(&mirrored->optimizers[i][model]);
     free(mirrored->optimizers);
     local_replicas_close(&mirrored->replicas);
     free(mirrored);
@@ -53,25 +56,47 @@ static void average(struct local_replica *replica, struct tensor *tensor)
     tensor_wrote_in_place(tensor);
 }
 
-static void reduce_in_group(struct local_replicas *replicas)
+static void reduce_in_group(struct local_replicas *replicas, int turn)
 {
     CHECK_NCCL(ncclGroupStart());
     for (int i = 0; i < replicas->count; i++) {
-        average(&replicas->at[i], replicas->at[i].gradients.all);
-        average(&replicas->at[i], replicas->at[i].loss);
+        average(&replicas->at[i], replicas->at[i].gradients[turn].all);
+        average(&replicas->at[i], replicas->at[i].losses[turn]);
     }
     CHECK_NCCL(ncclGroupEnd());
 }
 
 /* The mistake: as if a device's reduction could be done before the next device's was begun. */
-static void reduce_one_by_one(struct local_replicas *replicas)
+static void reduce_one_by_one(struct local_replicas *replicas, int turn)
 {
     for (int i = 0; i < replicas->count; i++) {
         local_replica_use(&replicas->at[i]);
-        average(&replicas->at[i], replicas->at[i].gradients.all);
-        average(&replicas->at[i], replicas->at[i].loss);
+        average(&replicas->at[i], replicas->at[i].gradients[turn].all);
+        average(&replicas->at[i], replicas->at[i].losses[turn]);
         device_wait_for_compute(replicas->at[i].device);
     }
+}
+
+static void reduce(struct local_replicas *replicas, struct job *job, int turn)
+{
+    range_begin(replicas->at[0].modules[turn]->name, "reduce");
+    if (fault_is(&job->fault, FAULT_MIRRORED_NO_GROUP) && job->iteration >= job->fault.iteration)
+        reduce_one_by_one(replicas, turn);
+    else
+        reduce_in_group(replicas, turn);
+    range_end();
+}
+
+static void step(struct mirrored *mirrored, int turn)
+{
+    struct local_replicas *replicas = &mirrored->replicas;
+    range_begin(replicas->at[0].modules[turn]->name, "step");
+    for (int i = 0; i < replicas->count; i++) {
+        local_replica_use(&replicas->at[i]);
+        optimizer_step(&mirrored->optimizers[i][turn]);
+        local_replica_announce(&replicas->at[i], turn);
+    }
+    range_end();
 }
 
 static bool mirrored_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
@@ -79,36 +104,29 @@ static bool mirrored_iterate(void *self, struct job *job, const struct batch *ba
     struct mirrored *mirrored = self;
     struct local_replicas *replicas = &mirrored->replicas;
     local_replicas_scatter(replicas, batch);
-    for (int i = 0; i < replicas->count; i++)
-        local_replica_learn(&replicas->at[i]);
-
-    range_begin("replicas", "reduce");
-    if (fault_is(&job->fault, FAULT_MIRRORED_NO_GROUP) && job->iteration >= job->fault.iteration)
-        reduce_one_by_one(replicas);
-    else
-        reduce_in_group(replicas);
-    range_end();
-
-    range_begin("replicas", "step");
-    for (int i = 0; i < replicas->count; i++) {
-        local_replica_use(&replicas->at[i]);
-        optimizer_step(&mirrored->optimizers[i]);
-        local_replica_announce(&replicas->at[i]);
+    for (int turn = 0; turn < replicas->kind->turns; turn++) {
+        for (int i = 0; i < replicas->count; i++)
+            local_replica_learn(replicas, &replicas->at[i], turn);
+        reduce(replicas, job, turn);
+        step(mirrored, turn);
+        losses[turn] = replicas->at[0].losses[turn];
     }
-    range_end();
     local_replicas_end_batch(replicas);
-    losses[0] = replicas->at[0].loss;
     return true;
 }
 
 static void mirrored_finish(void *self, struct job *job)
 {
-    struct mirrored *mirrored = self;
-    evaluate_classifier(job, &mirrored->replicas.at[0].cnn);
+    struct local_replicas *replicas = &((struct mirrored *)self)->replicas;
+    replicas->kind->finish(&replicas->at[0], job);
 }
 
 const struct trainee trainee_mirrored = {
-    .name = "cnn", .mode = "mirrored", .one_process = true, .losses = {"classifier"}, .rate = CNN_RATE,
-    .open = mirrored_open, .iterate = mirrored_iterate, .finish = mirrored_finish,
-    .close = mirrored_close,
+    .name = "cnn", .mode = "mirrored", .one_process = true, .losses = CNN_LOSSES, .rate = CNN_RATE,
+    .open = mirrored_open, .iterate = mirrored_iterate, .finish = mirrored_finish, .close = mirrored_close,
+};
+
+const struct trainee trainee_mirrored_gan = {
+    .name = "gan", .mode = "mirrored", .one_process = true, .losses = GAN_LOSSES, .rate = GAN_RATE,
+    .open = mirrored_open, .iterate = mirrored_iterate, .finish = mirrored_finish, .close = mirrored_close,
 };

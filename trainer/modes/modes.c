@@ -46,6 +46,8 @@ static const char *option_of_ddp(const struct options *o)
         {"--clip", o->clip > 0}, {"--join", o->join}, {"--catch-up", o->catch_up}, {"--accumulate", o->accumulate > 1},
         {"--reduce-copies", o->reduce_copies}, {"--two-passes", o->two_passes}, {"--find-unused", o->find_unused},
         {"--static-graph", o->static_graph}, {"--no-buffer-broadcast", o->keep_own_buffers},
+        {"--simultaneous", o->simultaneous}, {"--shared-communicator", o->shared_communicator},
+        {"--discriminator-updates", o->discriminator_updates > 1},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].given)
@@ -63,8 +65,6 @@ int mode_check(const struct options *options, struct error *err)
                          mode_of_fault(fault_find(options->fault)->id));
     if (strcmp(mode, "ddp") == 0)
         return 0;
-    if (strcmp(options->model, "cnn") != 0)
-        return error_set(err, "--mode %s trains only --model cnn", mode);
     if (option_of_ddp(options))
         return error_set(err, "%s needs --mode ddp", option_of_ddp(options));
     if (options->fault && fault_find(options->fault)->id == FAULT_DP_STALE_REPLICA && options->fault_rank == 0)
