@@ -238,7 +238,7 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     };
     int neighbours = 0;
     for (const struct member *other = operation->process->members; other; other = other->process_next) {
-        if (other == member || other->device != member->device || other->device < 0 || other->comm->nranks == 1 ||
+        if (other->comm == member->comm || other->device != member->device || other->device < 0 || other->comm->nranks == 1 ||
             other->destroyed || neighbours++ == NEIGHBOURS_MAX)
             continue;
         if (confirm_neighbour(analyzer, operation, other) || stand(analyzer, operation, other))

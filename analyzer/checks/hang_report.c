@@ -18,6 +18,10 @@ static const struct rule {
     [HANG_SPLIT] = {"DC109", "Call ncclCommSplit on every rank of the parent, with NCCL_SPLIT_NOCOLOR where no part is wanted."},
 };
 
+/* Of DC201, where one thread drives them all (NCCL user guide: "Management Of Multiple GPUs From One Thread"). */
+static const char all_in_one_group[] = "Make this call for all ranks that the thread drives, in one ncclGroup, before it "
+                                       "waits for any of them.";
+
 static bool left_cleanly(const struct missing *missing)
 {
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
@@ -55,7 +59,7 @@ static void add_work(const struct draft *draft, const struct wait_node *wait, st
         text_add(what, ", in phase \"%s\"", side->phase);
 }
 
-static void say(struct draft *draft, enum hang_kind kind, const struct wait_node *wait, uint64_t now_ns)
+static void say(struct draft *draft, enum hang_kind kind, const struct wait_node *wait, uint64_t now_ns, bool in_one_thread)
 {
     struct text what = {0};
     char waiting[RANKS_BYTES], missing[RANKS_BYTES];
@@ -92,7 +96,7 @@ static void say(struct draft *draft, enum hang_kind kind, const struct wait_node
     else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
         text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
                  *first_where ? ": " : "", first_where);
-    draft_say(draft, &what, rules[kind].todo);
+    draft_say(draft, &what, kind == HANG_MISSING && in_one_thread ? all_in_one_group : rules[kind].todo);
 }
 
 int hang_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct wait_node *wait, enum hang_kind kind,
@@ -114,7 +118,7 @@ int hang_report(struct analyzer *analyzer, const struct wait_graph *graph, const
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
-    say(&draft, kind, wait, graph->now_ns);
+    say(&draft, kind, wait, graph->now_ns, hang_in_one_thread(graph, wait));
     if (better && draft.finding.certainty == POSSIBLE) {
         draft_drop(&draft);
         return 0;

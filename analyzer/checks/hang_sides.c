@@ -87,6 +87,32 @@ bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
     return wait->kind != WAIT_PEER || member->rank == (wait->receives ? wait->receiver : wait->sender);
 }
 
+/* Where the member has issued nothing yet, any thread of its process may be meant to. */
+static bool issues_for(const struct thread *thread, const struct member *member)
+{
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (member->issuer[i] == thread)
+            return true;
+    return member->issuers == 0 && member->process == thread->process;
+}
+
+bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->comm->members; i++) {
+        const struct member *member = wait->comm->member[i];
+        const struct blocked *blocked;
+        uint32_t driven = 0;
+        if (!hang_waits_in(graph, wait, member, &blocked) || !blocked || !issues_for(blocked->thread, member))
+            continue;
+        while (driven < wait->missing_count && wait->missing[driven].member &&
+               issues_for(blocked->thread, wait->missing[driven].member))
+            driven++;
+        if (driven > 0 && driven == wait->missing_count)
+            return true;
+    }
+    return false;
+}
+
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
 {
     char call[CALL_BYTES];

@@ -19,6 +19,8 @@ bool hang_is_behind(const struct wait_node *wait, const struct member *member);
 /* The member has issued it, and waits in it as far as anybody knows; *blocked is its thread that does, NULL if none. */
 bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait, const struct member *member,
                    const struct blocked **blocked);
+/* The thread that waits issues the operations of all missing ranks as well: one that drives several devices. */
+bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *wait);
 /* Where the first that came called the operation; NULL where the wait is for something else. */
 const struct site *hang_issued_at(const struct wait_node *wait);
 

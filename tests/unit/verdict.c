@@ -30,6 +30,7 @@ static void take(void *context, const struct finding *finding)
     };
     snprintf(found->code, sizeof found->code, "%s", finding->code);
     snprintf(found->what, sizeof found->what, "%s", finding->what);
+    snprintf(found->todo, sizeof found->todo, "%s", finding->todo);
     assert_true(finding->todo && *finding->todo);
     for (int i = 0; i < finding->sides; i++) {
         rankset_text(&finding->side[i].ranks, found->ranks[i], sizeof found->ranks[i]);

@@ -15,7 +15,7 @@ struct found {
     enum certainty certainty;
     enum finding_state state;
     uint64_t comm, number, times, fingerprint;
-    char what[1024];
+    char what[1024], todo[256];
     int sides;
     char ranks[FINDING_SIDES_MAX][64];
     char call[FINDING_SIDES_MAX][256];
