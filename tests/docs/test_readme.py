@@ -26,10 +26,10 @@ while [ $# -gt 0 ]; do
 done
 exec "$@"
 """
-STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1)}     # others: 0
+STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
 
 
-PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md")
+PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/diff.md")
 
 
 def commands(page):

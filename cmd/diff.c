@@ -1,0 +1,119 @@
+/* ddpcheck diff: where two traces, or two ranks of one, first differ. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/commands.h"
+#include "cmd/diff_print.h"
+#include "cmd/options.h"
+
+enum { LIMIT = 20, RANK_NONE = -1 };
+
+struct request {
+    bool json;
+    int color;              /* enum color_when */
+    long limit, rank, with;
+};
+
+static int say(const struct error *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+static bool has_rank(const struct diff_side *side, long rank)
+{
+    for (int i = 0; i < side->members; i++)
+        if (side->member[i].shown_rank == rank)
+            return true;
+    return false;
+}
+
+/* Everything is read: compares and prints. */
+static int compare(struct diff_side *const side[2], const struct request *request, struct error *err)
+{
+    char name[2][32];
+    bool two_ranks = request->rank != RANK_NONE;
+    struct diff_pairs pairs = {0};
+    struct diff_result result = {0};
+    struct diff_setup setup = {0};
+    struct diff_report report = { .side = side, .name = {"A", "B"}, .pairs = &pairs, .result = &result, .setup = &setup,
+                                  .limit = (int)request->limit };
+    for (int which = 0; which < 2 && two_ranks; which++) {
+        long rank = which ? request->with : request->rank;
+        if (!has_rank(side[which], rank))
+            return error_set(err, "%s has no communicator of rank %ld", side[which]->path, rank);
+        snprintf(name[which], sizeof name[which], "rank %ld", rank);
+        report.name[which] = name[which];
+    }
+    int status = two_ranks ? diff_pair_ranks(&pairs, side[0], (int)request->rank, (int)request->with)
+                           : diff_pair_traces(&pairs, side[0], side[1]);
+    if (status || diff_setup(&setup, side, (int)request->rank, (int)request->with))
+        status = error_set(err, "can't compare the traces: memory is short");
+    else
+        status = diff_compare(&result, &pairs, side, two_ranks, err);
+    if (!status && request->json) {
+        status = diff_print_json(&report, stdout, err);
+    } else if (!status) {
+        struct page page;
+        page_init(&page, stdout, (enum color_when)request->color);
+        status = diff_print_text(&report, &page, err);
+    }
+    if (!status)
+        status = diff_equal(&report) ? STATUS_CLEAN : STATUS_FINDINGS;
+    diff_pairs_free(&pairs);
+    diff_result_free(&result);
+    diff_setup_free(&setup);
+    return status;
+}
+
+static int diff_paths(char *const *path, int paths, const struct request *request)
+{
+    struct diff_side a = {0}, b = {0}, *side[2] = {&a, paths == 2 ? &b : &a};
+    struct error err = {{0}};
+    bool progress = isatty(STDERR_FILENO);
+    int status = diff_side_load(&a, path[0], progress, &err);
+    if (!status && paths == 2)
+        status = diff_side_load(&b, path[1], progress, &err);
+    if (!status)
+        status = compare(side, request, &err);
+    if (status < 0)
+        status = say(&err);
+    for (int which = 0; which < paths; which++)
+        if (side[which]->damage.text[0])
+            status = say(&side[which]->damage);
+    diff_side_free(&a);
+    diff_side_free(&b);
+    return status;
+}
+
+int command_diff(int argc, char **argv)
+{
+    struct request request = { .limit = LIMIT, .rank = RANK_NONE, .with = RANK_NONE };
+    const struct option_entry entries[] = {
+        {"rank", 0, OPTION_NUMBER, "R", "compare rank R of one trace ...", &request.rank},
+        {"with", 0, OPTION_NUMBER, "S", "... with its rank S", &request.with},
+        {"limit", 0, OPTION_NUMBER, "N", "tell the first N differences (default: 20)", &request.limit},
+        {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/diff.md)", &request.json},
+        OPTION_COLOR(&request.color),
+    };
+    const struct options options = {
+        .command = "diff", .operands = "DIR|DATABASE [DIR|DATABASE]",
+        .summary = "Says where two traces first differ: what their ranks called, on which communicators, and how they\n"
+                   "were started. A good run and a bad one, or with --rank and --with two ranks of one trace.",
+        .entries = entries, .count = OPTION_COUNT(entries),
+        .details = "Lines with - are in the first only, lines with + in the second only.\n"
+                   "Exit status: 0 the same operations; 1 they differ; 2 wrong use or a trace that can't be read.\n"
+                   "A difference in versions or the command line alone is told, and leaves 0.\n",
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    bool two_ranks = request.rank != RANK_NONE || request.with != RANK_NONE;
+    if (two_ranks && (request.rank == RANK_NONE || request.with == RANK_NONE))
+        return options_usage_error(&options, "--rank and --with go together");
+    if (argc != (two_ranks ? 1 : 2))
+        return options_usage_error(&options, two_ranks ? "one trace with --rank and --with" : "two traces: ddpcheck diff GOOD BAD");
+    return diff_paths(argv, argc, &request);
+}

@@ -1,0 +1,67 @@
+/* diff_side.h: one of the two traces that `ddpcheck diff` compares: its communicators, and what each member of them called.
+ *
+ * The operations lie in a temporary database of SQLite's (memory first, then a file that has no name), so that memory does
+ * not grow with the trace. */
+#ifndef DDPCHECK_DIFF_SIDE_H
+#define DDPCHECK_DIFF_SIDE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/trace/trace.h"
+
+struct diff_member {
+    int comm, rank;         /* index in comm[], rank in it */
+    int process;            /* the trace's */
+    int shown_rank;         /* that people know */
+    uint64_t operations;
+};
+
+struct diff_comm {          /* in the order in which they came to exist */
+    uint64_t id;
+    int nranks;             /* 0: not known */
+    int *member;            /* by rank: index in member[], -1: that rank has no trace */
+    int ranks;              /* entries of it */
+};
+
+/* Fields of operations that a source may not know. What one operation lacks is compared nowhere. */
+enum diff_unknown { DIFF_NO_TYPE = 1, DIFF_NO_REDOP = 2, DIFF_NO_COUNT = 4, DIFF_NO_ROOT = 8 };
+
+struct diff_side {
+    const char *path;
+    struct trace *trace;
+    struct diff_comm *comm;
+    int comms;
+    struct diff_member *member;
+    int members;
+    struct diff_table *table;   /* members by communicator and rank */
+    uint64_t operations;
+    uint64_t begin_ns, end_ns;  /* of the trace, realtime; 0: it is empty */
+    unsigned unknown;           /* enum diff_unknown */
+    sqlite3 *store;
+    sqlite3_stmt *insert;
+    struct error damage;        /* the trace is cut: what comes before is compared; empty if not */
+};
+
+/* What one operation is. */
+struct diff_op {
+    struct record record;   /* an ENTER with api, flags, stack and payload op */
+    uint64_t index;         /* in the member's sequence, sends and receives included, from 0 */
+};
+
+/* Reads a trace (a directory or a database). `progress`: say on stderr how far it is. Returns 0, or -1 with err. */
+int diff_side_load(struct diff_side *side, const char *path, bool progress, struct error *err);
+void diff_side_free(struct diff_side *side);
+
+/* The operations of a member from `index` on, for diff_op_next; sqlite3_finalize it. NULL with err. */
+sqlite3_stmt *diff_ops(struct diff_side *side, int member, uint64_t index, struct error *err);
+/* 1, 0 at the end, -1 on failure (sqlite3_errmsg of side->store). */
+int diff_op_next(sqlite3_stmt *ops, struct diff_op *op);
+
+/* What the operation asks of the other ranks, as one word: equal words are equal operations. Peers count by their distance
+ * from `rank`, of `nranks`, if `relative`. */
+uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative, int nranks);
+
+#endif
