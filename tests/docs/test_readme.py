@@ -56,7 +56,7 @@ def prepare(line):
     script(folder, "srun", SRUN)
     os.symlink(line.tool, os.path.join(folder, "ddpcheck"))
     os.symlink(os.path.dirname(line.shim), os.path.join(line.folder, "lib"))
-    script(line.folder, "train", "#!/bin/sh\nexec %s --iterations 3 --dataset-size 64\n" % line.trainer)
+    script(line.folder, "train", "#!/bin/sh\nexec %s --iterations 3 --dataset-size 64 \"$@\"\n" % line.trainer)
     return {**os.environ, "PATH": folder + ":" + os.environ["PATH"], "LD_LIBRARY_PATH": line.emu,
             "DDPCHECK_EMU_DEVICES": "8", "DDPCHECK_HANG_AFTER": "60",
             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
