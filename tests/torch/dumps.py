@@ -1,0 +1,130 @@
+"""Writes real Flight Recorder dumps, as PyTorch's watchdog does when a job hangs: OUTPUT/CASE/nccl_trace_rank_N.
+
+dumps.py OUTPUT BACKEND CASE...; BACKEND gloo or nccl (with a GPU for each rank, or the emulated libraries preloaded).
+Ranks are forked from one process, so that PyTorch is imported once. The last of RANKS ranks is the odd one. A second
+process group holds ranks 0 and 2 only. gloo knows no size and dtype: it ends a process that gets more than it expects. With `.json` behind the case's name the dumps are JSON instead of pickles."""
+
+import datetime
+import os
+import signal
+import sys
+import time
+import traceback
+
+os.environ.setdefault("TORCH_FR_BUFFER_SIZE", "2000")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import torch._inductor.standalone_compile  # noqa: E402, F401 (a dump with stacks imports it: once here, not in each rank)
+from torch._C import _distributed_c10d as c10d  # noqa: E402
+
+RANKS, ODD, STEPS = 3, 2, 4
+
+
+def train_step(device, pair, works):
+    works.append(dist.all_reduce(torch.empty(1000, device=device), async_op=True))
+    works.append(dist.broadcast(torch.empty(7, dtype=torch.int64, device=device), 0, async_op=True))
+    if pair is not None and dist.get_rank() in (0, ODD):
+        works.append(dist.all_gather([torch.empty(4, device=device) for _ in range(2)], torch.empty(4, device=device),
+                                     group=pair, async_op=True))
+
+
+def clean(odd, device):
+    return [dist.all_reduce(torch.empty(500, device=device), async_op=True)]
+
+
+def skip(odd, device):
+    """One all_reduce left out; the next call is another one, so that the kinds differ from there."""
+    works = [] if odd else clean(odd, device)
+    return works + [dist.broadcast(torch.empty(9, device=device), 1, async_op=True)]
+
+
+def size(odd, device):
+    return [dist.all_reduce(torch.empty(501 if odd else 500, device=device), async_op=True)]
+
+
+def dtype(odd, device):
+    return [dist.all_reduce(torch.empty(500, dtype=torch.float16 if odd else torch.float32, device=device), async_op=True)]
+
+
+def behind(odd, device):
+    """The odd rank does something else and never comes."""
+    return [] if odd else clean(odd, device)
+
+
+CASES = {function.__name__: function for function in (clean, skip, size, dtype, behind)}
+
+
+def wait(works, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not all(work.is_completed() for work in works) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def meet(store, name):
+    """All ranks are here: nobody dumps before all have issued what they will issue."""
+    store.add(name, 1)
+    while int(store.add(name, 0)) < RANKS:
+        time.sleep(0.01)
+
+
+def rank_main(rank, port, backend, case, folder):
+    device = "cuda" if backend == "nccl" else "cpu"
+    signal.alarm(120)               # whatever happens, nobody stays
+    if device == "cuda":
+        torch.cuda.set_device(rank % torch.cuda.device_count())
+    store = dist.TCPStore("127.0.0.1", port, RANKS, False, timeout=datetime.timedelta(seconds=60))
+    dist.init_process_group(backend, store=store, rank=rank, world_size=RANKS, timeout=datetime.timedelta(seconds=300))
+    pair, works = dist.new_group([0, ODD], group_desc="pair"), []
+    for _ in range(STEPS):
+        train_step(device, pair, works)
+    wait(works)
+    last = CASES[case.removesuffix(".json")](rank == ODD, device)
+    meet(store, "issued")
+    if case.startswith("clean"):
+        wait(last)
+        if device == "cuda":
+            time.sleep(1)           # until the watchdog has seen it
+    dump = getattr(c10d, "_dump_%s_trace%s" % ("nccl" if backend == "nccl" else "fr", "_json" if case.endswith(".json") else ""))()
+    with open(os.path.join(folder, "nccl_trace_rank_%d" % rank), "wb") as file:
+        file.write(dump if isinstance(dump, bytes) else dump.encode())
+    meet(store, "dumped")
+    os._exit(0)                     # what hangs is not torn down
+
+
+def run(backend, case, folder):
+    os.makedirs(folder, exist_ok=True)
+    # Here, not in rank 0: no rank may end while another still talks to it.
+    server = dist.TCPStore("127.0.0.1", 0, RANKS, True, wait_for_workers=False)
+    children = []
+    for rank in range(RANKS):
+        child = os.fork()
+        if child == 0:
+            try:
+                rank_main(rank, server.port, backend, case, folder)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        children.append(child)
+    statuses = {}
+    while len(statuses) < RANKS:
+        child, status = os.wait()
+        statuses[child] = status
+        if status:                  # the others would wait for it
+            for other in set(children) - set(statuses):
+                os.kill(other, signal.SIGKILL)
+    return [statuses[child] for child in children]
+
+
+def main():
+    output, backend, cases = sys.argv[1], sys.argv[2], sys.argv[3:]
+    for case in cases:
+        statuses = run(backend, case, os.path.join(output, case))
+        if any(statuses):
+            sys.exit("%s: the ranks ended with %s" % (case, statuses))
+
+
+if __name__ == "__main__":
+    main()
