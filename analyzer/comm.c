@@ -275,6 +275,8 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
         return ENGINE_FAILED;
     if (!comm->first_setup_ns)
         comm->first_setup_ns = record_realtime(process, record);
+    if (!record->comm.nranks && process->info.world_size > 0 && process->info.world_size <= MEMBERS_MAX)
+        comm->ranks_max = (uint32_t)process->info.world_size;
     *member = member_get(analyzer, comm, record->comm.rank, process);
     if (!*member)
         return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;

@@ -316,6 +316,7 @@ struct comm {
     uint64_t id;
     uint32_t order;         /* of creation */
     int nranks;             /* -1 not known */
+    uint32_t ranks_max;     /* where it is not: as many as the job has, 0 not known either */
     uint64_t parent;
     struct member **member; /* by rank */
     uint32_t members, capacity;

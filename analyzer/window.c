@@ -116,7 +116,8 @@ static void pop_front(struct window *window)
 /* Members that the window waits for: all that there are, as far as is known. */
 static uint32_t expected_members(const struct comm *comm)
 {
-    return comm->nranks > 0 && (uint32_t)comm->nranks > comm->members ? (uint32_t)comm->nranks : comm->members;
+    uint32_t ranks = comm->nranks > 0 ? (uint32_t)comm->nranks : comm->ranks_max;
+    return ranks > comm->members ? ranks : comm->members;
 }
 
 static void drop_passed(struct comm *comm)

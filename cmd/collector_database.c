@@ -39,6 +39,9 @@ static int add_to_analyzer(struct collector *collector, int process, const struc
 int collector_add_process(struct collector *collector, const struct process_info *info, struct error *err)
 {
     int process = store_process(collector->store, info, err);
+    const struct store_import plugin = {"nccl-profiler", "NCCL's profiler interface", "", info->lacks};
+    if (process >= 0 && info->lacks && store_imported(collector->store, process, &plugin, err) < 0)
+        return -1;
     if (process >= collector->process_count && add_to_analyzer(collector, process, info, err) < 0)
         return -1;
     return process;

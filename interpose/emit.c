@@ -33,6 +33,8 @@ bool call_begin_active(struct call *call, bool wakes)
     thread->inside = 1;
     atomic_signal_fence(memory_order_seq_cst);
     call->error = errno;
+    if (wakes && !atomic_load_explicit(&shim.nccl_called, memory_order_relaxed))
+        atomic_store_explicit(&shim.nccl_called, 1, memory_order_relaxed);
     if (call->api != API_ncclGetUniqueId && call->api != API_ncclGroupStart &&
         !atomic_load_explicit(&shim.cuda_used, memory_order_relaxed))
         atomic_store_explicit(&shim.cuda_used, 1, memory_order_relaxed);

@@ -118,6 +118,7 @@ void process_describe(struct process_info *info)
 {
     info->pid = getpid();
     info->uid = geteuid();
+    info->lacks = atomic_load(&shim.lacks);
     info->start_ticks = process_start_ticks();
     describe_launcher(info);
     describe_clocks(info);

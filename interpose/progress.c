@@ -10,7 +10,7 @@
 #include "interpose/recording.h"
 #include "interpose/resolve.h"
 
-enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_NONE };
+enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_HOST, MODE_NONE };
 
 struct slot_state {
     struct member *member;
@@ -59,6 +59,12 @@ void progress_prepare(int device, struct thread *thread)
     atomic_store_explicit(&progress.mode, found, memory_order_release);
 }
 
+void progress_prepare_host(void)
+{
+    uint32_t mode = MODE_UNKNOWN;
+    atomic_compare_exchange_strong(&progress.mode, &mode, MODE_HOST);
+}
+
 static uint32_t find_slot(struct member *member, uint64_t stream)
 {
     for (int i = 0; i < MEMBER_STREAMS; i++) {
@@ -98,7 +104,7 @@ static uint32_t make_slot(struct member *member, uint64_t stream)
 uint32_t progress_slot(struct member *member, cudaStream_t stream)
 {
     uint32_t mode = atomic_load_explicit(&progress.mode, memory_order_acquire);
-    if (mode != MODE_WRITES && mode != MODE_EVENTS)
+    if (mode != MODE_WRITES && mode != MODE_EVENTS && mode != MODE_HOST)
         return RECORD_NO_SLOT;
     uint32_t slot = find_slot(member, (uintptr_t)stream);
     if (slot != RECORD_NO_SLOT || atomic_exchange_explicit(&progress.making, 1, memory_order_acquire))
@@ -113,6 +119,11 @@ uint32_t progress_slot(struct member *member, cudaStream_t stream)
 uint64_t progress_next_launch(uint32_t slot)
 {
     return slot == RECORD_NO_SLOT ? 0 : atomic_load_explicit(&progress.slot[slot].launches, memory_order_relaxed) + 1;
+}
+
+uint64_t progress_take_launch(uint32_t slot)
+{
+    return slot == RECORD_NO_SLOT ? 0 : atomic_fetch_add_explicit(&progress.slot[slot].launches, 1, memory_order_relaxed) + 1;
 }
 
 /* Enqueues *word = value on the slot's stream. */

@@ -20,6 +20,11 @@ void progress_prepare(int device, struct thread *thread);
 /* The slot of (member, stream), or RECORD_NO_SLOT if none is left or there is no way to write progress. */
 uint32_t progress_slot(struct member *member, cudaStream_t stream);
 
+/* Slots are written by the process itself from now on (progress_host.h), unless the GPU does so already. */
+void progress_prepare_host(void);
+/* Counts a launch on such a slot; its number. */
+uint64_t progress_take_launch(uint32_t slot);
+
 /* The number that the slot's next launch will have. */
 uint64_t progress_next_launch(uint32_t slot);
 

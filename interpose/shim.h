@@ -44,6 +44,9 @@ struct shim {
     _Atomic uint64_t buffer_epoch;      /* goes up with every free: cached pointers are stale */
     _Atomic int captures;               /* stream captures that are open */
     _Atomic uint32_t asked;             /* monitor_start was called */
+    _Atomic uint32_t nccl_called;       /* a wrapper of NCCL was called, so the wrappers see the process's NCCL */
+    _Atomic uint32_t lacks;             /* LACKS_*: what this process's records can't say */
+    _Atomic uint32_t profiled;          /* NCCL tells us of its work (profiler.h) */
     _Atomic uint32_t init_alls;         /* ncclCommInitAll calls so far */
     struct comm_table comms;
     struct known known_strings, known_stacks, known_buffers;

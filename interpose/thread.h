@@ -72,6 +72,7 @@ struct thread {
     struct ring_segment *segment;       /* NULL: records are counted as lost */
     struct record *records[RING_KINDS];
     struct thread_caches *caches;
+    bool in_group_api;          /* profiler.h: NCCL told of an ncclGroup of the program */
     uint64_t group;             /* serial of the outermost open ncclGroupStart */
     uint32_t group_depth, group_calls;
     uint64_t group_slots[RING_SLOTS_MAX / 64];  /* progress slots that the open group launches on */

@@ -92,10 +92,11 @@ static int check_arguments(const struct use *use)
         snprintf(why, sizeof why, "its root %d is not a rank of the communicator (0 to %d)", record->op.root, nranks - 1);
         return report_use(use, CERTAIN, why, "Give the root as a rank in this communicator, not in the whole job.");
     }
-    if (needs_operator(record->api) && record->op.redop == REDOP_UNKNOWN)
+    /* Nobody has a handle of 0, ncclSum: the source did not say which operator it was. */
+    if (needs_operator(record->api) && record->op.redop == REDOP_UNKNOWN && record->op.scalar)
         return check_operator(use);
     /* Importers may know no buffers (nor NCCL's version): 0 stands for not known there. */
-    if (use->thread->process->info.nccl_version <= 0 || !op_extent_of(record, nranks, &extent))
+    if (record->op.flags & RECORD_OP_NO_BUFFERS || use->thread->process->info.nccl_version <= 0 || !op_extent_of(record, nranks, &extent))
         return 0;
     bool send = extent.send_bytes && !record->op.sendbuff, receive = extent.recv_bytes && !record->op.recvbuff;
     if (!send && !receive)

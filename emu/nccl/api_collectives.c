@@ -7,6 +7,7 @@
 #include "emu/nccl/errors.h"
 #include "emu/nccl/group.h"
 #include "emu/nccl/operators.h"
+#include "emu/nccl/profiler.h"
 
 struct call {
     const char *name;
@@ -40,6 +41,8 @@ static ncclResult_t issue(const struct call *call)
     group_enter();
     if (comm) {
         result = check(call, comm, &task);
+        if (!result && (task.count || task.kind >= TASK_COLLECTIVES))
+            task.call = profiler_call(comm, call->name, &task, group_depth());
         if (!result)
             result = call->add(comm, &task);
         communicator_put(comm);

@@ -5,6 +5,7 @@
 
 #include "emu/nccl/errors.h"
 #include "emu/nccl/operators.h"
+#include "emu/nccl/profiler.h"
 #include "emu/nccl/registrations.h"
 
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `live` */
@@ -92,6 +93,8 @@ bool communicator_retire(struct ncclComm *comm)
     if (found)
         *link = comm->next;
     pthread_mutex_unlock(&live_lock);
+    if (found)
+        profiler_detach(comm);
     if (found)
         communicator_put(comm);
     return found;

@@ -47,6 +47,9 @@ struct ncclComm {
     struct operator *operators;
     struct registration *registrations;
     int shrinks;
+    void *profiler;                 /* the plugin's context; NULL: it is not told of this communicator */
+    uint64_t hash;                  /* what NCCL calls commHash */
+    uint64_t numbers[8];            /* collectives by their kind, as the plugin is told */
 
     /* Of the launch at work. */
     uint64_t device_met, stage_rounds, collectives;

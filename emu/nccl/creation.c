@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "emu/nccl/profiler.h"
+
 void creation_begin(struct creation *creation, struct ncclComm *comm, ncclComm_t *slot, bool blocking)
 {
     creation->comm = comm;
@@ -17,6 +19,8 @@ ncclResult_t creation_end(struct creation *creation, ncclResult_t result)
 
     if (!comm)
         return result;
+    if (!result)
+        profiler_attach(comm);
     if (result && creation->job.blocking) {
         *creation->slot = NULL;
         communicator_retire(comm);

@@ -6,6 +6,7 @@
 #include "emu/core.h"
 #include "emu/nccl/errors.h"
 #include "emu/nccl/launch.h"
+#include "emu/nccl/profiler.h"
 
 /* The tasks of one communicator. */
 struct batch {
@@ -27,6 +28,11 @@ static _Thread_local struct group group;
 void group_enter(void)
 {
     group.depth++;
+}
+
+int group_depth(void)
+{
+    return group.depth;
 }
 
 static struct batch *batch_of(struct ncclComm *comm)
@@ -222,6 +228,7 @@ ncclResult_t group_leave(ncclResult_t result)
         }
     }
     free_batches(ended.batches);
+    profiler_group_over();
     return result;
 }
 
@@ -241,6 +248,8 @@ ncclResult_t ncclGroupEnd(void)
 {
     if (!group.depth)
         return fail(ncclInvalidUsage, "ncclGroupEnd: not in a group call.");
+    if (group.depth == 1)
+        profiler_group_ends();
     return group_leave(ncclSuccess);
 }
 

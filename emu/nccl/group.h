@@ -18,6 +18,7 @@ struct job {
 };
 
 void group_enter(void);
+int group_depth(void);
 /* Ends one level; the outermost runs the jobs and launches the tasks. `result` is that of the call
  * in between: an error makes the whole group fail. */
 ncclResult_t group_leave(ncclResult_t result);

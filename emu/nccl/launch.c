@@ -6,6 +6,7 @@
 #include "emu/core.h"
 #include "emu/core/stream.h"
 #include "emu/nccl/errors.h"
+#include "emu/nccl/profiler.h"
 
 struct launch {
     struct launch *next;        /* of the communicator's eager ones */
@@ -83,10 +84,20 @@ static int run(void *arg)
 
     if (!begin(launch))
         return 0;
-    for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop); i++)
+    if (!launch->eager)
+        profiler_launch(launch->comm, launch->tasks, launch->count);
+    for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop); i++) {
+        profiler_kernel_begins(launch->comm, &launch->tasks[i], 1);
         error = collective_run(launch->comm, &launch->tasks[i]);
-    if (!error && messages && !atomic_load(&launch->comm->stop))
+        if (!error && !atomic_load(&launch->comm->stop))
+            profiler_kernel_ends(launch->comm, &launch->tasks[i], 1);
+    }
+    if (!error && messages && !atomic_load(&launch->comm->stop)) {
+        profiler_kernel_begins(launch->comm, launch->tasks + launch->collectives, messages);
         error = transfers_run(launch->comm, launch->tasks + launch->collectives, messages);
+        if (!error && !atomic_load(&launch->comm->stop))
+            profiler_kernel_ends(launch->comm, launch->tasks + launch->collectives, messages);
+    }
     end(launch);
     return error;
 }
@@ -147,6 +158,7 @@ static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struc
     if (!launch)
         return cudaErrorMemoryAllocation;
     if (eager) {
+        profiler_launch(comm, launch->tasks, launch->count);
         add_eager(launch);
     } else {
         pthread_mutex_lock(&comm->lock);

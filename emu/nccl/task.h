@@ -10,6 +10,8 @@
 struct emu_range;
 struct ncclComm;
 
+enum { EMU_CHANNELS = 2 };     /* of the pretended kernel */
+
 enum task_kind {
     TASK_ALL_REDUCE,
     TASK_BROADCAST,
@@ -30,6 +32,8 @@ struct task {
     struct reduction reduction;
     int root;                   /* of a message: the peer */
     cudaStream_t stream;
+    void *call, *event;         /* profiler.h's handles */
+    void *channels[EMU_CHANNELS];
 };
 
 /* True if DDPCHECK_EMU_MISMATCH=corrupt: calls that do not match complete with wrong or short data

@@ -283,7 +283,7 @@ enum {
 enum {
     RECORD_OP_SCALAR_ON_DEVICE = 1,     /* PreMulSum's scalar lies in device memory; its value is not known */
     /* What an importer's source does not say; a datatype is TYPE_NONE, an operator REDOP_UNKNOWN then. */
-    RECORD_OP_NO_COUNT = 2, RECORD_OP_NO_ROOT = 4
+    RECORD_OP_NO_COUNT = 2, RECORD_OP_NO_ROOT = 4, RECORD_OP_NO_BUFFERS = 8
 };
 
 /* Which bytes a notice_hash is of, and when: on the operation's stream, just before or after it. */

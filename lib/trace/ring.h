@@ -89,7 +89,7 @@ struct process_info {
     uint64_t start_ticks;       /* field 22 of /proc/PID/stat: tells two processes with one pid apart */
     uint64_t realtime_ns, monotonic_ns; /* read together: realtime - monotonic places records in time */
     int32_t nccl_version, cuda_runtime_version, cuda_driver_version;
-    uint32_t lacks;             /* LACKS_* (lacks.h): what the source of the records can't say; the shim lacks nothing */
+    uint32_t lacks;             /* LACKS_* (lacks.h): what the source of the records can't say; preloaded, the shim lacks nothing */
     char boot_id[40];
     char host[64];
     char launcher[16];          /* torchrun, env, openmpi, mpich, jax, slurm, explicit, none */

@@ -1,7 +1,7 @@
 -- schema_import.sql: what processes of imported traces came from, and what their sources can't say. Since schema 1.3.
 
 CREATE TABLE IF NOT EXISTS imported(
-  process INTEGER PRIMARY KEY,          -- a row of process; the shim's have none
+  process INTEGER PRIMARY KEY,          -- a row of process; those that the preloaded shim watched have none
   format TEXT NOT NULL, title TEXT NOT NULL,
   file TEXT NOT NULL,                   -- the first that told of it
   lacks INTEGER NOT NULL                -- the bits of `lack`

@@ -44,7 +44,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
                   "ON CONFLICT(process) DO UPDATE SET ended = 1, how = ?2, value = ?3, out_of_memory = ?4, end_ns = ?5",
     [STORE_BLOCK] = "INSERT OR IGNORE INTO operation_block VALUES(?,?,?,?,?,0)",
     [STORE_BLOCK_HASH] = "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
-    [STORE_IMPORTED] = "INSERT INTO imported VALUES(?,?,?,?,?)",
+    [STORE_IMPORTED] = "INSERT OR IGNORE INTO imported VALUES(?,?,?,?,?)",
     [STORE_SIDE] = "INSERT INTO finding_side VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 

@@ -1,0 +1,330 @@
+/* profiler.c: what NCCL tells a profiler plugin, as records. See profiler.h.
+ *
+ * NCCL calls from the program's threads, from its own and from CUDA's callback thread, where CUDA must not be called:
+ * nothing here asks CUDA anything but profiler_init. */
+#include "interpose/profiler.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "interpose/comms.h"
+#include "interpose/emit.h"
+#include "interpose/gpu.h"
+#include "interpose/monitor.h"
+#include "interpose/progress.h"
+#include "interpose/progress_host.h"
+#include "interpose/recording.h"
+#include "interpose/resolve.h"
+#include "lib/trace/lacks.h"
+
+enum kind { KIND_NONE, KIND_GROUP_API, KIND_CALL, KIND_PLAN, KIND_TASK, KIND_CHANNEL };
+enum { PEERS_UNKNOWN = 65536 };     /* ranks that a communicator of unknown size may have */
+
+/* What a handle says; it is no pointer. */
+struct handle {
+    enum kind kind;
+    bool captured;
+    uint8_t channels;
+    uint32_t slot;
+    uint64_t launch;
+};
+
+static void *pack(const struct handle *handle)
+{
+    uint64_t slot = handle->slot == RECORD_NO_SLOT ? 0 : handle->slot + 1;
+    return (void *)(uintptr_t)(handle->kind | (uint64_t)handle->captured << 3 | (uint64_t)handle->channels << 4 | slot << 12 |
+                               handle->launch << 21);
+}
+
+_Static_assert(RING_SLOTS_MAX + 1 < 1 << 9, "a slot has 9 bits");
+
+static struct handle unpack(const void *packed)
+{
+    uint64_t bits = (uintptr_t)packed;
+    uint32_t slot = bits >> 12 & 0x1ff;
+    return (struct handle){ .kind = bits & 7, .captured = bits >> 3 & 1, .channels = bits >> 4 & 0xff,
+                            .slot = slot ? slot - 1 : RECORD_NO_SLOT, .launch = bits >> 21 };
+}
+
+enum { PROFILED = 1, PROFILED_PRELOADED = 2 };     /* shim.profiled */
+
+/* Preloaded, the wrappers are found by everybody. */
+static bool find_preloaded(void)
+{
+    resolve_dlsym_function *find = resolve_dlsym();
+    void *everybody = dlopen(NULL, RTLD_LAZY);
+    return find && everybody && find(everybody, "ncclProfiler_v5") == (void *)&ncclProfiler_v5;
+}
+
+static bool is_preloaded(void)
+{
+    return atomic_load_explicit(&shim.profiled, memory_order_relaxed) & PROFILED_PRELOADED;
+}
+
+static bool begin(struct call *call, enum api api, struct profiler_place place)
+{
+    return call_begin(call, api, false, false, place.site, place.frame);
+}
+
+static void announce(struct thread *thread, struct member *member)
+{
+    struct record record = { .comm = { .comm = member->comm, .handle = (uintptr_t)atomic_load(&member->handle),
+                                       .nranks = member->nranks == PEERS_UNKNOWN ? 0 : member->nranks, .rank = member->rank,
+                                       .device = member->device, .gpu = member->gpu } };
+    emit_notice(thread, &record, API_notice_member);
+}
+
+static struct member *add_member(void *context, uint64_t comm_hash, int ranks, int rank, int device)
+{
+    struct pending_init init = { .comm = comm_hash, .rank = rank, .nranks = ranks > 0 ? ranks : PEERS_UNKNOWN,
+                                 .device = device, .gpu = gpu_identity(device) };
+    return comms_add(context, &init);
+}
+
+/* For the file that the first call to get this far makes; later it is too late, and it was said. */
+static void tell_lacks(int wanted)
+{
+    enum { ALWAYS = LACKS_REDOP | LACKS_SETUP | LACKS_PAYLOAD, ALONE = LACKS_CUDA | LACKS_MARKS | LACKS_DEVICE };
+    bool calls = wanted & PROFILE_COLL_API, preloaded = find_preloaded();
+    uint32_t lacks = ALWAYS | (preloaded ? 0 : ALONE) | (calls || preloaded ? LACKS_ADDRESSES : 0) |
+                     (calls ? 0 : LACKS_STREAM | LACKS_GROUP) | (wanted & PROFILE_KERNEL_CH ? 0 : LACKS_STATE);
+    uint32_t none = 0;
+    atomic_compare_exchange_strong(&shim.lacks, &none, lacks);
+}
+
+static void say_blind(struct thread *thread)
+{
+    static const char alone[] = "what NCCL's profiler interface does not tell: reduction operators, buffers, how "
+                                "communicators are made and end, and all calls of CUDA";
+    static const char preloaded[] = "what NCCL's profiler interface does not tell: reduction operators, buffers, and how "
+                                    "communicators are made and end";
+    const char *text = is_preloaded() ? preloaded : alone;
+    struct record record = { 0 };
+    record.range.text = emit_string(thread, text, strlen(text));
+    emit_notice(thread, &record, API_notice_blind);
+}
+
+void profiler_init(struct profiler_place place, void **context, int *mask, int wanted, uint64_t comm_hash, int ranks, int rank)
+{
+    static _Atomic uintptr_t contexts;
+    struct call call;
+    *context = NULL;
+    *mask = 0;
+    if (!atomic_load(&shim.profiled) && atomic_load(&shim.nccl_called))
+        return;     /* the wrappers see this process's NCCL */
+    tell_lacks(wanted);
+    if (!call_begin(&call, API_notice_member, true, false, place.site, place.frame))
+        return;
+    *mask = wanted;
+    *context = (void *)((uintptr_t)1 << 62 | (atomic_fetch_add(&contexts, 1) + 1) << 4);
+    uint32_t none = 0;
+    if (atomic_compare_exchange_strong(&shim.profiled, &none, PROFILED | (find_preloaded() ? PROFILED_PRELOADED : 0))) {
+        monitor_start();
+        progress_prepare_host();
+        say_blind(call.thread);
+    }
+    struct member *member = comm_hash ? add_member(*context, comm_hash, ranks, rank, thread_device(call.thread)) : NULL;
+    if (member)
+        announce(call.thread, member);
+    call_end(&call);
+}
+
+void profiler_finalize(void *context)
+{
+    struct member *member = comms_find(context);
+    if (member)
+        comms_remove(member);
+}
+
+/* A group gets its records when the first operation is in it. */
+static void open_group(struct call *call)
+{
+    struct thread *thread = call->thread;
+    struct call start = { .thread = thread, .api = API_ncclGroupStart, .site = call->site, .frame = call->frame };
+    struct record record = { 0 };
+    emit_prepare(&start, &record, RECORD_POINT, NULL);
+    record.group.group = thread->group = record.serial;
+    record.group.depth = 1;
+    thread->group_calls = 0;
+    emit(thread, &record, RING_CONTROL);
+}
+
+static void close_group(struct profiler_place place)
+{
+    struct call call;
+    if (!thread_self.group || !begin(&call, API_ncclGroupEnd, place))
+        return;
+    struct record record = { .group = { .group = call.thread->group, .depth = 1, .calls = call.thread->group_calls } };
+    call.thread->group = 0;
+    emit_enter(&call, &record, NULL);
+    emit_leave(&call, ncclSuccess, 0);
+    call_end(&call);
+}
+
+void *profiler_group_api(int depth)
+{
+    if (depth > 1 && atomic_load(&shim.state) == SHIM_ACTIVE)
+        thread_self.in_group_api = true;
+    return pack(&(struct handle){ .kind = KIND_GROUP_API, .slot = RECORD_NO_SLOT });
+}
+
+void *profiler_plan(void)
+{
+    return pack(&(struct handle){ .kind = KIND_PLAN, .slot = RECORD_NO_SLOT });
+}
+
+/* The communicator of an event; with v1 to v3 it is made by its first. */
+static struct member *member_of(struct call *call, void *context, const struct profiler_task *task)
+{
+    struct member *member = comms_find(context);
+    if (!member && context && task->comm_hash) {
+        member = add_member(context, task->comm_hash, -1, task->rank, RECORD_NO_DEVICE);
+        if (member)
+            announce(call->thread, member);
+    }
+    return member;
+}
+
+static bool set_number(struct record *record, struct member *member, const struct profiler_task *task)
+{
+    if (task->captured)
+        record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
+    else if (task->api == API_ncclSend || task->api == API_ncclRecv)
+        return comms_p2p_number(member, task->root, task->api == API_ncclRecv, &record->op.number);
+    else
+        record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
+    return true;
+}
+
+/* Buffers without their stream can be compared with each other, but not put in order with the program's own copies and
+ * kernels, which the wrappers see where they are preloaded. */
+static void set_buffers(struct record *record, const struct profiler_task *task)
+{
+    if (is_preloaded() || !(task->send || task->recv)) {
+        record->op.flags = RECORD_OP_NO_BUFFERS;
+        return;
+    }
+    record->op.sendbuff = (uintptr_t)task->send;
+    record->op.recvbuff = (uintptr_t)task->recv;
+}
+
+/* Records the operation and says in the handle where its progress will be. */
+static void issue(struct call *call, struct member *member, const struct profiler_task *task, bool grouped, struct handle *handle)
+{
+    struct thread *thread = call->thread;
+    struct record record = { .op = { .comm = member->comm, .count = task->count, .datatype = task->datatype,
+                                     .redop = REDOP_UNKNOWN, .root = task->root, .slot = RECORD_NO_SLOT, .rank = member->rank } };
+    if (!set_number(&record, member, task))
+        return;
+    set_buffers(&record, task);
+    if (grouped && !thread->group)
+        open_group(call);
+    if (grouped) {
+        record.op.group = thread->group;
+        thread->group_calls++;
+    }
+    if (task->captured) {
+        record.flags = RECORD_FLAG_CAPTURE;
+    } else {
+        record.op.slot = handle->slot = progress_slot(member, (cudaStream_t)(uintptr_t)task->stream);
+        record.op.launch = handle->launch = progress_take_launch(handle->slot);
+    }
+    call->comm = member->comm;
+    emit_enter(call, &record, task->stream);
+    emit_leave(call, ncclSuccess, 0);
+}
+
+/* As issue, with all that has to be around it. */
+static void record_task(struct profiler_place place, void *context, const struct profiler_task *task, bool grouped,
+                        struct handle *handle)
+{
+    struct call call;
+    if (task->api == API_NONE || !begin(&call, task->api, place))
+        return;
+    struct member *member = member_of(&call, context, task);
+    if (member) {
+        int32_t device = call.thread->device;
+        call.thread->device = member->device;
+        issue(&call, member, task, grouped, handle);
+        call.thread->device = device;
+    }
+    call_end(&call);
+}
+
+static void say_replayed(struct profiler_place place)
+{
+    static const char text[] = "collectives that a CUDA graph launches again: NCCL's profiler interface tells of them on some ranks only";
+    static _Atomic uint32_t said;
+    struct call call;
+    if (atomic_load(&said) || !begin(&call, API_notice_blind, place))
+        return;
+    if (!atomic_exchange(&said, 1)) {
+        struct record record = { 0 };
+        record.range.text = emit_string(call.thread, text, sizeof text - 1);
+        emit_notice(call.thread, &record, API_notice_blind);
+    }
+    call_end(&call);
+}
+
+void *profiler_call(struct profiler_place place, void *context, const struct profiler_task *task)
+{
+    struct handle handle = { .kind = KIND_CALL, .captured = task->captured, .slot = RECORD_NO_SLOT };
+    record_task(place, context, task, thread_self.in_group_api, &handle);
+    if (task->captured)
+        say_replayed(place);
+    return pack(&handle);
+}
+
+/* A COLL whose call was told is no news but for how many channels work on it. Sends and receives of one launch go on
+ * together, as in a group. */
+void *profiler_task(struct profiler_place place, void *context, void *parent, const struct profiler_task *task)
+{
+    struct handle handle = unpack(parent);
+    bool told = handle.kind == KIND_CALL;
+    if (!told)
+        handle = (struct handle){ .slot = RECORD_NO_SLOT };
+    handle.kind = KIND_TASK;
+    handle.channels = task->channels;
+    if (!told)
+        record_task(place, context, task, task->api == API_ncclSend || task->api == API_ncclRecv, &handle);
+    return pack(&handle);
+}
+
+void *profiler_channel(void *parent)
+{
+    struct handle handle = unpack(parent);
+    if (handle.kind != KIND_TASK || handle.captured || atomic_load(&shim.state) != SHIM_ACTIVE)
+        return NULL;
+    progress_host_started(handle.slot, handle.launch);
+    handle.kind = KIND_CHANNEL;
+    return pack(&handle);
+}
+
+void profiler_state(struct profiler_place place, void *packed, int state)
+{
+    if (state != PROFILE_STATE_GROUP_END_BEGINS || unpack(packed).kind != KIND_GROUP_API)
+        return;
+    thread_self.in_group_api = false;
+    close_group(place);
+}
+
+void profiler_stop(struct profiler_place place, void *packed)
+{
+    struct handle handle = unpack(packed);
+    switch (handle.kind) {
+    case KIND_GROUP_API:
+        thread_self.in_group_api = false;
+        close_group(place);
+        break;
+    case KIND_PLAN:
+        if (!thread_self.in_group_api)
+            close_group(place);
+        break;
+    case KIND_CHANNEL:
+        if (atomic_load(&shim.state) == SHIM_ACTIVE)
+            progress_host_done(handle.slot, handle.launch, handle.channels);
+        break;
+    default:
+        break;
+    }
+}
