@@ -39,6 +39,7 @@ static double scan_raw(const char *path)
         rows++;
     }
     double rate = (double)rows / ((double)(bench_now_ns() - begin) / 1e9);
+    (void)sum;
     sqlite3_finalize(select);
     sqlite3_close(db);
     return rate;
