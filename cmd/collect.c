@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cmd/collector.h"
@@ -31,6 +32,16 @@ static int fail(const struct error *err)
     return STATUS_USAGE;
 }
 
+/* The call came with Linux 5.9, its function with glibc 2.34. */
+static void close_all_from(int first)
+{
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
+        return;
+    long end = sysconf(_SC_OPEN_MAX);
+    for (int fd = first; fd < end; fd++)
+        close(fd);
+}
+
 /* Becomes a process that neither terminal nor job can take with it. Returns 0 in the daemon, 1 in the caller's
  * process, or -1 with err. */
 static int go_to_background(const char *directory, struct error *err)
@@ -52,7 +63,7 @@ static int go_to_background(const char *directory, struct error *err)
     dup2(null, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    close_range(3, ~0u, 0);
+    close_all_from(3);
     setvbuf(stderr, NULL, _IOLBF, 0);
     return 0;
 }

@@ -73,7 +73,8 @@ static char **environment_copy(size_t *bytes)
     return copy;
 }
 
-/* Files that the job has open are no business of the collector; signals begin as a new program expects. */
+/* Signals begin as a new program expects. What the job has open is closed by `collect --daemon`, as the call that would
+ * close it here came with glibc 2.34. */
 static int spawn(pid_t *pid, const char *path, char **environment)
 {
     char *const arguments[] = { "ddpcheck", "collect", "--daemon", shim.directory, NULL };
@@ -92,7 +93,6 @@ static int spawn(pid_t *pid, const char *path, char **environment)
     sigfillset(&all);
     if (!(error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) &&
         !(error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)) &&
-        !(error = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)) &&
         !(error = posix_spawnattr_setsigmask(&attributes, &none)) &&
         !(error = posix_spawnattr_setsigdefault(&attributes, &all)) &&
         !(error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)))
