@@ -1,0 +1,216 @@
+#include "lib/import/flight_entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct field_name {
+    const char *name;
+    size_t bytes;
+} field_names[] = {
+#define FIELD(name) {#name, sizeof #name - 1},
+#include "lib/import/flight_fields.def"
+#undef FIELD
+};
+
+static int find_field(const struct text_value *text)
+{
+    size_t bytes = text->count;
+    while (bytes && text->bytes[bytes - 1] == '_')
+        bytes--;
+    for (int i = 0; i < FIELDS; i++)
+        if (field_names[i].bytes == bytes && !memcmp(field_names[i].name, text->bytes, bytes))
+            return i;
+    return -1;
+}
+
+int flight_field(const struct value *key)
+{
+    if (key->kind != VALUE_TEXT)
+        return -1;
+    if (!key->text->meaning) {
+        int field = find_field(key->text);
+        key->text->meaning = field < 0 ? -1 : field + 1;
+    }
+    return key->text->meaning < 0 ? -1 : key->text->meaning - 1;
+}
+
+void flight_fields(const struct list_value *dict, const struct value *to[FIELDS])
+{
+    memset(to, 0, FIELDS * sizeof *to);
+    for (uint32_t i = 0; i + 1 < dict->count; i += 2) {
+        int field = flight_field(&dict->item[i]);
+        if (field >= 0 && dict->item[i + 1].kind != VALUE_NONE)
+            to[field] = &dict->item[i + 1];
+    }
+}
+
+/* Which elements NCCL's count is of. ANY: ranks may give different counts, or the dump does not say what NCCL is given. */
+enum counted { OF_INPUT, OF_OUTPUT, OF_ANY };
+
+/* The name after "nccl:", "gloo:" or the like (ProcessGroupNCCL.cpp, ProcessGroupGloo.cpp: the profiling titles). */
+static const struct operation_name {
+    const char *name;
+    enum api api;
+    enum counted counted;
+} operation_names[] = {
+    {"all_reduce", API_ncclAllReduce, OF_INPUT}, {"allreduce_coalesced", API_ncclAllReduce, OF_INPUT},
+    {"all_reduce_barrier", API_ncclAllReduce, OF_INPUT}, {"all_reduce_sparse", API_ncclAllReduce, OF_ANY},
+    {"barrier", API_ncclAllReduce, OF_ANY}, {"sparse_all_reduce", API_ncclAllReduce, OF_ANY},
+    {"broadcast", API_ncclBroadcast, OF_INPUT}, {"_broadcast_oop", API_ncclBroadcast, OF_INPUT},
+    {"reduce", API_ncclReduce, OF_INPUT}, {"_reduce_oop", API_ncclReduce, OF_INPUT},
+    {"all_gather", API_ncclAllGather, OF_INPUT}, {"_all_gather_base", API_ncclAllGather, OF_INPUT},
+    {"all_gather_into_tensor_coalesced", API_ncclAllGather, OF_INPUT}, {"all_gather_coalesced", API_ncclAllGather, OF_INPUT},
+    {"_all_gather_base_coalesced", API_ncclAllGather, OF_INPUT}, {"all_gather_into_tensor", API_ncclAllGather, OF_INPUT},
+    {"reduce_scatter", API_ncclReduceScatter, OF_OUTPUT}, {"_reduce_scatter_base", API_ncclReduceScatter, OF_OUTPUT},
+    {"reduce_scatter_tensor_coalesced", API_ncclReduceScatter, OF_OUTPUT},
+    {"reduce_scatter_tensor", API_ncclReduceScatter, OF_OUTPUT},
+    {"all_to_all", API_ncclAlltoAll, OF_ANY}, {"all_to_all_base", API_ncclAlltoAll, OF_ANY},
+    {"gather", API_ncclGather, OF_INPUT}, {"scatter", API_ncclScatter, OF_OUTPUT},
+    {"send", API_ncclSend, OF_INPUT}, {"recv", API_ncclRecv, OF_OUTPUT},
+};
+
+static const struct operation_name *operation_of(const struct text_value *text, size_t begin, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof operation_names / sizeof *operation_names; i++)
+        if (strlen(operation_names[i].name) == bytes && !memcmp(operation_names[i].name, text->bytes + begin, bytes))
+            return &operation_names[i];
+    return NULL;
+}
+
+/* "nccl:send 1->2": the sender is on the left of "->", the receiver of "<-". */
+static void read_peers(const char *text, struct flight_entry *entry)
+{
+    int left, right;
+    if (sscanf(text, "%d->%d", &left, &right) == 2) {
+        entry->source = left;
+        entry->destination = right;
+    } else if (sscanf(text, "%d<-%d", &left, &right) == 2) {
+        entry->source = right;
+        entry->destination = left;
+    }
+}
+
+static const struct operation_name *read_name(const struct value *name, struct flight_entry *entry)
+{
+    if (!name || name->kind != VALUE_TEXT)
+        return NULL;
+    const struct text_value *text = name->text;
+    const char *colon = memchr(text->bytes, ':', text->count);
+    size_t begin = colon ? (size_t)(colon - text->bytes) + 1 : 0;
+    const char *space = memchr(text->bytes + begin, ' ', text->count - begin);
+    size_t end = space ? (size_t)(space - text->bytes) : text->count;
+    const struct operation_name *operation = operation_of(text, begin, end - begin);
+    if (!operation) {
+        entry->is_coalesced = end - begin == 9 && !memcmp(text->bytes + begin, "coalesced", 9);
+        return NULL;
+    }
+    if (space) {
+        char peers[48];
+        snprintf(peers, sizeof peers, "%.*s", (int)(text->count - end - 1), space + 1);
+        read_peers(peers, entry);
+    }
+    return operation;
+}
+
+static int64_t integer_of(const struct value *value, int64_t otherwise)
+{
+    int64_t integer;
+    return value && value_integer(value, &integer) ? integer : otherwise;
+}
+
+static enum import_state state_of(const struct value *state)
+{
+    if (!state || value_is(state, "scheduled"))
+        return state ? IMPORT_ISSUED : IMPORT_STATE_UNKNOWN;
+    if (value_is(state, "started"))
+        return IMPORT_STARTED;
+    return value_is(state, "completed") ? IMPORT_DONE : IMPORT_STATE_UNKNOWN;
+}
+
+bool flight_entry_read(const struct value *value, struct flight_entry *entry)
+{
+    *entry = (struct flight_entry){.source = -1, .destination = -1};
+    if (value->kind != VALUE_DICT)
+        return false;
+    flight_fields(value->list, entry->field);
+    const struct operation_name *operation = read_name(entry->field[FIELD_profiling_name], entry);
+    entry->api = operation ? operation->api : API_NONE;
+    entry->is_p2p = entry->api == API_ncclSend || entry->api == API_ncclRecv || integer_of(entry->field[FIELD_is_p2p], 0);
+    entry->seq = integer_of(entry->field[FIELD_collective_seq_id], integer_of(entry->field[FIELD_seq_id], -1));
+    entry->p2p_seq = integer_of(entry->field[FIELD_p2p_seq_id], -1);
+    entry->record = integer_of(entry->field[FIELD_record_id], -1);
+    entry->state = state_of(entry->field[FIELD_state]);
+    int64_t created = integer_of(entry->field[FIELD_time_created_ns], 0);
+    entry->created_ns = created > 0 ? (uint64_t)created : 0;
+    return true;
+}
+
+/* Elements of one tensor: [3, 4]; -1 if it is no list of numbers. */
+static int64_t elements_of(const struct value *sizes)
+{
+    int64_t elements = 1, size;
+    for (uint32_t i = 0; i < sizes->list->count; i++)
+        if (!value_integer(&sizes->list->item[i], &size) || size < 0 || __builtin_mul_overflow(elements, size, &elements))
+            return -1;
+    return elements;
+}
+
+/* Of all tensors: [[3, 4], [5]], or of one alone: [3, 4]. */
+static uint64_t all_elements(const struct value *sizes)
+{
+    int64_t sum = 0, elements;
+    if (!sizes || sizes->kind != VALUE_LIST || !sizes->list->count)
+        return IMPORT_UNKNOWN;
+    if (sizes->list->item[0].kind != VALUE_LIST)
+        return (elements = elements_of(sizes)) < 0 ? IMPORT_UNKNOWN : (uint64_t)elements;
+    for (uint32_t i = 0; i < sizes->list->count; i++)
+        if (sizes->list->item[i].kind != VALUE_LIST || (elements = elements_of(&sizes->list->item[i])) < 0 ||
+            __builtin_add_overflow(sum, elements, &sum))
+            return IMPORT_UNKNOWN;
+    return (uint64_t)sum;
+}
+
+static enum counted counted_of(const struct flight_entry *entry)
+{
+    struct flight_entry ignored;
+    const struct operation_name *operation = read_name(entry->field[FIELD_profiling_name], &ignored);
+    return operation ? operation->counted : OF_ANY;
+}
+
+uint64_t flight_entry_count(const struct flight_entry *entry)
+{
+    switch (counted_of(entry)) {
+    case OF_INPUT: return all_elements(entry->field[FIELD_input_sizes]);
+    case OF_OUTPUT: return all_elements(entry->field[FIELD_output_sizes]);
+    default: return IMPORT_UNKNOWN;
+    }
+}
+
+/* c10::toString of the scalar types, and what NCCL is given for them (getNcclDataType). */
+static const struct type_name {
+    const char *name;
+    uint8_t datatype;
+    unsigned factor;
+} type_names[] = {
+    {"Float", TYPE_FLOAT32, 1}, {"BFloat16", TYPE_BFLOAT16, 1}, {"Half", TYPE_FLOAT16, 1}, {"Double", TYPE_FLOAT64, 1},
+    {"Long", TYPE_INT64, 1}, {"Int", TYPE_INT32, 1}, {"Byte", TYPE_UINT8, 1}, {"Char", TYPE_INT8, 1}, {"Bool", TYPE_UINT8, 1},
+    {"UInt32", TYPE_UINT32, 1}, {"UInt64", TYPE_UINT64, 1}, {"Float8_e4m3fn", TYPE_FLOAT8E4M3, 1},
+    {"Float8_e5m2", TYPE_FLOAT8E5M2, 1}, {"ComplexFloat", TYPE_FLOAT32, 2}, {"ComplexDouble", TYPE_FLOAT64, 2},
+};
+
+uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor)
+{
+    const struct value *types = entry->field[counted_of(entry) == OF_OUTPUT ? FIELD_output_dtypes : FIELD_input_dtypes];
+    *factor = 1;
+    if (types && types->kind == VALUE_LIST)
+        types = types->list->count ? &types->list->item[0] : NULL;
+    if (!types || types->kind != VALUE_TEXT)
+        return TYPE_NONE;
+    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
+        if (value_is(types, type_names[i].name)) {
+            *factor = type_names[i].factor;
+            return type_names[i].datatype;
+        }
+    return TYPE_NONE;
+}

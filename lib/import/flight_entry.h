@@ -1,0 +1,38 @@
+/* flight_entry.h: one entry of a Flight Recorder dump: what it says, and which NCCL call that is. */
+#ifndef DDPCHECK_FLIGHT_ENTRY_H
+#define DDPCHECK_FLIGHT_ENTRY_H
+
+#include "lib/import/import.h"
+#include "lib/import/value.h"
+
+/* Names of the dump's fields; a text's `meaning` is 1 + one of these, -1 if it is none. */
+enum flight_field {
+#define FIELD(name) FIELD_##name,
+#include "lib/import/flight_fields.def"
+#undef FIELD
+    FIELDS
+};
+
+/* Which field a dictionary's key is; -1 none. Keys of hand-made dumps may end in '_'. */
+int flight_field(const struct value *key);
+/* The fields of a dictionary: to[field], NULL where there is none. */
+void flight_fields(const struct list_value *dict, const struct value *to[FIELDS]);
+
+struct flight_entry {
+    const struct value *field[FIELDS];
+    enum api api;               /* API_NONE: the operation is not known, or is no call (nccl:coalesced) */
+    bool is_p2p, is_coalesced;  /* coalesced: the row that ends a group of calls */
+    int source, destination;    /* p2p: ranks in the group; -1 not known */
+    int64_t seq, p2p_seq, record;       /* -1: not known */
+    enum import_state state;
+    uint64_t created_ns;
+};
+
+/* What an entry says. False if it is no dictionary. */
+bool flight_entry_read(const struct value *value, struct flight_entry *entry);
+/* Its elements as NCCL counts them for the call, IMPORT_UNKNOWN where ranks may differ or it is not said. */
+uint64_t flight_entry_count(const struct flight_entry *entry);
+/* enum datatype, TYPE_NONE; *factor: elements that one of PyTorch's is (2 for complex numbers). */
+uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor);
+
+#endif
