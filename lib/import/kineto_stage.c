@@ -1,0 +1,145 @@
+#include "lib/import/kineto_stage.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+
+struct kineto_stage {
+    sqlite3 *db;
+    sqlite3_stmt *call, *mark, *kernel;
+};
+
+static const char schema[] =
+    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192;"
+    "CREATE TABLE call(ts INTEGER, dur INTEGER, tid INTEGER, external INTEGER, collective INTEGER, grp INTEGER, n_in INTEGER,"
+    " n_out INTEGER, rank INTEGER, seq INTEGER, send INTEGER, recv INTEGER, datatype INTEGER, split INTEGER);"
+    "CREATE TABLE mark(ts INTEGER, tid INTEGER, kind INTEGER);"
+    /* A call can have several kernels: from the first one's begin to the last one's end. */
+    "CREATE TABLE kernel(external INTEGER PRIMARY KEY, ts INTEGER, finish INTEGER, stream INTEGER, device INTEGER);"
+    "BEGIN";
+
+/* A call holds another one if the next of its thread begins before it ends. */
+static const char in_order[] =
+    "SELECT 1 AS kind, c.ts AS ts, c.tid, c.collective, c.grp, c.n_in, c.n_out, c.rank, c.seq, c.send, c.recv, c.datatype, c.split,"
+    " ifnull(c.next < c.ts + c.dur, 0), k.ts, k.finish, k.stream, k.device "
+    "FROM (SELECT *, lead(ts) OVER (PARTITION BY tid ORDER BY ts, dur DESC) AS next FROM call) c"
+    " LEFT JOIN kernel k ON k.external = c.external "
+    "UNION ALL SELECT kind, ts, tid, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL FROM mark ORDER BY ts, kind";
+
+static int failed(struct kineto_stage *stage, struct error *err)
+{
+    return error_set(err, "can't keep events in a temporary file: %s; is there room in SQLITE_TMPDIR, TMPDIR or /var/tmp?",
+                     sqlite3_errmsg(stage->db));
+}
+
+int kineto_stage_new(struct kineto_stage **stage, struct error *err)
+{
+    struct kineto_stage *new = *stage = calloc(1, sizeof *new);
+    if (!new)
+        return error_set(err, "memory is short");
+    if (sqlite3_open("", &new->db) == SQLITE_OK && sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &new->call, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO mark VALUES(?,?,?)", -1, &new->mark, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO kernel VALUES(?,?,?,?,?) ON CONFLICT(external) DO UPDATE SET "
+                           "ts = min(ts, excluded.ts), finish = max(finish, excluded.finish)", -1, &new->kernel, NULL) == SQLITE_OK)
+        return 0;
+    failed(new, err);
+    kineto_stage_free(new);
+    *stage = NULL;
+    return -1;
+}
+
+void kineto_stage_free(struct kineto_stage *stage)
+{
+    if (!stage)
+        return;
+    sqlite3_finalize(stage->call);
+    sqlite3_finalize(stage->mark);
+    sqlite3_finalize(stage->kernel);
+    sqlite3_close(stage->db);
+    free(stage);
+}
+
+static int insert(struct kineto_stage *stage, sqlite3_stmt *statement, const int64_t *value, int values, struct error *err)
+{
+    for (int i = 0; i < values; i++)
+        sqlite3_bind_int64(statement, i + 1, value[i]);
+    return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK ? 0 : failed(stage, err);
+}
+
+static int64_t duration(const struct kineto_event *event)
+{
+    return event->dur_ns > 0 ? event->dur_ns : 0;
+}
+
+int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *event, int group, struct error *err)
+{
+    const int64_t *number = event->number;
+    const int64_t value[] = {event->ts_ns, duration(event), event->tid, number[KINETO_EXTERNAL],
+        (int64_t)(intptr_t)event->collective, group, number[KINETO_IN], number[KINETO_OUT], number[KINETO_RANK],
+        number[KINETO_SEQ], number[KINETO_SEND], number[KINETO_RECV], event->datatype, event->split};
+    return insert(stage, stage->call, value, sizeof value / sizeof *value, err);
+}
+
+int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
+{
+    const int64_t value[] = {event->ts_ns, event->tid, event->kind};
+    return insert(stage, stage->mark, value, sizeof value / sizeof *value, err);
+}
+
+int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
+{
+    const int64_t *number = event->number;
+    const int64_t value[] = {number[KINETO_EXTERNAL], event->ts_ns, event->ts_ns + duration(event), number[KINETO_STREAM],
+        number[KINETO_DEVICE]};
+    return insert(stage, stage->kernel, value, sizeof value / sizeof *value, err);
+}
+
+static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
+{
+    int at = 0;
+    *row = (struct kineto_row){ .kind = (enum kineto_kind)sqlite3_column_int(rows, at++) };
+    row->ts_ns = sqlite3_column_int64(rows, at++);
+    row->tid = sqlite3_column_int64(rows, at++);
+    row->collective = (const struct kineto_collective *)(intptr_t)sqlite3_column_int64(rows, at++);
+    row->group = sqlite3_column_int(rows, at++);
+    int64_t *const field[] = {&row->in, &row->out, &row->rank, &row->seq, &row->send, &row->recv};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        *field[i] = sqlite3_column_int64(rows, at++);
+    row->datatype = (enum datatype)sqlite3_column_int(rows, at++);
+    row->split = sqlite3_column_int(rows, at++);
+    row->wraps = sqlite3_column_int(rows, at++);
+    row->has_kernel = sqlite3_column_type(rows, at) != SQLITE_NULL;
+    row->begin_ns = sqlite3_column_int64(rows, at++);
+    row->end_ns = sqlite3_column_int64(rows, at++);
+    row->stream = sqlite3_column_int64(rows, at++);
+    row->device = sqlite3_column_int64(rows, at);
+}
+
+int kineto_stage_visit(struct kineto_stage *stage, int (*visit)(void *context, const struct kineto_row *row), void *context,
+                       struct error *err)
+{
+    sqlite3_stmt *rows;
+    int got = SQLITE_DONE, result = 0;
+    if (sqlite3_prepare_v2(stage->db, in_order, -1, &rows, NULL) != SQLITE_OK)
+        return failed(stage, err);
+    while (!result && (got = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct kineto_row row;
+        read_row(rows, &row);
+        result = visit(context, &row);
+    }
+    if (!result && got != SQLITE_DONE)
+        result = failed(stage, err);
+    sqlite3_finalize(rows);
+    return result;
+}
+
+uint64_t kineto_stage_lonely_kernels(struct kineto_stage *stage)
+{
+    sqlite3_stmt *count;
+    uint64_t kernels = 0;
+    if (sqlite3_prepare_v2(stage->db, "SELECT count(*) FROM kernel WHERE external NOT IN (SELECT external FROM call)", -1, &count,
+                           NULL) == SQLITE_OK && sqlite3_step(count) == SQLITE_ROW)
+        kernels = (uint64_t)sqlite3_column_int64(count, 0);
+    sqlite3_finalize(count);
+    return kernels;
+}

@@ -1,0 +1,41 @@
+/* kineto_stage.h: the events of one file that concern collectives, brought into the order of time and joined with their
+ * kernels, outside of memory: a file's events lie thread by thread, and kernels behind the calls.
+ *
+ * A temporary database of SQLite's does both. Memory stays at a few MB whatever the file. */
+#ifndef DDPCHECK_KINETO_STAGE_H
+#define DDPCHECK_KINETO_STAGE_H
+
+#include "lib/import/kineto_event.h"
+
+struct kineto_stage;
+
+/* A call, or an annotation beside it, in the order of time. */
+struct kineto_row {
+    enum kineto_kind kind;      /* CALL, ALONE, COALESCED */
+    int64_t ts_ns, tid;
+    const struct kineto_collective *collective;
+    int group;                  /* as given to kineto_stage_call */
+    int64_t in, out, rank, seq, send, recv;
+    enum datatype datatype;
+    bool split;
+    bool wraps;                 /* another call was made inside of it: that one is the operation */
+    bool has_kernel;            /* then: */
+    int64_t begin_ns, end_ns, stream, device;
+};
+
+/* Returns 0, or -1 with err. */
+int kineto_stage_new(struct kineto_stage **stage, struct error *err);
+void kineto_stage_free(struct kineto_stage *stage);
+
+/* Keep an event. Return 0, or -1 with err. */
+int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *event, int group, struct error *err);
+int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event, struct error *err);
+int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event, struct error *err);
+
+/* Calls `visit` for each row until it returns something else than 0. Returns that, 0, or -1 with err. */
+int kineto_stage_visit(struct kineto_stage *stage, int (*visit)(void *context, const struct kineto_row *row), void *context,
+                       struct error *err);
+/* Kernels that belong to no call of the file. */
+uint64_t kineto_stage_lonely_kernels(struct kineto_stage *stage);
+
+#endif
