@@ -237,6 +237,7 @@ static int member_of(struct kineto *kineto, struct kineto_group *group, const st
     member.rank = rank;
     member.nranks = group->size > 0 && group->size < INT32_MAX ? (int)group->size : -1;
     member.device = row->has_kernel && row->device >= 0 && row->device < INT16_MAX ? (int)row->device : -1;
+    member.time_ns = time_of(kineto, row->ts_ns);
     group->member = import_member(kineto->import, kineto->process, &member);
     return group->member < 0 ? -2 : group->member;
 }
