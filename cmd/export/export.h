@@ -25,7 +25,10 @@ int export_sarif(const struct export *export, struct error *err);
 int export_junit(const struct export *export, struct error *err);
 int export_github(const struct export *export, struct error *err);
 int export_chrome(const struct export *export, struct error *err);
+int export_perfetto(const struct export *export, struct error *err);
+int export_prometheus(const struct export *export, struct error *err);
 int export_csv(const struct export *export, struct error *err);
+int export_html(const struct export *export, struct error *err);
 
 struct export_format {
     const char *name;               /* as --format takes it */

@@ -6,6 +6,9 @@ const struct export_format export_formats[] = {
     {"junit", ".xml", "findings as test results, a case for each code", export_junit},
     {"github", "", "findings as workflow commands, which annotate a pull request", export_github},
     {"chrome", ".trace.json .json", "a timeline for Perfetto's UI, chrome://tracing, scripts for Kineto", export_chrome},
+    {"perfetto", ".pftrace .perfetto-trace", "the same timeline, smaller (protobuf)", export_perfetto},
+    {"prometheus", ".prom", "counts for node_exporter's textfile directory", export_prometheus},
+    {"html", ".html .htm", "a page for tickets: findings, ranks, timeline; one file, no network", export_html},
     {"csv", ".csv", "operations, a row each", export_csv},
     {0},
 };

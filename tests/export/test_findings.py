@@ -10,12 +10,8 @@ import sys
 import unittest
 import xml.etree.ElementTree as xml
 
+import schema
 from jobs import Jobs
-
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = sys.argv.pop(1)
@@ -44,9 +40,8 @@ class Findings(unittest.TestCase):
 
     def sarif(self, *arguments):
         document = json.loads(self.jobs.export("sarif", *arguments))
-        if jsonschema:
-            with open(os.path.join(HERE, "sarif-2.1.0-part.schema.json")) as schema:
-                jsonschema.validate(document, json.load(schema))
+        with open(os.path.join(HERE, "sarif-2.1.0-part.schema.json")) as file:
+            schema.validate(document, json.load(file))
         self.assertEqual(len(document["runs"]), 1)
         return document["runs"][0]
 
@@ -67,6 +62,15 @@ class Findings(unittest.TestCase):
             self.assertLessEqual(len(result["relatedLocations"]), len(finding["sides"]))     # not one for each rank
             self.assertTrue(result["stacks"] and all(stack["frames"] for stack in result["stacks"]))
             self.assertNotIn("/../", json.dumps(result))
+
+    def test_the_schema_refuses_what_is_wrong(self):
+        with open(os.path.join(HERE, "sarif-2.1.0-part.schema.json")) as file:
+            rules = json.load(file)
+        good = {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "x"}}, "results": [{"message": {"text": "y"}}]}]}
+        self.assertEqual(schema.problems(good, rules, rules), [])
+        for change in ({"version": "2.0"}, {"runs": [{}]}, {"more": 1}, {"runs": [{**good["runs"][0], "results": [{"message": {}}]}]},
+                       {"runs": [{**good["runs"][0], "results": [{"message": {"text": "y"}, "level": "bad"}]}]}):
+            self.assertTrue(schema.problems({**good, **change}, rules, rules), change)
 
     def test_sarif_of_a_clean_job(self):
         run = self.sarif("clean")

@@ -1,0 +1,222 @@
+/* HTML: one page that needs nothing else, for tickets: it holds its style, its script and its data, asks no network
+ * (its own content policy forbids it), and says everything but the timeline's details without the script. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/export/html.h"
+#include "cmd/export/place.h"
+#include "cmd/export/text.h"
+#include "export_page.h"        /* page/page.css and page/page.js */
+#include "lib/base/moment.h"
+
+enum { TEXT_BYTES = 1024, PLACE_WIDTH = 120 };
+
+void html_text(const struct html *html, const char *text)
+{
+    text_xml(text, html->out);
+}
+
+void html_format(const struct html *html, const char *format, ...)
+{
+    char text[TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    html_text(html, text);
+}
+
+void html_paragraphs(const struct html *html, const char *text)
+{
+    const char *open = NULL;
+    for (const char *line = text; *line;) {
+        size_t length = strcspn(line, "\n");
+        const char *wanted = length == 0 ? NULL : *line == ' ' ? "pre" : "p";
+        if (open && open != wanted)
+            fprintf(html->out, "</%s>", open);
+        if (wanted && open != wanted)
+            fprintf(html->out, "<%s>", wanted);
+        open = wanted;
+        if (wanted) {
+            char *copy = strndup(line, length);
+            html_text(html, copy ? copy : "");
+            free(copy);
+            putc('\n', html->out);
+        }
+        line += length + (line[length] == '\n');
+    }
+    if (open)
+        fprintf(html->out, "</%s>", open);
+}
+
+static void put_frame(const struct html *html, const struct frame *frame)
+{
+    char function[sizeof frame->function + 32], path[PATH_MAX];
+    fputs("<code>", html->out);
+    html_text(html, frame_function(frame, function, sizeof function));
+    fputs("</code>", html->out);
+    if (*frame->file) {
+        fputs(" <span class=place>", html->out);
+        html_text(html, place_path(html->export, frame->file, path));
+        if (frame->line > 0)
+            fprintf(html->out, ":%d", frame->line);
+        fputs("</span>", html->out);
+    }
+}
+
+void html_frames(const struct html *html, int process, uint64_t stack, bool is_address)
+{
+    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
+    int count = frame ? site_frames(html->export->report->trace, process, stack, is_address, frame) : 0;
+    if (count == 1) {
+        fputs("<div class=frames>", html->out);
+        put_frame(html, frame);
+        fputs("</div>", html->out);
+    } else if (count > 1) {
+        fputs("<details class=frames><summary>", html->out);
+        put_frame(html, frame);
+        fprintf(html->out, " <span class=more>+%d</span></summary><ol start=2>", count - 1);
+        for (int i = 1; i < count; i++) {
+            fputs("<li>", html->out);
+            put_frame(html, &frame[i]);
+        }
+        fputs("</ol></details>", html->out);
+    }
+    free(frame);
+}
+
+static const char *plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
+/* "2 errors, 1 note", and how it is to be taken. */
+static const char *verdict_of(const struct report *report, char *text, size_t bytes)
+{
+    static const char *const name[][2] = {{"error", "errors"}, {"warning", "warnings"}, {"note", "notes"}};
+    static const char *const class[] = {"error", "warning", "note"};
+    size_t used = 0;
+    int worst = -1;
+    for (int i = SEVERITY_NOTE; i >= SEVERITY_ERROR; i--)
+        worst = report->count[i] ? i : worst;
+    for (int i = SEVERITY_ERROR; i <= SEVERITY_NOTE; i++)
+        if (report->count[i])
+            used += (size_t)snprintf(text + used, bytes - used, "%s%d %s", used ? ", " : "", report->count[i],
+                                     plural((uint64_t)report->count[i], name[i][0], name[i][1]));
+    if (worst >= 0)
+        return class[worst];
+    if (report->events == 0)
+        snprintf(text, bytes, "Nothing was recorded");
+    else if (report_incomplete(report))
+        snprintf(text, bytes, "No finding so far");
+    else
+        snprintf(text, bytes, "No finding");
+    return report_incomplete(report) ? "warning" : "good";
+}
+
+static void put_fact(const struct html *html, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    fprintf(html->out, "<div><dt>%s<dd>", name);
+    html_text(html, value);
+    fputs("</div>", html->out);
+}
+
+static void put_facts(const struct html *html)
+{
+    const struct report *report = html->export->report;
+    const struct process_info *info = html->names.processes ? trace_process(report->trace, 0) : NULL;
+    char text[TEXT_BYTES], date[64];
+    fputs("<dl class=facts>", html->out);
+    if (info) {
+        put_fact(html, "program", *info->command ? info->command : info->program);
+        snprintf(text, sizeof text, "%d %s, %s%.400s", html->names.processes, plural((uint64_t)html->names.processes, "process", "processes"),
+                 report->sources > 1 ? "on " : "on ", report->sources ? report->source[0].hosts : info->host);
+        if (report->sources > 1)
+            snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more", report->sources - 1);
+        put_fact(html, "job", text);
+        put_fact(html, "launched by", strcmp(info->launcher, "none") ? info->launcher : "");
+        if (info->nccl_version > 0) {
+            snprintf(text, sizeof text, "NCCL %d.%d.%d, CUDA %d.%d", info->nccl_version / 10000, info->nccl_version / 100 % 100,
+                     info->nccl_version % 100, info->cuda_runtime_version / 1000, info->cuda_runtime_version / 10 % 100);
+            put_fact(html, "libraries", text);
+        }
+    }
+    if (report->end_ns) {
+        char duration[64];
+        snprintf(text, sizeof text, "%s until %s", moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
+                 moment_date(report->end_ns, date, sizeof date));
+        put_fact(html, report->collecting ? "watched so far" : "watched", text);
+    }
+    fputs("</dl>", html->out);
+}
+
+static void put_head(const struct html *html)
+{
+    char verdict[128];
+    const char *class = verdict_of(html->export->report, verdict, sizeof verdict);
+    FILE *out = html->out;
+    fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
+          "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n"
+          "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+          "<title>", out);
+    html_text(html, verdict);
+    fputs(" - ddpcheck</title>\n<style>\n", out);
+    fputs(page_css, out);
+    fprintf(out, "</style></head>\n<body class=no-script>\n<a class=skip href=#findings>To the findings</a>\n"
+            "<header class=%s><p class=brand>ddpcheck <span>%s</span></p><h1>", class, DDPCHECK_VERSION);
+    html_text(html, verdict);
+    fputs("</h1>", out);
+    put_facts(html);
+    fputs("</header>\n<main>\n", out);
+}
+
+/* What weakens the verdict. */
+static void put_caveats(const struct html *html)
+{
+    const struct report *report = html->export->report;
+    fputs("<section id=trace><h2>The trace</h2><ul class=trace>", html->out);
+    for (int i = 0; i < report->sources; i++) {
+        const struct report_source *source = &report->source[i];
+        fputs("<li><code>", html->out);
+        html_text(html, source->path);
+        fprintf(html->out, "</code>: %" PRIu64 " events of %d %s", source->events, source->processes,
+                plural((uint64_t)source->processes, "process", "processes"));
+        fputs(source->collecting ? ", still being recorded" : source->complete ? "" : "; <strong>it lacks its end</strong>", html->out);
+    }
+    if (report->unseen)
+        fprintf(html->out, "<li><strong>%d %s left no trace</strong>: what they did is not known", report->unseen,
+                plural((uint64_t)report->unseen, "rank", "ranks"));
+    if (report->lost_total)
+        fprintf(html->out, "<li><strong>%" PRIu64 " records were lost</strong>: findings may be missing", report->lost_total);
+    if (*report->damage.text) {
+        fputs("<li><strong>damaged</strong>: ", html->out);
+        html_text(html, report->damage.text);
+    }
+    if (report->choice->suppressed || report->choice->known_again)
+        fprintf(html->out, "<li>%d suppressed, %d known from the baseline are not shown", report->choice->suppressed,
+                report->choice->known_again);
+    fputs("</ul></section>\n", html->out);
+}
+
+int export_html(const struct export *export, struct error *err)
+{
+    struct html html = {.export = export, .out = export->out};
+    if (names_load(&html.names, export->report, err))
+        return -1;
+    put_head(&html);
+    html_findings(&html);
+    html_ranks(&html);
+    int result = html_timeline(&html, err);
+    html_stacks(&html);
+    put_caveats(&html);
+    fputs("</main>\n<script>\n", html.out);
+    fputs(page_js, html.out);
+    fputs("</script>\n</body></html>\n", html.out);
+    names_free(&html.names);
+    return result;
+}

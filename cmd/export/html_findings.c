@@ -1,0 +1,152 @@
+/* The findings of the page, and what their codes mean. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/export/html.h"
+#include "lib/base/moment.h"
+
+enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
+
+struct writer {
+    const struct html *html;
+    int number;
+    const char *code[CODES_MOST];   /* that occur */
+    int codes;
+};
+
+/* The sentence with a capital, unless it begins with a name, and a full stop. */
+static void put_sentence(const struct html *html, const char *text)
+{
+    size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+    bool is_word = word > 0 && (!text[word] || strchr(" ,;:", text[word]));
+    size_t bytes = strlen(text);
+    if (is_word)
+        putc(*text - 'a' + 'A', html->out);
+    html_text(html, text + is_word);
+    if (bytes && !strchr(".!?", text[bytes - 1]))
+        putc('.', html->out);
+}
+
+static void put_side(const struct html *html, const struct finding_side *side)
+{
+    char ranks[RANKS_BYTES], clock[64], duration[64];
+    uint64_t end_ns = html->export->report->end_ns;
+    bool several = rankset_count(&side->ranks) != 1;
+    fprintf(html->out, "<li><h4>%s %s</h4><div><p class=call><code>", several ? "Ranks" : "Rank",
+            rankset_text(&side->ranks, ranks, sizeof ranks));
+    html_text(html, side->call);
+    fputs("</code></p>", html->out);
+    html_frames(html, side->process, side->stack, side->stack_is_address);
+    if (*side->where && strcmp(side->where, side->call)) {
+        bool is_address;
+        uint64_t stack = stack_of_where(html->export->report, side, &is_address);
+        fputs("<p class=where><span class=label>now</span> ", html->out);
+        html_text(html, side->where);
+        fputs("</p>", html->out);
+        if (stack && stack != side->stack)
+            html_frames(html, side->process, stack, is_address);
+    }
+    fputs("<p class=meta>", html->out);
+    if (*side->phase) {
+        fputs("<span><span class=label>phase</span> ", html->out);
+        html_text(html, side->phase);
+        fputs("</span> ", html->out);
+    }
+    if (side->since_ns) {
+        fprintf(html->out, "<span><span class=label>since</span> %s", moment_clock(side->since_ns, end_ns, clock, sizeof clock));
+        if (side->since_ns <= end_ns)
+            fprintf(html->out, ", %s before the end", moment_duration(end_ns - side->since_ns, duration, sizeof duration));
+        fputs("</span> ", html->out);
+    }
+    if (!several && side->process >= 0) {
+        const struct process_info *info = trace_process(html->export->report->trace, side->process);
+        fprintf(html->out, "<span><span class=label>process</span> %d on ", info->pid);
+        html_text(html, info->host);
+        fputs("</span>", html->out);
+    }
+    fputs("</p></div>", html->out);
+}
+
+static void note_code(struct writer *writer, const char *code)
+{
+    for (int i = 0; i < writer->codes; i++)
+        if (!strcmp(writer->code[i], code))
+            return;
+    if (writer->codes < CODES_MOST)
+        writer->code[writer->codes++] = code;
+}
+
+static void put_finding(void *context, const struct finding *finding)
+{
+    struct writer *writer = context;
+    const struct html *html = writer->html;
+    const struct check *check = analyzer_check_find(finding->code);
+    FILE *out = html->out;
+    if (++writer->number > FINDINGS_MOST)
+        return;
+    note_code(writer, finding->code);
+    fprintf(out, "<article class=%s id=f-%016" PRIx64 "><h3><span class=severity>%s</span> <a href=#about-%s>%s</a> ",
+            severity_name(finding->severity), finding->fingerprint, severity_name(finding->severity), finding->code, finding->code);
+    html_text(html, check ? check->title : "");
+    fputs("</h3><p class=what>", out);
+    put_sentence(html, finding->what);
+    fputs("</p><ul class=sides>", out);
+    for (int i = 0; i < finding->sides; i++)
+        put_side(html, &finding->side[i]);
+    fputs("</ul>", out);
+    if (*finding->todo) {
+        fputs("<p class=todo><span class=label>What to do</span> ", out);
+        put_sentence(html, finding->todo);
+        fputs("</p>", out);
+    }
+    fprintf(out, "<p class=meta><span>%s</span>", certainty_name(finding->certainty));
+    if (finding->comm)
+        fprintf(out, " <span><span class=label>communicator</span> <code>0x%016" PRIx64 "</code></span>", finding->comm);
+    if (finding->has_number)
+        fprintf(out, " <span><span class=label>operation</span> #%" PRIu64 "</span>", finding->number);
+    if (finding->times > 1)
+        fprintf(out, " <span><span class=label>seen</span> %" PRIu64 " times</span>", finding->times);
+    fprintf(out, " <span><span class=label>fingerprint</span> <code>%016" PRIx64 "</code></span></p></article>\n", finding->fingerprint);
+}
+
+static void put_listing(const struct html *html, const char *title, const char *text)
+{
+    if (!text || !*text)
+        return;
+    fprintf(html->out, "<h5>%s</h5><pre>", title);
+    html_text(html, text);
+    fputs("</pre>", html->out);
+}
+
+static void put_code(const struct html *html, const char *code)
+{
+    const struct check *check = analyzer_check_find(code);
+    if (!check)
+        return;
+    fprintf(html->out, "<details class=about id=about-%s><summary>What %s means, and how to mend it</summary>", code, code);
+    html_paragraphs(html, check->text);
+    put_listing(html, "How to get it", check->example);
+    put_listing(html, "The mend in PyTorch", check->mend_torch);
+    put_listing(html, "The mend in C", check->mend_c);
+    fputs("</details>\n", html->out);
+}
+
+void html_findings(const struct html *html)
+{
+    struct writer writer = {.html = html};
+    fputs("<section id=findings><h2>Findings</h2>\n", html->out);
+    report_visit_findings(html->export->report, FINDING_OPEN, put_finding, &writer);
+    if (writer.number == 0)
+        fputs("<p class=none>Nothing that ddpcheck looks for was found.</p>", html->out);
+    if (writer.number > FINDINGS_MOST)
+        fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> tells all.</p>", writer.number - FINDINGS_MOST);
+    writer.number = 0;
+    if (html->export->report->resolved) {
+        fputs("<details class=resolved><summary>The job got over these</summary>", html->out);
+        report_visit_findings(html->export->report, FINDING_RESOLVED, put_finding, &writer);
+        fputs("</details>", html->out);
+    }
+    for (int i = 0; i < writer.codes; i++)
+        put_code(html, writer.code[i]);
+    fputs("</section>\n", html->out);
+}

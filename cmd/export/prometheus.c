@@ -1,0 +1,224 @@
+/* Prometheus' text format, for the textfile directory of node_exporter: counts by rank, communicator and kind, and what
+ * an alert wants to know: how long a rank has made no progress, and the findings. Labels are those of NCCL Inspector's
+ * exporter, so that one dashboard reads both; none of them grows with the length of a job. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "cmd/export/comms.h"
+#include "cmd/export/export.h"
+#include "cmd/export/text.h"
+#include "cmd/export/timeline.h"
+#include "lib/trace/names.h"
+
+enum { COMMS_MOST = 16 };       /* with a name of their own; those made later are "other" */
+
+struct counter {
+    struct {
+        uint64_t process, comm, api;
+    } key;
+    int device, nranks;
+    uint64_t calls, done, bytes, busy_ns;
+    UT_hash_handle hh;
+};
+
+struct writer {
+    const struct export *export;
+    struct export_names names;
+    struct counter *counters;
+    uint64_t *progress_ns;      /* per process: when an operation was issued or ended last */
+    bool failed;
+};
+
+/* A label's value: backslash, quote and end of line are escaped, and it must be UTF-8. */
+static void put_value(const char *text, FILE *out)
+{
+    putc('"', out);
+    while (*text) {
+        size_t length = utf8_length(text);
+        if (*text == '\n')
+            fputs("\\n", out);
+        else if (strchr("\"\\", *text))
+            fprintf(out, "\\%c", *text);
+        else if (length)
+            fwrite(text, 1, length, out);
+        else
+            putc('?', out);
+        text += length ? length : 1;
+    }
+    putc('"', out);
+}
+
+static void put_process(const struct writer *writer, int process, FILE *out)
+{
+    const struct process_info *info = trace_process(writer->export->report->trace, process);
+    fputs("slurm_job_id=", out);
+    put_value(info->job, out);
+    fputs(",node=", out);
+    put_value(info->host, out);
+    if (info->rank >= 0)
+        fprintf(out, ",rank=\"%d\"", info->rank);
+    else
+        fprintf(out, ",pid=\"%d\"", info->pid);
+}
+
+static void take_operation(void *context, const struct timeline_operation *operation)
+{
+    struct writer *writer = context;
+    const struct record *call = operation->call;
+    struct counter *counter, like = {.key = {(uint64_t)operation->process, 0, call->api}};
+    const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
+    uint64_t last_ns = operation->end_ns ? operation->end_ns : operation->issued_ns;
+    int place = 0;
+    for (const struct export_comm *at = writer->names.comms; at && at != comm && place < COMMS_MOST; at = at->hh.next)
+        place++;
+    like.key.comm = comm && place < COMMS_MOST ? comm->id : 0;
+    if (last_ns > writer->progress_ns[operation->process])
+        writer->progress_ns[operation->process] = last_ns;
+    HASH_FIND(hh, writer->counters, &like.key, sizeof like.key, counter);
+    if (!counter) {
+        if (!(counter = calloc(1, sizeof *counter))) {
+            writer->failed = true;
+            return;
+        }
+        counter->key = like.key;
+        counter->device = call->device;
+        counter->nranks = comm && like.key.comm ? comm->nranks : 0;
+        HASH_ADD(hh, writer->counters, key, sizeof counter->key, counter);
+    }
+    counter->calls++;
+    counter->done += operation->end_ns != 0;
+    counter->bytes += call->op.count * datatype_bytes(call->op.datatype);
+    counter->busy_ns += operation->end_ns ? operation->end_ns - operation->begin_ns : 0;
+}
+
+static int by_key(const struct counter *a, const struct counter *b)
+{
+    return memcmp(&a->key, &b->key, sizeof a->key);
+}
+
+static const struct metric {
+    const char *name, *help;
+    size_t offset;              /* of its value in struct counter */
+    bool is_time;
+} metrics[] = {
+    {"ddpcheck_collectives_total", "Collectives, sends and receives that were called.", offsetof(struct counter, calls), false},
+    {"ddpcheck_collectives_done_total", "Those whose stream has passed them.", offsetof(struct counter, done), false},
+    {"ddpcheck_collective_bytes_total", "Elements times their size, as given to the calls.", offsetof(struct counter, bytes), false},
+    {"ddpcheck_collective_seconds_total", "Time from the stream's reaching an operation to its end, as far as it was seen.",
+     offsetof(struct counter, busy_ns), true},
+};
+
+static void put_head(const char *name, const char *type, const char *help, FILE *out)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void put_counters(const struct writer *writer, const struct metric *metric)
+{
+    FILE *out = writer->export->out;
+    put_head(metric->name, "counter", metric->help, out);
+    for (const struct counter *counter = writer->counters; counter; counter = counter->hh.next) {
+        const struct export_comm *comm = names_comm(&writer->names, counter->key.comm);
+        const char *kind = api_name((unsigned)counter->key.api);
+        fprintf(out, "%s{", metric->name);
+        put_process(writer, (int)counter->key.process, out);
+        fprintf(out, ",gpu=\"%d\",comm_name=\"%s\",nranks=\"%d\",collective=\"%s\"} ", counter->device, comm ? comm->hex : "other",
+                counter->nranks, !strncmp(kind, "nccl", 4) ? kind + 4 : kind);
+        uint64_t value = *(const uint64_t *)((const char *)counter + metric->offset);
+        if (metric->is_time)
+            fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
+        else
+            fprintf(out, "%" PRIu64 "\n", value);
+    }
+}
+
+static void put_progress(const struct writer *writer)
+{
+    FILE *out = writer->export->out;
+    uint64_t end_ns = writer->export->report->end_ns;
+    put_head("ddpcheck_seconds_since_progress", "gauge", "Time until the end of the trace in which no operation was called or ended.", out);
+    for (int i = 0; i < writer->names.processes; i++) {
+        if (!writer->progress_ns[i])
+            continue;
+        fputs("ddpcheck_seconds_since_progress{", out);
+        put_process(writer, i, out);
+        fprintf(out, "} %.3f\n", end_ns > writer->progress_ns[i] ? (double)(end_ns - writer->progress_ns[i]) / 1e9 : 0.0);
+    }
+}
+
+struct tally {
+    const char *code;
+    int count;
+};
+
+static void count_code(void *context, const struct finding *finding)
+{
+    struct tally *tally = context;
+    tally->count += !strcmp(finding->code, tally->code);
+}
+
+/* Every code has a line, so that an alert sees a 0 and not nothing. */
+static void put_findings(const struct writer *writer)
+{
+    FILE *out = writer->export->out;
+    put_head("ddpcheck_findings", "gauge", "Findings that are still true.", out);
+    for (const struct check *check = analyzer_checks; check->code; check++) {
+        struct tally tally = {.code = check->code};
+        report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
+        fprintf(out, "ddpcheck_findings{code=\"%s\",severity=\"%s\"} %d\n", check->code, severity_name(check->severity), tally.count);
+    }
+}
+
+static void put_trace(const struct writer *writer)
+{
+    const struct report *report = writer->export->report;
+    FILE *out = writer->export->out;
+    const struct {
+        const char *name, *type, *help;
+        uint64_t value;
+    } plain[] = {
+        {"ddpcheck_processes", "gauge", "Processes that left a trace.", (uint64_t)writer->names.processes},
+        {"ddpcheck_ranks_without_trace", "gauge", "Members of communicators that left none.", (uint64_t)report->unseen},
+        {"ddpcheck_records_lost_total", "counter", "Records dropped because a ring was full.", report->lost_total},
+        {"ddpcheck_trace_complete", "gauge", "1 if the trace has its end and all ranks.", !report_incomplete(report)},
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        put_head(plain[i].name, plain[i].type, plain[i].help, out);
+        fprintf(out, "%s %" PRIu64 "\n", plain[i].name, plain[i].value);
+    }
+    put_head("ddpcheck_trace_end_timestamp_seconds", "gauge", "When the last event was recorded, since 1970.", out);
+    fprintf(out, "ddpcheck_trace_end_timestamp_seconds %.3f\n", (double)report->end_ns / 1e9);
+}
+
+int export_prometheus(const struct export *export, struct error *err)
+{
+    struct writer writer = {.export = export};
+    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
+                                             .operation = take_operation};
+    struct counter *counter, *next;
+    if (names_load(&writer.names, export->report, err))
+        return -1;
+    writer.progress_ns = calloc((size_t)writer.names.processes + 1, sizeof *writer.progress_ns);
+    int result = writer.progress_ns ? timeline_read(export->paths, export->path_count, &visitor, err) : -1;
+    if (!writer.progress_ns || writer.failed)
+        result = error_set(err, "can't count the operations: memory is short");
+    HASH_SORT(writer.counters, by_key);
+    for (size_t i = 0; result == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
+        put_counters(&writer, &metrics[i]);
+    if (result == 0) {
+        put_progress(&writer);
+        put_findings(&writer);
+        put_trace(&writer);
+    }
+    HASH_ITER(hh, writer.counters, counter, next) {
+        HASH_DEL(writer.counters, counter);
+        free(counter);
+    }
+    free(writer.progress_ns);
+    names_free(&writer.names);
+    return result;
+}
