@@ -1,18 +1,25 @@
-/* ddpcheck doctor: says whether this machine, and a program, can be watched. */
+/* ddpcheck doctor: says whether this machine, and a program, can be watched, and by which front end. */
 #include "cmd/doctor.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/json_values.h"
 #include "cmd/options.h"
 #include "lib/base/terminal.h"
 
 struct table {
-    bool colored;
+    bool colored, json;
+    const char *about;      /* "machine", "environment", or the program */
     int failures;
 };
+
+static const struct {
+    const char *word, *shown, *color;
+} looks[] = {[VERDICT_OK] = {"ok", "ok", "\033[32m"}, [VERDICT_WARN] = {"warn", "warn", "\033[33m"}, [VERDICT_FAIL] = {"fail", "FAIL", "\033[31m"}};
 
 void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hint, const char *format, ...)
 {
@@ -24,46 +31,86 @@ void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hin
     va_end(args);
 }
 
+static void print_json(json_t *object)
+{
+    char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    if (line)
+        puts(line);
+    free(line);
+    json_decref(object);
+}
+
 static void print_row(void *context, const char *name, const struct diagnosis *diagnosis)
 {
-    static const struct {
-        const char *word, *color;
-    } look[] = {[VERDICT_OK] = {"ok", "\033[32m"}, [VERDICT_WARN] = {"warn", "\033[33m"}, [VERDICT_FAIL] = {"FAIL", "\033[31m"}};
     struct table *table = context;
-    const char *color = table->colored ? look[diagnosis->verdict].color : "";
-    printf("  %s%-4s%s  %-17s %s\n", color, look[diagnosis->verdict].word, table->colored ? "\033[0m" : "", name, diagnosis->text);
+    table->failures += diagnosis->verdict == VERDICT_FAIL;
+    if (table->json) {
+        print_json(json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1", "about", json_of_text(table->about), "check",
+                             name, "verdict", looks[diagnosis->verdict].word, "text", json_of_text(diagnosis->text), "todo",
+                             json_of_text(diagnosis->hint)));
+        return;
+    }
+    const char *color = table->colored ? looks[diagnosis->verdict].color : "";
+    printf("  %s%-4s%s  %-17s %s\n", color, looks[diagnosis->verdict].shown, table->colored ? "\033[0m" : "", name, diagnosis->text);
     if (diagnosis->hint[0])
         printf("  %23s  -> %s\n", "", diagnosis->hint);
-    table->failures += diagnosis->verdict == VERDICT_FAIL;
+}
+
+static void print_checks(struct table *table, const char *about, const char *title, const struct machine_check *check, int count)
+{
+    table->about = about;
+    if (!table->json)
+        printf("%s\n", title);
+    for (int i = 0; i < count; i++) {
+        struct diagnosis diagnosis = {0};
+        check[i].check(&diagnosis);
+        print_row(table, check[i].name, &diagnosis);
+    }
+}
+
+/* What it comes to: the command to give. */
+static void print_end(const struct table *table, const char *program, enum front_end front_end)
+{
+    static const char *const names[] = {[FRONT_END_NONE] = "none", [FRONT_END_PRELOAD] = "preload", [FRONT_END_PLUGIN] = "plugin"};
+    const char *option = front_end == FRONT_END_PLUGIN ? " --plugin" : "";
+    if (table->json)
+        print_json(json_pack("{s:s, s:b, s:i, s:o}", "schema", "ddpcheck.doctor-summary/1", "works", table->failures == 0, "failures",
+                             table->failures, "front_end", program ? json_of_text(names[front_end]) : json_null()));
+    else if (table->failures)
+        printf("\nIt will not work: %d check%s failed.\n", table->failures, table->failures == 1 ? "" : "s");
+    else if (program)
+        printf("\nIt will work: ddpcheck run%s -- %s\n", option, program);
+    else
+        printf("\nIt will work.\n");
 }
 
 int command_doctor(int argc, char **argv)
 {
     int color = COLOR_AUTO;
-    const struct option_entry entries[] = {OPTION_COLOR(&color)};
+    bool json = false;
+    const struct option_entry entries[] = {
+        {"json", 0, OPTION_FLAG, NULL, "a JSON object for each line, then a summary", &json},
+        OPTION_COLOR(&color),
+    };
     const struct options options = {
         .command = "doctor", .operands = "[-- PROGRAM [ARGUMENT...]]",
-        .summary = "Says what of CUDA and NCCL is here, and whether ddpcheck can watch a program.",
+        .summary = "Says what of CUDA and NCCL is here, and whether and how ddpcheck can watch a program.",
         .details = "The program is looked at, not run. Exit status: 0 it will work, 1 something prevents it.\n",
         .entries = entries, .count = OPTION_COUNT(entries), .stop_at_operand = true,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
-    struct table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO)};
-    printf("This machine\n");
-    for (int i = 0; i < machine_check_count; i++) {
-        struct diagnosis diagnosis = {0};
-        machine_checks[i].check(&diagnosis);
-        print_row(&table, machine_checks[i].name, &diagnosis);
-    }
+    enum front_end front_end = FRONT_END_NONE;
+    struct table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO), .json = json};
+    print_checks(&table, "machine", "This machine", machine_checks, machine_check_count);
+    print_checks(&table, "environment", "\nThis environment", environment_checks, environment_check_count);
     if (argc > 0) {
-        printf("\n%s\n", argv[0]);
-        doctor_program(argv, print_row, &table);
+        table.about = argv[0];
+        if (!json)
+            printf("\n%s\n", argv[0]);
+        front_end = doctor_program(argv, print_row, &table);
     }
-    if (table.failures)
-        printf("\nIt will not work: %d check%s failed.\n", table.failures, table.failures == 1 ? "" : "s");
-    else
-        printf("\nIt will work.\n");
+    print_end(&table, argc > 0 ? argv[0] : NULL, table.failures ? FRONT_END_NONE : front_end);
     return table.failures ? STATUS_FINDINGS : STATUS_CLEAN;
 }

@@ -2,9 +2,17 @@
 #ifndef DDPCHECK_DOCTOR_H
 #define DDPCHECK_DOCTOR_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
+
+/* How a program is best watched (docs/front-ends.md). */
+enum front_end {
+    FRONT_END_NONE,         /* not at all */
+    FRONT_END_PRELOAD,      /* ddpcheck run */
+    FRONT_END_PLUGIN        /* ddpcheck run --plugin: NCCL is linked in */
+};
 
 struct diagnosis {
     enum verdict verdict;
@@ -16,16 +24,24 @@ struct diagnosis {
 void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A check of the machine. */
+/* A check of the machine or of the environment. */
 struct machine_check {
     const char *name;
     void (*check)(struct diagnosis *diagnosis);
 };
 extern const struct machine_check machine_checks[];
 extern const int machine_check_count;
+extern const struct machine_check environment_checks[];
+extern const int environment_check_count;
 
 /* Checks of a program: calls `print` for each. program is argv of the program as the user would run it. */
-void doctor_program(char *const *program, void (*print)(void *context, const char *name, const struct diagnosis *diagnosis),
-                    void *context);
+enum front_end doctor_program(char *const *program,
+                              void (*print)(void *context, const char *name, const struct diagnosis *diagnosis), void *context);
+
+/* What is known of programs that start others, by name: their line, or false if `name` is none of them. */
+bool doctor_launcher(struct diagnosis *diagnosis, const char *name);
+
+/* NCCL_PROFILER_PLUGIN names another library than our shim; that library's name, else NULL. */
+const char *doctor_other_plugin(void);
 
 #endif

@@ -64,12 +64,22 @@ static void read_needed(struct elf_file *elf, const struct image *image, const E
                      text_at(image, names->sh_offset, names->sh_size, entry[i].d_un.d_val));
 }
 
+/* Texts that NCCL alone has; NCCL's plugin loader tries names that begin with the second. */
+static void read_texts(struct elf_file *elf, const struct image *image)
+{
+    static const char nccl[] = "NCCL_DEBUG_SUBSYS", plugin[] = "libnccl-profiler";
+    elf->holds_plugins = memmem(image->bytes, image->size, plugin, sizeof plugin - 1);
+    elf->holds_nccl = elf->holds_plugins || memmem(image->bytes, image->size, nccl, sizeof nccl - 1);
+}
+
 static int read_sections(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
 {
     const Elf64_Shdr *section = part(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section);
     if (!section || header->e_shentsize != sizeof *section)
         return header->e_shnum == 0 ? 0 : -1;
+    elf->is_stripped = true;
     for (unsigned i = 0; i < header->e_shnum; i++) {
+        elf->is_stripped &= section[i].sh_type != SHT_SYMTAB;
         if (section[i].sh_link >= header->e_shnum)
             continue;
         const Elf64_Shdr *names = &section[section[i].sh_link];
@@ -123,6 +133,7 @@ static int read_image(struct elf_file *elf, const struct image *image, const cha
     elf->is_foreign = header->e_machine != EM_X86_64;
     if (read_sections(elf, image, header) < 0 || read_segments(elf, image, header) < 0)
         return error_set(err, "%s is a damaged ELF file: its tables lie outside it", path);
+    read_texts(elf, image);
     return 0;
 }
 

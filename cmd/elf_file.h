@@ -18,6 +18,9 @@ struct elf_file {
     bool is_setuid;
     bool defines_nccl, defines_cudart;      /* linked statically: nccl*, cuda* functions are defined inside */
     bool imports_nccl, imports_cudart, imports_dlopen;
+    bool is_stripped;               /* it has no symbols of its own: what is defined inside can't be known by name */
+    bool holds_nccl;                /* texts of NCCL's own are inside: it, or a library with it, is linked in */
+    bool holds_plugins;             /* and that NCCL loads profiler plugins (2.23 or newer) */
     char interpreter[256];          /* ELF: ld.so; script: the program of its #! line */
     char needed[ELF_NEEDED_MAX][128];
     int needed_count;

@@ -33,7 +33,7 @@ struct run {
     double timeout, hang_after;
     int on_finding, stacks, cuda;
     struct choice_options choice;
-    bool quiet, hash;
+    bool quiet, hash, plugin;
     bool tui;
     int ready_fd;               /* closed once the collector is ready; -1 none */
     char **argv;
@@ -333,7 +333,7 @@ static int run_program(struct run *run, char **argv)
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
     const struct run_environment environment = {
         .directory = run->directory, .has_collector = !run->shared, .emulate = run->emulate,
-        .hash = run->hash, .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL,
+        .hash = run->hash, .plugin = run->plugin, .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL,
         .cuda = run->cuda >= 0 ? cuda[run->cuda] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
     };
     status = signals < 0 || run_environment_set(&environment, &err) < 0 ? STATUS_USAGE : job_start(&run->job, argv, &err);
@@ -379,6 +379,7 @@ int command_run(int argc, char **argv)
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
         {"cuda", 0, OPTION_CHOICE, "used|all|none", "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},
         {"hash", 0, OPTION_FLAG, NULL, "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 to DC503", &run.hash},
+        {"plugin", 0, OPTION_FLAG, NULL, "for programs with NCCL linked in: NCCL loads the shim as its profiler plugin as well (docs/front-ends.md)", &run.plugin},
         {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
         {"tui", 0, OPTION_FLAG, NULL, "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},

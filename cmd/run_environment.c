@@ -76,6 +76,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
     if (prepend("LD_PRELOAD", shim, err) < 0 || put("DDPCHECK_DIR", environment->directory, err) < 0 ||
         (environment->has_collector && put("DDPCHECK_COLLECT", "0", err) < 0) ||
         (!(injection && injection[0]) && put("NVTX_INJECTION64_PATH", shim, err) < 0) ||
+        (environment->plugin && put("NCCL_PROFILER_PLUGIN", shim, err) < 0) ||
         (environment->hash && put("DDPCHECK_HASH", "1", err) < 0) ||
         (environment->stacks && put("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
         (environment->cuda && put("DDPCHECK_CUDA", environment->cuda, err) < 0) ||

@@ -12,6 +12,7 @@ struct run_environment {
     bool has_collector;         /* the shim need not start one */
     long emulate;               /* devices to emulate; 0 none */
     bool hash;                  /* hash payloads */
+    bool plugin;                /* NCCL is to load the shim as its profiler plugin, too */
     const char *stacks;         /* NULL: as the environment says */
     const char *cuda;           /* likewise */
     const char *hang_after;     /* likewise */

@@ -1,0 +1,168 @@
+"""ddpcheck doctor -- PROGRAM, on a small real program for each case.
+
+test_doctor.py BUILD CC"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BUILD, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
+TOOL = os.path.join(BUILD, "bin", "ddpcheck")
+SHIM = os.path.join(BUILD, "lib", "libddpcheck.so")
+FAKE = os.path.join(BUILD, "tests", "interpose", "fake")
+LAUNCHED = os.path.join(BUILD, "tests", "plugin")
+
+CALLS_NCCL = "int ncclAllReduce(void); int main(void) { return ncclAllReduce(); }\n"
+DEFINES = "int ncclAllReduce(void); int ncclAllReduce(void) { return 0; }\n"
+TEXTS = 'extern const char *texts[]; const char *texts[] = {"NCCL_DEBUG_SUBSYS", "libnccl-profiler"};\n'
+OLD_TEXTS = 'extern const char *texts[]; const char *texts[] = {"NCCL_DEBUG_SUBSYS"};\n'
+CUDART = "int cudaMalloc(void); int cudaMalloc(void) { return 0; }\n"
+OPENS = "#include <dlfcn.h>\nint main(void) { return !dlsym(dlopen(\"libnccl.so.2\", RTLD_NOW), \"ncclAllReduce\"); }\n"
+NOTHING = "int main(void) { return 0; }\n"
+
+failures = 0
+
+
+def doctor(*program, environment=None, status=0):
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith(("DDPCHECK", "NCCL_PROFILER")) and name not in ("LD_PRELOAD", "NVTX_INJECTION64_PATH")}
+    done = subprocess.run([TOOL, "doctor", "--json", "--", *program], env={**clean, **(environment or {})}, capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == status, "%s: exit status %d, %s %s" % (program, done.returncode, done.stdout, done.stderr)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[-1]["schema"] == "ddpcheck.doctor-summary/1" and all(l["schema"] == "ddpcheck.doctor/1" for l in lines[:-1])
+    assert lines[-1]["works"] == (status == 0) and lines[-1]["failures"] == sum(l["verdict"] == "fail" for l in lines[:-1]), lines[-1]
+    return lines
+
+
+def check(name, lines, row, verdict, words, front_end=None, todo=""):
+    """The row of that name has the verdict and the words; the front end is the one."""
+    global failures
+    found = [line for line in lines[:-1] if line["check"] == row]
+    good = [line for line in found if line["verdict"] == verdict and words in line["text"] and todo in line["todo"]]
+    if not good or (front_end and lines[-1]["front_end"] != front_end):
+        failures += 1
+        print("%s: expected %s %s '%s' -> '%s', front end %s; got %s, %s" % (name, row, verdict, words, todo, front_end, found, lines[-1]))
+
+
+class Folder:
+    def __init__(self, path):
+        self.path = path
+
+    def file(self, name, content, mode=0o755):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        os.chmod(path, mode)
+        return path
+
+    def build(self, name, source, *options):
+        program = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(program), exist_ok=True)
+        done = subprocess.run([CC, "-x", "c", "-", "-o", program, *options], input=source, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return program
+
+    def patched(self, name, program, offset, value):
+        """A copy with one byte of it changed."""
+        with open(program, "rb") as file:
+            content = bytearray(file.read())
+        content[offset] = value
+        return self.file(name, bytes(content))
+
+
+def nccl(at):
+    shared = at.build("shared", CALLS_NCCL, "-L" + FAKE, "-l:libnccl.so.2", "-Wl,--unresolved-symbols=ignore-all")
+    check("shared", doctor(shared), "its NCCL", "ok", "linked dynamically", "preload")
+    check("dlopen", doctor(at.build("opens", OPENS, "-ldl")), "its NCCL", "ok", "dlopen and dlsym of libnccl.so", "preload")
+    check("neither", doctor(at.build("nothing", NOTHING)), "its NCCL", "warn", "not linked with NCCL", "preload", "launcher")
+    inside = at.build("inside", CALLS_NCCL + DEFINES + TEXTS)
+    check("static NCCL", doctor(inside), "its NCCL", "warn", "linked into the program", "plugin", "run --plugin")
+    check("plugin taken", doctor(inside, environment={"NCCL_PROFILER_PLUGIN": "/x/libother.so"}, status=1), "its NCCL", "fail",
+          "taken by /x/libother.so", "none", "unset NCCL_PROFILER_PLUGIN")
+    check("plugin is ours", doctor(inside, environment={"NCCL_PROFILER_PLUGIN": SHIM}), "its NCCL", "warn", "linked into", "plugin")
+    old = at.build("old", CALLS_NCCL + DEFINES + OLD_TEXTS)
+    check("old static NCCL", doctor(old, status=1), "its NCCL", "fail", "too old for profiler plugins", "none", "2.23")
+    stripped = at.build("stripped", CALLS_NCCL + DEFINES + TEXTS, "-s")
+    check("stripped", doctor(stripped), "its NCCL", "warn", "stripped, but NCCL's texts", "plugin")
+    check("stripped, old", doctor(at.build("stripped_old", CALLS_NCCL + DEFINES + OLD_TEXTS, "-s")), "its NCCL", "warn", "may be linked in")
+    if os.path.isdir(LAUNCHED):
+        check("emulated, static", doctor(os.path.join(LAUNCHED, "plugin_job_static")), "its NCCL", "warn", "linked into", "plugin")
+        check("emulated, shared", doctor(os.path.join(LAUNCHED, "plugin_job_shared")), "its NCCL", "ok", "dynamically", "preload")
+
+
+def reached(at):
+    program = at.build("plain", NOTHING)
+    check("static program", doctor(at.build("all", NOTHING, "-static"), status=1), "LD_PRELOAD", "fail", "linked statically", "none")
+    check("musl", doctor(at.build("musl", NOTHING, "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"), status=1), "LD_PRELOAD", "fail",
+          "musl", "none", "glibc")
+    check("32 bits", doctor(at.patched("narrow", program, 4, 1), status=1), "LD_PRELOAD", "fail", "another kind of machine", "none")
+    check("other machine", doctor(at.patched("arm", program, 18, 183), status=1), "LD_PRELOAD", "fail", "another kind of machine", "none")
+    setgid = shutil.copy(program, os.path.join(at.path, "setgid"))
+    os.chmod(setgid, 0o2755)
+    if os.stat(setgid).st_mode & 0o2000:
+        check("set-group-ID", doctor(setgid, status=1), "LD_PRELOAD", "fail", "set-user-ID or set-group-ID", "none")
+    check("missing", doctor(os.path.join(at.path, "no-such"), status=1), "program", "fail", "there is no program", "none")
+    for name, content in (("noise", b"\x7fELF" + os.urandom(400)), ("text", b"hello\n"), ("empty", b"")):
+        check(name, doctor(at.file(name, content), status=1), "program", "fail", "", "none")
+
+
+def cuda(at):
+    check("static cudart", doctor(at.build("cudart", NOTHING + CUDART)), "its CUDA runtime", "ok", "linked in (nvcc's default)")
+
+
+def started(at):
+    inside = at.build("bin/inside", CALLS_NCCL + DEFINES + TEXTS)
+    script = at.file("wrapper", "#!%s\nwhatever\n" % inside)
+    check("script", doctor(script), "its NCCL", "warn", "linked into the program", "plugin")
+    check("script of a script", doctor(at.file("again", "#!%s\n" % script)), "its NCCL", "warn", "linked into the program", "plugin")
+    check("loop", doctor(at.file("loop", "#!%s/loop\n" % at.path), status=1), "program", "fail", "scripts that run scripts", "none")
+    check("found by PATH", doctor("inside", environment={"PATH": os.path.join(at.path, "bin") + ":" + os.environ["PATH"]}), "its NCCL", "warn",
+          "linked into", "plugin")
+    for name, verdict, words, todo in (("sudo", "fail", "clears LD_PRELOAD", "sudo ddpcheck run"), ("docker", "fail", "container", "inside it"),
+                                       ("mpirun", "ok", "-x LD_PRELOAD", "doctor -- PROGRAM"), ("srun", "ok", "all ranks inherit", "doctor -- PROGRAM"),
+                                       ("ssh", "fail", "another host", "inside it"), ("bash", "ok", "a shell", "doctor -- PROGRAM")):
+        launcher = at.build(name, NOTHING)
+        check(name, doctor(launcher, "x", status=int(verdict == "fail")), "what it starts", verdict, words, "none" if verdict == "fail" else "preload", todo)
+
+
+def python(at):
+    """A Python of our own making, with packages beside it; torchrun is a script of it."""
+    interpreter = at.build("env/bin/python3", NOTHING)
+    torchrun = at.file("env/bin/torchrun", "#!%s\n" % interpreter)
+    check("no packages", doctor(torchrun, "train.py"), "Python's NCCL", "warn", "no nvidia-nccl package", "preload")
+    packages = "env/lib/python3.11/site-packages/"
+    at.build(packages + "nvidia/nccl/lib/libnccl.so.2", DEFINES, "-shared", "-fPIC")
+    torch = packages + "torch/lib/libtorch_cuda.so"
+    at.build(torch, "int ncclAllReduce(void); int all(void); int all(void) { return ncclAllReduce(); }", "-shared", "-fPIC")
+    lines = doctor(torchrun, "train.py")
+    check("wheels", lines, "Python's NCCL", "ok", "libnccl.so.2, loaded dynamically", "preload")
+    check("wheels", lines, "Python's PyTorch", "ok", "calls the libnccl.so", "preload")
+    at.build(torch, DEFINES + TEXTS, "-shared", "-fPIC")
+    check("old wheel", doctor(torchrun), "Python's PyTorch", "warn", "linked into PyTorch's libtorch_cuda.so", "plugin", "run --plugin")
+
+
+def environment(at):
+    program = at.build("plain", NOTHING)
+    check("switched off", doctor(program, environment={"DDPCHECK_DISABLE": "1"}, status=1), "switch", "fail", "DDPCHECK_DISABLE=1", "none")
+    check("another plugin", doctor(program, environment={"NCCL_PROFILER_PLUGIN": "inspector"}), "profiler plugin", "warn", "taken by inspector", "preload")
+    check("no plugin", doctor(program, environment={"NCCL_PROFILER_PLUGIN": "none"}), "profiler plugin", "ok", "none")
+    check("NVTX taken", doctor(program, environment={"NVTX_INJECTION64_PATH": "/x/libnvtx.so"}), "NVTX", "warn", "/x/libnvtx.so")
+    check("profiler", doctor(program, environment={"NSYS_PROFILING_SESSION_ID": "7"}), "CUPTI", "ok", "both work")
+
+
+def shown(at):
+    done = subprocess.run([TOOL, "doctor", "--", at.build("inside2", CALLS_NCCL + DEFINES + TEXTS)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "It will work: ddpcheck run --plugin -- " in done.stdout and "\033" not in done.stdout, done
+
+
+with tempfile.TemporaryDirectory(prefix="ddpcheck-doctor-") as top:
+    for case in (nccl, reached, cuda, started, python, environment, shown):
+        case(Folder(top))
+if failures:
+    sys.exit("%d failed" % failures)
+print("ok")
