@@ -1,4 +1,5 @@
 #include "analyzer/findings.h"
+#include "lib/trace/lacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -361,10 +362,27 @@ static struct reported *reported_new(struct analyzer *analyzer)
     return &analyzer->reported[analyzer->reported_count++];
 }
 
+/* What a source can't say must not be judged of its ranks, whatever a check made of the blanks. */
+static bool is_beyond_source(const struct analyzer *analyzer, const struct draft *draft)
+{
+    const struct finding *finding = &draft->finding;
+    for (int i = 0; i < finding->sides; i++) {
+        int process = finding->side[i].process;
+        if (process >= 0 && process < analyzer->processes && analyzer->process[process] &&
+            lacks_blind(analyzer->process[process]->info.lacks, finding->code))
+            return true;
+    }
+    return false;
+}
+
 int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
 {
     if (id)
         *id = 0;
+    if (is_beyond_source(analyzer, draft)) {
+        draft_drop(draft);
+        return 0;
+    }
     draft->finding.fingerprint = fingerprint_of(draft);
     struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
     if (same) {

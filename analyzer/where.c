@@ -4,6 +4,7 @@
 
 #include "analyzer/ends.h"
 #include "analyzer/process.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
@@ -102,6 +103,24 @@ static const struct thread *call_in_progress(const struct process *process, cons
     return found;
 }
 
+/* A source that tells of NCCL's calls alone can't say where the program is: what it called last is all that is known. */
+static void add_last_call(const struct process *process, struct text *text, struct site *site)
+{
+    char buffer[CALL_BYTES];
+    const struct thread *last = NULL;
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+        if (thread->uses_nccl && thread->enter.serial && (!last || thread->enter.serial > last->enter.serial))
+            last = thread;
+    if (!last) {
+        text_add(text, "no call of it is known");
+        return;
+    }
+    *site = last->enter_site;
+    text_add(text, "last seen in %s", record_text(&last->enter, buffer, sizeof buffer));
+    if (api_class_of(last->enter.api) == CLASS_COLLECTIVE)
+        text_add(text, " #%llu of %s", (unsigned long long)last->enter.op.number, comm_name(last->enter.op.comm, buffer));
+}
+
 void where_text(const struct wait_graph *graph, const struct process *process, const struct member *member,
                 struct text *text, struct site *site)
 {
@@ -125,6 +144,10 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
     }
     const struct blocked *blocked = graph ? wait_graph_member(graph, member, process) : NULL;
     const struct thread *thread = blocked ? blocked->thread : call_in_progress(process, member);
+    if (!thread && process->info.lacks & LACKS_CUDA) {
+        add_last_call(process, text, site);
+        return;
+    }
     if (!thread) {
         text_add(text, member && member->destroyed ? "running (it has destroyed the communicator)" : "running");
         site->phase = process_phase(process);

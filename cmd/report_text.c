@@ -130,8 +130,10 @@ static void print_process(const struct writer *writer, const struct finding_side
     if (rankset_count(&side->ranks) != 1 || side->process < 0)
         return;
     const struct process_info *info = trace_process(writer->report->trace, side->process);
+    if (info->pid <= 0)
+        return;                 /* imported, and not known */
     print_label(writer, "process");
-    page_format(writer->page, STYLE_PLAIN, "%d on %s", info->pid, info->host);
+    page_format(writer->page, STYLE_PLAIN, *info->host ? "%d on %s" : "%d", info->pid, info->host);
 }
 
 /* "ranks 0-2". Returns text. */

@@ -9,6 +9,7 @@
 #include "analyzer/one_call.h"
 #include "analyzer/process.h"
 #include "analyzer/redops.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { NCCL_INVALID_ARGUMENT = 4, NCCL_INVALID_USAGE = 5, CALL_BYTES = 256 };
@@ -86,9 +87,10 @@ static int check_arguments(const struct use *use)
     int nranks = use->member->comm->nranks;
     struct op_extent extent;
     char why[128];
-    if (record->op.datatype >= TYPE_COUNT)
+    uint32_t lacks = use->thread->process->info.lacks;
+    if (record->op.datatype >= TYPE_COUNT && record->op.datatype != TYPE_NONE)
         return report_use(use, CERTAIN, "there is no such datatype", "Give one of the types that nccl.h lists.");
-    if (is_rooted(record->api) && (record->op.root < 0 || (nranks > 0 && record->op.root >= nranks))) {
+    if (is_rooted(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT) && (record->op.root < 0 || (nranks > 0 && record->op.root >= nranks))) {
         snprintf(why, sizeof why, "its root %d is not a rank of the communicator (0 to %d)", record->op.root, nranks - 1);
         return report_use(use, CERTAIN, why, "Give the root as a rank in this communicator, not in the whole job.");
     }
@@ -96,7 +98,8 @@ static int check_arguments(const struct use *use)
     if (needs_operator(record->api) && record->op.redop == REDOP_UNKNOWN && record->op.scalar)
         return check_operator(use);
     /* Importers may know no buffers (nor NCCL's version): 0 stands for not known there. */
-    if (record->op.flags & RECORD_OP_NO_BUFFERS || use->thread->process->info.nccl_version <= 0 || !op_extent_of(record, nranks, &extent))
+    bool unsaid = lacks & LACKS_ADDRESSES || record->op.flags & (RECORD_OP_NO_COUNT | RECORD_OP_NO_BUFFERS);
+    if (unsaid || use->thread->process->info.nccl_version <= 0 || !op_extent_of(record, nranks, &extent))
         return 0;
     bool send = extent.send_bytes && !record->op.sendbuff, receive = extent.recv_bytes && !record->op.recvbuff;
     if (!send && !receive)

@@ -4,6 +4,7 @@
 
 #include "analyzer/findings.h"
 #include "analyzer/process.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { NCCL_KNOWN = 22899 };    /* the newest NCCL whose calls calls.def has: 2.28 */
@@ -109,7 +110,7 @@ static int finish(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        bool unseen = process && process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
+        bool unseen = process && !(process->info.lacks & LACKS_CUDA) && process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
                       !(process->blind && process->blind->saw_runtime) && issued_operations(process);
         if (unseen && report(analyzer, process, "calls of the CUDA runtime (none was seen: it is linked into the program, or another API is used)",
                              "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns))

@@ -511,6 +511,15 @@ static int add_process(struct dump *dump)
     return dump->process < 0 ? -1 : 0;
 }
 
+/* A dump does not say when it was made; its file does, unless that was copied since. Dumps are made because something is
+ * late, so what is unfinished then has waited for longer than the analyzer takes for a hang. */
+static uint64_t time_of_dump(const struct dump *dump)
+{
+    const uint64_t second_ns = 1000000000, day_ns = 86400 * second_ns;
+    uint64_t written_ns = input_modified_ns(dump->input);
+    return written_ns > dump->last_ns && written_ns < dump->last_ns + day_ns ? written_ns : dump->last_ns + 60 * second_ns;
+}
+
 static int read_dump(struct dump *dump, const struct value *root)
 {
     if (root->kind != VALUE_DICT)
@@ -518,8 +527,7 @@ static int read_dump(struct dump *dump, const struct value *root)
     flight_fields(root->list, dump->field);
     if (check_version(dump) || rank_of_name(dump) || read_groups(dump) || add_process(dump) || read_entries(dump) || read_status(dump))
         return -1;
-    uint64_t written_ns = input_modified_ns(dump->input);
-    return import_known_until(dump->import, dump->process, written_ns > dump->last_ns ? written_ns : dump->last_ns);
+    return import_known_until(dump->import, dump->process, time_of_dump(dump));
 }
 
 static int read_file(struct import *import, struct import_input *input, struct error *err)

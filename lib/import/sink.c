@@ -142,8 +142,10 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
     struct error err;
     if (import->failure.text[0])
         return -1;
+    if (time_ns && !process->first_ns)
+        process->first_ns = time_ns;
     if (!time_ns)
-        time_ns = process->key + UNTIMED_STEP_NS;
+        time_ns = process->key + (process->first_ns ? 0 : UNTIMED_STEP_NS);     /* a known time: the same moment */
     if (process->key < time_ns)
         process->key = time_ns;
     record->time_ns = process->key;

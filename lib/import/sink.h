@@ -15,6 +15,7 @@ struct sink_process {
     const struct import_source *source;
     char *file;                 /* the first that told of it */
     uint64_t key;               /* of its last record: they do not fall */
+    uint64_t first_ns;          /* of its first record of a known time; 0: none */
     uint64_t serial;
     uint64_t known_until_ns;    /* 0: nobody said */
     uint32_t members, slots;

@@ -54,7 +54,7 @@ static int tell_progress(struct import *import, struct lane *lane)
     record.progress.slot = lane->slot;
     record.progress.started = lane->told_started = lane->started;
     record.progress.done = lane->told_done = lane->done;
-    return sink_record(import, process, process->key, &record, 0);
+    return sink_record(import, process, 0, &record, 0);
 }
 
 static uint64_t next_message(struct import *import, const struct sink_member *member, const struct import_call *call,
@@ -226,7 +226,7 @@ uint64_t import_text(struct import *import, int process, const char *text, size_
         record.string.bytes = (uint32_t)bytes;
         record.string.offset = (uint32_t)offset;
         memcpy(record.string.text, text + offset, bytes - offset < piece ? bytes - offset : piece);
-        if (sink_record(import, import->process[process], import->process[process]->key, &record, 0))
+        if (sink_record(import, import->process[process], 0, &record, 0))
             return 0;
         offset += piece;
     } while (offset < bytes);
@@ -275,7 +275,7 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
             record.python.file[i] = import_text(import, process, frame->file, frame->file_bytes);
             record.python.function[i] = import_text(import, process, frame->function, frame->function_bytes);
         }
-        if (sink_record(import, import->process[process], import->process[process]->key, &record, 0))
+        if (sink_record(import, import->process[process], 0, &record, 0))
             return 0;
     }
     return id;
@@ -290,7 +290,7 @@ static int end_group(struct import *import, struct sink_process *process)
     };
     record.group.group = process->group_serial;
     record.group.depth = 1;
-    return sink_record(import, process, process->key, &record, 0);
+    return sink_record(import, process, 0, &record, 0);
 }
 
 int sink_finish(struct import *import)
@@ -305,7 +305,7 @@ int sink_finish(struct import *import)
     for (int i = 0; i < import->processes && !result; i++) {
         struct sink_process *process = import->process[i];
         struct record record = {.api = API_notice_known, .device = RECORD_NO_DEVICE};
-        result = sink_record(import, process, process->known_until_ns > process->key ? process->known_until_ns : process->key,
+        result = sink_record(import, process, process->known_until_ns > process->key ? process->known_until_ns : 0,
                              &record, 0);
     }
     return result;

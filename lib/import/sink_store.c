@@ -58,6 +58,8 @@ static const struct sink_comm *comm_of(struct import *import, uint64_t id)
 static void complete(struct import *import, const struct sorted *item, struct record *record)
 {
     *record = item->record;
+    if (record->time_ns < import->process[item->process]->first_ns)
+        record->time_ns = import->process[item->process]->first_ns;
     if (api_class_of(record->api) == CLASS_COLLECTIVE)
         record->op.number = spread(comm_of(import, record->op.comm), record->op.number) + item->part;
     if (record->api == API_notice_member) {

@@ -206,6 +206,7 @@ static void read_process(sqlite3_stmt *statement, struct process_info *info)
         .cuda_runtime_version = sqlite3_column_int(statement, 12),
         .cuda_driver_version = sqlite3_column_int(statement, 13),
     };
+    info->lacks = (uint32_t)sqlite3_column_int64(statement, 19);
     copy_text(info->boot_id, sizeof info->boot_id, statement, 3);
     copy_text(info->host, sizeof info->host, statement, 14);
     copy_text(info->launcher, sizeof info->launcher, statement, 15);
@@ -214,19 +215,24 @@ static void read_process(sqlite3_stmt *statement, struct process_info *info)
     copy_text(info->command, sizeof info->command, statement, 18);
 }
 
+#define PROCESS_COLUMNS                                                                                                       \
+    "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, world_size, restart, uid, "           \
+    "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, command, "
+
 int source_read_processes(struct source *source, int (*add)(void *context, const struct process_info *info), void *context,
                           struct error *err)
 {
     sqlite3_stmt *statement = NULL;
     if (source->damaged)
         return 0;
+    /* Imported processes may lack something; older databases hold none. */
+    int code;
+    bool exists = query_integer(source->db, "SELECT count(*) FROM sqlite_master WHERE name = 'imported'", &code) == 1;
     if (sqlite3_prepare_v2(source->db,
-            "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, world_size, restart, uid, "
-            "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, command "
-            "FROM process WHERE id >= ? ORDER BY id", -1, &statement, NULL) != SQLITE_OK)
+            exists ? PROCESS_COLUMNS "coalesce(i.lacks, 0) FROM process LEFT JOIN imported i ON i.process = id WHERE id >= ? ORDER BY id"
+                   : PROCESS_COLUMNS "0 FROM process WHERE id >= ? ORDER BY id", -1, &statement, NULL) != SQLITE_OK)
         return source_failed(source, "read the processes of", err);
     sqlite3_bind_int(statement, 1, source->process_count);
-    int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct process_info info;
         read_process(statement, &info);
