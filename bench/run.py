@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live, kineto
                         (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
@@ -26,6 +26,7 @@ TRAINING_RUNS = 5
 TUI_OPERATIONS = 10000000
 TUI_SECONDS = 20
 RECORD_BYTES = 128
+KINETO_MEGABYTES, KINETO_TREE_MEGABYTES = 1000, 100
 TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
 
@@ -356,8 +357,42 @@ def selection(bench):
                      statistics.median(run[5] for run in of)))
 
 
+def measured(command):
+    """(seconds, processor seconds, peak memory in MB) of a command that must succeed."""
+    begin = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit("bench: %s failed with %d" % (command, status))
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def kineto(bench):
+    bench.say("Importing a torch.profiler trace of %d MB, and a tree of one of %d MB (Python's json.load, jansson's json_load_file)"
+              % (KINETO_MEGABYTES, KINETO_TREE_MEGABYTES))
+    if bench.missing("bench/bench_json_tree"):
+        return
+    make = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "import", "kineto_traces.py")
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+        large, small = os.path.join(folder, "rank0.json"), os.path.join(folder, "small.json")
+        bench.say(bench.run([sys.executable, make, large, str(KINETO_MEGABYTES)]).strip() + " among the events of the large one")
+        bench.run([sys.executable, make, small, str(KINETO_TREE_MEGABYTES)])
+        bench.run(["gzip", "-1", "-k", large])
+        ways = (("ddpcheck import, plain", large, [bench.tool, "import", "-o", os.path.join(folder, "plain.db"), large]),
+                ("ddpcheck import, gzipped", large, [bench.tool, "import", "-o", os.path.join(folder, "packed.db"), large + ".gz"]),
+                ("gzip -dc | wc -c", large, ["sh", "-c", "gzip -dc %s.gz | wc -c" % large]),
+                ("ddpcheck import, small", small, [bench.tool, "import", "-o", os.path.join(folder, "small.db"), small]),
+                ("jansson, small", small, [bench.path("bench/bench_json_tree"), small]),
+                ("Python, small", small, [sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))", small]))
+        for name, path, command in ways:
+            seconds, cpu, peak = measured(command)
+            bench.say("%-28s %8.2f s, %7.2f s of processor, %7.0f MB/s of it, peak memory %8.1f MB"
+                      % (name, seconds, cpu, os.path.getsize(path) / 1e6 / cpu, peak))
+
+
 PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "long": long_job, "training": training,
-         "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live}
+         "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live,
+         "kineto": kineto}
 
 
 def main():

@@ -28,9 +28,21 @@ struct json_stream {
     char buffer[JSON_BUFFER_BYTES];
 };
 
+/* Reads on into the empty buffer and gives its first byte, as json_peek. */
+int json_refill(struct json_stream *json);
+
 /* The next byte without taking it; -1 at the end of the text or after a failure to read. */
-int json_peek(struct json_stream *json);
-uint64_t json_position(const struct json_stream *json);
+static inline int json_peek(struct json_stream *json)
+{
+    return __builtin_expect(json->at < json->end, 1) ? (unsigned char)*json->at : json_refill(json);
+}
+
+/* Bytes of text before the next one. */
+static inline uint64_t json_position(const struct json_stream *json)
+{
+    return json->buffer_offset + (uint64_t)(json->at - json->buffer);
+}
+
 /* Keeps the first error, with the place before it. Returns -1. */
 int json_fail(struct json_stream *json, uint64_t offset, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

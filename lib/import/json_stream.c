@@ -33,11 +33,6 @@ void json_close(struct json_stream *json)
     free(json);
 }
 
-uint64_t json_position(const struct json_stream *json)
-{
-    return json->buffer_offset + (uint64_t)(json->at - json->buffer);
-}
-
 int json_fail(struct json_stream *json, uint64_t offset, const char *format, ...)
 {
     if (json->failed)
@@ -51,7 +46,7 @@ int json_fail(struct json_stream *json, uint64_t offset, const char *format, ...
     return error_set(&json->err, "byte %llu: %s", (unsigned long long)offset, what.text);
 }
 
-static int refill(struct json_stream *json)
+int json_refill(struct json_stream *json)
 {
     if (json->drained || json->failed)
         return -1;
@@ -67,11 +62,6 @@ static int refill(struct json_stream *json)
     }
     json->end = json->buffer + got;
     return (unsigned char)*json->at;
-}
-
-int json_peek(struct json_stream *json)
-{
-    return json->at < json->end ? (unsigned char)*json->at : refill(json);
 }
 
 /* The next byte that is not white space, not taken; -1 at the end. */
