@@ -11,6 +11,7 @@
 #include "analyzer/process.h"
 #include "analyzer/progress.h"
 #include "analyzer/window.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { GROUP_STREAMS_MAX = 64 };
@@ -37,7 +38,8 @@ static int order_after_last(struct operation *operation)
     bool is_one_launch = last.position == operation->process->now;
     if (is_captured)
         member->last_captured = operation->place;
-    bool differs = last.position && last.timeline != stream->timeline && !is_one_launch;
+    bool differs = last.position && last.timeline != stream->timeline && !is_one_launch &&
+                   !(operation->process->info.lacks & LACKS_STREAM);
     if (differs && !is_captured && clock_merge(&stream->ahead, &member->before_last))
         return -1;
     if (differs && clock_raise(&stream->ahead, last))
@@ -204,6 +206,13 @@ static bool is_nonsense(const struct record *record)
     return !record->op.comm || record->op.rank < 0 || record->op.number >> NUMBER_MAX_BITS;
 }
 
+/* Messages are matched by counting them, which needs all of them, on both sides. */
+static bool cannot_be_matched(struct analyzer *analyzer, const struct process *process, const struct record *record)
+{
+    const struct member *peer = member_find(analyzer, record->op.comm, record->op.root);
+    return process->info.lacks & LACKS_P2P || (peer && peer->process->info.lacks & LACKS_P2P);
+}
+
 int operations_feed(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
     if (is_nonsense(record))
@@ -233,6 +242,8 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
         return ENGINE_OK;       /* NCCL refuses it (checks/dc108_unmatched.c) */
     if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank && !record->op.group)
         return ENGINE_OK;       /* likewise */
+    if (api_class_of(record->api) == CLASS_P2P && cannot_be_matched(analyzer, thread->process, record))
+        return ENGINE_OK;
     signature_of(record, &operation.signature);
     if (!record->op.count && !(record->op.flags & RECORD_OP_NO_COUNT) && api_class_of(record->api) == CLASS_COLLECTIVE)
         return empties_add(member, record->op.number, &operation.signature, &operation.site) ? ENGINE_FAILED : ENGINE_OK;

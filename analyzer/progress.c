@@ -5,6 +5,7 @@
 #include "analyzer/channel.h"
 #include "analyzer/timelines.h"
 #include "analyzer/window.h"
+#include "lib/trace/lacks.h"
 
 enum {
     QUEUE_LONG = 4096,          /* from here on operations that nobody can be waiting in are let go */
@@ -136,7 +137,8 @@ static void note_launch(struct pending *pending)
     pending->unit = member->last_unit;
     member->last_launch = pending->place;
     member->last_group = pending->group;
-    if (member->launch_before.position && member->launch_before.timeline != pending->place.timeline)
+    bool told = !(member->process->info.lacks & LACKS_STREAM);
+    if (told && member->launch_before.position && member->launch_before.timeline != pending->place.timeline)
         pending->serial = member->launch_before;
 }
 
@@ -332,8 +334,13 @@ int progress_visit_first(struct process *process, uint32_t most,
 {
     for (uint32_t t = 0; t < process->timelines; t++) {
         const struct stream_state *stream = process->timeline[t];
-        for (uint32_t i = count_passed(stream); i < stream->count && i < most; i++) {
-            int result = visit(context, queue_at(stream, i));
+        uint32_t visited = 0;
+        for (uint32_t i = count_passed(stream); i < stream->count && visited < most; i++) {
+            const struct pending *pending = queue_at(stream, i);
+            if (!pending->slot && process->info.lacks & LACKS_STATE && nobody_waits_in(pending))
+                continue;       /* nobody will ever say that it is done */
+            visited++;
+            int result = visit(context, pending);
             if (result)
                 return result;
         }

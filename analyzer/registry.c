@@ -30,6 +30,7 @@
     GROUP(nonfinite)      \
     GROUP(parameters)     \
     GROUP(order)          \
+    GROUP(unfinished)     \
     GROUP(trace)          \
     GROUP(blind)          \
     GROUP(said)

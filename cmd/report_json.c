@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/json_values.h"
+#include "cmd/not_checked.h"
 #include "cmd/report_print.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
@@ -157,6 +158,22 @@ static void print_stacks(struct writer *writer)
     stack_groups_free(groups, count);
 }
 
+static void print_not_checked(struct writer *writer)
+{
+    struct not_checked *list;
+    int count = not_checked_find(writer->report->trace, &list);
+    for (int i = 0; i < count; i++)
+        print_line(writer, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i}",
+            "schema", "ddpcheck.not-checked/1",
+            "codes", list[i].lack->codes,
+            "lacks", list[i].lack->name,
+            "what", list[i].lack->what,
+            "source", list[i].title,
+            "ranks", ranks_json(&list[i].ranks),
+            "processes", list[i].processes));
+    not_checked_free(list, count > 0 ? count : 0);
+}
+
 static void print_head(struct writer *writer)
 {
     const struct report *report = writer->report;
@@ -228,6 +245,7 @@ int report_print_json(struct report *report, FILE *out, struct error *err)
     print_head(&writer);
     report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
     report_visit_findings(report, FINDING_RESOLVED, print_finding, &writer);
+    print_not_checked(&writer);
     print_stacks(&writer);
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);

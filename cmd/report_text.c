@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/moment.h"
+#include "cmd/not_checked.h"
 #include "cmd/report_print.h"
 #include "lib/trace/site.h"
 
@@ -320,6 +321,31 @@ static void print_quiet(const struct report *report, struct page *page)
     page_gap(page);
 }
 
+/* What the source of imported ranks can't show is not fine: it is not known. */
+static void print_not_checked(const struct report *report, struct page *page)
+{
+    struct not_checked *list;
+    char ranks[RANKS_BYTES];
+    int count = not_checked_find(report->trace, &list);
+    if (count <= 0)
+        return;
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, "Not checked");
+    page_line(page);
+    for (int i = 0; i < count; i++) {
+        page->indent = 6;
+        page_column(page, 2);
+        page_format(page, STYLE_STRONG, "%s", list[i].lack->codes);
+        page_format(page, STYLE_PLAIN, ": %s does not say %s", list[i].title, list[i].lack->what);
+        if (!list[i].all && rankset_count(&list[i].ranks))
+            page_format(page, STYLE_PLAIN, " (%s %s)", plural(rankset_count(&list[i].ranks), "rank", "ranks"),
+                        rankset_text(&list[i].ranks, ranks, sizeof ranks));
+        page_line(page);
+    }
+    not_checked_free(list, count);
+    page_gap(page);
+}
+
 static void print_source(const struct report_source *source, bool damaged, struct page *page)
 {
     page->indent = 4;
@@ -396,6 +422,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
         page_gap(page);
     }
     print_quiet(report, page);
+    print_not_checked(report, page);
     report_print_stacks(report, page, all_ranks);
     report_print_members(report, page, all_ranks);
     print_trace(report, page);

@@ -141,6 +141,11 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
     entry->p2p_seq = integer_of(entry->field[FIELD_p2p_seq_id], -1);
     entry->record = integer_of(entry->field[FIELD_record_id], -1);
     entry->state = state_of(entry->field[FIELD_state]);
+    /* Gloo has no events: its operations stay "scheduled", and are retired when they are over. */
+    const struct value *name = entry->field[FIELD_profiling_name];
+    bool is_gloo = name && name->kind == VALUE_TEXT && name->text->count > 5 && !memcmp(name->text->bytes, "gloo:", 5);
+    if (is_gloo && integer_of(entry->field[FIELD_retired], 0))
+        entry->state = IMPORT_DONE;
     int64_t created = integer_of(entry->field[FIELD_time_created_ns], 0);
     entry->created_ns = created > 0 ? (uint64_t)created : 0;
     return true;

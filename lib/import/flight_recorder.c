@@ -241,8 +241,8 @@ static int read_groups(struct dump *dump)
                 return group ? -1 : failed(dump, "memory is short, or it has too many process groups");
             continue;
         }
-        if (!name || name->kind != VALUE_TEXT)
-            continue;
+        if (!name || name->kind != VALUE_TEXT || !name->text->count)
+            continue;           /* Gloo tells of one group, under no name */
         struct group *group = group_add(dump, name->text->bytes, name->text->count);
         if (!group)
             return failed(dump, "memory is short, or it has too many process groups");

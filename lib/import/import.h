@@ -124,6 +124,14 @@ struct import_call {
 struct import_call import_call_new(int member, enum api api);
 
 int import_call(struct import *import, const struct import_call *call);
+/* The call that was told last, for what comes to be known of it later; its state was ISSUED or more. */
+struct import_launch {
+    struct lane *lane;      /* the sink's */
+    uint64_t launch;
+};
+struct import_launch import_last_launch(const struct import *import);
+/* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
+int import_launch_state(struct import *import, struct import_launch launch, enum import_state state, uint64_t time_ns);
 /* The member has issued all collectives numbered below `issued`, whether the source tells of them or not, and no more: of
  * RAS counts, "last enqueued work". done: as many are done; IMPORT_UNKNOWN. time_ns: when that was seen; 0 not known. */
 int import_reached(struct import *import, int member, uint64_t issued, uint64_t done, uint64_t time_ns);

@@ -1,18 +1,17 @@
 #include "lib/import/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
-enum { HEAD_BYTES = 64 << 10, BUFFER_BYTES = 256 << 10, LINE_MAX_BYTES = 1 << 20 };
+#include "lib/import/packed_file.h"
+
+enum { HEAD_BYTES = 64 << 10, LINE_MAX_BYTES = 1 << 20 };
 
 struct import_input {
     const char *path;
-    gzFile file;
+    struct packed_file *file;
     uint64_t modified_ns, offset, lines;
     char *head;                 /* the first bytes, until they are read */
     size_t head_bytes, head_read;
@@ -24,23 +23,8 @@ struct import_input {
 
 static long unpack(struct import_input *input, void *to, size_t bytes, struct error *err)
 {
-    if (bytes > 1u << 30)
-        bytes = 1u << 30;
-    int got = gzread(input->file, to, (unsigned)bytes);
-    if (got < 0) {
-        int code;
-        const char *why = gzerror(input->file, &code);
-        return error_set(err, "%s: can't read on after byte %llu: %s", input->path, (unsigned long long)input->offset,
-                         code == Z_ERRNO ? strerror(errno) : why);
-    }
-    /* A gzip file that was cut off gives what there is, then says so. */
-    int code = Z_OK;
-    if (got == 0 && bytes)
-        gzerror(input->file, &code);
-    if (code == Z_BUF_ERROR)
-        return error_set(err, "%s: the compressed file was cut off; it ends at byte %llu of what it holds", input->path,
-                         (unsigned long long)input->offset);
-    return got;
+    int64_t got = packed_read(input->file, to, bytes, err);
+    return got < 0 ? error_prefix(err, "%s: after byte %llu", input->path, (unsigned long long)input->offset) : (long)got;
 }
 
 static int read_head(struct import_input *input, struct error *err)
@@ -60,25 +44,20 @@ struct import_input *input_open(const char *path, struct error *err)
 {
     struct stat status;
     struct import_input *input = calloc(1, sizeof *input);
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0 || fstat(file, &status)) {
+    if (stat(path, &status)) {
         error_set(err, "%s: can't read it: %s", path, strerror(errno));
     } else if (!S_ISREG(status.st_mode)) {
         error_set(err, "%s: it is no regular file", path);
-    } else if (!input || !(input->head = malloc(HEAD_BYTES + 1)) || !(input->file = gzdopen(file, "rb"))) {
+    } else if (!input || !(input->head = malloc(HEAD_BYTES + 1))) {
         error_set(err, "%s: memory is short", path);
-    } else {
-        file = -1;
+    } else if (!packed_open(&input->file, path, err)) {
         input->path = path;
         input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
-        gzbuffer(input->file, BUFFER_BYTES);
         if (read_head(input, err) == 0) {
             input->head[input->head_bytes] = 0;
             return input;
         }
     }
-    if (file >= 0)
-        close(file);
     input_close(input);
     return NULL;
 }
@@ -87,8 +66,7 @@ void input_close(struct import_input *input)
 {
     if (!input)
         return;
-    if (input->file)
-        gzclose(input->file);
+    packed_close(input->file);
     free(input->head);
     free(input->line);
     free(input);

@@ -89,6 +89,7 @@ struct import {
     struct sink_comm *comms;
     struct lane *lanes, *first_lane;
     struct sink_peer *peers;
+    struct import_launch last;  /* call that was told */
     uint64_t *told;             /* open addressing: texts and stacks that a process has told already */
     uint64_t told_count, told_capacity;
 };

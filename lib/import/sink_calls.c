@@ -47,14 +47,14 @@ static uint64_t stream_of(const struct sink_member *member, const struct import_
     return own + 1 + 2 * (uint64_t)(uint32_t)call->root + (call->api == API_ncclRecv);
 }
 
-static int tell_progress(struct import *import, struct lane *lane)
+static int tell_progress(struct import *import, struct lane *lane, uint64_t time_ns)
 {
     struct sink_process *process = import->process[import->member[lane->key.member]->process];
     struct record record = {.api = API_notice_progress, .device = RECORD_NO_DEVICE};
     record.progress.slot = lane->slot;
     record.progress.started = lane->told_started = lane->started;
     record.progress.done = lane->told_done = lane->done;
-    return sink_record(import, process, 0, &record, 0);
+    return sink_record(import, process, time_ns, &record, 0);
 }
 
 static uint64_t next_message(struct import *import, const struct sink_member *member, const struct import_call *call,
@@ -155,7 +155,26 @@ int import_call(struct import *import, const struct import_call *call)
         return sink_no_memory(import);
     if (sink_record(import, process, call->time_ns, &record, is_p2p ? 0 : call->part))
         return -1;
-    return lane && lane->done >= lane->told_done + PROGRESS_EVERY ? tell_progress(import, lane) : 0;
+    import->last = (struct import_launch){lane, record.op.launch};
+    return lane && lane->done >= lane->told_done + PROGRESS_EVERY ? tell_progress(import, lane, 0) : 0;
+}
+
+struct import_launch import_last_launch(const struct import *import)
+{
+    return import->last;
+}
+
+int import_launch_state(struct import *import, struct import_launch launch, enum import_state state, uint64_t time_ns)
+{
+    struct lane *lane = launch.lane;
+    bool news = lane && (lane->started < launch.launch || (state == IMPORT_DONE && lane->done < launch.launch));
+    if (!news)
+        return import->failure.text[0] ? -1 : 0;
+    if (lane->started < launch.launch)
+        lane->started = launch.launch;
+    if (state == IMPORT_DONE)
+        lane->done = launch.launch;
+    return tell_progress(import, lane, time_ns);
 }
 
 int import_reached(struct import *import, int index, uint64_t issued, uint64_t done, uint64_t time_ns)
@@ -301,7 +320,7 @@ int sink_finish(struct import *import)
             result = end_group(import, import->process[i]);
     for (struct lane *lane = import->first_lane; lane && !result; lane = lane->next)
         if (lane->done != lane->told_done || lane->started != lane->told_started)
-            result = tell_progress(import, lane);
+            result = tell_progress(import, lane, 0);
     for (int i = 0; i < import->processes && !result; i++) {
         struct sink_process *process = import->process[i];
         struct record record = {.api = API_notice_known, .device = RECORD_NO_DEVICE};

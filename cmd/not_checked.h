@@ -1,0 +1,23 @@
+/* not_checked.h: which checks could not be made, for which ranks, since the source of their records does not say what these
+ * need (lib/trace/lacks.h). */
+#ifndef DDPCHECK_NOT_CHECKED_H
+#define DDPCHECK_NOT_CHECKED_H
+
+#include "lib/base/rankset.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/trace.h"
+
+struct not_checked {
+    const struct lack_text *lack;
+    char title[64];         /* "Flight Recorder" */
+    struct rankset ranks;   /* those that are known */
+    int processes;
+    bool all;               /* of the trace's processes */
+};
+
+/* One entry for each source and each thing that it lacks and a check needs. *list is the caller's (not_checked_free). Returns how
+ * many, or -1 when memory is short. A trace of the shim has none. */
+int not_checked_find(struct trace *trace, struct not_checked **list);
+void not_checked_free(struct not_checked *list, int count);
+
+#endif
