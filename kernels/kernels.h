@@ -30,7 +30,7 @@ struct conv2d conv2d_shape(int n, int c_in, int h, int w, int c_out, int k, int 
  * weights are w[c_in][c_out][k][k], as in PyTorch's ConvTranspose2d. */
 struct conv2d conv2d_transposed_shape(int n, int c_in, int h, int w, int c_out, int k, int stride, int pad);
 
-/* In what the convolutions below multiply: fp32 as it is, or fp32 rounded to tf32 (10 bits of fraction, ties away from
+/* In what the convolutions and linear layers below multiply: fp32 as it is, or fp32 rounded to tf32 (10 bits of fraction, ties away from
  * zero, as PTX's cvt.rna.tf32) or to bf16 (7 bits, ties to even) and multiplied on tensor cores; sums are in fp32,
  * tensors in memory stay fp32, biases and their gradients are fp32 throughout. Devices before compute capability
  * 8.0 multiply the same rounded numbers without tensor cores. */

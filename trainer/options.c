@@ -58,7 +58,7 @@ static const struct option table[] = {
     {HEADING, "Mixed precision", NULL, 0, 0, NULL},
     {TEXT, "amp", "fp16|bf16", TO(amp), 0, "convolutions and linear layers in this format; parameters, their gradients "
      "and reductions stay fp32 (off)"},
-    {TEXT, "math", "fp32|tf32|bf16", TO(math), 0, "in what convolutions multiply fp32 tensors: fp32 (default), or rounded on "
+    {TEXT, "math", "fp32|tf32|bf16", TO(math), 0, "in what convolutions and linear layers multiply fp32 tensors: fp32 (default), or rounded on "
      "tensor cores with sums in fp32"},
     {NUMBER, "loss-scale", "S", TO(loss_scale), 1, "first loss scale of --amp fp16 (65536)"},
     {INTEGER, "scale-growth", "N", TO(scale_growth), 1, "double it after N iterations without overflow (2000)"},

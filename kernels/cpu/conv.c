@@ -1,7 +1,7 @@
 /* conv.c: convolutions as products of the weights with the matrix of image patches ("im2col"). That matrix
  * has a row per (input channel, tap row, tap column) and a column per pixel of y; only as many columns as
  * fit the cache are made at a time. */
-#include "kernels/casts.h"
+#include "kernels/cpu/rounding.h"
 #include "kernels/cpu/twins.h"
 #include "kernels/kernels.h"
 
@@ -138,25 +138,6 @@ static bool columns_next(const struct conv2d *c, struct columns *columns)
     return columns->count > 0;
 }
 
-typedef float round_function(float value);
-
-static float round_tf32(float value)
-{
-    return tf32_from_float(value);
-}
-
-static float round_bf16(float value)
-{
-    return bfloat_to_float(bfloat_from_float(value));
-}
-
-/* What is multiplied: fp32 where `round` is NULL. */
-static void round_all(round_function *round, float *values, size_t count)
-{
-    for (size_t i = 0; round && i < count; i++)
-        values[i] = round(values[i]);
-}
-
 /* Scratch for the largest piece of columns, and the weights as they are multiplied. */
 struct matrices {
     float *patches, *pixels;
@@ -244,14 +225,6 @@ static void backward_weight(void *const *args, round_function *round)
     }
 }
 
-#define TWIN(pass, suffix, round)                                                                                      \
-    void twin_conv2d_##pass##suffix(const struct twin_grid *grid, void *const *args)                                   \
-    {                                                                                                                  \
-        (void)grid;                                                                                                    \
-        pass(args, round);                                                                                             \
-    }
-#define TWINS(pass) TWIN(pass, , NULL) TWIN(pass, _tf32, round_tf32) TWIN(pass, _bf16, round_bf16)
-
-TWINS(forward)
-TWINS(backward_data)
-TWINS(backward_weight)
+ROUNDED_TWINS(conv2d, forward)
+ROUNDED_TWINS(conv2d, backward_data)
+ROUNDED_TWINS(conv2d, backward_weight)

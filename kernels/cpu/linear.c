@@ -1,12 +1,26 @@
 /* linear.c: the products of a linear layer, and the gradient of a bias. */
+#include "kernels/cpu/rounding.h"
 #include "kernels/cpu/twins.h"
 
 #include <cblas.h>
 #include <string.h>
 
-void twin_linear_forward(const struct twin_grid *grid, void *const *args)
+/* The operands as they are multiplied: themselves, or rounded copies in scratch memory. */
+static void round_operands(round_function *round, const float **one, size_t one_count, const float **other,
+                           size_t other_count)
 {
-    (void)grid;
+    if (!round)
+        return;
+    float *copies = scratch_take(one_count + other_count);
+    memcpy(copies, *one, one_count * sizeof *copies);
+    memcpy(copies + one_count, *other, other_count * sizeof *copies);
+    round_all(round, copies, one_count + other_count);
+    *one = copies;
+    *other = copies + one_count;
+}
+
+static void forward(void *const *args, round_function *round)
+{
     TAKE(int, n);
     TAKE(int, in);
     TAKE(int, out);
@@ -15,14 +29,14 @@ void twin_linear_forward(const struct twin_grid *grid, void *const *args)
     TAKE(const float *, bias);
     TAKE(float *, y);
 
+    round_operands(round, &x, (size_t)n * in, &w, (size_t)out * in);
     for (int row = 0; bias && row < n; row++)
         memcpy(y + (size_t)row * out, bias, sizeof *y * out);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in, bias ? 1 : 0, y, out);
 }
 
-void twin_linear_backward_data(const struct twin_grid *grid, void *const *args)
+static void backward_data(void *const *args, round_function *round)
 {
-    (void)grid;
     TAKE(int, n);
     TAKE(int, in);
     TAKE(int, out);
@@ -30,12 +44,12 @@ void twin_linear_backward_data(const struct twin_grid *grid, void *const *args)
     TAKE(const float *, w);
     TAKE(float *, g_x);
 
+    round_operands(round, &g_y, (size_t)n * out, &w, (size_t)out * in);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, in, out, 1, g_y, out, w, in, 0, g_x, in);
 }
 
-void twin_linear_backward_weight(const struct twin_grid *grid, void *const *args)
+static void backward_weight(void *const *args, round_function *round)
 {
-    (void)grid;
     TAKE(int, n);
     TAKE(int, in);
     TAKE(int, out);
@@ -43,8 +57,13 @@ void twin_linear_backward_weight(const struct twin_grid *grid, void *const *args
     TAKE(const float *, g_y);
     TAKE(float *, g_w);
 
+    round_operands(round, &x, (size_t)n * in, &g_y, (size_t)n * out);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, in, n, 1, g_y, out, x, in, 1, g_w, in);
 }
+
+ROUNDED_TWINS(linear, forward)
+ROUNDED_TWINS(linear, backward_data)
+ROUNDED_TWINS(linear, backward_weight)
 
 void twin_channel_sum(const struct twin_grid *grid, void *const *args)
 {

@@ -1,4 +1,6 @@
-/* batch_norm.cu: one block per channel, so that a channel's sums need no second launch. */
+/* batch_norm.cu: one block per channel, so that a channel's sums need no second launch. Threads take WIDTH neighbours at a
+ * time: LANES where no group of so many reaches over the end of a plane (n, channel), else 1. */
+#include "lanes.cuh"
 #include "launch.cuh"
 
 /* Where element i of the channel lies in x[n][channels][pixels]. */
@@ -7,34 +9,78 @@ static __device__ inline size_t place(size_t i, int channel, int channels, int p
     return (i / pixels * channels + channel) * pixels + i % pixels;
 }
 
+struct forward_arguments {
+    int n, c, pixels;
+    const float *x, *gamma, *beta;
+    float *running_mean, *running_var, momentum, epsilon, *mean, *inv_std, *y;
+};
+
+template <int WIDTH> static __device__ inline void forward(const forward_arguments &f)
+{
+    const int channel = blockIdx.x;
+    const size_t count = (size_t)f.n * f.pixels, first = threadIdx.x * WIDTH, step = blockDim.x * WIDTH;
+    float sum = 0, squares = 0;
+
+    for (size_t i = first; i < count; i += step) {
+        const lanes<const float, WIDTH> x(f.x + place(i, channel, f.c, f.pixels));
+        for (int lane = 0; lane < WIDTH; lane++)
+            sum += x[lane];
+    }
+    const float center = block_sum(sum) / (float)count;
+    /* A second pass: the difference of two large sums would lose a small variance. */
+    for (size_t i = first; i < count; i += step) {
+        const lanes<const float, WIDTH> x(f.x + place(i, channel, f.c, f.pixels));
+        for (int lane = 0; lane < WIDTH; lane++)
+            squares += (x[lane] - center) * (x[lane] - center);
+    }
+    squares = block_sum(squares);
+    const float scale = 1 / sqrtf(squares / (float)count + f.epsilon);
+    for (size_t i = first; i < count; i += step) {
+        const size_t at = place(i, channel, f.c, f.pixels);
+        const lanes<const float, WIDTH> x(f.x + at);
+        lanes<float, WIDTH> y(f.y + at);
+        for (int lane = 0; lane < WIDTH; lane++)
+            y[lane] = (x[lane] - center) * scale * f.gamma[channel] + f.beta[channel];
+    }
+    if (threadIdx.x == 0) {
+        const float unbiased = squares / (float)(count > 1 ? count - 1 : 1);
+        f.mean[channel] = center;
+        f.inv_std[channel] = scale;
+        f.running_mean[channel] += f.momentum * (center - f.running_mean[channel]);
+        f.running_var[channel] += f.momentum * (unbiased - f.running_var[channel]);
+    }
+}
+
 __global__ void ddpcheck_batch_norm_forward(int n, int c, int pixels, const float *x, const float *gamma,
                                             const float *beta, float *running_mean, float *running_var,
                                             float momentum, float epsilon, float *mean, float *inv_std, float *y)
 {
-    const int channel = blockIdx.x;
-    const size_t count = (size_t)n * pixels;
-    float sum = 0, squares = 0;
+    const forward_arguments f = { n,        c,       pixels, x,       gamma, beta, running_mean, running_var,
+                                  momentum, epsilon, mean,   inv_std, y };
 
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x)
-        sum += x[place(i, channel, c, pixels)];
-    const float center = block_sum(sum) / (float)count;
-    /* A second pass: the difference of two large sums would lose a small variance. */
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-        const float distance = x[place(i, channel, c, pixels)] - center;
-        squares += distance * distance;
-    }
-    squares = block_sum(squares);
-    const float scale = 1 / sqrtf(squares / (float)count + epsilon);
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-        const size_t at = place(i, channel, c, pixels);
-        y[at] = (x[at] - center) * scale * gamma[channel] + beta[channel];
-    }
-    if (threadIdx.x == 0) {
-        const float unbiased = squares / (float)(count > 1 ? count - 1 : 1);
-        mean[channel] = center;
-        inv_std[channel] = scale;
-        running_mean[channel] += momentum * (center - running_mean[channel]);
-        running_var[channel] += momentum * (unbiased - running_var[channel]);
+    if (pixels % LANES == 0)
+        forward<LANES>(f);
+    else
+        forward<1>(f);
+}
+
+struct evaluate_arguments {
+    int n, c, pixels;
+    const float *x, *gamma, *beta, *running_mean, *running_var;
+    float epsilon, *y;
+};
+
+template <int WIDTH> static __device__ inline void evaluate(const evaluate_arguments &e)
+{
+    const size_t count = (size_t)e.n * e.c * e.pixels;
+
+    for (size_t i = element_first() * WIDTH; i < count; i += element_stride() * WIDTH) {
+        const int channel = (int)(i / e.pixels % e.c);
+        const float scale = 1 / sqrtf(e.running_var[channel] + e.epsilon);
+        const lanes<const float, WIDTH> x(e.x + i);
+        lanes<float, WIDTH> y(e.y + i);
+        for (int lane = 0; lane < WIDTH; lane++)
+            y[lane] = (x[lane] - e.running_mean[channel]) * scale * e.gamma[channel] + e.beta[channel];
     }
 }
 
@@ -42,12 +88,48 @@ __global__ void ddpcheck_batch_norm_evaluate(int n, int c, int pixels, const flo
                                              const float *beta, const float *running_mean, const float *running_var,
                                              float epsilon, float *y)
 {
-    const size_t count = (size_t)n * c * pixels;
+    const evaluate_arguments e = { n, c, pixels, x, gamma, beta, running_mean, running_var, epsilon, y };
 
-    for (size_t i = element_first(); i < count; i += element_stride()) {
-        const int channel = (int)(i / pixels % c);
-        y[i] = (x[i] - running_mean[channel]) / sqrtf(running_var[channel] + epsilon) * gamma[channel] +
-               beta[channel];
+    if (pixels % LANES == 0)
+        evaluate<LANES>(e);
+    else
+        evaluate<1>(e);
+}
+
+struct backward_arguments {
+    int n, c, pixels;
+    const float *x, *gamma, *mean, *inv_std, *g_y;
+    float *g_x, *g_gamma, *g_beta;
+};
+
+template <int WIDTH> static __device__ inline void backward(const backward_arguments &b)
+{
+    const int channel = blockIdx.x;
+    const size_t count = (size_t)b.n * b.pixels, first = threadIdx.x * WIDTH, step = blockDim.x * WIDTH;
+    const float center = b.mean[channel], scale = b.inv_std[channel];
+    float sum = 0, product = 0;
+
+    for (size_t i = first; i < count; i += step) {
+        const size_t at = place(i, channel, b.c, b.pixels);
+        const lanes<const float, WIDTH> x(b.x + at), g_y(b.g_y + at);
+        for (int lane = 0; lane < WIDTH; lane++) {
+            sum += g_y[lane];
+            product += g_y[lane] * (x[lane] - center) * scale;
+        }
+    }
+    sum = block_sum(sum);
+    product = block_sum(product);
+    const float mean_sum = sum / (float)count, mean_product = product / (float)count;
+    for (size_t i = first; i < count; i += step) {
+        const size_t at = place(i, channel, b.c, b.pixels);
+        const lanes<const float, WIDTH> x(b.x + at), g_y(b.g_y + at);
+        lanes<float, WIDTH> g_x(b.g_x + at);
+        for (int lane = 0; lane < WIDTH; lane++)
+            g_x[lane] = b.gamma[channel] * scale * (g_y[lane] - mean_sum - (x[lane] - center) * scale * mean_product);
+    }
+    if (threadIdx.x == 0) {
+        b.g_gamma[channel] += product;
+        b.g_beta[channel] += sum;
     }
 }
 
@@ -55,27 +137,12 @@ __global__ void ddpcheck_batch_norm_backward(int n, int c, int pixels, const flo
                                              const float *mean, const float *inv_std, const float *g_y, float *g_x,
                                              float *g_gamma, float *g_beta)
 {
-    const int channel = blockIdx.x;
-    const size_t count = (size_t)n * pixels;
-    const float center = mean[channel], scale = inv_std[channel];
-    float sum = 0, product = 0;
+    const backward_arguments b = { n, c, pixels, x, gamma, mean, inv_std, g_y, g_x, g_gamma, g_beta };
 
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-        const size_t at = place(i, channel, c, pixels);
-        sum += g_y[at];
-        product += g_y[at] * (x[at] - center) * scale;
-    }
-    sum = block_sum(sum);
-    product = block_sum(product);
-    const float mean_sum = sum / (float)count, mean_product = product / (float)count;
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-        const size_t at = place(i, channel, c, pixels);
-        g_x[at] = gamma[channel] * scale * (g_y[at] - mean_sum - (x[at] - center) * scale * mean_product);
-    }
-    if (threadIdx.x == 0) {
-        g_gamma[channel] += product;
-        g_beta[channel] += sum;
-    }
+    if (pixels % LANES == 0)
+        backward<LANES>(b);
+    else
+        backward<1>(b);
 }
 
 static bool sizes_are_valid(int n, int c, int pixels)
@@ -99,7 +166,7 @@ cudaError_t kernels_batch_norm_evaluate(int n, int c, int pixels, const float *x
 {
     if (!sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_batch_norm_evaluate, blocks_for((size_t)n * c * pixels, BLOCK), BLOCK, stream, n, c,
+    return launch(ddpcheck_batch_norm_evaluate, blocks_for((size_t)n * c * pixels, BLOCK * LANES), BLOCK, stream, n, c,
                   pixels, x, gamma, beta, running_mean, running_var, epsilon, y);
 }
 

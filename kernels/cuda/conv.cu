@@ -3,6 +3,7 @@
 #include "conv_problems.cuh"
 #include "gemm.cuh"
 #include "gemm_tensor.cuh"
+#include "math.cuh"
 
 #include <climits>
 
@@ -41,21 +42,12 @@ __global__ void ddpcheck_conv2d_backward_weight(conv2d c, const float *x, const 
 TENSOR_KERNELS(tf32)
 TENSOR_KERNELS(bf16)
 
-/* The kernel of a pass for the math that is set, indexed by enum kernels_math. */
-#define KERNELS_OF(pass) { ddpcheck_conv2d_##pass, ddpcheck_conv2d_##pass##_tf32, ddpcheck_conv2d_##pass##_bf16 }
-
-static void (*const forward_kernels[])(conv2d, const float *, const float *, const float *, float *) = KERNELS_OF(forward);
+static void (*const forward_kernels[])(conv2d, const float *, const float *, const float *, float *) =
+    KERNELS_OF(conv2d_forward);
 static void (*const backward_data_kernels[])(conv2d, const float *, const float *, const float *, float *) =
-    KERNELS_OF(backward_data);
+    KERNELS_OF(conv2d_backward_data);
 static void (*const backward_weight_kernels[])(conv2d, const float *, const float *, float *) =
-    KERNELS_OF(backward_weight);
-
-static enum kernels_math math_set = KERNELS_FP32;
-
-void kernels_set_math(enum kernels_math math)
-{
-    math_set = math;
-}
+    KERNELS_OF(conv2d_backward_weight);
 
 static bool fits_int(int64_t a, int64_t b, int64_t c)
 {

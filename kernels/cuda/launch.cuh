@@ -27,14 +27,14 @@ static inline unsigned blocks_for(size_t count, size_t each)
     return (unsigned)(blocks < enough ? blocks : enough);
 }
 
-/* For kernels whose first parameter is a count of elements that they stride over. */
+/* For kernels whose first parameter is a count of elements that they stride over, `each` of them in one thread. */
 template <typename... P>
-static cudaError_t launch_elements(void (*kernel)(size_t, P...), cudaStream_t stream, size_t count,
+static cudaError_t launch_elements(void (*kernel)(size_t, P...), size_t each, cudaStream_t stream, size_t count,
                                    typename as_is<P>::type... arguments)
 {
     if (count == 0)
         return cudaSuccess;
-    return launch(kernel, blocks_for(count, BLOCK), BLOCK, stream, count, arguments...);
+    return launch(kernel, blocks_for(count, BLOCK * each), BLOCK, stream, count, arguments...);
 }
 
 static __device__ inline size_t element_first(void)

@@ -1,6 +1,8 @@
-/* linear.cu: the three products of a linear layer. */
+/* linear.cu: the three products of a linear layer, in plain fp32 or on tensor cores. */
 #include "channel_sum.cuh"
 #include "gemm.cuh"
+#include "gemm_tensor.cuh"
+#include "math.cuh"
 
 enum { TILE = 64 };
 
@@ -27,21 +29,52 @@ template <bool A_TURNED, bool B_TURNED, bool ADD> struct product {
     }
 };
 
-__global__ void ddpcheck_linear_forward(int n, int in, int out, const float *x, const float *w, const float *bias,
-                                        float *y)
+static __device__ inline product<false, true, false> forward_of(int n, int in, int out, const float *x, const float *w,
+                                                                const float *bias, float *y)
 {
-    gemm_tile<TILE>(product<false, true, false>{ n, out, in, x, w, bias, y });
+    return { n, out, in, x, w, bias, y };
 }
 
-__global__ void ddpcheck_linear_backward_data(int n, int in, int out, const float *g_y, const float *w, float *g_x)
+static __device__ inline product<false, false, false> backward_data_of(int n, int in, int out, const float *g_y,
+                                                                       const float *w, float *g_x)
 {
-    gemm_tile<TILE>(product<false, false, false>{ n, in, out, g_y, w, nullptr, g_x });
+    return { n, in, out, g_y, w, nullptr, g_x };
 }
 
-__global__ void ddpcheck_linear_backward_weight(int n, int in, int out, const float *x, const float *g_y, float *g_w)
+static __device__ inline product<true, false, true> backward_weight_of(int n, int in, int out, const float *x,
+                                                                       const float *g_y, float *g_w)
 {
-    gemm_tile<TILE>(product<true, false, true>{ out, in, n, g_y, x, nullptr, g_w });
+    return { out, in, n, g_y, x, nullptr, g_w };
 }
+
+/* The three passes, with the product of gemm.cuh or of gemm_tensor.cuh. */
+#define LINEAR_KERNELS(suffix, ...)                                                                                    \
+    __global__ void ddpcheck_linear_forward##suffix(int n, int in, int out, const float *x, const float *w,            \
+                                                    const float *bias, float *y)                                       \
+    {                                                                                                                  \
+        __VA_ARGS__(forward_of(n, in, out, x, w, bias, y));                                                            \
+    }                                                                                                                  \
+    __global__ void ddpcheck_linear_backward_data##suffix(int n, int in, int out, const float *g_y, const float *w,    \
+                                                          float *g_x)                                                  \
+    {                                                                                                                  \
+        __VA_ARGS__(backward_data_of(n, in, out, g_y, w, g_x));                                                        \
+    }                                                                                                                  \
+    __global__ void ddpcheck_linear_backward_weight##suffix(int n, int in, int out, const float *x, const float *g_y,  \
+                                                            float *g_w)                                                \
+    {                                                                                                                  \
+        __VA_ARGS__(backward_weight_of(n, in, out, x, g_y, g_w));                                                      \
+    }
+
+LINEAR_KERNELS(, gemm_tile<TILE>)
+LINEAR_KERNELS(_tf32, gemm_tensor_tile<tf32, TILE>)
+LINEAR_KERNELS(_bf16, gemm_tensor_tile<bf16, TILE>)
+
+static void (*const forward_kernels[])(int, int, int, const float *, const float *, const float *, float *) =
+    KERNELS_OF(linear_forward);
+static void (*const backward_data_kernels[])(int, int, int, const float *, const float *, float *) =
+    KERNELS_OF(linear_backward_data);
+static void (*const backward_weight_kernels[])(int, int, int, const float *, const float *, float *) =
+    KERNELS_OF(linear_backward_weight);
 
 static bool sizes_are_valid(int n, int in, int out)
 {
@@ -53,7 +86,7 @@ cudaError_t kernels_linear_forward(int n, int in, int out, const float *x, const
 {
     if (!sizes_are_valid(n, in, out))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_linear_forward, gemm_grid(TILE, n, out), gemm_threads(TILE), stream, n, in, out, x, w,
+    return launch(forward_kernels[math_set], gemm_grid(TILE, n, out), gemm_threads(TILE), stream, n, in, out, x, w,
                   bias, y);
 }
 
@@ -62,7 +95,7 @@ cudaError_t kernels_linear_backward_data(int n, int in, int out, const float *g_
 {
     if (!sizes_are_valid(n, in, out))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_linear_backward_data, gemm_grid(TILE, n, in), gemm_threads(TILE), stream, n, in, out, g_y,
+    return launch(backward_data_kernels[math_set], gemm_grid(TILE, n, in), gemm_threads(TILE), stream, n, in, out, g_y,
                   w, g_x);
 }
 
@@ -71,7 +104,7 @@ cudaError_t kernels_linear_backward_weight(int n, int in, int out, const float *
 {
     if (!sizes_are_valid(n, in, out))
         return cudaErrorInvalidValue;
-    const cudaError_t status = launch(ddpcheck_linear_backward_weight, gemm_grid(TILE, out, in), gemm_threads(TILE),
+    const cudaError_t status = launch(backward_weight_kernels[math_set], gemm_grid(TILE, out, in), gemm_threads(TILE),
                                       stream, n, in, out, x, g_y, g_w);
     return status != cudaSuccess ? status : channel_sum(n, out, 1, g_y, g_bias, stream);
 }

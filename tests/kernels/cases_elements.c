@@ -8,8 +8,14 @@
 #include <string.h>
 
 static const double close_enough = 2e-6;
-static const size_t counts[] = { 1, 31, 256, 1000, 70001 };
-enum { COUNTS = sizeof counts / sizeof *counts };
+static const size_t chosen[] = { 1, 3, 4, 5, 31, 256, 1000, 70001 };
+enum { CHOSEN = sizeof chosen / sizeof *chosen, COUNTS = CHOSEN + 6 };
+
+/* The chosen ones, then random ones. */
+static size_t count_at(int i)
+{
+    return i < CHOSEN ? chosen[i] : 1 + (size_t)(random_uniform() * 3000);
+}
 
 enum activation { LEAKY_RELU, TANH, SIGMOID, ACTIVATIONS };
 static const char *const activation_names[] = { "leaky ReLU", "tanh", "sigmoid" };
@@ -83,7 +89,7 @@ void case_activations(void)
 {
     for (int a = 0; a < ACTIVATIONS; a++)
         for (int i = 0; i < COUNTS; i++)
-            activation_agrees((enum activation)a, counts[i]);
+            activation_agrees((enum activation)a, count_at(i));
 }
 
 static void bce_agrees(size_t count, float target)
@@ -137,9 +143,9 @@ static void cross_entropy_agrees(int n, int classes, bool label_is_second)
 void case_losses(void)
 {
     for (int i = 0; i < COUNTS; i++) {
-        bce_agrees(counts[i], 0);
-        bce_agrees(counts[i], 1);
-        bce_agrees(counts[i], 0.9f);
+        bce_agrees(count_at(i), 0);
+        bce_agrees(count_at(i), 1);
+        bce_agrees(count_at(i), 0.9f);
     }
     cross_entropy_agrees(1, 1, false);
     cross_entropy_agrees(64, 10, false);
@@ -151,7 +157,7 @@ void case_losses(void)
 void case_optimisers(void)
 {
     for (int i = 0; i < COUNTS; i++) {
-        const size_t count = counts[i];
+        const size_t count = count_at(i);
         struct values *w = values_new(count), *g = values_new(count), *m = values_random(count, 0, 0);
         struct values *v = values_random(count, 0, 0);
 
@@ -177,7 +183,7 @@ void case_optimisers(void)
 void case_elementwise(void)
 {
     for (int c = 0; c < COUNTS; c++) {
-        const size_t count = counts[c];
+        const size_t count = count_at(c);
         struct values *filled = values_new(count), *x = values_new(count), *y = values_new(count);
 
         LAUNCHED(kernels_fill(count, 0.3f, filled->device, stream));

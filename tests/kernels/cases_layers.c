@@ -202,4 +202,7 @@ void case_batch_norm(void)
     batch_norm_agrees(2, 70, 9, 0);
     batch_norm_agrees(8, 3, 33, 100);   /* a mean far from 0: the difference of squares would lose the variance */
     batch_norm_agrees(1, 3, 1, 0);      /* a single value: variance 0 */
+    batch_norm_agrees(5, 7, 324, 0);
+    for (int i = 0; i < 12; i++)        /* every other with whole groups of neighbours */
+        batch_norm_agrees(between(1, 9), between(1, 9), i % 2 ? 4 * between(1, 90) : between(1, 90), 0);
 }

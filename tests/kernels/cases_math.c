@@ -1,4 +1,4 @@
-/* cases_math.c: convolutions in tf32 and bf16. The truth is that of multiplicands rounded as kernels.h says, so what
+/* cases_math.c: convolutions and linear layers in tf32 and bf16. The truth is that of multiplicands rounded as kernels.h says, so what
  * is left is the error of sums in fp32: for each addition half a last place, or a whole one on tensor cores, which
  * cut off (Fasi, Higham, Mikaitis & Pranesh 2021), of a sum that is about as large as the largest result. */
 #include "tests/kernels/cases.h"
@@ -108,13 +108,40 @@ static void rounding_is_exact(int format)
     values_free_all();
 }
 
+/* n rows of `in` numbers to `out` each. */
+static void linear_agrees(int n, int in, int out, int format)
+{
+    struct values *x = multiplicands((size_t)n * in, format), *w = multiplicands((size_t)out * in, format);
+    struct values *g_y = multiplicands((size_t)n * out, format), *bias = values_new(out), *g_bias = values_new(out);
+    struct values *y = values_new(g_y->count), *plain = values_new(y->count), *g_x = values_new(x->count);
+    struct values *g_w = values_new(w->count);
+    char name[80];
+
+    snprintf(name, sizeof name, "%s n=%d in=%d out=%d", formats[format].name, n, in, out);
+    reference_linear_forward(n, in, out, x->truth, w->truth, bias->truth, y->truth);
+    reference_linear_forward(n, in, out, x->truth, w->truth, NULL, plain->truth);
+    reference_linear_backward(n, in, out, x->truth, w->truth, g_y->truth, g_x->truth, g_w->truth, NULL);
+    for (int i = 0; i < n * out; i++)       /* a bias's gradient is the sum of what was not rounded */
+        g_bias->truth[i % out] += g_y->host[i];
+    LAUNCHED(kernels_linear_forward(n, in, out, x->device, w->device, bias->device, y->device, stream));
+    LAUNCHED(kernels_linear_forward(n, in, out, x->device, w->device, NULL, plain->device, stream));
+    LAUNCHED(kernels_linear_backward_data(n, in, out, g_y->device, w->device, g_x->device, stream));
+    LAUNCHED(kernels_linear_backward_weight(n, in, out, x->device, g_y->device, g_w->device, g_bias->device, stream));
+    values_expect(y, tolerance(in), "linear y, %s", name);
+    values_expect(plain, tolerance(in), "linear y without bias, %s", name);
+    values_expect(g_x, tolerance(out), "linear g_x, %s", name);
+    values_expect(g_w, tolerance(n), "linear g_w, %s", name);
+    values_expect(g_bias, tolerance(n), "linear g_bias, %s", name);
+    values_free_all();
+}
+
 void case_math(void)
 {
     static const struct { int n, c_in, h, w, c_out, k, stride, pad; } layers[] = {
         { 1, 1, 1, 1, 1, 1, 1, 0 },     { 2, 3, 32, 32, 64, 4, 2, 1 }, { 3, 64, 8, 8, 40, 4, 2, 1 },
         { 2, 100, 4, 4, 1, 4, 1, 0 },   { 1, 5, 9, 7, 70, 5, 3, 3 },   { 3, 1, 19, 19, 33, 3, 1, 1 },
     };
-    enum { LAYERS = sizeof layers / sizeof *layers, RANDOM = 10 };
+    enum { LAYERS = sizeof layers / sizeof *layers, RANDOM = 10, RANDOM_LINEAR = 4 };
 
     for (int format = 0; format < (int)(sizeof formats / sizeof *formats); format++) {
         kernels_set_math(formats[format].math);
@@ -130,6 +157,10 @@ void case_math(void)
                                                  between(1, 40), k, between(1, 3), between(0, k));
             passes_agree(&c, format);
         }
+        linear_agrees(1, 1, 1, format);
+        linear_agrees(64, 128, 10, format);
+        for (int i = 0; i < RANDOM_LINEAR; i++)
+            linear_agrees(between(1, 70), between(1, 150), between(1, 70), format);
     }
     kernels_set_math(KERNELS_FP32);
 }

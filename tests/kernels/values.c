@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VALUES_MOST = 64 };
+enum { VALUES_MOST = 64, AROUND = 4 };     /* floats before and after an array */
+
+static const float untouched = 12345.678f;
 
 cudaStream_t stream;
 static struct values all[VALUES_MOST];
 static size_t used;
+static int shift;
 static unsigned failed, compared;
 static uint64_t random_state = 0x2545f4914f6cdd1d;
 
@@ -63,6 +66,36 @@ void copy_to_device(void *device, const void *host, size_t bytes)
     MUST(cudaStreamSynchronize(stream));
 }
 
+/* With AROUND + shift floats before it, and AROUND after. */
+static void place_on_device(struct values *values)
+{
+    const size_t before = AROUND + (size_t)(used * (size_t)shift % AROUND), whole = before + values->count + AROUND;
+    float *around = malloc(whole * sizeof *around);
+
+    if (!around) {
+        fprintf(stderr, "no memory for %zu values\n", whole);
+        exit(1);
+    }
+    for (size_t i = 0; i < whole; i++)
+        around[i] = untouched;
+    MUST(cudaMalloc((void **)&values->base, whole * sizeof *around));
+    copy_to_device(values->base, around, whole * sizeof *around);
+    values->device = values->base + before;
+    free(around);
+}
+
+static bool around_is_untouched(const struct values *values)
+{
+    float around[2][AROUND];
+
+    MUST(cudaMemcpy(around[0], values->device - AROUND, sizeof around[0], cudaMemcpyDeviceToHost));
+    MUST(cudaMemcpy(around[1], values->device + values->count, sizeof around[1], cudaMemcpyDeviceToHost));
+    for (int i = 0; i < AROUND; i++)
+        if (around[0][i] != untouched || around[1][i] != untouched)
+            return false;
+    return true;
+}
+
 struct values *values_random(size_t count, double low, double high)
 {
     struct values *values = &all[used++];
@@ -82,9 +115,14 @@ struct values *values_random(size_t count, double low, double high)
         values->host[i] = (float)(low + (high - low) * random_uniform());
         values->truth[i] = values->host[i];
     }
-    MUST(cudaMalloc((void **)&values->device, count * sizeof *values->device));
+    place_on_device(values);
     copy_to_device(values->device, values->host, count * sizeof *values->device);
     return values;
+}
+
+void values_shift(int step)
+{
+    shift = step;
 }
 
 struct values *values_new(size_t count)
@@ -98,7 +136,7 @@ void values_free_all(void)
         struct values *values = &all[--used];
         free(values->truth);
         free(values->host);
-        MUST(cudaFree(values->device));
+        MUST(cudaFree(values->base));
     }
 }
 
@@ -114,6 +152,8 @@ void values_expect(struct values *values, double tolerance, const char *format, 
     compared++;
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaMemcpy(values->host, values->device, values->count * sizeof *values->host, cudaMemcpyDeviceToHost));
+    if (!around_is_untouched(values))
+        fail("%s: what lies around its %zu elements was written", name, values->count);
     for (size_t i = 0; i < values->count; i++)
         largest = fmax(largest, fabs(values->truth[i]));
     for (size_t i = 0; i < values->count; i++)

@@ -13,6 +13,7 @@ struct values {
     size_t count;
     double *truth;
     float *host, *device;
+    float *base;            /* what was allocated for device, with a margin around it */
 };
 
 /* The stream that the cases launch on. */
@@ -25,8 +26,12 @@ struct values *values_new(size_t count);
 void values_free_all(void);
 double random_uniform(void);
 
+/* Arrays made from now on begin as many floats (0 to 3) past a 16-byte boundary as this gives: array i at i * step modulo
+ * 4. The first: 0, all at a boundary. */
+void values_shift(int step);
+
 /* Waits for the device and compares what is there with the truth; the error allowed is `tolerance` of the
- * largest truth, or of 1 if that is more. Prints the first difference and counts a failure. */
+ * largest truth, or of 1 if that is more. What lies around the array must not have changed. Prints the first difference and counts a failure. */
 void values_expect(struct values *values, double tolerance, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
