@@ -322,3 +322,18 @@ bool comm_lost(const struct comm *comm)
             return true;
     return false;
 }
+
+bool comm_stands_apart(const struct comm *comm, uint32_t what, struct standing_apart *apart)
+{
+    *apart = (struct standing_apart){.least = UINT64_MAX};
+    if (comm->has_ended)
+        return false;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (!(member->process->info.lacks & what))
+            return false;
+        apart->least = member->next < apart->least ? member->next : apart->least;
+        apart->most = member->next > apart->most ? member->next : apart->most;
+    }
+    return comm->members > 1 && apart->least < apart->most;
+}

@@ -35,4 +35,10 @@ bool comm_lost(const struct comm *comm);
  * go on in the background. */
 void comm_goes_on(struct thread *thread, const struct record *record);
 
+/* Members whose sources all lack `what` (lacks.h), and that have issued different numbers of collectives. */
+struct standing_apart {
+    uint64_t least, most;       /* collectives issued */
+};
+bool comm_stands_apart(const struct comm *comm, uint32_t what, struct standing_apart *apart);
+
 #endif

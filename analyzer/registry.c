@@ -33,7 +33,8 @@
     GROUP(unfinished)     \
     GROUP(trace)          \
     GROUP(blind)          \
-    GROUP(said)
+    GROUP(said)           \
+    GROUP(behind)
 
 #define GROUP(name) extern const struct check_group checks_##name;
 GROUPS

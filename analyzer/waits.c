@@ -5,9 +5,12 @@
 
 #include "analyzer/array.h"
 #include "analyzer/callbacks.h"
+#include "analyzer/comm.h"
 #include "analyzer/pending_index.h"
 #include "analyzer/progress.h"
 #include "analyzer/waits_nodes.h"
+#include "analyzer/window.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum {
@@ -185,6 +188,18 @@ static int add_initialising(struct wait_graph *graph)
     return 0;
 }
 
+/* Of imported operations nobody may say how far they are; one that a member has not issued yet is done on none. */
+static int add_untold(struct wait_graph *graph)
+{
+    struct standing_apart apart;
+    for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
+        const struct slot *slot = comm_stands_apart(comm, LACKS_STATE, &apart) ? window_slot(comm, apart.least) : NULL;
+        if (slot && slot->variants && !wait_graph_collective(graph, comm, apart.least, &slot->first.signature, slot->first.site.time_ns))
+            return -1;
+    }
+    return 0;
+}
+
 static int add_waits_of_blocked(struct wait_graph *graph)
 {
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
@@ -202,7 +217,7 @@ static int build(struct wait_graph *graph)
     for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         if (may_be_blocked(graph, thread) && add_blocked(graph, thread))
             return -1;
-    if (add_ops_of_all(graph) || add_initialising(graph) || wait_ops_expand(graph) || add_waits_of_blocked(graph))
+    if (add_ops_of_all(graph) || add_initialising(graph) || add_untold(graph) || wait_ops_expand(graph) || add_waits_of_blocked(graph))
         return -1;
     return wait_graph_solve(graph);
 }

@@ -51,11 +51,13 @@ static bool is_collecting(const char *database)
     return !stat(lock, &file) && is_locked(&file);
 }
 
-/* Appends ", name" unless it is there. Returns 0 or -1. */
+/* Appends ", name" unless it is there, or not known. Returns 0 or -1. */
 static int add_host(char **hosts, const char *host)
 {
     char *more;
     size_t bytes = strlen(host);
+    if (!bytes)
+        return 0;
     for (const char *at = *hosts; (at = strstr(at, host)); at += bytes) {
         bool begins = at == *hosts || at[-1] == ' ';
         if (begins && (!at[bytes] || at[bytes] == ','))

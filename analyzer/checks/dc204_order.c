@@ -22,6 +22,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/order.h"
 #include "analyzer/process.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { RING = 128, PAIRS_MAX = 128, NEIGHBOURS_MAX = 16, CALL_BYTES = 256, NAME_BYTES = 16 };
@@ -234,7 +235,7 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     *member->last_collective = (struct last_collective){
         .place = operation->place, .group = operation->record.op.group, .number = operation->record.op.number,
         .site = operation->site, .signature = operation->signature,
-        .known = operation->stream && !operation->process->lost_control,
+        .known = operation->stream && !operation->process->lost_control && !(operation->process->info.lacks & LACKS_CUDA),
     };
     int neighbours = 0;
     for (const struct member *other = operation->process->members; other; other = other->process_next) {

@@ -1,11 +1,15 @@
 /* dc3xx_hazards.c: feeds what touches memory to the hazards of its process (hazards.h): DC301, DC302, DC303, DC305. */
 #include "analyzer/hazards.h"
 #include "analyzer/process.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 static int operation(struct analyzer *analyzer, const struct operation *operation)
 {
     struct use use[USES_MAX];
+    /* Of what orders operations nothing is known. */
+    if (operation->process->info.lacks & LACKS_CUDA)
+        return 0;
     /* A graph's launch tells of what was captured into it. */
     if (operation->record.flags & RECORD_FLAG_REPLAY || !(operation->record.op.sendbuff || operation->record.op.recvbuff))
         return 0;

@@ -1,0 +1,446 @@
+#include "lib/import/log_job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+enum { THREADS_MAX = 16, NAME_BYTES = 96, SAID_BYTES = 1024 };
+
+struct process_key {
+    char host[64];
+    int pid;
+};
+
+struct log_process {
+    struct process_key key;
+    int index;                  /* the sink's */
+    int hint;                   /* rank by the launcher's prefix; -1 */
+    int widest, rank;           /* of its largest communicator; rank -2: it holds several ranks of it */
+    int version;
+    bool tells_calls, tells_time;
+    uint64_t groups;            /* ncclGroupStart calls at depth 0 */
+    struct {
+        int tid, depth;
+        uint64_t group;
+    } thread[THREADS_MAX];
+    int threads;
+    UT_hash_handle hh;
+};
+
+struct comm_key {
+    const struct log_process *process;
+    uint64_t pointer;
+};
+
+struct log_comm {
+    struct comm_key key;
+    int rank, nranks, device;
+    int member;                 /* the sink's; -1: not told yet, or unnamed */
+    uint64_t comm_id;
+    char name[NAME_BYTES];      /* of a split */
+    int splits;
+    bool is_unnamed, complete, used;
+    uint32_t unnamed;
+    struct log_event told;      /* the last operation of an INFO line, until its CALL line came */
+    UT_hash_handle hh;
+};
+
+void log_job_begin(struct log_job *job, struct import *import, struct import_input *input)
+{
+    *job = (struct log_job){.import = import, .input = input};
+}
+
+int log_process_index(const struct log_process *process)
+{
+    return process->index;
+}
+
+int log_process_hint(const struct log_process *process)
+{
+    return process->hint;
+}
+
+struct log_process *log_job_process_of_rank(struct log_job *job, int rank)
+{
+    struct log_process *found = NULL;
+    for (struct log_process *process = job->processes; process; process = process->hh.next)
+        if (process->rank == rank && process->widest == job->widest) {
+            if (found)
+                return NULL;
+            found = process;
+        }
+    return found;
+}
+
+/* --- processes -------------------------------------------------------------------------------------------- */
+
+/* A line that ran into the one before has that one's last letters before its host's name. */
+static struct log_process *known_by_end(struct log_job *job, const struct log_line *line)
+{
+    size_t bytes = strlen(line->host);
+    for (struct log_process *process = job->processes; process; process = process->hh.next) {
+        size_t own = strlen(process->key.host);
+        if (process->key.pid == line->pid && own < bytes && !strcmp(line->host + bytes - own, process->key.host))
+            return process;
+    }
+    return NULL;
+}
+
+static void take_hint(struct log_job *job, struct log_process *process, const struct log_line *line)
+{
+    process->tells_calls |= line->level == LOG_CALL;
+    process->tells_time |= line->time_ns != 0;
+    if (line->time_ns > job->last_ns)
+        job->last_ns = line->time_ns;
+    if (line->rank < 0 || process->hint >= 0)
+        return;
+    process->hint = line->rank;
+    if (process->rank == -1)
+        import_process_rank(job->import, process->index, line->rank);
+}
+
+struct log_process *log_job_process(struct log_job *job, const struct log_line *line)
+{
+    struct process_key key;
+    struct log_process *process;
+    memset(&key, 0, sizeof key);
+    snprintf(key.host, sizeof key.host, "%s", line->host);
+    key.pid = line->pid;
+    HASH_FIND(hh, job->processes, &key, sizeof key, process);
+    if (!process)
+        process = known_by_end(job, line);
+    if (!process) {
+        struct import_process told = import_process_new();
+        told.host = key.host;
+        told.pid = key.pid;
+        process = calloc(1, sizeof *process);
+        if (!process)
+            return NULL;
+        *process = (struct log_process){.key = key, .hint = -1, .rank = -1, .index = import_process(job->import, &told)};
+        if (process->index < 0) {
+            free(process);
+            return NULL;
+        }
+        HASH_ADD(hh, job->processes, key, sizeof process->key, process);
+    }
+    take_hint(job, process, line);
+    return process;
+}
+
+void log_job_time(struct log_job *job, const char *text, size_t bytes)
+{
+    size_t bracket = bytes && *text == '[';
+    uint64_t time_ns = log_prefix_time(text + bracket, bytes - bracket);
+    if (time_ns > job->last_ns)
+        job->last_ns = time_ns;
+}
+
+int log_job_version(struct log_job *job, struct log_process *process, int version)
+{
+    struct import_process told = import_process_new();
+    told.host = process->key.host;
+    told.pid = process->key.pid;
+    told.nccl_version = process->version = version;
+    return import_process(job->import, &told) < 0 ? -1 : 0;
+}
+
+int log_job_warning(struct log_job *job, struct log_process *process, const struct log_line *line)
+{
+    char text[SAID_BYTES];
+    if (!line->message_bytes)
+        return 0;
+    snprintf(text, sizeof text, "%.*s%s%.*s", (int)line->place_bytes, line->place ? line->place : "", line->place_bytes ? ": " : "",
+             (int)(line->message_bytes < SAID_BYTES / 2 ? line->message_bytes : SAID_BYTES / 2), line->message);
+    return import_said(job->import, process->index, SAID_WARNING, "NCCL WARN", text, line->time_ns);
+}
+
+/* The rank that people know a process by is that in its largest communicator, if it is one rank. */
+static void learn_rank(struct log_job *job, struct log_process *process, const struct log_comm *comm)
+{
+    if (job->widest < comm->nranks)
+        job->widest = comm->nranks;
+    if (comm->nranks < process->widest || (comm->nranks == process->widest && comm->rank == process->rank))
+        return;
+    bool several = comm->nranks == process->widest;
+    process->widest = comm->nranks;
+    process->rank = several ? -2 : comm->rank;
+    import_process_rank(job->import, process->index, several ? -1 : comm->rank);
+}
+
+/* --- communicators ---------------------------------------------------------------------------------------- */
+
+static struct log_comm *find_comm(struct log_job *job, const struct log_process *process, uint64_t pointer)
+{
+    struct comm_key key;
+    struct log_comm *comm;
+    memset(&key, 0, sizeof key);
+    key.process = process;
+    key.pointer = pointer;
+    HASH_FIND(hh, job->comms, &key, sizeof key, comm);
+    return comm;
+}
+
+static void forget(struct log_job *job, struct log_comm *comm)
+{
+    HASH_DEL(job->comms, comm);
+    free(comm);
+}
+
+static struct log_comm *new_comm(struct log_job *job, struct log_process *process, const struct log_event *event)
+{
+    struct log_comm *comm = calloc(1, sizeof *comm);
+    if (!comm)
+        return NULL;
+    comm->key.process = process;
+    comm->key.pointer = event->comm;
+    comm->rank = event->rank;
+    comm->nranks = event->nranks;
+    comm->device = event->device;
+    comm->member = -1;
+    comm->comm_id = event->comm_id;
+    HASH_ADD(hh, job->comms, key, sizeof comm->key, comm);
+    return comm;
+}
+
+/* Calls with a rank and size of which the process has had `ordinal` communicators before. */
+static int hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm)
+{
+    struct log_unnamed unnamed = {.process = process, .rank = comm->rank, .nranks = comm->nranks, .device = comm->device};
+    for (uint32_t i = 0; i < job->unnamed_count; i++) {
+        const struct log_unnamed *other = &job->unnamed[i];
+        unnamed.ordinal += other->process == process && other->rank == comm->rank && other->nranks == comm->nranks;
+    }
+    comm->is_unnamed = true;
+    return log_unnamed_add(job, &unnamed, &comm->unnamed);
+}
+
+/* A split is named by its parent, which split of it that is, and the color: all ranks say the same. */
+static bool name_split(struct log_job *job, const struct log_process *process, struct log_comm *comm, const struct log_event *event)
+{
+    struct log_comm *parent = find_comm(job, process, event->parent);
+    if (!parent || parent->is_unnamed)
+        return false;
+    int ordinal = event->ordinal >= 0 ? event->ordinal : parent->splits++;
+    size_t used;
+    if (parent->comm_id)
+        used = (size_t)snprintf(comm->name, sizeof comm->name, "%016llx/%d.%d", (unsigned long long)parent->comm_id, ordinal, event->color);
+    else
+        used = (size_t)snprintf(comm->name, sizeof comm->name, "%s/%d.%d", parent->name, ordinal, event->color);
+    if (used >= sizeof comm->name) {    /* splits of splits of splits: what is cut off must still count */
+        uint64_t hash = string_id(parent->name, strlen(parent->name));
+        snprintf(comm->name, sizeof comm->name, "%016llx/%d.%d", (unsigned long long)hash, ordinal, event->color);
+    }
+    return true;
+}
+
+/* Makes the communicator known to the sink. */
+static int tell_member(struct log_job *job, struct log_process *process, struct log_comm *comm, uint64_t time_ns)
+{
+    if (comm->is_unnamed || comm->member >= 0)
+        return 0;
+    struct import_member member = import_member_new();
+    member.comm = *comm->name ? comm->name : NULL;
+    member.comm_id = comm->comm_id;
+    member.rank = comm->rank;
+    member.nranks = comm->nranks;
+    member.device = comm->device;
+    member.time_ns = time_ns;
+    comm->member = import_member(job->import, process->index, &member);
+    return comm->member < 0 ? -1 : 0;
+}
+
+static int init_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+{
+    struct log_comm *comm = find_comm(job, process, event->comm);
+    bool complete = event->kind == LOG_EVENT_INIT_COMPLETE;
+    if (comm && (comm->used || comm->rank != event->rank || comm->nranks != event->nranks || (comm->complete && !complete))) {
+        forget(job, comm);              /* its end was not seen */
+        comm = NULL;
+    }
+    if (!comm) {
+        comm = new_comm(job, process, event);
+        if (!comm)
+            return -1;
+        if (!event->comm_id && !(event->parent && name_split(job, process, comm, event)) && hold_back(job, process, comm))
+            return -1;
+        learn_rank(job, process, comm);
+    }
+    comm->complete |= complete;
+    return complete ? tell_member(job, process, comm, line->time_ns) : 0;
+}
+
+static int leave_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+{
+    struct log_comm *comm = find_comm(job, process, event->comm);
+    bool aborted = event->api == API_ncclCommAbort;
+    int result = 0;
+    if (!comm || event->kind == LOG_EVENT_LEAVE_START)
+        return 0;
+    if (comm->is_unnamed) {
+        job->unnamed[comm->unnamed].ended = true;
+        job->unnamed[comm->unnamed].aborted = aborted;
+    } else if (comm->member >= 0) {
+        result = import_member_end(job->import, comm->member, aborted, line->time_ns);
+    }
+    forget(job, comm);
+    return result;
+}
+
+/* --- operations ------------------------------------------------------------------------------------------- */
+
+static int thread_of(struct log_process *process, int tid)
+{
+    for (int i = 0; i < process->threads; i++)
+        if (process->thread[i].tid == tid)
+            return i;
+    int i = process->threads < THREADS_MAX ? process->threads++ : THREADS_MAX - 1;
+    process->thread[i].tid = tid;
+    process->thread[i].depth = 0;
+    return i;
+}
+
+static int group_event(struct log_process *process, const struct log_line *line, bool starts)
+{
+    int i = thread_of(process, line->tid);
+    if (starts) {
+        if (!process->thread[i].depth++)
+            process->thread[i].group = ++process->groups;
+    } else if (process->thread[i].depth) {
+        process->thread[i].depth--;
+    }
+    return 0;
+}
+
+static struct import_call call_of(struct log_process *process, const struct log_line *line, const struct log_event *event, int member)
+{
+    struct import_call call = import_call_new(member, event->api);
+    int i = thread_of(process, line->tid);
+    call.count = event->count;
+    call.datatype = event->datatype >= 0 && event->datatype < TYPE_COUNT ? (uint8_t)event->datatype : TYPE_NONE;
+    call.redop = event->redop >= REDOP_SUM && event->redop <= REDOP_AVG ? (uint8_t)event->redop : REDOP_UNKNOWN;
+    if (event->root >= 0)
+        call.root = event->root;
+    call.sendbuff = event->sendbuff;
+    call.recvbuff = event->recvbuff;
+    call.stream = event->stream;
+    call.thread = (uint32_t)line->tid;
+    call.time_ns = line->time_ns;
+    if (process->thread[i].depth)
+        call.group = process->thread[i].group;
+    return call;
+}
+
+/* NCCL_DEBUG=TRACE prints each call twice. */
+static bool told_already(struct log_comm *comm, const struct log_line *line, const struct log_event *event)
+{
+    if (line->level != LOG_CALL) {
+        comm->told = *event;
+        return false;
+    }
+    bool same = comm->told.api == event->api && comm->told.sendbuff == event->sendbuff && comm->told.recvbuff == event->recvbuff &&
+                comm->told.count == event->count && comm->told.stream == event->stream;
+    comm->told = (struct log_event){0};
+    return same;
+}
+
+static int operation_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+{
+    struct log_comm *comm = find_comm(job, process, event->comm);
+    if (!event->api) {
+        job->cut++;
+        return 0;
+    }
+    if (comm && event->nranks > 0 && comm->nranks != event->nranks) {
+        forget(job, comm);
+        comm = NULL;
+    }
+    if (!comm) {                /* made before the log begins, or without the lines of subsystem INIT */
+        struct log_event init = *event;
+        init.comm_id = 0;
+        init.rank = process->hint;
+        comm = event->nranks > 0 ? new_comm(job, process, &init) : NULL;
+        if (!comm) {
+            job->strangers++;
+            return 0;
+        }
+        if (hold_back(job, process, comm))
+            return -1;
+        if (job->widest < comm->nranks)
+            job->widest = comm->nranks;
+    }
+    comm->used = true;
+    if (told_already(comm, line, event))
+        return 0;
+    if (tell_member(job, process, comm, line->time_ns))
+        return -1;
+    struct import_call call = call_of(process, line, event, comm->member);
+    return comm->is_unnamed ? log_unnamed_hold(job, comm->unnamed, &call) : import_call(job->import, &call);
+}
+
+int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+{
+    switch (event->kind) {
+    case LOG_EVENT_OPERATION:
+        return operation_event(job, process, line, event);
+    case LOG_EVENT_INIT_START: case LOG_EVENT_INIT_COMPLETE:
+        return event->comm ? init_event(job, process, line, event) : 0;
+    case LOG_EVENT_LEAVE_START: case LOG_EVENT_LEAVE_COMPLETE:
+        return leave_event(job, process, line, event);
+    case LOG_EVENT_GROUP_START: case LOG_EVENT_GROUP_END:
+        return group_event(process, line, event->kind == LOG_EVENT_GROUP_START);
+    case LOG_EVENT_CUT:
+        job->cut++;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------- */
+
+/* A communicator that was begun and never made. */
+static int say_unfinished(struct log_job *job, const struct log_comm *comm)
+{
+    char text[SAID_BYTES], name[32] = "";
+    if (comm->complete || comm->used || comm->is_unnamed)
+        return 0;
+    if (comm->comm_id)
+        snprintf(name, sizeof name, " %016llx", (unsigned long long)comm->comm_id);
+    snprintf(text, sizeof text, "communicator%s of %d ranks: \"Init START\" without \"Init COMPLETE\": its making never ended", name, comm->nranks);
+    return import_said(job->import, comm->key.process->index, SAID_WARNING, "NCCL log", text, 0);
+}
+
+static void say_refused(struct log_job *job)
+{
+    const char *path = input_path(job->input);
+    if (job->cut)
+        import_refuse(job->import, "%s: %llu lines of NCCL's had lost their end, or are of NCCL 2.3, and were not taken", path,
+                      (unsigned long long)job->cut);
+    if (job->strangers)
+        import_refuse(job->import, "%s: %llu calls on communicators whose making the log does not hold were not taken: run with "
+                      "NCCL_DEBUG_SUBSYS=INIT,COLL", path, (unsigned long long)job->strangers);
+}
+
+int log_job_end(struct log_job *job)
+{
+    struct log_comm *comm, *next_comm;
+    struct log_process *process, *next_process;
+    int result = log_unnamed_end(job) || log_watched_end(job) ? -1 : 0;
+    HASH_ITER(hh, job->comms, comm, next_comm) {
+        if (say_unfinished(job, comm))
+            result = -1;
+        forget(job, comm);
+    }
+    say_refused(job);
+    HASH_ITER(hh, job->processes, process, next_process) {
+        import_process_lacks(job->import, process->index, (process->tells_calls ? 0 : LACKS_GROUP) |
+                             (process->tells_time ? 0 : LACKS_TIMING));
+        if (process->tells_time && import_known_until(job->import, process->index, job->last_ns))
+            result = -1;
+        HASH_DEL(job->processes, process);
+        free(process);
+    }
+    return result;
+}

@@ -1,0 +1,103 @@
+/* log_unnamed.c: communicators of NCCL before 2.16, which prints a pointer, a rank and a size of each, and nothing that is the same
+ * on all ranks.
+ *
+ * One that has all ranks of the job has the same place among the communicators of that size on every rank. Smaller ones can't
+ * be told apart: two groups of four look alike. To guess would be to invent mismatches. So calls wait for the end of
+ * the log, which knows the largest size. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/import/log_job.h"
+
+enum { HELD_MAX = 1 << 21, NAME_BYTES = 64 };
+
+int log_unnamed_add(struct log_job *job, const struct log_unnamed *unnamed, uint32_t *index)
+{
+    if (job->unnamed_count == job->unnamed_capacity) {
+        uint32_t capacity = job->unnamed_capacity ? job->unnamed_capacity * 2 : 64;
+        struct log_unnamed *grown = realloc(job->unnamed, capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        job->unnamed = grown;
+        job->unnamed_capacity = capacity;
+    }
+    *index = job->unnamed_count;
+    job->unnamed[job->unnamed_count++] = *unnamed;
+    return 0;
+}
+
+int log_unnamed_hold(struct log_job *job, uint32_t unnamed, const struct import_call *call)
+{
+    if (job->held_count == HELD_MAX) {
+        job->held_over++;
+        return 0;
+    }
+    if (job->held_count == job->held_capacity) {
+        size_t capacity = job->held_capacity ? job->held_capacity * 2 : 1024;
+        struct log_held *grown = realloc(job->held, capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        job->held = grown;
+        job->held_capacity = capacity;
+    }
+    job->held[job->held_count++] = (struct log_held){unnamed, *call};
+    return 0;
+}
+
+/* The sink's number of each that can be named, -1 of the others. */
+static int tell_members(struct log_job *job, int *members)
+{
+    for (uint32_t i = 0; i < job->unnamed_count; i++) {
+        const struct log_unnamed *unnamed = &job->unnamed[i];
+        char name[NAME_BYTES];
+        struct import_member member = import_member_new();
+        members[i] = -1;
+        if (unnamed->nranks != job->widest || unnamed->rank < 0 || unnamed->rank >= unnamed->nranks)
+            continue;
+        snprintf(name, sizeof name, "all %d ranks, #%d", unnamed->nranks, unnamed->ordinal);
+        member.comm = name;
+        member.rank = unnamed->rank;
+        member.nranks = unnamed->nranks;
+        member.device = unnamed->device;
+        members[i] = import_member(job->import, log_process_index(unnamed->process), &member);
+        if (members[i] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int tell_calls(struct log_job *job, const int *members, uint64_t *dropped)
+{
+    for (size_t i = 0; i < job->held_count; i++) {
+        struct log_held *held = &job->held[i];
+        held->call.member = members[held->unnamed];
+        if (held->call.member < 0)
+            ++*dropped;
+        else if (import_call(job->import, &held->call))
+            return -1;
+    }
+    for (uint32_t i = 0; i < job->unnamed_count; i++)
+        if (members[i] >= 0 && job->unnamed[i].ended && import_member_end(job->import, members[i], job->unnamed[i].aborted, 0))
+            return -1;
+    return 0;
+}
+
+int log_unnamed_end(struct log_job *job)
+{
+    uint64_t dropped = 0;
+    int *members = calloc(job->unnamed_count + 1, sizeof *members);
+    int result = members && !tell_members(job, members) && !tell_calls(job, members, &dropped) ? 0 : -1;
+    if (dropped)
+        import_refuse(job->import, "%s: %llu calls on communicators that can't be told from others were not taken: a log of NCCL "
+                      "before 2.16, or without the lines of NCCL_DEBUG_SUBSYS=INIT, says that only of communicators of all ranks",
+                      input_path(job->input), (unsigned long long)dropped);
+    if (job->held_over)
+        import_refuse(job->import, "%s: %llu calls past the first %d on communicators without a name were not taken",
+                      input_path(job->input), (unsigned long long)job->held_over, HELD_MAX);
+    free(members);
+    free(job->unnamed);
+    free(job->held);
+    job->unnamed = NULL;
+    job->held = NULL;
+    return result;
+}

@@ -1,0 +1,79 @@
+"""RAS and Inspector: they count, or tell of what finished; what that allows is said, and no more."""
+
+import json
+import unittest
+
+from importer import Importer, main
+
+
+class Samples(Importer):
+    def expect(self, name, codes):
+        result = self.importing(self.data(name))
+        self.assertEqual((result.status, result.err, result.codes()), (0, "", codes))
+        return result
+
+    def test_ras(self):
+        self.expect("ras/clean.json", {})
+        result = self.expect("ras/behind.json", {"DC905": ["3", "0-2"]})
+        self.assertIn("ncclAllReduce #1407 is the first that is missing", result.what("DC905"))
+        result = self.expect("ras/parted.json", {"DC904": ["3"]})
+        self.assertIn("AllReduce 1406, not 1407; Broadcast 2, not 1", result.what("DC904"))
+        self.expect("ras/dead.json", {"DC904": ["2"]})
+        result = self.expect("ras/error.json", {"DC904": ["1"]})
+        self.assertIn("remote process error", result.what("DC904"))
+
+    def test_several_snapshots_tell_that_it_hangs(self):
+        result = self.expect("ras/hang.json", {"DC201": ["0-2", "3"]})
+        self.assertIn("ranks 0-2 wait in ncclAllReduce #1407 of comm ae94 (for 60.0 s)", result.what("DC201"))
+
+    def test_a_running_job_in_several_snapshots(self):
+        """Ranks that stand at different places and go on are no hang."""
+        with open(self.data("ras/behind.json"), encoding="utf-8") as file:
+            first = json.load(file)
+        second = json.loads(json.dumps(first).replace("1407", "1500").replace("1406", "1500").replace("14:03:22", "14:04:22"))
+        self.assertEqual(self.importing(self.write("two.json", json.dumps(first) + json.dumps(second))).codes(), {})
+
+    def test_inspector(self):
+        self.expect("inspector/clean.log", {})
+        result = self.expect("inspector/behind.log", {"DC905": ["3", "0-2"]})
+        self.assertIn("rank 3 of comm 007f has finished 1407 collectives, ranks 0-2 1408", result.what("DC905"))
+
+    def test_together(self):
+        """Two sources in one import: each speaks for itself."""
+        result = self.importing(self.data("ras/behind.json"), self.data("inspector/clean.log"), self.data("nccl_log/clean.log"))
+        self.assertEqual((result.status, result.codes()), (0, {"DC905": ["3", "0-2"]}))
+
+
+class Damage(Importer):
+    def refused(self, name, content, *words, options=()):
+        result = self.importing(self.write(name, content), options=options)
+        self.assertEqual(result.status, 2, result.err)
+        for word in words:
+            self.assertIn(word, result.err)
+        return result
+
+    def test_a_cut_snapshot(self):
+        with open(self.data("ras/hang.json"), encoding="utf-8") as file:
+            text = file.read()
+        result = self.refused("cut.json", text[:-200], "cut.json", "byte ", "the snapshots before it (2) were taken")
+        self.assertEqual(result.codes(), {"DC905": ["3", "0-2"]})
+
+    def test_what_is_none_of_it(self):
+        self.refused("list.json", "[1, 2]", "list.json", options=("--format", "ras"))
+        self.refused("none.json", '{"communicators": 7}', "no list \"communicators\"", options=("--format", "ras"))
+        self.refused("empty.json", "", "nothing was imported", options=("--format", "ras"))
+        self.refused("ranks.json", '{"nccl_version": "?", "communicators": [{"hash": 5, "ranks": [{"rank": -3}, 8, {"rank": 1e99}]}, 3, null]}',
+                     "ranks.json")
+
+    def test_lines_of_inspector_that_are_damaged(self):
+        with open(self.data("inspector/behind.log"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        lines[3] = lines[3][:100]
+        lines[4] = '{"header": {"id": 5}}'
+        lines.insert(7, '{"header":{"id":"0x7f8c496ae9f661","rank":0,"n_ranks":4},"coll_perf":{"coll":"NewKind","coll_sn":3}}')
+        result = self.refused("some.log", lines, "some.log: 2 lines could not be read, the first: line 4", "1 operations of a kind")
+        self.assertEqual(result.codes(), {"DC905": ["3", "0-2"]})
+
+
+if __name__ == "__main__":
+    main()
