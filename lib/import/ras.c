@@ -31,6 +31,7 @@ struct reader {
     struct import_input *input;
     struct seen *seen;
     uint64_t exact_ns;          /* for the next snapshot */
+    uint64_t ranks;
 };
 
 /* --- one rank --------------------------------------------------------------------------------------------- */
@@ -211,6 +212,7 @@ static int tell_comm(struct reader *reader, const struct ras_status *status, con
     snprintf(name, sizeof name, "%016llx %s", (unsigned long long)comm->hash, comm->secondary);
     for (int i = 0; i < comm->ranks; i++) {
         const struct ras_rank *rank = &comm->rank[i];
+        reader->ranks++;
         bool silent = rank->missing && !rank->dead;     /* nothing is known of where it stands */
         int process = process_of(reader, status, comm, rank);
         struct import_member told = import_member_new();
@@ -315,6 +317,8 @@ static int read_ras(struct import *import, struct import_input *input, struct er
     ended[bytes] = '\0';
     int result = read_snapshots(&reader, ended, bytes, err);
     free(ended);
+    if (!result && !reader.ranks)
+        import_refuse(import, "%s: it tells of no rank", input_path(input));
     HASH_ITER(hh, reader.seen, seen, next) {
         HASH_DEL(reader.seen, seen);
         free(seen);
