@@ -108,7 +108,7 @@ static int process_of(struct log_job *job, int rank)
     struct import_process process = import_process_new();
     process.rank = rank;
     process.key = "watchdog";
-    process.lacks = LACKS_CALLS | LACKS_COUNT | LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES | LACKS_STREAM |
+    process.lacks = LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES | LACKS_STREAM |
                     LACKS_GROUP | LACKS_TIMING | LACKS_P2P | LACKS_SETUP | LACKS_START;
     return import_process(job->import, &process);
 }
