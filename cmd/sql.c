@@ -1,0 +1,206 @@
+/* ddpcheck sql: asks a trace database; with a prompt where nobody gave a query. */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/commands.h"
+#include "cmd/options.h"
+#include "cmd/sql_rows.h"
+#include "cmd/sql_run.h"
+#include "cmd/sql_views.h"
+#include "lib/trace/trace.h"
+
+enum { STEPS_PER_LOOK = 20000 };     /* of SQLite's machine between two looks for a Ctrl-C: well below a millisecond */
+
+static volatile sig_atomic_t interrupted;
+
+static int fail(const struct error *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
+static void interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+static int is_interrupted(void *context)
+{
+    (void)context;
+    return interrupted;
+}
+
+/* Ctrl-C ends a query, or the line that is being typed. (sqlite3_interrupt does nothing between two statements.) */
+static void catch_interrupts(sqlite3 *database)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sqlite3_progress_handler(database, STEPS_PER_LOOK, is_interrupted, NULL);
+}
+
+/* What is typed until it is a statement. */
+struct typed {
+    char *text;
+    size_t length;
+};
+
+static bool append(struct typed *typed, const char *line, size_t length)
+{
+    char *longer = realloc(typed->text, typed->length + length + 1);
+    if (!longer)
+        return false;
+    memcpy(longer + typed->length, line, length + 1);
+    typed->text = longer;
+    typed->length += length;
+    return true;
+}
+
+static const char prompt_help[] =
+    "A statement ends with ';'. Ctrl-C ends a query that takes too long.\n"
+    ".views     the views and tables, and their columns\n"
+    ".help      this\n"
+    ".quit      leave, as Ctrl-D does\n";
+
+/* Does what a line that begins with a dot asks for. Returns false to leave. */
+static bool obey(sqlite3 *database, const char *line)
+{
+    struct error err;
+    if (strcmp(line, ".quit") == 0 || strcmp(line, ".exit") == 0)
+        return false;
+    if (strcmp(line, ".help") == 0)
+        fputs(prompt_help, stdout);
+    else if (strcmp(line, ".views") != 0)
+        fprintf(stderr, "no %s; .help lists what there is\n", line);
+    else if (sql_views_print(database, stdout, &err) < 0)
+        fprintf(stderr, "%s\n", err.text);
+    return true;
+}
+
+static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_format format)
+{
+    struct error err;
+    if (sql_run(database, typed->text, format, stdout, &err) < 0) {
+        fflush(stdout);
+        fprintf(stderr, "%s\n", err.text);
+    }
+    typed->length = 0;
+}
+
+static int prompt(sqlite3 *database, enum sql_rows_format format)
+{
+    struct typed typed = {NULL, 0};
+    char *line = NULL;
+    size_t bytes = 0;
+    bool going = true;
+    catch_interrupts(database);
+    printf(".help says what there is; a statement ends with ';'\n");
+    while (going) {
+        fputs(typed.length ? "     ...> " : "ddpcheck> ", stdout);
+        fflush(stdout);
+        interrupted = 0;
+        errno = 0;
+        ssize_t length = getline(&line, &bytes, stdin);
+        if (length < 0 && errno == EINTR) {
+            clearerr(stdin);
+            typed.length = 0;
+            putchar('\n');
+            continue;
+        }
+        if (length < 0)
+            break;
+        if (!typed.length && line[0] == '.') {
+            line[strcspn(line, " \t\r\n")] = 0;
+            going = obey(database, line);
+        } else if (typed.length || line[strspn(line, " \t\r\n")]) {
+            if (!append(&typed, line, (size_t)length))
+                break;
+            if (sqlite3_complete(typed.text))
+                run_typed(database, &typed, format);
+        }
+    }
+    if (going)
+        putchar('\n');
+    free(line);
+    free(typed.text);
+    return STATUS_CLEAN;
+}
+
+/* All of stdin is the query. */
+static int run_input(sqlite3 *database, enum sql_rows_format format, struct error *err)
+{
+    struct typed typed = {NULL, 0};
+    char part[65536];
+    size_t got;
+    while ((got = fread(part, 1, sizeof part - 1, stdin)) > 0) {
+        part[got] = 0;
+        if (!append(&typed, part, got)) {
+            free(typed.text);
+            return error_set(err, "out of memory");
+        }
+    }
+    int result = ferror(stdin) ? error_set(err, "can't read the query from standard input: %s", strerror(errno))
+                 : typed.text ? sql_run(database, typed.text, format, stdout, err) : 0;
+    free(typed.text);
+    return result;
+}
+
+static int answer(struct trace *trace, bool views, const char *query, enum sql_rows_format format, struct error *err)
+{
+    if (trace_database_count(trace) != 1)
+        return error_set(err, "%d databases (%s, %s, ...): ask one of them", trace_database_count(trace),
+                         trace_database_path(trace, 0), trace_database_path(trace, 1));
+    sqlite3 *database = trace_database(trace, 0);
+    if (sql_only_read(database, err) < 0)
+        return -1;
+    if (views)
+        return sql_views_print(database, stdout, err);
+    if (query)
+        return sql_run(database, query, format, stdout, err);
+    return isatty(STDIN_FILENO) ? prompt(database, format) : run_input(database, format, err);
+}
+
+int command_sql(int argc, char **argv)
+{
+    bool views = false, json = false, csv = false;
+    const struct option_entry entries[] = {
+        {"views", 0, OPTION_FLAG, NULL, "list the views and tables, and their columns", &views},
+        {"json", 0, OPTION_FLAG, NULL, "a JSON object per row", &json},
+        {"csv", 0, OPTION_FLAG, NULL, "comma-separated values with a line of names", &csv},
+    };
+    const struct options options = {
+        .command = "sql", .operands = "DIR|DATABASE [QUERY]",
+        .summary = "Asks a trace database with SQL. It is only read, also while a collector writes it.\n"
+                   "Without QUERY: what standard input says; on a terminal, a prompt.",
+        .details = "The views whose names begin with v_ are the place to start; docs/sql.md shows questions and answers.\n\n"
+                   "  ddpcheck sql ddpcheck-trace \"SELECT rank, name, count(*) FROM v_collective GROUP BY 1, 2\"\n\n"
+                   "Exit status: 0 answered, 2 wrong use, or a trace or query that can't be read.\n",
+        .entries = entries, .count = OPTION_COUNT(entries),
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    if (argc < 1 || argc > 2)
+        return options_usage_error(&options, argc ? "one query, in quotes" : "which trace?");
+    if (json && csv)
+        return options_usage_error(&options, "--json and --csv exclude each other");
+    if (views && argc == 2)
+        return options_usage_error(&options, "--views takes no query");
+    setlocale(LC_CTYPE, "");     /* how wide characters are */
+    struct error err = {{0}};
+    struct trace *trace;
+    if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0)
+        return fail(&err);
+    enum sql_rows_format format = json ? SQL_ROWS_JSON : csv ? SQL_ROWS_CSV : SQL_ROWS_TEXT;
+    status = answer(trace, views, argv[1], format, &err) < 0 ? fail(&err) : STATUS_CLEAN;
+    trace_close(trace);
+    return status;
+}
