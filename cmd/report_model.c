@@ -5,43 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "cmd/progress.h"
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
-
-enum { PROGRESS_EVENTS = 16384 };   /* between two looks at the clock */
 
 static int no_memory(struct error *err)
 {
     return error_set(err, "can't analyse the trace: memory is short");
-}
-
-/* "reading: 45 % of 2700000 events" on stderr, once it takes more than a second and where somebody looks. */
-struct progress {
-    time_t begin;
-    uint64_t events;
-    bool wanted, shown;
-};
-
-static struct progress progress_begin(uint64_t events)
-{
-    return (struct progress){ .begin = time(NULL), .events = events, .wanted = isatty(STDERR_FILENO) };
-}
-
-static void progress_show(struct progress *progress, uint64_t done)
-{
-    if (!progress->wanted || done % PROGRESS_EVENTS || time(NULL) - progress->begin < 2)
-        return;
-    fprintf(stderr, "\rddpcheck: %3" PRIu64 " %% of %" PRIu64 " events ", done * 100 / (progress->events + 1), progress->events);
-    progress->shown = true;
-}
-
-static void progress_end(const struct progress *progress)
-{
-    if (progress->shown)
-        fputs("\r\033[K", stderr);
 }
 
 /* What the report itself wants to know of an event; all else is the analyzer's. */
@@ -66,7 +37,7 @@ static void note_event(struct report *report, int process, const struct record *
 
 static int replay(struct report *report, struct error *err)
 {
-    struct progress progress = progress_begin(trace_event_count(report->trace));
+    struct progress progress = progress_begin("reading", trace_event_count(report->trace));
     struct record record;
     int process, more;
     while ((more = trace_next(report->trace, &process, &record, &report->damage)) > 0) {

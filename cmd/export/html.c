@@ -134,8 +134,8 @@ static void put_facts(const struct html *html)
     fputs("<dl class=facts>", html->out);
     if (info) {
         put_fact(html, "program", *info->command ? info->command : info->program);
-        snprintf(text, sizeof text, "%d %s, %s%.400s", html->names.processes, plural((uint64_t)html->names.processes, "process", "processes"),
-                 report->sources > 1 ? "on " : "on ", report->sources ? report->source[0].hosts : info->host);
+        snprintf(text, sizeof text, "%d %s on %.400s", html->names.processes,
+                 plural((uint64_t)html->names.processes, "process", "processes"), report->sources ? report->source[0].hosts : info->host);
         if (report->sources > 1)
             snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more", report->sources - 1);
         put_fact(html, "job", text);

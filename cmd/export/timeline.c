@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include <uthash.h>
+#include <utlist.h>
 
+#include "cmd/progress.h"
 #include "lib/trace/names.h"
 
 enum {
     DEPTH_MAX = 64,             /* calls and ranges within each other, of a thread */
-    QUEUE_MAX = 65536           /* operations in flight on one stream; what is more was done without being seen */
+    QUEUE_MAX = 8192,           /* operations in flight on one stream; what is more was done without being seen */
+    UNRETURNED_MAX = 16384      /* calls in all processes whose return was not seen; what is more was lost */
 };
 
 struct key {
@@ -24,6 +27,7 @@ struct pending {
     uint64_t started_ns;
     bool done;
     struct pending *next;       /* on its stream */
+    struct pending *earlier, *later;    /* of those that wait for nothing but their return */
     UT_hash_handle hh;
 };
 
@@ -54,6 +58,8 @@ struct reader {
     struct trace *trace;
     const struct timeline_visitor *visitor;
     struct pending *pending;
+    struct pending *unreturned;
+    int unreturned_count;
     struct queue *queues;
     struct host *hosts;
     bool failed;                /* memory was short */
@@ -102,11 +108,18 @@ static void tell(struct reader *reader, struct pending *pending)
     free(pending);
 }
 
-/* An operation is told when it is done and its call has returned. */
-static void tell_if_over(struct reader *reader, struct pending *pending)
+/* The operation waits for nothing but the return of its call. Where many do, the records of the oldest were lost. */
+static void await_return(struct reader *reader, struct pending *pending)
 {
-    if (pending->done && pending->operation.returned_ns)
-        tell(reader, pending);
+    DL_APPEND2(reader->unreturned, pending, earlier, later);
+    if (++reader->unreturned_count <= UNRETURNED_MAX)
+        return;
+    struct pending *oldest = reader->unreturned;
+    DL_DELETE2(reader->unreturned, oldest, earlier, later);
+    reader->unreturned_count--;
+    if (!oldest->operation.end_ns)
+        oldest->operation.end_ns = oldest->operation.issued_ns;
+    tell(reader, oldest);
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -136,7 +149,10 @@ static void finish_first(struct reader *reader, struct queue *queue, const struc
     queue->begin_ns = operation->begin_ns;
     queue->end_ns = operation->end_ns;
     queue->end_launch = pending->call.op.launch;
-    tell_if_over(reader, pending);
+    if (operation->returned_ns)
+        tell(reader, pending);
+    else
+        await_return(reader, pending);
 }
 
 /* The first operation behind the launch at hand, if it is done too. */
@@ -222,6 +238,8 @@ static void take_operation(struct reader *reader, int process, const struct reco
     HASH_ADD(hh, reader->pending, key, sizeof key, pending);
     if (queue)
         enqueue(reader, queue, pending, time_ns);
+    else
+        await_return(reader, pending);
 }
 
 static void take_return(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
@@ -233,11 +251,13 @@ static void take_return(struct reader *reader, int process, const struct record 
         return;
     pending->operation.returned_ns = later(time_ns, pending->operation.issued_ns + 1);
     pending->operation.result = record->result;
-    if (!pending->operation.has_progress) {
+    if (!pending->operation.has_progress)
         pending->operation.end_ns = pending->operation.returned_ns;
-        pending->done = true;
-    }
-    tell_if_over(reader, pending);
+    else if (!pending->done)
+        return;
+    DL_DELETE2(reader->unreturned, pending, earlier, later);
+    reader->unreturned_count--;
+    tell(reader, pending);
 }
 
 static bool is_shown(const struct record *record)
@@ -350,12 +370,17 @@ int timeline_read(const char *const *paths, int count, const struct timeline_vis
 {
     struct reader reader = {.visitor = visitor};
     struct record record;
+    uint64_t events = 0;
     int process, more;
     if (trace_open(&reader.trace, paths, count, err))
         return -1;
-    while (!reader.failed && (more = trace_next(reader.trace, &process, &record, NULL)) != 0)
+    struct progress progress = progress_begin("writing", trace_event_count(reader.trace));
+    while (!reader.failed && (more = trace_next(reader.trace, &process, &record, NULL)) != 0) {
         if (more > 0 && process < visitor->processes)
             take(&reader, process, &record);
+        progress_show(&progress, ++events);
+    }
+    progress_end(&progress);
     if (!reader.failed)
         tell_rest(&reader);
     int result = reader.failed ? error_set(err, "can't follow the operations: memory is short") : 0;

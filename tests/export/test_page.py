@@ -1,0 +1,180 @@
+"""The HTML page: one file that asks for nothing, says all without scripts, and draws with them, in Chromium."""
+
+import html.parser
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree
+
+from jobs import Jobs
+
+BUILD = sys.argv.pop(1)
+CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+VOID = {"meta", "path"}
+OPTIONAL = {"li", "dt", "dd", "tr", "th", "td", "thead", "tbody", "p"}     # whose end may be left out
+
+
+def setUpModule():
+    global JOBS
+    JOBS = Jobs(BUILD)
+
+
+def tearDownModule():
+    JOBS.close()
+
+
+class Page(html.parser.HTMLParser):
+    """What is on a page: the text that is seen without scripts, elements by name, and what is not closed."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.text, self.elements, self.data = [], [], [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        while self.open and self.open[-1] != name and self.open[-1] in OPTIONAL:
+            self.open.pop()
+        assert self.open and self.open[-1] == name, "</%s> closes %s" % (name, self.open[-3:])
+        self.open.pop()
+
+    def handle_data(self, data):
+        if "script" in self.open:
+            self.data = data if data.startswith('{"end"') else self.data
+        elif "style" not in self.open:
+            self.text.append(data)
+
+    def words(self):
+        return " ".join("".join(self.text).split())
+
+    def all(self, name, **attributes):
+        return [found for tag, found in self.elements if tag == name and all(found.get(key) == value for key, value in attributes.items())]
+
+
+class Html(unittest.TestCase):
+    def page(self, trace, *arguments):
+        text = JOBS.export("html", trace, *arguments)
+        return text, Page(text)
+
+    def test_it_says_all_without_scripts(self):
+        text, page = self.page("hang")
+        words = page.words()
+        findings = JOBS.findings("hang")
+        self.assertEqual(len(page.all("article")), len(findings))
+        for finding in findings:
+            self.assertIn(finding["what"][1:], words)
+            self.assertIn(finding["todo"][1:], words)
+            self.assertIn(finding["fingerprint"], words)
+            for side in finding["sides"]:
+                self.assertIn(side["call"], words)
+                for frame in side["frames"]:
+                    self.assertIn(frame["function"], words)
+            self.assertEqual(len(page.all("details", id="about-" + finding["code"])), 1)
+        cells = [found["title"] for found in page.all("li", tabindex="0")]
+        self.assertEqual(len(cells), 8)         # 4 ranks of 2 communicators
+        self.assertEqual(sum("has not called" in title for title in cells if title.startswith("rank 3 ")), 1)
+        self.assertEqual(len(page.all("svg")), 4)
+        self.assertEqual(len(page.all("path", **{"class": "stuck"})), 4)
+        self.assertLess(len(text), 200000)
+
+    def test_a_clean_job(self):
+        _, page = self.page("clean")
+        words = page.words()
+        self.assertEqual(page.all("article", **{"class": "error"}), [])
+        self.assertEqual(page.all("path", **{"class": "stuck"}), [])
+        self.assertTrue("No finding" in words or page.all("article"))
+        self.assertEqual({found["class"] for found in page.all("li", tabindex="0")}, {"over"})
+
+    def test_it_asks_for_nothing(self):
+        text, page = self.page("hang")
+        for name, attributes in page.elements:
+            self.assertNotIn(name, ("link", "img", "iframe", "object", "embed", "form", "base"))
+            self.assertNotIn("src", attributes)
+            self.assertFalse(attributes.get("href", "#").startswith(("http", "//")), attributes)
+        style = "".join(re.findall(r"<style>(.*?)</style>", text, re.S))
+        self.assertNotRegex(style, r"url\(|@import")
+        self.assertIn("default-src 'none'", page.all("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"])
+
+    def test_names_are_text(self):
+        """A program whose path would be markup, and is not UTF-8."""
+        folder = os.fsencode(JOBS.folder) + b'/x<script>alert(1)<'
+        path = folder + b'/script>&amp;"\xff\xe2\x9c'
+        os.mkdir(folder)
+        os.symlink(JOBS.line.trainer, path)
+        subprocess.run([JOBS.tool, "run", "--emulate", "2", "-o", "odd", "--", path, "--model", "cnn", "--dataset-size", "16",
+                        "--ranks", "1", "--iterations", "1"], cwd=JOBS.folder, capture_output=True, timeout=100)
+        _, page = self.page("odd")
+        self.assertEqual([found for found in page.all("script") if found.get("type") != "application/json"], [{}])
+        self.assertIn('x<script>alert(1)</script>&amp;"???', page.words())
+        json.loads(JOBS.export("chrome", "odd"))
+        json.loads(JOBS.export("sarif", "odd"))
+        xml.etree.ElementTree.fromstring(JOBS.export("junit", "odd"))
+
+    def test_the_details_are_the_operations(self):
+        _, page = self.page("hang")
+        data = json.loads(page.data)
+        JOBS.line.trace = os.path.join(JOBS.folder, "hang")
+        self.assertEqual(sum(len(row["ops"]) for row in data["rows"]), JOBS.line.query("SELECT count(*) FROM v_collective")[0][0])
+        self.assertEqual(sum(op[4] == -1 for row in data["rows"] for op in row["ops"]), 4)
+        for row in data["rows"]:
+            for lane, name, number, begin, end in row["ops"]:
+                self.assertLess(lane, row["lanes"])
+                self.assertTrue(data["names"][name].split("(")[0] in ("AllReduce", "Broadcast", "AllGather"))
+                self.assertTrue(0 <= begin <= data["end"] and (end < 0 or begin <= end <= data["end"]))
+
+
+@unittest.skipUnless(CHROMIUM, "needs Chromium")
+class Browser(unittest.TestCase):
+    def run_browser(self, name, *arguments):
+        done = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+                               "--user-data-dir=" + os.path.join(JOBS.folder, "profile"), *arguments,
+                               "file://" + os.path.join(JOBS.folder, name)], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+        self.assertEqual(console, [], "the page complains")
+        return done.stdout
+
+    def test_with_and_without_scripts(self):
+        path = os.path.join(JOBS.folder, "x.html")
+        JOBS.export("html", "-o", path, "hang")
+        with open(path) as file:
+            text = file.read()
+        with open(os.path.join(JOBS.folder, "plain.html"), "w") as file:
+            file.write(text.replace("<script>", "<script type=none>"))
+        drawn = self.run_browser("x.html", "--window-size=1280,2000", "--dump-dom")
+        self.assertEqual(drawn.count("<canvas"), 1)
+        self.assertRegex(drawn, r'<div id="picture" hidden')
+        self.assertNotIn("no-script", drawn.split("<body", 1)[1][:40])
+        plain = self.run_browser("plain.html", "--window-size=1280,2000", "--dump-dom")
+        self.assertEqual(plain.count("<canvas"), 0)
+        self.assertNotRegex(plain, r'<div id="picture" hidden')
+        self.assertIn("DC201", plain)
+
+    def test_nothing_is_wider_than_the_window(self):
+        path = os.path.join(JOBS.folder, "wide.html")
+        JOBS.export("html", "-o", path, "hang")
+        probe = ("<script>addEventListener('load',function(){document.title='width '+document.documentElement.scrollWidth+' of '"
+                 "+document.documentElement.clientWidth})</script></body>")
+        with open(path) as file:
+            text = file.read().replace("</body>", probe)
+        with open(path, "w") as file:
+            file.write(text)
+        for width in (1280, 500):       # headless Chromium has no narrower windows
+            title = re.search(r"<title>width (\d+) of (\d+)", self.run_browser("wide.html", "--window-size=%d,900" % width, "--dump-dom"))
+            self.assertLessEqual(int(title.group(1)), int(title.group(2)))
+
+
+if __name__ == "__main__":
+    unittest.main()
