@@ -1,0 +1,60 @@
+"""The commands of docs/install.md, as they stand there. Those that build are run by the tests beside this one; what they
+run is compared with the page, so that page and tests say the same."""
+
+import os
+import re
+import sys
+
+from installed import Folder, environment, output
+
+BUILD = os.path.abspath(sys.argv[1])
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+# Run elsewhere: the test, and what of the command must be in it.
+ELSEWHERE = {
+    "cd build/release && cpack -G DEB": ("test_install.py", '"DEB"'),
+    "cd build/release && cpack -G RPM": ("test_install.py", '"RPM"'),
+    "cd build/release && cpack -G TGZ": ("test_install.py", '"TGZ"'),
+    "cmake --preset release-portable": ("test_portable.py", '"--preset", "release-portable"'),
+    "cmake --build --preset release-portable": ("test_portable.py", '"cmake", "--build", PORTABLE'),
+    "cd build/release-portable && cpack -G TGZ": ("test_portable.py", '"cpack", "-G", "TGZ"'),
+    "tools/wheel build/release-portable wheels": ("test_portable.py", '"tools/wheel"), PORTABLE'),
+    "pip install wheels/ddpcheck-*.whl": ("test_portable.py", '"install", "--no-index", wheel'),
+}
+
+
+def commands():
+    with open(os.path.join(ROOT, "docs/install.md"), encoding="utf-8") as page:
+        return [found.group(1) for found in re.finditer(r"^    (\S.*?)(?:\s+#.*)?$", re.sub(r"```.*?```", "", page.read(), flags=re.S), re.M)]
+
+
+def check(command, folder):
+    if command in ELSEWHERE:
+        test, text = ELSEWHERE[command]
+        with open(os.path.join(os.path.dirname(__file__), test), encoding="utf-8") as file:
+            assert text in file.read(), "%s does not run %s" % (test, command)
+        return "by " + test
+    if command.startswith("make "):
+        output("make", "-n", *command.split()[1:], cwd=ROOT)
+        return "looked up"
+    preset = re.match(r"cmake (?:--build )?--preset (\S+)$", command)
+    if preset:
+        assert '"%s"' % preset.group(1) in output("cmake", "--list-presets=all", cwd=ROOT), command
+        return "looked up"
+    prefix = folder / "prefix"
+    command = command.replace("build/release", BUILD).replace("/opt/ddpcheck", prefix).replace("-o read_trace", "-o " + folder / "read")
+    output("bash", "-c", "set -e; " + command, cwd=ROOT, env=environment(
+        PATH=os.path.join(prefix, "bin") + ":" + os.environ["PATH"], PKG_CONFIG_PATH=os.path.join(prefix, "lib/pkgconfig")))
+    return "run"
+
+
+def main():
+    found = commands()
+    assert len(found) >= 12 and set(ELSEWHERE) <= set(found), found
+    with Folder("page") as folder:
+        for command in found:
+            print("%-80s %s" % (command, check(command, folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
