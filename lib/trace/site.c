@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/trace/names.h"
+
 /* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as libnccl-net.so. */
 static const char *const plumbing[] = {
     "libddpcheck", "libnccl", "libcudart", "libcuda.", "libcupti", "libc.so", "libc-", "libpthread", "ld-linux", "libm.so",
@@ -39,17 +41,39 @@ static bool is_plumbing(const struct frame *frame, bool has_python)
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
 }
 
+/* "ncclAllReduce", "pncclAllReduce": a call of NCCL's. */
+static bool is_nccl_call(const char *function)
+{
+    const char *name = function + (*function == 'p');
+    if (strncmp(name, "nccl", 4) != 0)
+        return false;
+    for (unsigned api = 1; api < API_COUNT; api++)
+        if (api_class_of(api) <= CLASS_REDOP && !strcmp(api_name(api), name))
+            return true;
+    return false;
+}
+
+/* Where NCCL is linked into the program, its frames end at the call: the index of the first frame beyond, or 0. */
+static int end_of_nccl(const struct frame *frames, int count)
+{
+    int end = 0;
+    for (int i = 0; i < count; i++)
+        if (frames[i].address && is_nccl_call(frames[i].function))
+            end = i + 1;
+    return end;
+}
+
 int site_own_frames(struct frame *frames, int count)
 {
     bool has_python = count > 0 && !frames[0].address;
-    int kept = 0;
+    int end = end_of_nccl(frames, count), kept = 0;
     for (int i = 0; i < count; i++)
-        kept += !is_plumbing(&frames[i], has_python);
+        kept += (i >= end || !frames[i].address) && !is_plumbing(&frames[i], has_python);
     if (kept == 0)
         return count;
     kept = 0;
     for (int i = 0; i < count; i++)
-        if (!is_plumbing(&frames[i], has_python))
+        if ((i >= end || !frames[i].address) && !is_plumbing(&frames[i], has_python))
             frames[kept++] = frames[i];
     return kept;
 }

@@ -128,8 +128,11 @@ def test_clean(version):
 
 def test_faults(version):
     with Job("mismatch", version) as job:
-        what = job.until("DC102")["what"]
+        finding = job.until("DC102")
+        what = finding["what"]
         assert "count=1024" in what and "count=512" in what and "#1" in what, what
+        stacks = [[frame["function"] for frame in side["frames"]] for side in finding["sides"]]
+        assert all(stack[:1] == ["reduce"] and stack[-1] == "main" for stack in stacks), "NCCL's frames are no part of it: %s" % stacks
     with Job("receive", version) as job:
         what = job.until("DC108")["what"]
         assert "rank 3 receives 1024 float32 from rank 0" in what, what
