@@ -19,8 +19,6 @@
 
 #include "abi/nccl_profiler.h"
 
-extern struct nccl_profiler_v5 ncclProfiler_v5;
-
 /* An operation, whichever version of the interface it comes through. */
 struct profiler_task {
     uint16_t api;               /* enum api; API_NONE is not recorded */

@@ -2,6 +2,7 @@
 
 test_plugin.py BUILD"""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -177,11 +178,10 @@ def test_switched_off():
         assert not os.path.exists(job.trace), "a trace although it is disabled"
 
 
-for number in VERSIONS:
-    test_clean(number)
-    test_faults(number)
-test_graph()
-test_steps_aside()
-test_missing()
-test_switched_off()
+# They wait for collectors and silence more than they compute.
+with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    running = [pool.submit(test, version) for version in VERSIONS for test in (test_clean, test_faults)]
+    running += [pool.submit(test) for test in (test_graph, test_steps_aside, test_missing, test_switched_off)]
+    for test in running:
+        test.result()
 print("ok")
