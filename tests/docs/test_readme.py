@@ -29,7 +29,7 @@ exec "$@"
 STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
 
 
-PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/diff.md")
+PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/diff.md", "docs/front-ends.md")
 
 
 def commands(page):
