@@ -46,6 +46,7 @@ struct dump {
     struct group *group;
     uint32_t groups, group_capacity;
     uint64_t last_ns;
+    bool has_coalesced;
     struct error *err;
 };
 
@@ -295,7 +296,6 @@ static int find_fates(struct dump *dump, const struct list_value *entries, struc
         struct group *group = group_of(dump, &entry);
         if (!group)
             return failed(dump, "memory is short, or it has too many process groups");
-        fate[i].state = entry.state;
         int64_t seq = entry.is_p2p ? entry.p2p_seq : entry.seq;
         if (entry.is_coalesced) {
             group->coalesced.open = true;
@@ -308,9 +308,16 @@ static int find_fates(struct dump *dump, const struct list_value *entries, struc
         } else {
             group->coalesced.open = false;
         }
-        group->has_p2p |= entry.is_p2p;
     }
     return 0;
+}
+
+/* Without coalesced calls each entry speaks for itself. */
+static int read_fates(struct dump *dump, const struct list_value *entries, struct fate *fate)
+{
+    for (uint32_t i = 0; i < entries->count; i++)
+        fate[i] = (struct fate){IMPORT_STATE_UNKNOWN, 0};
+    return dump->has_coalesced ? find_fates(dump, entries, fate) : 0;
 }
 
 static int read_frame(const struct value *value, struct import_frame *frame)
@@ -386,7 +393,7 @@ static int add_call(struct dump *dump, struct group *group, const struct flight_
     if (call.count != IMPORT_UNKNOWN)
         call.count *= factor;
     call.time_ns = entry->created_ns;
-    call.state = fate->state;
+    call.state = fate->group ? fate->state : entry->state;
     call.group = fate->group;
     call.stack = stack_of(dump, entry->field[FIELD_frames]);
     if (entry->api == API_ncclSend || entry->api == API_ncclRecv) {
@@ -413,6 +420,9 @@ static int add_entry(struct dump *dump, const struct value *value, const struct 
     if (entry.is_coalesced)
         return 0;
     struct group *group = group_of(dump, &entry);
+    if (!group)
+        return failed(dump, "memory is short, or it has too many process groups");
+    group->has_p2p |= entry.is_p2p;
     if (entry.api == API_NONE)
         return refuse_entry(dump, index, &entry, "no such operation is known");
     if (group->own < 0 && !group->rank && join(dump, group))
@@ -432,7 +442,7 @@ static int read_entries(struct dump *dump)
     struct fate *fate = arena_take(&dump->arena, ((size_t)entries->list->count + 1) * sizeof *fate);
     if (!fate)
         return failed(dump, "memory is short");
-    if (find_fates(dump, entries->list, fate))
+    if (read_fates(dump, entries->list, fate))
         return -1;
     for (uint32_t i = 0; i < dump->groups; i++)
         if (dump->group[i].rank && join(dump, &dump->group[i]))
@@ -539,6 +549,7 @@ static int read_file(struct import *import, struct import_input *input, struct e
     int result = read_all(&dump, &bytes, &count);
     if (!result) {
         bool is_pickle = count && (unsigned char)bytes[0] == 0x80;
+        dump.has_coalesced = memmem(bytes, count, ":coalesced", 10) != NULL;
         result = (is_pickle ? pickle_read : json_tree_read)(&dump.arena, bytes, count, &root, err);
         if (result)
             error_prefix(err, "%s", input_path(input));

@@ -109,7 +109,8 @@ static void fill(struct record *record, const struct sink_member *member, const 
     record->op.datatype = call->datatype;
     record->op.redop = call->redop;
     record->op.root = has_root ? call->root : -1;
-    record->op.flags = (has_count ? 0 : RECORD_OP_NO_COUNT) | (has_root ? 0 : RECORD_OP_NO_ROOT);
+    bool has_buffers = call->sendbuff != IMPORT_UNKNOWN || call->recvbuff != IMPORT_UNKNOWN;
+    record->op.flags = (has_count ? 0 : RECORD_OP_NO_COUNT) | (has_root ? 0 : RECORD_OP_NO_ROOT) | (has_buffers ? 0 : RECORD_OP_NO_BUFFERS);
 }
 
 static int note_state(struct import *import, struct sink_member *member, const struct import_call *call, struct record *record,

@@ -1,0 +1,379 @@
+"""Flight Recorder: real dumps of PyTorch (tests/data/flight_recorder) and such as only a GPU cluster makes, written by flight_dump.py."""
+
+import gzip
+import json
+import os
+import pathlib
+import pickle as python_pickle
+
+import flight_dump as flight
+from importer import Importer, main
+
+RANKS = 4
+OPERATIONS = 8
+
+
+def rows(count=OPERATIONS, begin=0):
+    return [flight.entry(i, "all_reduce", line=40 + i) for i in range(begin, begin + count)]
+
+
+class Dumps(Importer):
+    def job(self, change=lambda jobs: None, name="dumps", count=OPERATIONS, groups=None, **how):
+        """Dumps of four ranks that agree, but for what `change` does to {rank: entries}."""
+        jobs = {rank: rows(count) for rank in range(RANKS)}
+        change(jobs)
+        folder = pathlib.Path(self.folder) / name
+        flight.write(folder, {rank: flight.dump(entries, ranks=RANKS, groups=groups) for rank, entries in jobs.items()}, **how)
+        return str(folder)
+
+    def codes_of(self, change=lambda jobs: None, **how):
+        result = self.importing(self.job(change, name="dumps-%d" % self.count, **how))
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result
+
+    def expect(self, codes, change=lambda jobs: None, **how):
+        result = self.codes_of(change, **how)
+        self.assertEqual(result.codes(), codes)
+        return result
+
+
+class Real(Importer):
+    def expect(self, name, codes):
+        result = self.importing(self.data("flight_recorder/" + name))
+        self.assertEqual((result.status, result.err, result.codes()), (0, "", codes))
+        return result
+
+    def test_dumps_of_pytorch(self):
+        for backend in ("nccl", "gloo"):
+            with self.subTest(backend):
+                self.expect(backend + "-clean", {})
+                for form in ("", ".json"):
+                    result = self.expect(backend + "-behind" + form, {"DC201": ["0-1", "2"]})
+                    self.assertIn("ranks 0-1 wait in ncclAllReduce(count=500, float32) #9", result.what("DC201"))
+                result = self.expect(backend + "-skip", {"DC101": ["0-1", "2"]})
+                self.assertIn("rank 2 calls ncclBroadcast(count=9, float32) as operation #9", result.what("DC101"))
+        result = self.expect("nccl-size", {"DC102": ["0-1", "2"]})
+        self.assertIn("rank 2 calls ncclAllReduce(count=501, float32)", result.what("DC102"))
+        result = self.expect("nccl-dtype", {"DC103": ["0-1", "2"]})
+        self.assertIn("rank 2 calls ncclAllReduce(count=500, float16)", result.what("DC103"))
+        self.assertTrue(any(frame["file"].endswith("train.py") for frame in result.findings[0]["sides"][1]["frames"]), result.findings)
+
+
+class Verdicts(Dumps):
+    def test_clean(self):
+        self.expect({})
+
+    def test_missing_rank(self):
+        def change(jobs):
+            for rank, entries in jobs.items():
+                entries[-1] = flight.entry(OPERATIONS - 1, "all_reduce", line=99, state="started")
+            jobs[2].pop()
+        result = self.expect({"DC201": ["0-1,3", "2"]}, change)
+        self.assertIn("ranks 0-1,3 wait in ncclAllReduce(count=1024, float32) #8", result.what("DC201"))
+        waiting, missing = result.findings[0]["sides"]
+        self.assertEqual([(frame["function"], frame["line"]) for frame in waiting["frames"]], [("all_reduce", 2810), ("step", 99), ("main", 12)])
+        self.assertIn("last seen in ncclAllReduce(count=1024, float32) #7", missing["where"])
+        self.assertEqual(missing["where_frames"][1]["line"], 46)
+        self.assertEqual(result.findings[0]["certainty"], "possible")
+
+    def test_other_kind(self):
+        def change(jobs):
+            jobs[1][3] = flight.entry(3, "_all_gather_base", line=99, out_sizes=[[4096]])
+        result = self.expect({"DC101": ["0,2-3", "1"]}, change)
+        self.assertIn("rank 1 calls ncclAllGather(count=1024, float32) as operation #4", result.what("DC101"))
+        self.assertEqual(result.findings[0]["sides"][1]["frames"][1]["line"], 99)
+
+    def test_other_size(self):
+        def change(jobs):
+            jobs[3][4] = flight.entry(4, "all_reduce", sizes=[[10, 100]])
+        self.assertIn("count=1000", self.expect({"DC102": ["0-2", "3"]}, change).what("DC102"))
+
+    def test_other_shape_of_one_size(self):
+        """NCCL takes a count of elements."""
+        def change(jobs):
+            jobs[3][4] = flight.entry(4, "all_reduce", sizes=[[32, 32]])
+        self.expect({}, change)
+
+    def test_other_datatype(self):
+        def change(jobs):
+            jobs[0][4] = flight.entry(4, "all_reduce", types=["Half"])
+        self.expect({"DC103": ["1-3", "0"]}, change)
+
+    def test_datatype_that_nccl_does_not_have_is_not_compared(self):
+        def change(jobs):
+            jobs[0][4] = flight.entry(4, "all_reduce", types=["QInt8"])
+        self.expect({}, change)
+
+    def test_other_state(self):
+        def change(jobs):
+            jobs[0][-1] = flight.entry(OPERATIONS - 1, "all_reduce", state="started")
+        result = self.expect({"DC210": ["0", "1-3"]}, change)
+        self.assertIn("rank 0 has not finished ncclAllReduce(count=1024, float32) #8", result.what("DC210"))
+
+    def test_no_dump_of_a_rank(self):
+        result = self.expect({"DC902": ["2"]}, lambda jobs: jobs.pop(2))
+        self.assertEqual(len(result.findings), 1)
+
+    def test_uneven_all_to_all(self):
+        def change(jobs):
+            for rank, entries in jobs.items():
+                entries[2] = flight.entry(2, "all_to_all", sizes=[[100 + rank]], out_sizes=[[103 - rank]])
+        self.expect({}, change)
+
+    def test_reduce_scatter_and_gathers(self):
+        def change(jobs):
+            for rank, entries in jobs.items():
+                entries[1] = flight.entry(1, "_reduce_scatter_base", sizes=[[4096]], out_sizes=[[1024]])
+                entries[2] = flight.entry(2, "all_gather", sizes=[[16]], out_sizes=[[16]] * RANKS)
+                entries[3] = flight.entry(3, "gather", sizes=[[16]], out_sizes=[[16]] * RANKS if rank == 0 else [[]])
+                entries[4] = flight.entry(4, "scatter", sizes=[[16]] * RANKS if rank == 0 else [[]], out_sizes=[[16]])
+        self.expect({}, change)
+        def wrong(jobs):
+            change(jobs)
+            jobs[1][1] = flight.entry(1, "_reduce_scatter_base", sizes=[[4096]], out_sizes=[[512]])
+        self.expect({"DC102": ["0,2-3", "1"]}, wrong)
+
+
+class Sequences(Dumps):
+    @staticmethod
+    def ring(jobs, begin):
+        for rank, entries in jobs.items():
+            jobs[rank] = [flight.entry(i, "all_reduce", seq=500 + i, line=40) for i in range(begin(rank), 40)]
+
+    def test_rings_that_begin_at_different_places(self):
+        self.expect({}, lambda jobs: self.ring(jobs, lambda rank: 10 + 3 * rank))
+
+    def test_a_mismatch_in_rings(self):
+        def change(jobs):
+            self.ring(jobs, lambda rank: 10 + 3 * rank)
+            jobs[2][8] = flight.entry(24, "broadcast", seq=524)
+        result = self.expect({"DC101": ["0-1,3", "2"]}, change)
+        self.assertIn("operation #524", result.what("DC101"))
+
+    def coalesced(self, sizes, state="completed"):
+        """Three calls in one launch, and the row that ends them."""
+        calls = [flight.entry(3 + i, "_all_gather_base", seq=4, sizes=[[size]], out_sizes=[[size * RANKS]], state="scheduled")
+                 for i, size in enumerate(sizes)]
+        end = flight.entry(3 + len(sizes), "coalesced", seq=4, sizes=[], types=[], state=state)
+        more = [flight.entry(4 + len(sizes) + i, "all_reduce", seq=5 + i) for i in range(3)] if state == "completed" else []
+        return [flight.entry(i, "all_reduce") for i in range(3)] + calls + [end] + more
+
+    def test_coalesced(self):
+        def change(jobs):
+            for rank in jobs:
+                jobs[rank] = self.coalesced([8, 16, 32])
+        self.expect({}, change)
+
+    def test_coalesced_in_flight(self):
+        def change(jobs):
+            for rank in jobs:
+                jobs[rank] = self.coalesced([8, 16, 32], "started")
+            jobs[1] = jobs[1][:3]
+        self.assertIn("ranks 0,2-3 wait in ncclAllGather", self.expect({"DC201": ["0,2-3", "1"]}, change).what("DC201"))
+
+    def test_coalesced_of_another_size(self):
+        def change(jobs):
+            for rank in jobs:
+                jobs[rank] = self.coalesced([8, 16, 32] if rank != 3 else [8, 17, 32])
+        self.assertIn("count=17", self.expect({"DC102": ["0-2", "3"]}, change).what("DC102"))
+
+    def messages(self, jobs, size=64, state="completed"):
+        jobs[0].append(flight.entry(OPERATIONS, "send 0->1", seq=OPERATIONS, sizes=[[64]], out_sizes=[[64]], p2p_seq_id=1, state=state))
+        jobs[1].append(flight.entry(OPERATIONS, "recv 1<-0", seq=OPERATIONS, sizes=[[size]], out_sizes=[[size]], p2p_seq_id=1, state=state))
+
+    def test_messages(self):
+        self.expect({}, self.messages)
+        self.expect({"DC107": ["0", "1"]}, lambda jobs: self.messages(jobs, 32, "started"))
+
+    def test_a_message_that_nobody_receives(self):
+        def change(jobs):
+            self.messages(jobs, state="started")
+            jobs[1].pop()
+        self.assertEqual(list(self.codes_of(change).codes()), ["DC201"])
+
+    def test_messages_of_a_ring_are_not_matched(self):
+        """Which of many equal messages is the first that is left can't be told."""
+        def change(jobs):
+            self.messages(jobs, 32)
+            for entry in jobs[0]:
+                entry["record_id"] += 100
+        self.expect({}, change)
+
+    def test_subgroups_of_one_name(self):
+        """Ranks that make groups of their own alone give them one name."""
+        folder = pathlib.Path(self.folder) / "groups"
+        def of(rank):
+            mine = [0, 1] if rank < 2 else [2, 3]
+            extra = [flight.entry(20 + i, "all_reduce", seq=1 + i, pg_id=1, process_group=("5", "undefined"), sizes=[[7 if rank < 2 else 9]])
+                     for i in range(3 if rank < 2 else 5)]
+            return flight.dump(rows() + extra, ranks=RANKS, groups={"5": mine})
+        flight.write(folder, {rank: of(rank) for rank in range(RANKS)})
+        result = self.importing(str(folder))
+        self.assertEqual((result.status, result.codes()), (0, {}))
+        self.assertIn("3 communicators", result.out)
+
+
+class Forms(Dumps):
+    @staticmethod
+    def faulty(jobs):
+        jobs[3][4] = flight.entry(4, "all_reduce", sizes=[[1000]])
+
+    def test_pickled_again_by_python(self):
+        for protocol in range(2, 6):
+            with self.subTest(protocol):
+                again = lambda content: python_pickle.dumps(content, protocol=protocol)
+                self.expect({"DC102": ["0-2", "3"]}, self.faulty, to_bytes=again)
+                self.expect({}, to_bytes=again)
+
+    def test_shared_frames(self):
+        """PyTorch writes a frame that occurs again as a reference."""
+        shared = flight.frames(40)
+        def change(jobs):
+            for rank in jobs:
+                jobs[rank] = [flight.entry(i, "all_reduce", frames=list(shared)) for i in range(4)]
+            jobs[3][3] = flight.entry(3, "all_reduce", frames=list(shared), sizes=[[1]])
+        result = self.expect({"DC102": ["0-2", "3"]}, change, to_bytes=lambda content: flight.pickle(content, shared))
+        self.assertEqual([frame["line"] for frame in result.findings[0]["sides"][1]["frames"]], [2810, 40, 12])
+
+    def test_json(self):
+        def to_json(content):
+            content = json.loads(json.dumps(content))
+            for entry in content["entries"]:
+                del entry["frames"]
+                for key in ("time_discovered_started_ns", "time_discovered_completed_ns"):
+                    entry[key] = entry[key] or 0
+            content["pg_status"] = {pg: {key: str(value) for key, value in status.items()} for pg, status in content["pg_status"].items()}
+            return json.dumps(content).encode()
+        self.expect({"DC102": ["0-2", "3"]}, self.faulty, to_bytes=to_json)
+        self.expect({}, to_bytes=to_json)
+
+    def test_keys_of_hand_made_dumps(self):
+        def underscored(content):
+            content["entries"] = [{("pg_name_" if key == "process_group" else key + "_"): (value[0] if key == "process_group" else value)
+                                   for key, value in entry.items()} for entry in content["entries"]]
+            return json.dumps(content).encode()
+        self.expect({"DC102": ["0-2", "3"]}, self.faulty, to_bytes=underscored)
+
+    def test_versions(self):
+        def older(version):
+            def to_bytes(content):
+                content["version"] = version
+                major, minor = map(int, version.split("."))
+                if (major, minor) < (2, 3):
+                    del content["pg_status"]
+                if (major, minor) < (1, 2):
+                    del content["pg_config"]
+                elif (major, minor) < (2, 0):
+                    content["pg_config"] = {int(key): value for key, value in content["pg_config"].items()}
+                for entry in content["entries"]:
+                    for key in ("thread_id", "thread_name", *(("collective_seq_id", "p2p_seq_id", "input_dtypes", "output_dtypes") if major < 2 else ())):
+                        if key == "collective_seq_id":
+                            entry["seq_id"] = entry[key]
+                        del entry[key]
+                return flight.pickle(content)
+            return to_bytes
+        for version in ("1.1", "1.2", "2.0", "2.2", "2.3", "2.5", "2.9", "2.10", "2.11"):
+            with self.subTest(version):
+                self.expect({"DC102": ["0-2", "3"]}, self.faulty, to_bytes=older(version))
+                self.expect({}, to_bytes=older(version))
+
+    def test_two_jobs_in_one_folder(self):
+        folder = self.job(prefix="old_rank_")
+        self.job(self.faulty, prefix="comm_lib_trace_rank_")
+        result = self.importing(folder)
+        self.assertEqual((result.status, result.codes()), (0, {"DC102": ["0-2", "3"]}))
+        self.assertIn("8 processes and 2 communicators", result.out)
+
+    def test_gzipped(self):
+        folder = pathlib.Path(self.job(self.faulty))
+        for path in list(folder.iterdir()):
+            (folder / (path.name + ".gz")).write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+        self.assertEqual(self.importing(str(folder)).codes(), {"DC102": ["0-2", "3"]})
+
+
+class NotChecked(Dumps):
+    def test_what_a_dump_can_not_show(self):
+        result = self.codes_of()
+        report = self.ddpcheck("report", "--json", result.database)
+        lines = [json.loads(line) for line in report.stdout.splitlines()]
+        told = {line["lacks"]: line for line in lines if line["schema"] == "ddpcheck.not-checked/1"}
+        self.assertIn("DC301", told["ADDRESSES"]["codes"])
+        self.assertEqual((told["REDOP"]["codes"], told["REDOP"]["source"], told["REDOP"]["ranks"]), ("DC104", "Flight Recorder", "0-3"))
+        self.assertNotIn("START", told)
+        text = self.ddpcheck("report", result.database).stdout
+        self.assertIn("Not checked\n  DC105: Flight Recorder does not say the root of a collective\n", text)
+
+    def test_a_ring_of_one_rank(self):
+        def change(jobs):
+            for entry in jobs[2]:
+                entry["record_id"] += 100
+        result = self.codes_of(change)
+        text = self.ddpcheck("report", result.database).stdout
+        self.assertIn("DC107-DC108, DC203: Flight Recorder does not say sends and receives (rank 2)", " ".join(text.split()))
+
+
+class Damage(Dumps):
+    def refused(self, content, words, name="bad_rank_0"):
+        """The bad file is named with its place, the good ones are taken, and what they show is found."""
+        folder = self.job(Forms.faulty, name="mixed-%d" % self.count)
+        bad = self.write(os.path.join(folder, name), content)
+        result = self.importing(folder)
+        self.assertEqual((result.status, result.codes()), (2, {"DC102": ["0-2", "3"]}), result.err)
+        first, last = result.err.strip().splitlines()
+        self.assertTrue(first.startswith("ddpcheck: %s: " % bad) and words in first, first)
+        self.assertEqual(last, "ddpcheck: of 1 of 5 files not all could be taken")
+
+    def test_one_message_each(self):
+        whole = flight.pickle(flight.dump(rows()))
+        self.refused(b"", "it is empty")
+        self.refused(whole[:-1], "it was cut off at byte %d" % (len(whole) - 1))
+        self.refused(whole[:1000], "damaged at byte")
+        self.refused(flight.pickle({**flight.dump(rows()), "version": "3.0"}), "its version is 3.0, this ddpcheck reads 1.1 to 2.x")
+        self.refused(whole, "which rank it is of stands in its name only", "no_number")
+        self.refused(flight.pickle(["version"]), "it holds no dictionary")
+        self.refused(flight.pickle({"version": "2.10", "entries": 7}), '"entries" is no list')
+        self.refused(b"neither this nor that\n", "no format that can be imported")
+        self.refused(json.dumps(flight.dump(rows())).encode()[:900], "it is damaged at line 1")
+        self.refused(gzip.compress(whole)[:-20], "after byte", "bad_rank_0.gz")
+
+    def test_entries_that_can_not_be_taken(self):
+        content = flight.dump([flight.entry(0, "all_reduce"), flight.entry(1, "teleport")])
+        content["entries"].append(7)
+        result = self.importing(self.write("odd_rank_0", flight.pickle(content)))
+        self.assertEqual(result.status, 2)
+        self.assertIn("entry 1 (nccl:teleport) is left out: no such operation is known", result.err)
+        self.assertIn("entry 2 is left out: it is no dictionary", result.err)
+
+    def test_code_is_not_run(self):
+        trap = os.path.join(self.folder, "it-ran")
+
+        class Hostile:
+            def __reduce__(self):
+                return os.system, ("touch " + trap,)
+
+        for protocol in range(2, 6):
+            content = python_pickle.dumps({"version": "2.10", "entries": [Hostile()]}, protocol=protocol)
+            self.refused(content, "can run code: no Flight Recorder dump has it; nothing was run")
+        self.assertFalse(os.path.exists(trap))
+
+    def test_nothing_but_damage(self):
+        database = os.path.join(self.folder, "none.db")
+        done = self.ddpcheck("import", "-o", database, self.write("x_rank_0", b"\x80\x02"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("nothing was imported", done.stderr)
+        self.assertFalse(os.path.exists(database))
+
+    def test_usage(self):
+        folder = self.job()
+        taken = self.write("taken.db", b"")
+        for arguments, words in (((folder,), "name the trace to make"), (("-o", "x.db"), "name files or directories"),
+                                 (("-o", taken, folder), "is there already"), (("-o", "x.db", "--format", "flight", folder), "no format 'flight'"),
+                                 (("-o", "nowhere/x.db", folder), "nowhere")):
+            done = self.ddpcheck("import", *arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    main()
