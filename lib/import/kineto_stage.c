@@ -17,13 +17,18 @@ static const char schema[] =
     "CREATE TABLE kernel(external INTEGER PRIMARY KEY, ts INTEGER, finish INTEGER, stream INTEGER, device INTEGER);"
     "BEGIN";
 
-/* A call holds another one if the next of its thread begins before it ends. */
+/* A call holds another one if the next of its thread begins before it ends. Clocks of CPU and GPU differ a little: no kernel
+ * begins before its call. */
 static const char in_order[] =
-    "SELECT 1 AS kind, c.ts AS ts, c.tid, c.collective, c.grp, c.n_in, c.n_out, c.rank, c.seq, c.send, c.recv, c.datatype, c.split,"
-    " ifnull(c.next < c.ts + c.dur, 0), k.ts, k.finish, k.stream, k.device "
+    "SELECT 0 AS kind, c.ts AS ts, c.tid, c.external, c.collective, c.grp, c.n_in, c.n_out, c.rank, c.seq, c.send, c.recv,"
+    " c.datatype, c.split, ifnull(c.next < c.ts + c.dur, 0), k.external IS NOT NULL, k.device "
     "FROM (SELECT *, lead(ts) OVER (PARTITION BY tid ORDER BY ts, dur DESC) AS next FROM call) c"
     " LEFT JOIN kernel k ON k.external = c.external "
-    "UNION ALL SELECT kind, ts, tid, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL FROM mark ORDER BY ts, kind";
+    "UNION ALL SELECT kind, ts, tid, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM mark "
+    "UNION ALL SELECT 3, max(k.ts, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+    " FROM call c JOIN kernel k ON k.external = c.external "
+    "UNION ALL SELECT 4, max(k.finish, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+    " FROM call c JOIN kernel k ON k.external = c.external ORDER BY 2, 1";
 
 static int failed(struct kineto_stage *stage, struct error *err)
 {
@@ -82,7 +87,7 @@ int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *eve
 
 int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
 {
-    const int64_t value[] = {event->ts_ns, event->tid, event->kind};
+    const int64_t value[] = {event->ts_ns, event->tid, event->kind == KINETO_ALONE ? ROW_ALONE : ROW_COALESCED};
     return insert(stage, stage->mark, value, sizeof value / sizeof *value, err);
 }
 
@@ -97,9 +102,11 @@ int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *e
 static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
 {
     int at = 0;
-    *row = (struct kineto_row){ .kind = (enum kineto_kind)sqlite3_column_int(rows, at++) };
+    *row = (struct kineto_row){0};
+    row->kind = sqlite3_column_int(rows, at++);
     row->ts_ns = sqlite3_column_int64(rows, at++);
     row->tid = sqlite3_column_int64(rows, at++);
+    row->external = sqlite3_column_int64(rows, at++);
     row->collective = (const struct kineto_collective *)(intptr_t)sqlite3_column_int64(rows, at++);
     row->group = sqlite3_column_int(rows, at++);
     int64_t *const field[] = {&row->in, &row->out, &row->rank, &row->seq, &row->send, &row->recv};
@@ -108,10 +115,7 @@ static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
     row->datatype = (enum datatype)sqlite3_column_int(rows, at++);
     row->split = sqlite3_column_int(rows, at++);
     row->wraps = sqlite3_column_int(rows, at++);
-    row->has_kernel = sqlite3_column_type(rows, at) != SQLITE_NULL;
-    row->begin_ns = sqlite3_column_int64(rows, at++);
-    row->end_ns = sqlite3_column_int64(rows, at++);
-    row->stream = sqlite3_column_int64(rows, at++);
+    row->has_kernel = sqlite3_column_int(rows, at++);
     row->device = sqlite3_column_int64(rows, at);
 }
 

@@ -9,10 +9,11 @@
 
 struct kineto_stage;
 
-/* A call, or an annotation beside it, in the order of time. */
+/* A call, an annotation beside it, or the begin or end of its kernels, in the order of time. */
 struct kineto_row {
-    enum kineto_kind kind;      /* CALL, ALONE, COALESCED */
+    enum { ROW_CALL, ROW_ALONE, ROW_COALESCED, ROW_BEGIN, ROW_END } kind;
     int64_t ts_ns, tid;
+    int64_t external;           /* CALL, BEGIN, END: which call */
     const struct kineto_collective *collective;
     int group;                  /* as given to kineto_stage_call */
     int64_t in, out, rank, seq, send, recv;
@@ -20,7 +21,7 @@ struct kineto_row {
     bool split;
     bool wraps;                 /* another call was made inside of it: that one is the operation */
     bool has_kernel;            /* then: */
-    int64_t begin_ns, end_ns, stream, device;
+    int64_t device;
 };
 
 /* Returns 0, or -1 with err. */
