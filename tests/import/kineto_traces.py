@@ -50,7 +50,7 @@ class Trace:
         if self.addresses:
             args["Input Tensors start"] = "[[%d]]" % (0x7f0000000000 + self.external * 4096)
             args["Output Tensors start"] = "[[%d]]" % (0x7f0000000000 + self.external * 4096)
-        if self.seq is not None and collective not in ("send", "recv"):
+        if self.seq is not None and collective not in ("send", "recv", "wait", "init"):
             args["Seq"] = self.seq[group.name] = self.seq.get(group.name, more.pop("first_seq", 0)) + 1
             args["Comms Id"] = 18446744073709551615 - args["Seq"]
         args.update(more)
