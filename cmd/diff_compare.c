@@ -9,6 +9,7 @@ enum { HASHED_MAX = 256 };      /* operations of a difference that tell it from 
 struct comparison {
     struct diff_side *const *side;
     int member[2];
+    int clock[2];           /* members of the pair by whose time differences are put in order: one for all ranks */
     int nranks[2];
     bool relative;
     unsigned unknown;
@@ -128,8 +129,8 @@ static struct difference *add_difference(struct diff_result *result, const struc
         new->at_end[which] = kind->first.at[which] + kind->first.count[which] ==
                              comparison->side[which]->member[comparison->member[which]].operations;
     }
-    int timed = comparison->side[0]->member[comparison->member[0]].operations ? 0 : 1;       /* of the side that has any */
-    new->since_begin_ns = when(comparison->side[timed], comparison->member[timed], kind->first.at[timed], comparison->err);
+    int timed = comparison->side[0]->member[comparison->clock[0]].operations ? 0 : 1;        /* of the side that has any */
+    new->since_begin_ns = when(comparison->side[timed], comparison->clock[timed], kind->first.at[timed], comparison->err);
     HASH_ADD(hh, result->table, key, sizeof new->key, new);
     return new;
 }
@@ -181,9 +182,13 @@ static int compare_members(struct diff_result *result, struct comparison *compar
 static int compare_pair(struct diff_result *result, const struct diff_pairs *pairs, int index, struct comparison *comparison)
 {
     const struct diff_pair *pair = &pairs->pair[index];
+    bool first = true;
     for (int i = 0; i < pair->members; i++) {
         if (pair->member[0][i] < 0 || pair->member[1][i] < 0)
             continue;
+        for (int which = 0; which < 2 && first; which++)
+            comparison->clock[which] = pair->member[which][i];
+        first = false;
         comparison->kinds = 0;
         comparison->hunks = comparison->not_kept = 0;
         for (int which = 0; which < 2; which++) {

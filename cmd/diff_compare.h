@@ -20,7 +20,9 @@ struct difference {
     struct rankset ranks;   /* of side 0 */
     int member[2];          /* an example of them */
     struct hunk hunk;       /* the first time */
-    uint64_t since_begin_ns;        /* from the beginning of side 0's trace (side 1's, if the member did nothing on side 0) */
+    /* From the beginning of side 0's trace to this place, by the time of the communicator's first rank (of side 1's, if that
+     * did nothing on side 0): what ranks do at one place is not put in order by chance. */
+    uint64_t since_begin_ns;
     bool at_end[2];         /* nothing follows on that side */
     UT_hash_handle hh;
 };
