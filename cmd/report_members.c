@@ -219,8 +219,11 @@ static void print_communicator(const struct report *report, const struct report_
     }
     page->indent = 0;
     page_words(page, STYLE_STRONG, comm_name(member->comm, name));
-    page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm, member->nranks,
-                member->nranks == 1 ? "rank" : "ranks");
+    if (member->nranks < 0)
+        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", its size is not known", member->comm);
+    else
+        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm, member->nranks,
+                    member->nranks == 1 ? "rank" : "ranks");
     print_incarnation(report, member, count, page);
     page_text(page, STYLE_PLAIN, ")");
     page_line(page);

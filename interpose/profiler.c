@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "interpose/comms.h"
+#include "interpose/dlsym.h"
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
 #include "interpose/monitor.h"
@@ -62,6 +63,21 @@ static bool is_preloaded(void)
     return atomic_load_explicit(&shim.profiled, memory_order_relaxed) & PROFILED_PRELOADED;
 }
 
+/* A process can have NCCL twice, shared and linked in. Whether the one that calls from `site` is the one that the wrappers
+ * hand on to. */
+static bool wrappers_see(const void *site)
+{
+    Dl_info caller, real;
+    if (!atomic_load(&shim.nccl_called) || !dladdr(site, &caller))
+        return false;
+    for (int id = 0; id < CALL_COUNT; id++) {
+        const void *address = dlsym_entries[id].library == LIBRARY_NCCL ? atomic_load(&resolve_calls[id]) : NULL;
+        if (address && dladdr(address, &real))
+            return real.dli_fbase == caller.dli_fbase;
+    }
+    return false;
+}
+
 static bool begin(struct call *call, enum api api, struct profiler_place place)
 {
     return call_begin(call, api, false, false, place.site, place.frame);
@@ -111,8 +127,8 @@ void profiler_init(struct profiler_place place, void **context, int *mask, int w
     struct call call;
     *context = NULL;
     *mask = 0;
-    if (!atomic_load(&shim.profiled) && atomic_load(&shim.nccl_called))
-        return;     /* the wrappers see this process's NCCL */
+    if (wrappers_see(place.site))
+        return;
     tell_lacks(wanted);
     if (!call_begin(&call, API_notice_member, true, false, place.site, place.frame))
         return;

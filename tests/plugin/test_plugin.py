@@ -139,6 +139,14 @@ def test_faults(version):
         assert "rank 3 receives 1024 float32 from rank 0" in what, what
 
 
+def test_size_not_known():
+    """Before version 4 NCCL does not say how many ranks a communicator has."""
+    with Job("graph", 3) as job:
+        job.finish()
+        done = subprocess.run([TOOL, "report", job.trace], capture_output=True, text=True, timeout=PATIENCE)
+        assert "its size is not known" in done.stdout and "-1 rank" not in done.stdout, done.stdout
+
+
 def test_graph():
     with Job("graph") as job:
         job.finish()
@@ -181,7 +189,7 @@ def test_switched_off():
 # They wait for collectors and silence more than they compute.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     running = [pool.submit(test, version) for version in VERSIONS for test in (test_clean, test_faults)]
-    running += [pool.submit(test) for test in (test_graph, test_steps_aside, test_missing, test_switched_off)]
+    running += [pool.submit(test) for test in (test_size_not_known, test_graph, test_steps_aside, test_missing, test_switched_off)]
     for test in running:
         test.result()
 print("ok")
