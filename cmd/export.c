@@ -26,18 +26,31 @@ static int say(const struct error *err)
     return STATUS_USAGE;
 }
 
+/* A write that failed is told by the commit, which knows the file. */
+static int write_to(struct output *output, const struct export *export, const struct export_format *format, struct error *err)
+{
+    struct export complete = *export;
+    complete.out = output->file;
+    if (format->write(&complete, err) == 0 || ferror(output->file))
+        return output_commit(output, err);
+    output_abandon(output);
+    return -1;
+}
+
 /* Writes the document, or leaves nothing. */
 static int write_out(struct report *report, const char *const *paths, int count, const struct request *request, struct error *err)
 {
     struct output output;
-    if (output_open(&output, request->path, err))
-        return -1;
-    const struct export export = {.report = report, .paths = paths, .path_count = count,
-                                  .src_prefix = request->src_prefix, .out = output.file};
-    if (request->format->write(&export, err) == 0 || ferror(output.file))
-        return output_commit(&output, err);
-    output_abandon(&output);
-    return -1;
+    struct not_checked *not_checked = NULL;
+    int not_checked_count = not_checked_find(report->trace, &not_checked), result = -1;
+    if (not_checked_count < 0)
+        return error_set(err, "can't write the export: memory is short");
+    const struct export export = {.report = report, .paths = paths, .path_count = count, .not_checked = not_checked,
+                                  .not_checked_count = not_checked_count, .src_prefix = request->src_prefix};
+    if (output_open(&output, request->path, err) == 0)
+        result = write_to(&output, &export, request->format, err);
+    not_checked_free(not_checked, not_checked_count);
+    return result;
 }
 
 static int export_paths(const char *const *paths, int count, const struct request *request)

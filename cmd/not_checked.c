@@ -85,6 +85,26 @@ int not_checked_find(struct trace *trace, struct not_checked **list)
     return gathering.count;
 }
 
+char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes)
+{
+    char ranks[256];
+    int count = rankset_count(&entry->ranks);
+    if (entry->all || count == 0)
+        snprintf(text, bytes, "%s does not say %s", entry->title, entry->lack->what);
+    else
+        snprintf(text, bytes, "%s does not say %s (%s %s)", entry->title, entry->lack->what, count == 1 ? "rank" : "ranks",
+                 rankset_text(&entry->ranks, ranks, sizeof ranks));
+    return text;
+}
+
+const struct not_checked *not_checked_code(const struct not_checked *list, int count, const char *code)
+{
+    for (int i = 0; i < count; i++)
+        if (lacks_blind(list[i].lack->bit, code))
+            return &list[i];
+    return NULL;
+}
+
 void not_checked_free(struct not_checked *list, int count)
 {
     for (int i = 0; i < count; i++)

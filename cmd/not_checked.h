@@ -3,6 +3,8 @@
 #ifndef DDPCHECK_NOT_CHECKED_H
 #define DDPCHECK_NOT_CHECKED_H
 
+#include <stddef.h>
+
 #include "lib/base/rankset.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/trace.h"
@@ -18,6 +20,10 @@ struct not_checked {
 /* One entry for each source and each thing that it lacks and a check needs. *list is the caller's (not_checked_free). Returns how
  * many, or -1 when memory is short. A trace of the shim has none. */
 int not_checked_find(struct trace *trace, struct not_checked **list);
+/* "Flight Recorder does not say buffer addresses (ranks 0-3)". Returns text. */
+char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes);
+/* The first entry for which a finding of this code can't be judged, or NULL. */
+const struct not_checked *not_checked_code(const struct not_checked *list, int count, const char *code);
 void not_checked_free(struct not_checked *list, int count);
 
 #endif

@@ -325,7 +325,7 @@ static void print_quiet(const struct report *report, struct page *page)
 static void print_not_checked(const struct report *report, struct page *page)
 {
     struct not_checked *list;
-    char ranks[RANKS_BYTES];
+    char text[2 * RANKS_BYTES];
     int count = not_checked_find(report->trace, &list);
     if (count <= 0)
         return;
@@ -336,10 +336,7 @@ static void print_not_checked(const struct report *report, struct page *page)
         page->indent = 6;
         page_column(page, 2);
         page_format(page, STYLE_STRONG, "%s", list[i].lack->codes);
-        page_format(page, STYLE_PLAIN, ": %s does not say %s", list[i].title, list[i].lack->what);
-        if (!list[i].all && rankset_count(&list[i].ranks))
-            page_format(page, STYLE_PLAIN, " (%s %s)", plural(rankset_count(&list[i].ranks), "rank", "ranks"),
-                        rankset_text(&list[i].ranks, ranks, sizeof ranks));
+        page_format(page, STYLE_PLAIN, ": %s", not_checked_text(&list[i], text, sizeof text));
         page_line(page);
     }
     not_checked_free(list, count);

@@ -10,6 +10,7 @@
 #include "cmd/export/text.h"
 #include "cmd/export/timeline.h"
 #include "cmd/export/tracks.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { STREAM_TID_FROM = 10000000 };    /* above all thread ids, which end at 4,194,304 */
@@ -71,10 +72,11 @@ static void put_args(const struct writer *writer, const struct timeline_operatio
     const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
     FILE *out = writer->out;
     int nranks = comm ? comm->nranks : 0;
-    fprintf(out, ",\"args\":{\"Collective name\":\"%s\",\"dtype\":\"%s\",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64
-            ",\"In split size\":\"[]\",\"Out split size\":\"[]\",\"Group size\":%d,\"Process Group Name\":\"%s\","
+    fprintf(out, ",\"args\":{\"Collective name\":\"%s\",\"dtype\":\"%s\"", kineto_collective(call->api), kineto_dtype(call->op.datatype));
+    if (!(call->op.flags & RECORD_OP_NO_COUNT))
+        fprintf(out, ",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64, kineto_in(call, nranks), kineto_out(call, nranks));
+    fprintf(out, ",\"In split size\":\"[]\",\"Out split size\":\"[]\",\"Group size\":%d,\"Process Group Name\":\"%s\","
             "\"Process Group Description\":\"%s\",\"Process Group Ranks\":\"%s\",\"Rank\":%d,\"Seq\":%" PRIu64,
-            kineto_collective(call->api), kineto_dtype(call->op.datatype), kineto_in(call, nranks), kineto_out(call, nranks),
             nranks, comm ? comm->hex : "", comm ? comm->name : "", comm ? comm->ranks : "[]",
             info->rank >= 0 ? info->rank : call->op.rank, call->op.number);
     if (call->api == API_ncclSend)
@@ -83,10 +85,12 @@ static void put_args(const struct writer *writer, const struct timeline_operatio
         fprintf(out, ",\"Src Rank\":%d", call->op.root);
     else if (call->op.root >= 0)
         fprintf(out, ",\"Root\":%d", call->op.root);
-    if (call->op.redop != REDOP_NONE)
+    if (call->op.redop != REDOP_NONE && call->op.redop != REDOP_UNKNOWN)
         fprintf(out, ",\"Reduction\":\"%s\"", redop_name(call->op.redop));
-    fprintf(out, ",\"Input Tensors start\":\"[[%" PRIu64 "]]\",\"Output Tensors start\":\"[[%" PRIu64 "]]\",\"device\":%d,\"stream\":%" PRIu64,
-            call->op.sendbuff, call->op.recvbuff, call->device, call->stream);
+    if (!(call->op.flags & RECORD_OP_NO_BUFFERS) && !(info->lacks & LACKS_ADDRESSES))
+        fprintf(out, ",\"Input Tensors start\":\"[[%" PRIu64 "]]\",\"Output Tensors start\":\"[[%" PRIu64 "]]\"", call->op.sendbuff,
+                call->op.recvbuff);
+    fprintf(out, ",\"device\":%d,\"stream\":%" PRIu64, call->device, call->stream);
     put_time(writer, "Issued (us)", operation->issued_ns);
     if (operation->returned_ns)
         put_time(writer, "Call returned (us)", operation->returned_ns);

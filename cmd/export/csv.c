@@ -6,6 +6,7 @@
 #include "cmd/export/export.h"
 #include "cmd/export/text.h"
 #include "cmd/export/timeline.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 static const char header[] =
@@ -25,6 +26,21 @@ static void put_time(uint64_t time_ns, FILE *out)
     putc(',', out);
 }
 
+/* count, datatype, bytes, redop, root: what the source of an imported trace does not say is empty. */
+static void put_what(const struct record *call, FILE *out)
+{
+    bool has_count = !(call->op.flags & RECORD_OP_NO_COUNT), has_type = call->op.datatype != TYPE_NONE;
+    if (has_count)
+        fprintf(out, "%" PRIu64, call->op.count);
+    fprintf(out, ",%s,", has_type ? datatype_name(call->op.datatype) : "");
+    if (has_count && has_type)
+        fprintf(out, "%" PRIu64, call->op.count * datatype_bytes(call->op.datatype));
+    fprintf(out, ",%s,", call->op.redop == REDOP_NONE || call->op.redop == REDOP_UNKNOWN ? "" : redop_name(call->op.redop));
+    if (call->op.root >= 0 && !(call->op.flags & RECORD_OP_NO_ROOT))
+        fprintf(out, "%d", call->op.root);
+    putc(',', out);
+}
+
 static void put_row(void *context, const struct timeline_operation *operation)
 {
     const struct writer *writer = context;
@@ -32,15 +48,17 @@ static void put_row(void *context, const struct timeline_operation *operation)
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
     FILE *out = writer->export->out;
-    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,%" PRIu64 ",", call->op.comm,
-            info->rank >= 0 ? info->rank : call->op.rank, call->op.rank, comm ? comm->nranks : 0, call->op.number,
-            api_name(call->api), call->op.count);
-    fprintf(out, "%s,%" PRIu64 ",%s,", datatype_name(call->op.datatype), call->op.count * datatype_bytes(call->op.datatype),
-            call->op.redop == REDOP_NONE ? "" : redop_name(call->op.redop));
-    if (call->op.root >= 0)
-        fprintf(out, "%d", call->op.root);
-    fprintf(out, ",0x%" PRIx64 ",0x%" PRIx64 ",0x%" PRIx64 ",%d,%" PRIu64 ",", call->op.sendbuff, call->op.recvbuff, call->stream,
-            call->device, operation->issued_ns);
+    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,", call->op.comm, info->rank >= 0 ? info->rank : call->op.rank,
+            call->op.rank, comm ? comm->nranks : 0, call->op.number, api_name(call->api));
+    put_what(call, out);
+    if (call->op.flags & RECORD_OP_NO_BUFFERS || info->lacks & LACKS_ADDRESSES)
+        fputs(",,", out);
+    else
+        fprintf(out, "0x%" PRIx64 ",0x%" PRIx64 ",", call->op.sendbuff, call->op.recvbuff);
+    fprintf(out, info->lacks & LACKS_STREAM ? "," : "0x%" PRIx64 ",", call->stream);
+    if (call->device >= 0 && !(info->lacks & LACKS_DEVICE))
+        fprintf(out, "%d", call->device);
+    fprintf(out, ",%" PRIu64 ",", operation->issued_ns);
     put_time(operation->returned_ns, out);
     put_time(operation->started || operation->end_ns ? operation->begin_ns : 0, out);
     put_time(operation->end_ns, out);

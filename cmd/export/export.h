@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "cmd/not_checked.h"
 #include "cmd/report_model.h"
 #include "lib/base/error.h"
 
@@ -14,6 +15,8 @@ struct export {
     struct report *report;          /* the findings that were chosen, members, processes */
     const char *const *paths;       /* the traces, to be read again */
     int path_count;
+    const struct not_checked *not_checked;      /* what an importer's source can't show: not found does not mean fine */
+    int not_checked_count;
     const char *src_prefix;         /* "FROM=TO,...": where sources lie for the reader of the export; NULL as recorded */
     FILE *out;
 };

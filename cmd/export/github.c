@@ -82,5 +82,10 @@ int export_github(const struct export *export, struct error *err)
         if (writer.shown[i] > SHOWN_MOST)
             fprintf(export->out, "ddpcheck: %d more of kind '%s' are not annotated, because GitHub shows %d of a step; "
                     "'ddpcheck report' tells all\n", writer.shown[i] - SHOWN_MOST, commands[i], SHOWN_MOST);
+    for (int i = 0; i < export->not_checked_count; i++) {
+        const struct not_checked *entry = &export->not_checked[i];
+        char why[512];
+        fprintf(export->out, "ddpcheck: not checked: %s: %s\n", entry->lack->codes, not_checked_text(entry, why, sizeof why));
+    }
     return 0;
 }

@@ -76,10 +76,11 @@ void html_frames(const struct html *html, int process, uint64_t stack, bool is_a
         put_frame(html, frame);
         fputs("</div>", html->out);
     } else if (count > 1) {
+        int first = place_frame(frame, count);
         fputs("<details class=frames><summary>", html->out);
-        put_frame(html, frame);
-        fprintf(html->out, " <span class=more>+%d</span></summary><ol start=2>", count - 1);
-        for (int i = 1; i < count; i++) {
+        put_frame(html, &frame[first < 0 ? 0 : first]);
+        fprintf(html->out, " <span class=more>of %d</span></summary><ol>", count);
+        for (int i = 0; i < count; i++) {
             fputs("<li>", html->out);
             put_frame(html, &frame[i]);
         }
@@ -134,15 +135,19 @@ static void put_facts(const struct html *html)
     fputs("<dl class=facts>", html->out);
     if (info) {
         put_fact(html, "program", *info->command ? info->command : info->program);
-        snprintf(text, sizeof text, "%d %s on %.400s", html->names.processes,
-                 plural((uint64_t)html->names.processes, "process", "processes"), report->sources ? report->source[0].hosts : info->host);
+        const char *hosts = report->sources ? report->source[0].hosts : info->host;
+        snprintf(text, sizeof text, "%d %s%s%.400s", html->names.processes,
+                 plural((uint64_t)html->names.processes, "process", "processes"), *hosts ? " on " : "", hosts);
         if (report->sources > 1)
             snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more", report->sources - 1);
         put_fact(html, "job", text);
         put_fact(html, "launched by", strcmp(info->launcher, "none") ? info->launcher : "");
         if (info->nccl_version > 0) {
-            snprintf(text, sizeof text, "NCCL %d.%d.%d, CUDA %d.%d", info->nccl_version / 10000, info->nccl_version / 100 % 100,
-                     info->nccl_version % 100, info->cuda_runtime_version / 1000, info->cuda_runtime_version / 10 % 100);
+            snprintf(text, sizeof text, "NCCL %d.%d.%d", info->nccl_version / 10000, info->nccl_version / 100 % 100,
+                     info->nccl_version % 100);
+            if (info->cuda_runtime_version > 0)
+                snprintf(text + strlen(text), sizeof text - strlen(text), ", CUDA %d.%d", info->cuda_runtime_version / 1000,
+                         info->cuda_runtime_version / 10 % 100);
             put_fact(html, "libraries", text);
         }
     }
@@ -175,6 +180,18 @@ static void put_head(const struct html *html)
     fputs("</header>\n<main>\n", out);
 }
 
+static void put_not_checked(const struct html *html)
+{
+    char why[512];
+    for (int i = 0; i < html->export->not_checked_count; i++) {
+        const struct not_checked *entry = &html->export->not_checked[i];
+        fputs("<li><strong>not checked</strong>: ", html->out);
+        html_text(html, entry->lack->codes);
+        fputs(", because ", html->out);
+        html_text(html, not_checked_text(entry, why, sizeof why));
+    }
+}
+
 /* What weakens the verdict. */
 static void put_caveats(const struct html *html)
 {
@@ -200,6 +217,7 @@ static void put_caveats(const struct html *html)
     if (report->choice->suppressed || report->choice->known_again)
         fprintf(html->out, "<li>%d suppressed, %d known from the baseline are not shown", report->choice->suppressed,
                 report->choice->known_again);
+    put_not_checked(html);
     fputs("</ul></section>\n", html->out);
 }
 

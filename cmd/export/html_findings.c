@@ -85,8 +85,9 @@ static void put_finding(void *context, const struct finding *finding)
     if (++writer->number > FINDINGS_MOST)
         return;
     note_code(writer, finding->code);
-    fprintf(out, "<article class=%s id=f-%016" PRIx64 "><h3><span class=severity>%s</span> <a href=#about-%s>%s</a> ",
-            severity_name(finding->severity), finding->fingerprint, severity_name(finding->severity), finding->code, finding->code);
+    fprintf(out, "<article class=%s id=f-%016" PRIx64 "><h3><span class=severity>%s</span>%s <a href=#about-%s>%s</a> ",
+            severity_name(finding->severity), finding->fingerprint, severity_name(finding->severity),
+            finding->certainty == POSSIBLE ? "<span class=possible>possible</span>" : "", finding->code, finding->code);
     html_text(html, check ? check->title : "");
     fputs("</h3><p class=what>", out);
     put_sentence(html, finding->what);
@@ -137,7 +138,8 @@ void html_findings(const struct html *html)
     fputs("<section id=findings><h2>Findings</h2>\n", html->out);
     report_visit_findings(html->export->report, FINDING_OPEN, put_finding, &writer);
     if (writer.number == 0)
-        fputs("<p class=none>Nothing that ddpcheck looks for was found.</p>", html->out);
+        fprintf(html->out, "<p class=none>Nothing that ddpcheck looks for was found%s.</p>",
+                html->export->not_checked_count ? ", but <a href=#trace>not all of it could be checked</a>" : "");
     if (writer.number > FINDINGS_MOST)
         fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> tells all.</p>", writer.number - FINDINGS_MOST);
     writer.number = 0;

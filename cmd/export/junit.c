@@ -76,7 +76,8 @@ static bool is_chosen(const struct export *export, const char *code)
 /* Writes the case to `out` and counts. Returns 0, or -1 when memory is short. */
 static int print_case(const struct export *export, const struct check *check, FILE *out, int *failures, int *skipped)
 {
-    char *text = NULL;
+    char *text = NULL, why[512];
+    const struct not_checked *blind;
     size_t bytes;
     struct gathered gathered = {.code = check->code, .export = export, .text = open_memstream(&text, &bytes)};
     if (!gathered.text)
@@ -91,6 +92,11 @@ static int print_case(const struct export *export, const struct check *check, FI
         *failures += gathered.worst != SEVERITY_NOTE;
     } else if (!is_chosen(export, check->code)) {
         fputs("<skipped message=\"left out by --only or --disable\"/>", out);
+        ++*skipped;
+    } else if ((blind = not_checked_code(export->not_checked, export->not_checked_count, check->code))) {
+        fputs("<skipped message=\"not checked: ", out);
+        text_xml(not_checked_text(blind, why, sizeof why), out);
+        fputs("\"/>", out);
         ++*skipped;
     }
     fputs("</testcase>\n", out);

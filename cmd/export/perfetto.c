@@ -166,8 +166,10 @@ static void annotate_operation(struct writer *writer, const struct timeline_oper
     int nranks = comm ? comm->nranks : 0;
     annotate_text(writer, "Collective name", kineto_collective(call->api));
     annotate_text(writer, "dtype", kineto_dtype(call->op.datatype));
-    annotate_number(writer, "In msg nelems", ANNOTATION_UINT, kineto_in(call, nranks));
-    annotate_number(writer, "Out msg nelems", ANNOTATION_UINT, kineto_out(call, nranks));
+    if (!(call->op.flags & RECORD_OP_NO_COUNT)) {
+        annotate_number(writer, "In msg nelems", ANNOTATION_UINT, kineto_in(call, nranks));
+        annotate_number(writer, "Out msg nelems", ANNOTATION_UINT, kineto_out(call, nranks));
+    }
     annotate_number(writer, "Group size", ANNOTATION_INT, (uint64_t)nranks);
     annotate_text(writer, "Process Group Name", comm ? comm->hex : "");
     annotate_text(writer, "Process Group Ranks", comm ? comm->ranks : "[]");
@@ -176,7 +178,7 @@ static void annotate_operation(struct writer *writer, const struct timeline_oper
     if (call->op.root >= 0)
         annotate_number(writer, call->api == API_ncclSend ? "Dst Rank" : call->api == API_ncclRecv ? "Src Rank" : "Root", ANNOTATION_INT,
                         (uint64_t)call->op.root);
-    if (call->op.redop != REDOP_NONE)
+    if (call->op.redop != REDOP_NONE && call->op.redop != REDOP_UNKNOWN)
         annotate_text(writer, "Reduction", redop_name(call->op.redop));
     annotate_number(writer, "stream", ANNOTATION_POINTER, call->stream);
     annotate_text(writer, "State", operation->end_ns ? "done" : operation->started ? "running" : "queued");

@@ -161,7 +161,7 @@ static void count_code(void *context, const struct finding *finding)
     tally->count += !strcmp(finding->code, tally->code);
 }
 
-/* Every code has a line, so that an alert sees a 0 and not nothing. */
+/* Every code that was checked has a line, so that an alert sees a 0 and not nothing. */
 static void put_findings(const struct writer *writer)
 {
     FILE *out = writer->export->out;
@@ -169,6 +169,8 @@ static void put_findings(const struct writer *writer)
     for (const struct check *check = analyzer_checks; check->code; check++) {
         struct tally tally = {.code = check->code};
         report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
+        if (!tally.count && not_checked_code(writer->export->not_checked, writer->export->not_checked_count, check->code))
+            continue;
         fprintf(out, "ddpcheck_findings{code=\"%s\",severity=\"%s\"} %d\n", check->code, severity_name(check->severity), tally.count);
     }
 }

@@ -251,12 +251,18 @@ static json_t *invocation(const struct writer *writer)
 {
     const struct report *report = writer->export->report;
     json_t *notices = json_array();
-    char note[256];
+    char note[768];
     if (*report->damage.text)
         json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(report->damage.text), "level", "error"));
     else if (report_incomplete(report))
         json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message("the trace lacks its end or some ranks: "
                                                  "what is not found may be there all the same"), "level", "warning"));
+    for (int i = 0; i < writer->export->not_checked_count; i++) {
+        const struct not_checked *entry = &writer->export->not_checked[i];
+        char why[384];
+        snprintf(note, sizeof note, "not checked: %s: %s", entry->lack->codes, not_checked_text(entry, why, sizeof why));
+        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(note), "level", "note"));
+    }
     if (writer->left_out) {
         snprintf(note, sizeof note, "%d findings more are left out: readers take %d", writer->left_out, RESULTS_MOST);
         json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(note), "level", "warning"));

@@ -1,7 +1,10 @@
 """Findings in other formats: SARIF by its schema, JUnit by its elements, workflow commands decoded as GitHub does it."""
 
+import csv
+import io
 import json
 import os
+import pathlib
 import re
 import resource
 import stat
@@ -10,6 +13,7 @@ import sys
 import unittest
 import xml.etree.ElementTree as xml
 
+import flight_dump
 import schema
 from jobs import Jobs
 
@@ -141,6 +145,58 @@ class Findings(unittest.TestCase):
         base = os.path.join(self.jobs.folder, "base.jsonl")
         self.jobs.export("jsonl", "-o", base, "hang")
         self.assertEqual(self.sarif("again", "--baseline", base)["results"], [])
+
+
+class Imported(unittest.TestCase):
+    """Flight Recorder dumps of 300 ranks, two of which come too late: what they do not say is not a passed test."""
+
+    RANKS, LATE = 300, (7, 291)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.jobs = JOBS
+        folder = pathlib.Path(JOBS.folder)
+        dumps = {}
+        for rank in range(cls.RANKS):
+            entries = [flight_dump.entry(number, "all_reduce", created=flight_dump.EPOCH_NS + number * 2_000_000)
+                       for number in range(8 - (rank in cls.LATE))]
+            if rank not in cls.LATE:
+                entries[-1].update(state="started", time_discovered_completed_ns=None, retired=False)
+            dumps[rank] = flight_dump.dump(entries, ranks=cls.RANKS)
+        flight_dump.write(folder / "dumps", dumps)
+        status, _, err = JOBS.line.call([JOBS.tool, "import", "-q", "-o", "dumps.db", "dumps"])
+        assert status == 0, err
+
+    def test_not_checked_is_not_passed(self):
+        suite = xml.fromstring(self.jobs.export("junit", "dumps.db"))[0]
+        results = {case.get("name").split()[0]: case for case in suite}
+        self.assertIsNotNone(results["DC201"].find("failure"))
+        self.assertIn("not checked: Flight Recorder does not say", results["DC301"].find("skipped").get("message"))
+        self.assertEqual(len(results["DC102"]), 0)
+        notes = json.loads(self.jobs.export("sarif", "dumps.db"))["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+        self.assertTrue(any("DC105" in note["message"]["text"] for note in notes))
+        counts = self.jobs.export("prometheus", "dumps.db")
+        self.assertIn('ddpcheck_findings{code="DC201",severity="error"} 1', counts)
+        self.assertNotIn('code="DC301"', counts)
+        self.assertIn("ddpcheck: not checked: DC105", self.jobs.export("github", "dumps.db"))
+        self.assertIn("not checked", self.jobs.export("html", "dumps.db"))
+
+    def test_the_place_is_the_program_s_not_pytorch_s(self):
+        self.assertIn("file=/job/train.py,line=40", self.jobs.export("github", "dumps.db"))
+
+    def test_one_result_and_a_small_page_for_many_ranks(self):
+        results = json.loads(self.jobs.export("sarif", "dumps.db", "--only", "DC201"))["runs"][0]["results"]
+        self.assertEqual(len(results), 1)
+        self.assertLessEqual(len(results[0]["relatedLocations"]), 8)
+        page = self.jobs.export("html", "dumps.db")
+        self.assertLess(len(page), 1000000)
+        self.assertEqual(re.findall(r'<li class=behind tabindex=0 title="rank (\d+)', page), [str(rank) for rank in self.LATE])
+
+    def test_what_is_not_known_is_empty(self):
+        rows = list(csv.DictReader(io.StringIO(self.jobs.export("csv", "dumps.db"), newline="")))
+        self.assertEqual(len(rows), 8 * self.RANKS - len(self.LATE))
+        self.assertEqual({(row["sendbuff"], row["redop"], row["stream"], row["device"]) for row in rows}, {("", "", "", "")})
+        self.assertEqual({row["count"] for row in rows}, {"1024"})
 
 
 class Files(unittest.TestCase):
