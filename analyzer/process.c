@@ -10,6 +10,7 @@
 #include "analyzer/order.h"
 #include "analyzer/progress.h"
 #include "analyzer/versions.h"
+#include "lib/trace/lacks.h"
 
 enum {
     STRINGS_MAX = 16384,        /* of one process; the one not used for longest goes (a range per iteration is common) */
@@ -18,7 +19,8 @@ enum {
 
 uint64_t record_realtime(const struct process *process, const struct record *record)
 {
-    return record->time_ns + process->offset_ns;
+    uint64_t time_ns = record->time_ns + process->offset_ns;
+    return process->info.lacks & LACKS_TIMING && time_ns < LACKS_TIME_BEGINS ? 0 : time_ns;
 }
 
 static struct host *host_find(struct analyzer *analyzer, const char *boot_id)

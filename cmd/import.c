@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/import_judge.h"
 #include "cmd/options.h"
 #include "lib/import/import.h"
 
@@ -64,13 +65,16 @@ static int unknown_format(const struct options *options, const char *format)
                                nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static void print_result(const struct import_result *result, const char *output)
+static void print_result(const struct import_result *result, const struct import_verdict *verdict, const char *output)
 {
     printf("%llu %s of %llu %s and %llu %s from %llu %s are in %s\n",
            (unsigned long long)result->records, result->records == 1 ? "record" : "records",
            (unsigned long long)result->processes, result->processes == 1 ? "process" : "processes",
            (unsigned long long)result->communicators, result->communicators == 1 ? "communicator" : "communicators",
            (unsigned long long)result->files, result->files == 1 ? "file" : "files", output);
+    if (verdict->errors + verdict->warnings)
+        printf("%d %s, %d %s: ddpcheck report %s\n", verdict->errors, verdict->errors == 1 ? "error" : "errors",
+               verdict->warnings, verdict->warnings == 1 ? "warning" : "warnings", output);
     if (result->refused_files)
         fprintf(stderr, "ddpcheck: of %llu of %llu %s not all could be taken\n", (unsigned long long)result->refused_files,
                 (unsigned long long)result->files, result->files == 1 ? "file" : "files");
@@ -79,17 +83,22 @@ static void print_result(const struct import_result *result, const char *output)
 static int import(const char *const *paths, int count, const struct request *request, const struct import_source *source)
 {
     struct progress progress = {.wanted = !request->quiet && isatty(STDERR_FILENO), .begin = time(NULL)};
-    const struct import_options options = {.source = source, .say = say, .progress = show, .context = &progress};
-    struct import_result result;
+    struct import_verdict verdict;
     struct error err = {{0}};
-    int failed = import_files(paths, count, request->output, &options, &result, &err);
+    const struct import_judge *judge = import_judge_new(&verdict, &err);
+    const struct import_options options = {
+        .source = source, .say = say, .progress = show, .context = &progress, .judge = judge,
+    };
+    struct import_result result;
+    int failed = !judge ? -1 : import_files(paths, count, request->output, &options, &result, &err);
     clear(&progress);
+    import_judge_free(judge);
     if (failed) {
         fprintf(stderr, "ddpcheck: %s\n", err.text);
         return STATUS_USAGE;
     }
     if (!request->quiet)
-        print_result(&result, request->output);
+        print_result(&result, &verdict, request->output);
     return result.refused_files ? STATUS_USAGE : STATUS_CLEAN;
 }
 

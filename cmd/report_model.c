@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/progress.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
@@ -20,7 +21,7 @@ static void note_event(struct report *report, int process, const struct record *
 {
     const struct process_info *info = trace_process(report->trace, process);
     uint64_t time_ns = info->realtime_ns - info->monotonic_ns + record->time_ns;
-    if (record->time_ns) {
+    if (record->time_ns && !(info->lacks & LACKS_TIMING && time_ns < LACKS_TIME_BEGINS)) {
         if (!report->begin_ns || time_ns < report->begin_ns)
             report->begin_ns = time_ns;
         if (time_ns > report->end_ns)

@@ -205,6 +205,10 @@ static void print_times(const struct writer *writer, const struct finding *findi
     uint64_t end_ns = writer->report->end_ns;
     if (finding->times < 2)
         return;
+    if (!finding->first_ns) {
+        page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times.", finding->times);
+        return;
+    }
     page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times, from %s to %s.", finding->times,
                 moment_clock(finding->first_ns, end_ns, first, sizeof first),
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));

@@ -168,6 +168,17 @@ struct import_options {
     /* Called now and then: files and bytes read so far; NULL: never. */
     void (*progress)(void *context, uint64_t files, uint64_t bytes);
     void *context;
+    const struct import_judge *judge;       /* NULL: nobody */
+};
+
+/* Who sees the trace while it is made, and adds what there is to say of it. Each returns 0, or -1 with err. */
+struct store;
+struct process_info;
+struct import_judge {
+    int (*process)(void *context, int process, const struct process_info *info, struct error *err);
+    int (*record)(void *context, int process, const struct record *record, struct error *err);
+    int (*end)(void *context, struct store *store, struct error *err);      /* all records are stored; a transaction is open */
+    void *context;
 };
 
 struct import_result {

@@ -76,10 +76,12 @@ static void complete(struct import *import, const struct sorted *item, struct re
 
 static int store_processes(struct import *import, struct store *store, struct error *err)
 {
+    const struct import_judge *judge = import->options->judge;
     for (int i = 0; i < import->processes; i++) {
         const struct sink_process *process = import->process[i];
         const struct store_import told = {process->source->name, process->source->title, process->file, process->info.lacks};
-        if (store_process(store, &process->info, err) != i || store_imported(store, i, &told, err))
+        if (store_process(store, &process->info, err) != i || store_imported(store, i, &told, err) ||
+            (judge && judge->process(judge->context, i, &process->info, err)))
             return -1;
     }
     return 0;
@@ -89,16 +91,18 @@ static int store_records(struct import *import, struct store *store, struct erro
 {
     const struct sorted *item;
     struct record record;
+    const struct import_judge *judge = import->options->judge;
     uint32_t batch = 0;
     int got;
     while ((got = sorter_next(import->sorter, &item, err)) > 0) {
         complete(import, item, &record);
-        if (store_event(store, (int)item->process, &record, err))
+        if (store_event(store, (int)item->process, &record, err) ||
+            (judge && judge->record(judge->context, (int)item->process, &record, err)))
             return -1;
         if (++batch % BATCH == 0 && (store_commit(store, err) || store_begin(store, err)))
             return -1;
     }
-    return got;
+    return got || !judge ? got : judge->end(judge->context, store, err);
 }
 
 int sink_store(struct import *import, const char *path)

@@ -12,6 +12,10 @@ enum lack {
 #undef LACK
 };
 
+/* Records of a process that lacks TIMING count on from 0 until the first that has a time: what is below this (12 days after
+ * the epoch) is a place in an order, no time. */
+#define LACKS_TIME_BEGINS UINT64_C(1000000000000000)
+
 struct lack_text {
     uint32_t bit;
     const char *name, *what, *codes;    /* "root", "the root of a collective", "DC105" */

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle as python_pickle
+import sqlite3
 
 import flight_dump as flight
 from importer import Importer, main
@@ -290,6 +291,33 @@ class Forms(Dumps):
             (folder / (path.name + ".gz")).write_bytes(gzip.compress(path.read_bytes()))
             path.unlink()
         self.assertEqual(self.importing(str(folder)).codes(), {"DC102": ["0-2", "3"]})
+
+
+class Readers(Dumps):
+    """The trace is like any other."""
+
+    def test_findings_are_stored(self):
+        result = self.codes_of(Forms.faulty)
+        self.assertIn("1 error, 0 warnings: ddpcheck report ", result.out)
+        with sqlite3.connect("file:%s?mode=ro" % result.database, uri=True) as database:
+            stored = database.execute("SELECT code, ranks, place FROM v_finding ORDER BY side").fetchall()
+            members = database.execute("SELECT shown_rank, issued, done FROM member_state ORDER BY shown_rank").fetchall()
+            mode = database.execute("PRAGMA journal_mode").fetchone()[0]
+        step = "all_reduce at /venv/torch/distributed/distributed_c10d.py:2810"
+        self.assertEqual(stored, [("DC102", "0-2", step), ("DC102", "3", step)])
+        self.assertEqual(members, [(rank, OPERATIONS + 1, OPERATIONS + 1) for rank in range(RANKS)])     # numbers begin with 1
+        self.assertEqual(os.listdir(self.folder).count(os.path.basename(result.database)), 1)
+        self.assertEqual([name for name in os.listdir(self.folder) if "partial" in name or "-wal" in name], [])
+        self.assertIn(mode, ("delete", "wal"))
+
+    def test_the_terminal_shows_it(self):
+        def change(jobs):
+            for entries in jobs.values():
+                entries[-1] = flight.entry(OPERATIONS - 1, "all_reduce", line=99, state="started")
+            jobs[2].pop()
+        shown = self.ddpcheck("tui", "--once", "--ascii", self.codes_of(change).database)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("rank 2 never called it", " ".join(shown.stdout.split()))
 
 
 class NotChecked(Dumps):

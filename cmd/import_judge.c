@@ -1,0 +1,118 @@
+#include "cmd/import_judge.h"
+
+#include <stdlib.h>
+
+#include "analyzer/analyzer.h"
+#include "cmd/batch.h"
+#include "lib/trace/ring.h"
+#include "lib/trace/store.h"
+
+struct judge {
+    struct import_judge judge;
+    struct analyzer *analyzer;
+    struct import_verdict *verdict;
+    struct batch *batch;        /* findings on their way */
+    struct store *store;        /* in end() */
+    struct error *err;
+    uint64_t last_ns;
+    int waits;
+    bool failed;
+};
+
+static int no_memory(struct error *err)
+{
+    return error_set(err, "can't analyse what was imported: memory is short");
+}
+
+static int add_process(void *context, int process, const struct process_info *info, struct error *err)
+{
+    struct judge *judge = context;
+    return analyzer_add_process(judge->analyzer, process, info) ? no_memory(err) : 0;
+}
+
+static int add_record(void *context, int process, const struct record *record, struct error *err)
+{
+    struct judge *judge = context;
+    if (judge->last_ns < record->time_ns)
+        judge->last_ns = record->time_ns;
+    return analyzer_feed(judge->analyzer, process, record) ? no_memory(err) : 0;
+}
+
+static void add_finding(void *context, const struct finding *finding)
+{
+    struct judge *judge = context;
+    judge->failed |= batch_add_finding(judge->batch, finding) != 0;
+    if (finding->state == FINDING_OPEN) {
+        judge->verdict->errors += finding->severity == SEVERITY_ERROR;
+        judge->verdict->warnings += finding->severity == SEVERITY_WARNING;
+    }
+}
+
+static void add_member(void *context, const struct member_view *view)
+{
+    struct judge *judge = context;
+    const struct store_member member = {
+        .comm = view->comm, .rank = view->rank, .shown_rank = view->shown_rank, .nranks = view->nranks, .process = view->process,
+        .device = view->device, .issued = view->issued, .started = view->started, .done = view->done, .p2p = view->calls_p2p,
+        .destroyed = view->destroyed, .ended = view->ended, .where = view->where, .phase = view->phase,
+        .last_call = view->last_call, .stack = view->where_stack, .stack_is_address = view->where_stack_is_address,
+        .since_ns = view->where_since_ns, .updated_ns = judge->last_ns,
+    };
+    if (!judge->failed)
+        judge->failed = store_member(judge->store, &member, judge->err) < 0;
+}
+
+static void add_wait(void *context, const struct wait_view *view)
+{
+    struct judge *judge = context;
+    const struct store_wait wait = {
+        .id = judge->waits++, .depth = view->depth, .process = view->process, .shown_rank = view->shown_rank, .text = view->text,
+        .in_cycle = view->in_cycle, .stuck = view->stuck, .again = view->again, .since_ns = view->since_ns, .stack = view->stack,
+        .stack_is_address = view->stack_is_address,
+    };
+    if (!judge->failed)
+        judge->failed = store_wait(judge->store, &wait, judge->err) < 0;
+}
+
+static int end(void *context, struct store *store, struct error *err)
+{
+    struct judge *judge = context;
+    judge->store = store;
+    judge->err = err;
+    *err = (struct error){{0}};
+    if (analyzer_finish(judge->analyzer))
+        return no_memory(err);
+    analyzer_visit_findings(judge->analyzer, add_finding, judge);
+    if (judge->failed)
+        return no_memory(err);
+    if (batch_write(judge->batch, store, err))
+        return -1;
+    analyzer_visit_members(judge->analyzer, add_member, judge);
+    if (!judge->failed && analyzer_visit_waits(judge->analyzer, add_wait, judge))
+        return no_memory(err);
+    return judge->failed ? -1 : 0;
+}
+
+const struct import_judge *import_judge_new(struct import_verdict *verdict, struct error *err)
+{
+    struct judge *judge = calloc(1, sizeof *judge);
+    *verdict = (struct import_verdict){0};
+    if (judge && (judge->analyzer = analyzer_new(NULL)) && (judge->batch = batch_new())) {
+        judge->verdict = verdict;
+        judge->judge = (struct import_judge){.process = add_process, .record = add_record, .end = end, .context = judge};
+        return &judge->judge;
+    }
+    import_judge_free(judge ? &judge->judge : NULL);
+    no_memory(err);
+    return NULL;
+}
+
+void import_judge_free(const struct import_judge *judge)
+{
+    struct judge *whole = (struct judge *)judge;
+    if (!whole)
+        return;
+    analyzer_free(whole->analyzer);
+    batch_free(whole->batch);
+    free(whole);
+}
