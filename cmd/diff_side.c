@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 struct table_key {
@@ -128,11 +129,9 @@ static int add_op(struct diff_side *side, int process, const struct record *reco
     if (index < 0)
         return 0;
     struct diff_member *member = &side->member[index];
-    bool reduces = record->op.redop != REDOP_NONE;
-    side->unknown |= (record->op.datatype == TYPE_NONE ? DIFF_NO_TYPE : 0) |
-                     (reduces && record->op.redop == REDOP_UNKNOWN && !record->op.scalar ? DIFF_NO_REDOP : 0);
     const int64_t column[] = {index, (int64_t)record->op.number, record->api, record->flags, (int64_t)record->op.count,
-        (int64_t)((uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 | (uint64_t)(uint32_t)record->op.root << 32),
+        (int64_t)((uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 | (uint64_t)record->op.flags << 16 |
+                  (uint64_t)(uint32_t)record->op.root << 32),
         (int64_t)record->op.scalar, (int64_t)record->stack, (int64_t)record->time_ns, record->op.rank,
         (int64_t)member->operations};
     for (int i = 0; i < (int)(sizeof column / sizeof *column); i++)
@@ -225,6 +224,20 @@ static int read_events(struct diff_side *side, bool progress, struct error *err)
     return 0;
 }
 
+/* What the sources of the trace's processes never say. */
+static unsigned unknown_of(struct trace *trace)
+{
+    static const struct { uint32_t lacks; unsigned unknown; } fields[] = {
+        {LACKS_COUNT, DIFF_NO_COUNT}, {LACKS_DATATYPE, DIFF_NO_TYPE}, {LACKS_REDOP, DIFF_NO_REDOP}, {LACKS_ROOT, DIFF_NO_ROOT},
+    };
+    unsigned unknown = 0;
+    for (int i = 0; i < trace_process_count(trace); i++)
+        for (size_t j = 0; j < sizeof fields / sizeof *fields; j++)
+            if (trace_process(trace, i)->lacks & fields[j].lacks)
+                unknown |= fields[j].unknown;
+    return unknown;
+}
+
 static int load(struct diff_side *side, bool progress, struct error *err)
 {
     if (trace_open(&side->trace, &side->path, 1, err))
@@ -237,6 +250,7 @@ static int load(struct diff_side *side, bool progress, struct error *err)
         return -1;
     if (sqlite3_exec(side->store, "COMMIT; CREATE INDEX op_member ON op(member, idx)", NULL, NULL, NULL) != SQLITE_OK)
         return store_failed(side, err);
+    side->unknown = unknown_of(side->trace);
     return name_ranks(side) ? no_memory(err) : 0;
 }
 
@@ -290,7 +304,7 @@ int diff_op_next(sqlite3_stmt *ops, struct diff_op *op)
         .phase = RECORD_ENTER, .api = (uint16_t)sqlite3_column_int(ops, 1), .flags = (uint8_t)sqlite3_column_int(ops, 2),
         .stack = (uint64_t)sqlite3_column_int64(ops, 6), .time_ns = (uint64_t)sqlite3_column_int64(ops, 7),
         .op = { .number = (uint64_t)sqlite3_column_int64(ops, 0), .count = (uint64_t)sqlite3_column_int64(ops, 3),
-                .datatype = (uint8_t)kind, .redop = (uint8_t)(kind >> 8), .root = (int32_t)(uint32_t)(kind >> 32),
+                .datatype = (uint8_t)kind, .redop = (uint8_t)(kind >> 8), .flags = (uint16_t)(kind >> 16), .root = (int32_t)(uint32_t)(kind >> 32),
                 .scalar = (uint64_t)sqlite3_column_int64(ops, 5), .rank = sqlite3_column_int(ops, 8) } } };
     return 1;
 }
@@ -305,13 +319,16 @@ uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative,
 {
     const struct record *record = &op->record;
     uint64_t api = record->api == API_ncclBcast ? API_ncclBroadcast : record->api;
+    bool is_p2p = api_class_of(record->api) == CLASS_P2P, reduces = api_has_redop(record->api);
+    bool rooted = is_p2p || api_has_root(record->api);
     int64_t root = record->op.root;
-    if (relative && nranks > 0 && api_class_of(record->api) == CLASS_P2P)
+    if (relative && nranks > 0 && is_p2p)
         root = (root - record->op.rank + nranks) % nranks;
     uint64_t word = mix(1, api);
     word = mix(word, unknown & DIFF_NO_COUNT ? 0 : record->op.count);
+    word = mix(word, unknown & DIFF_NO_COUNT ? 0 : record->op.flags & RECORD_OP_NO_COUNT);
     word = mix(word, unknown & DIFF_NO_TYPE ? 0 : record->op.datatype);
-    word = mix(word, unknown & DIFF_NO_REDOP ? 0 : record->op.redop);
-    word = mix(word, unknown & DIFF_NO_ROOT ? 0 : (uint64_t)root);
-    return mix(word, unknown & DIFF_NO_REDOP ? 0 : record->op.scalar);
+    word = mix(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.redop);
+    word = mix(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.scalar);
+    return mix(word, unknown & DIFF_NO_ROOT || !rooted ? 0 : (uint64_t)root);
 }

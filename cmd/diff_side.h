@@ -26,7 +26,7 @@ struct diff_comm {          /* in the order in which they came to exist */
     int ranks;              /* entries of it */
 };
 
-/* Fields of operations that a source may not know. What one operation lacks is compared nowhere. */
+/* Fields of operations that the source of a trace never knows (lib/trace/lacks.def): they are compared nowhere. */
 enum diff_unknown { DIFF_NO_TYPE = 1, DIFF_NO_REDOP = 2, DIFF_NO_COUNT = 4, DIFF_NO_ROOT = 8 };
 
 struct diff_side {
@@ -39,7 +39,7 @@ struct diff_side {
     struct diff_table *table;   /* members by communicator and rank */
     uint64_t operations;
     uint64_t begin_ns, end_ns;  /* of the trace, realtime; 0: it is empty */
-    unsigned unknown;           /* enum diff_unknown */
+    unsigned unknown;           /* enum diff_unknown, of any of its processes */
     sqlite3 *store;
     sqlite3_stmt *insert;
     struct error damage;        /* the trace is cut: what comes before is compared; empty if not */

@@ -77,12 +77,12 @@ const char *record_phase_name(unsigned phase)
     return phase < COUNT(phases) ? phases[phase] : "unknown phase";
 }
 
-static bool has_redop(unsigned api)
+bool api_has_redop(unsigned api)
 {
     return api == API_ncclAllReduce || api == API_ncclReduce || api == API_ncclReduceScatter;
 }
 
-static bool has_root(unsigned api)
+bool api_has_root(unsigned api)
 {
     return api == API_ncclBroadcast || api == API_ncclBcast || api == API_ncclReduce || api == API_ncclGather ||
            api == API_ncclScatter;
@@ -96,9 +96,9 @@ static int op_text(const struct record *record, const char *name, char *text, si
         snprintf(count, sizeof count, ", count=%" PRIu64, record->op.count);
     if (record->op.datatype != TYPE_NONE)
         snprintf(datatype, sizeof datatype, ", %s", datatype_name(record->op.datatype));
-    if (has_redop(record->api) && !(record->op.redop == REDOP_UNKNOWN && !record->op.scalar))
+    if (api_has_redop(record->api) && !(record->op.redop == REDOP_UNKNOWN && !record->op.scalar))
         snprintf(redop, sizeof redop, ", %s", redop_name(record->op.redop));
-    if (has_root(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT))
+    if (api_has_root(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT))
         snprintf(root, sizeof root, ", root=%d", record->op.root);
     else if (api_class_of(record->api) == CLASS_P2P)
         snprintf(root, sizeof root, ", peer=%d", record->op.root);

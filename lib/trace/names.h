@@ -2,6 +2,7 @@
 #ifndef DDPCHECK_NAMES_H
 #define DDPCHECK_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/trace/record.h"
@@ -9,6 +10,8 @@
 const char *api_name(unsigned api);             /* "ncclAllReduce"; "unknown call" */
 const char *record_call(const struct record *record);   /* the same; of a driver call, the driver's name */
 enum api_class api_class_of(unsigned api);
+bool api_has_redop(unsigned api);       /* a collective with a reduction operator */
+bool api_has_root(unsigned api);        /* a collective with a root */
 const char *datatype_name(unsigned datatype);   /* "float32" */
 size_t datatype_bytes(unsigned datatype);       /* 0 if unknown */
 const char *redop_name(unsigned redop);         /* "sum" */
