@@ -79,7 +79,7 @@ void html_frames(const struct html *html, int process, uint64_t stack, bool is_a
         int first = place_frame(frame, count);
         fputs("<details class=frames><summary>", html->out);
         put_frame(html, &frame[first < 0 ? 0 : first]);
-        fprintf(html->out, " <span class=more>of %d</span></summary><ol>", count);
+        fprintf(html->out, " <span class=more>%d frames</span></summary><ol>", count);
         for (int i = 0; i < count; i++) {
             fputs("<li>", html->out);
             put_frame(html, &frame[i]);

@@ -14,7 +14,7 @@
 #include "lib/base/moment.h"
 #include "lib/trace/names.h"
 
-enum { BINS = 400, ROWS_MOST = 128, DETAILS_MOST = 24000, DETAILS_OF_ONE = 4096, NAMES_MOST = 4000, LANES_MOST = 6, MARKS_MOST = 64 };
+enum { BINS = 400, ROWS_MOST = 128, NAMED_MOST = 16, DETAILS_MOST = 24000, DETAILS_OF_ONE = 4096, NAMES_MOST = 4000, LANES_MOST = 6, MARKS_MOST = 64 };
 
 enum level { LEVEL_NONE, LEVEL_QUEUED, LEVEL_RUNNING, LEVEL_STUCK, LEVELS };
 
@@ -35,6 +35,7 @@ struct detail {
 /* One process, or several beside each other where there are too many. */
 struct row {
     char label[64];
+    int processes;
     uint8_t level[BINS];
     struct detail *detail;      /* a ring of the last ones; NULL for several processes */
     uint64_t details;           /* so far; the last `room` are kept */
@@ -45,53 +46,83 @@ struct row {
 struct writer {
     const struct html *html;
     struct row *row;
-    int rows, each, room;
+    int rows, room;
     int *row_of;                /* by process */
     struct name *names;
     bool failed;
 };
 
-static int by_pid(const void *left, const void *right, void *names)
+/* A process in the order of the rows. */
+struct place_in_order {
+    int process, pid;
+    bool named;                 /* in a finding */
+};
+
+static int by_name_and_pid(const void *left, const void *right)
 {
-    const struct export_process *process = ((const struct export_names *)names)->process;
-    int a = process[*(const int *)left].pid, b = process[*(const int *)right].pid;
-    return a < b ? -1 : a > b;
+    const struct place_in_order *a = left, *b = right;
+    return a->named != b->named ? (a->named ? -1 : 1) : a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+struct naming {
+    struct place_in_order *order;
+    int count, left;            /* how many more may be named */
+};
+
+static void name_sides(void *context, const struct finding *finding)
+{
+    struct naming *naming = context;
+    for (int i = 0; i < finding->sides; i++) {
+        int process = finding->side[i].process;
+        if (process < 0 || process >= naming->count || naming->left == 0 || naming->order[process].named)
+            continue;
+        naming->order[process].named = true;
+        naming->left--;
+    }
+}
+
+/* A row for each process; where they are too many, for those that findings name, and for the others by the dozen. */
+static int label_rows(struct writer *writer, struct place_in_order *order, int count)
+{
+    const struct export_names *names = &writer->html->names;
+    struct naming naming = {order, count, count > ROWS_MOST ? NAMED_MOST : 0};
+    for (int i = 0; i < count; i++)
+        order[i] = (struct place_in_order){.process = i, .pid = names->process[i].pid};
+    report_visit_findings(writer->html->export->report, FINDING_OPEN, name_sides, &naming);
+    qsort(order, (size_t)count, sizeof *order, by_name_and_pid);
+    int singles = count > ROWS_MOST ? NAMED_MOST - naming.left : count;
+    int each = count > singles ? (count - singles + ROWS_MOST - singles - 1) / (ROWS_MOST - singles) : 1;
+    writer->room = DETAILS_MOST / (singles ? singles : 1);
+    writer->room = writer->room > DETAILS_OF_ONE ? DETAILS_OF_ONE : writer->room;
+    for (int i = 0; i < count; i++) {
+        int number = i < singles ? i : singles + (i - singles) / each;
+        struct row *row = &writer->row[number];
+        writer->row_of[order[i].process] = number;
+        if (row->processes++ == 0)
+            snprintf(row->label, sizeof row->label, "%.*s", (int)strcspn(names->process[order[i].process].name, "("),
+                     names->process[order[i].process].name);
+        if (number == writer->rows)
+            writer->rows++;
+        if (i < singles && !(row->detail = calloc((size_t)writer->room, sizeof *row->detail)))
+            return -1;
+    }
+    for (int i = singles; i < writer->rows; i++) {
+        size_t used = strlen(writer->row[i].label);
+        if (writer->row[i].processes > 1)
+            snprintf(writer->row[i].label + used, sizeof writer->row[i].label - used, "+%d", writer->row[i].processes - 1);
+    }
+    return 0;
 }
 
 static int prepare(struct writer *writer)
 {
-    const struct export_names *names = &writer->html->names;
-    int count = names->processes;
-    int *order = calloc((size_t)count + 1, sizeof *order);
-    writer->each = (count + ROWS_MOST - 1) / ROWS_MOST;
-    writer->rows = writer->each ? (count + writer->each - 1) / writer->each : 0;
-    writer->room = count ? DETAILS_MOST / count : 0;
-    writer->room = writer->room > DETAILS_OF_ONE ? DETAILS_OF_ONE : writer->room;
-    writer->row = calloc((size_t)writer->rows + 1, sizeof *writer->row);
+    int count = writer->html->names.processes;
+    struct place_in_order *order = calloc((size_t)count + 1, sizeof *order);
+    writer->row = calloc(ROWS_MOST + 1, sizeof *writer->row);
     writer->row_of = calloc((size_t)count + 1, sizeof *writer->row_of);
-    if (!order || !writer->row || !writer->row_of) {
-        free(order);
-        return -1;
-    }
-    for (int i = 0; i < count; i++)
-        order[i] = i;
-    qsort_r(order, (size_t)count, sizeof *order, by_pid, (void *)names);
-    for (int i = 0; i < count; i++) {
-        struct row *row = &writer->row[i / writer->each];
-        writer->row_of[order[i]] = i / writer->each;
-        if (i % writer->each == 0) {
-            snprintf(row->label, sizeof row->label, "%s", names->process[order[i]].name);
-            row->label[strcspn(row->label, "(")] = '\0';
-        }
-        if (writer->each == 1 && !(row->detail = calloc((size_t)writer->room + 1, sizeof *row->detail)))
-            writer->failed = true;
-    }
-    for (int i = 0; writer->each > 1 && i < writer->rows; i++) {
-        size_t used = strlen(writer->row[i].label);
-        snprintf(writer->row[i].label + used, sizeof writer->row[i].label - used, "+%d", writer->each - 1);
-    }
+    int result = order && writer->row && writer->row_of ? label_rows(writer, order, count) : -1;
     free(order);
-    return writer->failed ? -1 : 0;
+    return result;
 }
 
 static int bin_of(const struct writer *writer, uint64_t time_ns)
@@ -155,7 +186,7 @@ static void take_operation(void *context, const struct timeline_operation *opera
         fill(writer, row, operation->issued_ns, operation->begin_ns, LEVEL_QUEUED);
     fill(writer, row, operation->begin_ns, end_ns,
          operation->end_ns ? LEVEL_RUNNING : operation->started ? LEVEL_STUCK : LEVEL_QUEUED);
-    if (!row->detail || writer->room == 0)
+    if (!row->detail)
         return;
     row->detail[row->details++ % (uint64_t)writer->room] = (struct detail){
         .begin_ns = operation->begin_ns, .end_ns = operation->end_ns, .number = operation->call->op.number,
@@ -210,7 +241,7 @@ static uint64_t since_begin(const struct writer *writer, uint64_t time_ns)
 static void put_details(const struct writer *writer, const struct row *row)
 {
     FILE *out = writer->html->out;
-    uint64_t first = row->details > (uint64_t)writer->room ? row->details - (uint64_t)writer->room : 0;
+    uint64_t first = row->detail && row->details > (uint64_t)writer->room ? row->details - (uint64_t)writer->room : 0;
     fprintf(out, "{\"lanes\":%d,\"whole\":%s,\"ops\":[", row->lanes, first ? "false" : "true");
     for (uint64_t i = first; row->detail && i < row->details; i++) {
         const struct detail *detail = &row->detail[i % (uint64_t)writer->room];
@@ -246,8 +277,8 @@ static void put_data(struct writer *writer)
     FILE *out = writer->html->out;
     const struct report *report = writer->html->export->report;
     struct marks marks = {.writer = writer};
-    fprintf(out, "<script type=\"application/json\" id=data>{\"end\":%" PRIu64 ",\"bins\":%d,\"names\":[",
-            since_begin(writer, report->end_ns), BINS);
+    fprintf(out, "<script type=\"application/json\" id=data>{\"end\":%" PRIu64 ",\"bins\":%d,\"grouped\":%s,\"names\":[",
+            since_begin(writer, report->end_ns), BINS, writer->html->names.processes > ROWS_MOST ? "true" : "false");
     HASH_SORT(writer->names, by_number);
     for (const struct name *name = writer->names; name; name = name->hh.next) {
         fputs(name == writer->names ? "" : ",", out);

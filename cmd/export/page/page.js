@@ -24,6 +24,7 @@
       });
     });
     row.from = row.ops.length && !row.whole ? row.ops[0][3] : 0;   // details begin here
+    row.thin = data.rows.length > 64 && !(data.grouped && row.ops.length);
     row.ops.forEach(function (op) { if (!row.whole && op[3] < row.from) row.from = op[3]; });
     return row;
   });
@@ -53,8 +54,8 @@
   say();
 
   function color(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
-  function laneHeight(row) { return rows.length > 64 ? 4 : Math.max(5, Math.min(16, 22 / row.lanes)); }
-  function height(row) { return Math.max(rows.length > 64 ? 6 : 16, row.lanes * (laneHeight(row) + 1)); }
+  function laneHeight(row) { return row.thin ? 4 : Math.max(5, Math.min(16, 22 / row.lanes)); }
+  function height(row) { return Math.max(row.thin ? 6 : 16, row.lanes * (laneHeight(row) + 1)); }
   function time(us) {
     var span = view.to - view.from;
     if (us < 1000 && span < 1e4) return us.toFixed(0) + " µs";
@@ -66,7 +67,7 @@
   function draw() {
     var width = canvas.clientWidth, scale = window.devicePixelRatio || 1, tall = AXIS;
     LABEL = width < 560 ? 56 : 88;
-    rows.forEach(function (row) { row.top = tall; tall += height(row) + (rows.length > 64 ? 1 : 5); });
+    rows.forEach(function (row) { row.top = tall; tall += height(row) + (row.thin ? 1 : 5); });
     canvas.style.height = tall + "px";
     canvas.width = width * scale;
     canvas.height = tall * scale;
@@ -85,7 +86,7 @@
       g.fillRect(LABEL, row.top, width - LABEL, tallRow);
       g.globalAlpha = 1;
       g.fillStyle = index === at.row && document.activeElement === canvas ? ink : soft;
-      if (rows.length <= 64 || index % 8 === 0) g.fillText(row.label, 0, row.top + tallRow / 2, LABEL - 8);
+      if (!row.thin || index % 8 === 0) g.fillText(row.label, 0, row.top + tallRow / 2, LABEL - 8);
       g.save();
       g.beginPath();
       g.rect(LABEL, row.top, width - LABEL, tallRow);
