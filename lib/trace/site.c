@@ -13,8 +13,8 @@ static const char *const plumbing[] = {
     "libddpcheck", "libnccl", "libcudart", "libcuda.", "libcupti", "libc.so", "libc-", "libpthread", "ld-linux", "libm.so",
 };
 
-/* Python's own machinery: beneath Python frames it says nothing. */
-static const char *const interpreter[] = { "libpython", "python3", "_ctypes", "libffi" };
+/* Python's own machinery and PyTorch's beneath its Python: beneath Python frames they say nothing. */
+static const char *const interpreter[] = { "libpython", "python3", "_ctypes", "libffi", "libtorch", "libc10" };
 
 static const char *base_name(const char *path)
 {
@@ -30,13 +30,38 @@ static bool is_among(const char *module, const char *const *beginnings, size_t c
     return false;
 }
 
-static bool is_plumbing(const struct frame *frame, bool has_python)
+/* PyTorch's own Python and what Python starts programs by: the training program's line is the one beneath. */
+static bool is_framework(const char *file)
+{
+    static const char *const parts[] = { "-packages/torch/", "/torch/distributed/", "/torch/nn/", "/torch/autograd/" };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strstr(file, parts[i]))
+            return true;
+    return !strncmp(file, "<frozen ", strlen("<frozen "));
+}
+
+/* What stands in a stack besides native frames: it decides what of those is worth showing. */
+enum python { PYTHON_ABSENT, PYTHON_FRAMEWORK, PYTHON_OWN };
+
+static enum python python_in(const struct frame *frames, int count)
+{
+    enum python found = PYTHON_ABSENT;
+    for (int i = 0; i < count && !frames[i].address; i++) {
+        if (!is_framework(frames[i].file))
+            return PYTHON_OWN;
+        found = PYTHON_FRAMEWORK;
+    }
+    return found;
+}
+
+static bool is_plumbing(const struct frame *frame, enum python python)
 {
     const char *module = base_name(frame->module);
     if (!frame->address)
-        return false;
+        return python == PYTHON_OWN && is_framework(frame->file);
     if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
-        (has_python && is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0])))
+        (python != PYTHON_ABSENT &&
+         (is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0]) || strstr(frame->module, "/lib-dynload/"))))
         return true;
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
 }
@@ -65,15 +90,15 @@ static int end_of_nccl(const struct frame *frames, int count)
 
 int site_own_frames(struct frame *frames, int count)
 {
-    bool has_python = count > 0 && !frames[0].address;
+    enum python python = python_in(frames, count);
     int end = end_of_nccl(frames, count), kept = 0;
     for (int i = 0; i < count; i++)
-        kept += (i >= end || !frames[i].address) && !is_plumbing(&frames[i], has_python);
+        kept += (i >= end || !frames[i].address) && !is_plumbing(&frames[i], python);
     if (kept == 0)
         return count;
     kept = 0;
     for (int i = 0; i < count; i++)
-        if ((i >= end || !frames[i].address) && !is_plumbing(&frames[i], has_python))
+        if ((i >= end || !frames[i].address) && !is_plumbing(&frames[i], python))
             frames[kept++] = frames[i];
     return kept;
 }
@@ -93,7 +118,7 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
     for (int i = 0; i < count; i++) {
         if (!frames[i].address)
             continue;
-        if (!is_plumbing(&frames[i], false))
+        if (!is_plumbing(&frames[i], PYTHON_ABSENT))
             break;
         const char *function = frames[i].function + strspn(frames[i].function, "_");
         if (*function && strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))

@@ -11,8 +11,9 @@
 enum { SITE_FRAMES_MAX = 64 };
 
 /* The frames of a call that say where the program stands: those of ddpcheck itself, of the libraries that were
- * called (NCCL's also where it is linked into the program), of the C library and, beneath Python frames, of Python itself are left out, unless nothing else is there.
- * Innermost first. Returns how many (<= SITE_FRAMES_MAX). */
+ * called (NCCL's also where it is linked into the program), of the C library and, beneath Python frames, of Python itself
+ * are left out, and so is PyTorch's own Python, unless nothing else is there. Innermost first. Returns how many
+ * (<= SITE_FRAMES_MAX). */
 int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames);
 /* The same of frames that are at hand: the others are taken out. Returns how many are left. */
 int site_own_frames(struct frame *frames, int count);
