@@ -1,6 +1,6 @@
 /* kineto.c: traces of torch.profiler (Kineto, Chrome's trace format), of any size.
  *
- * The calls are the rows "record_param_comms" of the CPU, one file per rank; their kernels are joined to them by "External id".
+ * The calls are the rows "record_param_comms" of the CPU, one file per rank; their kernels are joined to them by "External id" or by their launch.
  * With "Seq" (PyTorch since 2026) a call's number is the process group's own; without, calls are counted from the first
  * ProfilerStep, or from the beginning where there are no steps: profilers are started at the same place of the program. */
 #include <inttypes.h>
@@ -125,11 +125,10 @@ static int keep_event(struct kineto *kineto)
     case KINETO_CALL:
         return keep_call(kineto);
     case KINETO_KERNEL:
-        kineto->kernels++;
-        if (timed && event->number[KINETO_EXTERNAL] != KINETO_UNKNOWN)
-            return kineto_stage_kernel(kineto->stage, event, &kineto->err);
-        kineto->unjoined++;
-        return 0;
+        return timed ? kineto_stage_kernel(kineto->stage, event, &kineto->err) : 0;
+    case KINETO_LAUNCH:
+        return timed && event->number[KINETO_CORRELATION] != KINETO_UNKNOWN
+                   ? kineto_stage_launch(kineto->stage, event, &kineto->err) : 0;
     case KINETO_ALONE:
     case KINETO_COALESCED:
         return timed ? kineto_stage_mark(kineto->stage, event, &kineto->err) : 0;

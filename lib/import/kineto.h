@@ -21,10 +21,11 @@ struct kineto {
     int64_t base_ns, rank, world_size, pid;
     int nccl_version;
     int64_t last_ns, step_ns;       /* the last event; the first ProfilerStep (KINETO_UNKNOWN none) */
-    uint64_t events, calls, kernels, unjoined, gloo;
+    uint64_t events, calls, gloo;
     bool has_seq, has_address;
     /* what follows is used when the file has been read */
     int process;
+    uint64_t joined, lonely;        /* kernels with and without their call */
     uint64_t group;                 /* of calls that are launched together */
     struct pending {                /* sends and receives, until it is known whether they are one group */
         struct import_call call;

@@ -203,6 +203,8 @@ static enum kineto_kind kind_of(const char *category, const char *name)
         return KINETO_CALL;
     if (!strcmp(category, "kernel") && !strncmp(name, "nccl", 4))
         return KINETO_KERNEL;
+    if ((!strcmp(category, "cuda_runtime") || !strcmp(category, "cuda_driver")) && strstr(name, "Launch") && strstr(name, "Kernel"))
+        return KINETO_LAUNCH;
     if (annotation && !strcmp(name, "nccl:coalesced"))
         return KINETO_COALESCED;
     if (annotation && (!strncmp(name, "nccl:send", 9) || !strncmp(name, "nccl:recv", 9)))

@@ -17,6 +17,7 @@ enum kineto_kind {
     KINETO_OTHER,
     KINETO_CALL,        /* record_param_comms: a call of a process group */
     KINETO_KERNEL,      /* NCCL's kernel of one, on the GPU */
+    KINETO_LAUNCH,      /* the launch of a kernel, on the CPU */
     KINETO_ALONE,       /* annotation "nccl:send 0->1" inside of a call: it is launched by itself */
     KINETO_COALESCED,   /* annotation "nccl:coalesced": ends a group of calls */
     KINETO_STEP,        /* annotation "ProfilerStep#12" */

@@ -5,7 +5,8 @@
 
 struct kineto_stage {
     sqlite3 *db;
-    sqlite3_stmt *call, *mark, *kernel;
+    sqlite3_stmt *call, *mark, *kernel, *launch;
+    int64_t unnamed;        /* calls without an "External id": numbers below 0 stand for them */
 };
 
 static const char schema[] =
@@ -13,9 +14,19 @@ static const char schema[] =
     "CREATE TABLE call(ts INTEGER, dur INTEGER, tid INTEGER, external INTEGER, collective INTEGER, grp INTEGER, n_in INTEGER,"
     " n_out INTEGER, rank INTEGER, seq INTEGER, send INTEGER, recv INTEGER, datatype INTEGER, split INTEGER);"
     "CREATE TABLE mark(ts INTEGER, tid INTEGER, kind INTEGER);"
-    /* A call can have several kernels: from the first one's begin to the last one's end. */
-    "CREATE TABLE kernel(external INTEGER PRIMARY KEY, ts INTEGER, finish INTEGER, stream INTEGER, device INTEGER);"
+    "CREATE TABLE found(external INTEGER, correlation INTEGER, ts INTEGER, finish INTEGER, device INTEGER);"
+    "CREATE TABLE launch(correlation INTEGER PRIMARY KEY, tid INTEGER, ts INTEGER);"
     "BEGIN";
+
+/* A call can have several kernels: from the first one's begin to the last one's end. */
+static const char joins[] =
+    "CREATE INDEX call_external ON call(external); CREATE INDEX call_tid ON call(tid, ts);"
+    "UPDATE found SET external = coalesce((SELECT CASE WHEN c.ts + c.dur >= l.ts THEN c.external END FROM launch l, call c"
+    "  WHERE l.correlation = found.correlation AND c.tid = l.tid AND c.ts <= l.ts ORDER BY c.ts DESC LIMIT 1), external)"
+    " WHERE external = correlation OR NOT EXISTS (SELECT 1 FROM call WHERE call.external = found.external);"
+    "CREATE TABLE kernel(external INTEGER PRIMARY KEY, ts INTEGER, finish INTEGER, device INTEGER);"
+    "INSERT INTO kernel SELECT external, min(ts), max(finish), max(device) FROM found"
+    " WHERE external IN (SELECT external FROM call) GROUP BY external";
 
 /* A call holds another one if the next of its thread begins before it ends. Clocks of CPU and GPU differ a little: no kernel
  * begins before its call. */
@@ -44,8 +55,8 @@ int kineto_stage_new(struct kineto_stage **stage, struct error *err)
     if (sqlite3_open("", &new->db) == SQLITE_OK && sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT INTO call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &new->call, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT INTO mark VALUES(?,?,?)", -1, &new->mark, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(new->db, "INSERT INTO kernel VALUES(?,?,?,?,?) ON CONFLICT(external) DO UPDATE SET "
-                           "ts = min(ts, excluded.ts), finish = max(finish, excluded.finish)", -1, &new->kernel, NULL) == SQLITE_OK)
+        sqlite3_prepare_v2(new->db, "INSERT INTO found VALUES(?,?,?,?,?)", -1, &new->kernel, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT OR IGNORE INTO launch VALUES(?,?,?)", -1, &new->launch, NULL) == SQLITE_OK)
         return 0;
     failed(new, err);
     kineto_stage_free(new);
@@ -60,6 +71,7 @@ void kineto_stage_free(struct kineto_stage *stage)
     sqlite3_finalize(stage->call);
     sqlite3_finalize(stage->mark);
     sqlite3_finalize(stage->kernel);
+    sqlite3_finalize(stage->launch);
     sqlite3_close(stage->db);
     free(stage);
 }
@@ -79,7 +91,8 @@ static int64_t duration(const struct kineto_event *event)
 int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *event, int group, struct error *err)
 {
     const int64_t *number = event->number;
-    const int64_t value[] = {event->ts_ns, duration(event), event->tid, number[KINETO_EXTERNAL],
+    int64_t external = number[KINETO_EXTERNAL] != KINETO_UNKNOWN ? number[KINETO_EXTERNAL] : --stage->unnamed;
+    const int64_t value[] = {event->ts_ns, duration(event), event->tid, external,
         (int64_t)(intptr_t)event->collective, group, number[KINETO_IN], number[KINETO_OUT], number[KINETO_RANK],
         number[KINETO_SEQ], number[KINETO_SEND], number[KINETO_RECV], event->datatype, event->split};
     return insert(stage, stage->call, value, sizeof value / sizeof *value, err);
@@ -94,9 +107,34 @@ int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *eve
 int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
 {
     const int64_t *number = event->number;
-    const int64_t value[] = {number[KINETO_EXTERNAL], event->ts_ns, event->ts_ns + duration(event), number[KINETO_STREAM],
+    const int64_t value[] = {number[KINETO_EXTERNAL], number[KINETO_CORRELATION], event->ts_ns, event->ts_ns + duration(event),
         number[KINETO_DEVICE]};
     return insert(stage, stage->kernel, value, sizeof value / sizeof *value, err);
+}
+
+int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
+{
+    const int64_t value[] = {event->number[KINETO_CORRELATION], event->tid, event->ts_ns};
+    return insert(stage, stage->launch, value, sizeof value / sizeof *value, err);
+}
+
+static uint64_t count(struct kineto_stage *stage, const char *sql)
+{
+    sqlite3_stmt *statement;
+    uint64_t rows = 0;
+    if (sqlite3_prepare_v2(stage->db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+        rows = (uint64_t)sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return rows;
+}
+
+int kineto_stage_join(struct kineto_stage *stage, uint64_t *joined, uint64_t *lonely, struct error *err)
+{
+    if (sqlite3_exec(stage->db, joins, NULL, NULL, NULL) != SQLITE_OK)
+        return failed(stage, err);
+    *joined = count(stage, "SELECT count(*) FROM found WHERE external IN (SELECT external FROM call)");
+    *lonely = count(stage, "SELECT count(*) FROM found") - *joined;
+    return 0;
 }
 
 static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
@@ -135,15 +173,4 @@ int kineto_stage_visit(struct kineto_stage *stage, int (*visit)(void *context, c
         result = failed(stage, err);
     sqlite3_finalize(rows);
     return result;
-}
-
-uint64_t kineto_stage_lonely_kernels(struct kineto_stage *stage)
-{
-    sqlite3_stmt *count;
-    uint64_t kernels = 0;
-    if (sqlite3_prepare_v2(stage->db, "SELECT count(*) FROM kernel WHERE external NOT IN (SELECT external FROM call)", -1, &count,
-                           NULL) == SQLITE_OK && sqlite3_step(count) == SQLITE_ROW)
-        kernels = (uint64_t)sqlite3_column_int64(count, 0);
-    sqlite3_finalize(count);
-    return kernels;
 }

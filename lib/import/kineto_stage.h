@@ -32,11 +32,15 @@ void kineto_stage_free(struct kineto_stage *stage);
 int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *event, int group, struct error *err);
 int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event, struct error *err);
 int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event, struct error *err);
+int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event, struct error *err);
 
-/* Calls `visit` for each row until it returns something else than 0. Returns that, 0, or -1 with err. */
+/* When all is kept: finds the call of each kernel, by "External id"; where that is missing, is no call's, or is only the
+ * kernel's own number again (older files), by the launch of the same "correlation" inside of a call. *joined, *lonely: kernels
+ * whose call was found and was not. Returns 0, or -1 with err. */
+int kineto_stage_join(struct kineto_stage *stage, uint64_t *joined, uint64_t *lonely, struct error *err);
+
+/* After kineto_stage_join: calls `visit` for each row until it returns something else than 0. Returns that, 0, or -1 with err. */
 int kineto_stage_visit(struct kineto_stage *stage, int (*visit)(void *context, const struct kineto_row *row), void *context,
                        struct error *err);
-/* Kernels that belong to no call of the file. */
-uint64_t kineto_stage_lonely_kernels(struct kineto_stage *stage);
 
 #endif

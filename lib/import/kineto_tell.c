@@ -13,7 +13,7 @@ static int no_memory(struct kineto *kineto)
 /* The GPU was recorded, too. */
 static bool has_kernels(const struct kineto *kineto)
 {
-    return kineto->kernels > kineto->unjoined;
+    return kineto->joined > 0;
 }
 
 static uint64_t time_of(const struct kineto *kineto, int64_t ns)
@@ -199,15 +199,16 @@ int kineto_tell(struct kineto *kineto, struct error *err)
                           "ProfilerActivity.CPU", kineto->path, kineto->events);
         return 0;
     }
+    if (kineto_stage_join(kineto->stage, &kineto->joined, &kineto->lonely, err))
+        return -1;
     if (make_process(kineto) < 0 || kineto_stage_visit(kineto->stage, visit, kineto, err) || flush(kineto, false)) {
         if (!err->text[0])
             *err = kineto->err;
         return -1;
     }
-    uint64_t lonely = kineto->unjoined + kineto_stage_lonely_kernels(kineto->stage);
-    if (lonely)
-        import_refuse(kineto->import, "%s: %" PRIu64 " of %" PRIu64 " NCCL kernels belong to no call of the file (\"External id\"): their "
-                      "times are not known", kineto->path, lonely, kineto->kernels);
+    if (kineto->lonely)
+        import_refuse(kineto->import, "%s: %" PRIu64 " of %" PRIu64 " NCCL kernels belong to no call of the file (\"External id\", "
+                      "\"correlation\"): their times are not known", kineto->path, kineto->lonely, kineto->joined + kineto->lonely);
     return import_known_until(kineto->import, kineto->process, time_of(kineto, kineto->last_ns));
 }
 

@@ -82,9 +82,9 @@ def other_event(number, at):
     name = ("aten::addmm", "aten::copy_", "cudaLaunchKernel", "ampere_sgemm_128x64_tn", "autograd::engine::evaluate_function: AddmmBackward0")[number % 5]
     category = ("cpu_op", "cpu_op", "cuda_runtime", "kernel", "cpu_op")[number % 5]
     return ('\n  {\n    "ph": "X", "cat": "%s", "name": "%s", "pid": 4000, "tid": %d,\n    "ts": %d.%03d, "dur": 12.512,\n    "args": {\n'
-            '      "External id": %d,"Record function id": 0, "Concrete Inputs": ["", "", "", "1", "1"], "Input type": ["float", "float",'
+            '      "External id": %d, "correlation": %d, "Record function id": 0, "Concrete Inputs": ["", "", "", "1", "1"], "Input type": ["float", "float",'
             ' "float", "Scalar", "Scalar"], "Input Strides": [[1], [4096, 1], [1, 4096], [], []], "Input Dims": [[4096], [512, 4096],'
-            ' [4096, 4096], [], []], "Ev Idx": %d\n    }\n  },' % (category, name, 4000 + number % 3, at, number % 1000, 10 ** 7 + number, number))
+            ' [4096, 4096], [], []], "Ev Idx": %d\n    }\n  },' % (category, name, 4000 + number % 3, at, number % 1000, 10 ** 7 + number, 10 ** 7 + number, number))
 
 
 def write_large(path, megabytes, rank=0, every=40):

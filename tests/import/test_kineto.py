@@ -88,6 +88,24 @@ class Clean(Kineto):
                               "ORDER BY seq LIMIT 2" % BASE_NS)
         self.assertEqual(progress, [(30125, 1, 0), (80125, 1, 1)])
 
+    def test_kernels_of_older_files(self):
+        """The kernel's "External id" is its own number, or missing: the launch on the CPU leads to the call."""
+        for external in (True, False):
+            trace = Trace(0, 4, [WORLD])
+            for step in range(10):
+                trace.call("allreduce", WORLD, 64, 1000.0 * step)
+                args = trace.events[-1]["args"]
+                args["correlation"] = 90000 - step
+                args.pop("External id")
+                if external:
+                    args["External id"] = args["correlation"]
+                trace.event("cudaLaunchKernelExC", "cuda_runtime", 1000.0 * step + 5, 3.0, {"correlation": 90000 - step})
+                trace.event("cudaLaunchKernel", "cuda_runtime", 1000.0 * step + 50, 3.0, {"correlation": 80000 - step})
+            result = self.importing(*self.save([trace]))
+            self.assertEqual((result.status, result.err), (0, ""), external)
+            progress = self.query(result.database, "SELECT realtime_ns - %d, started, done FROM v_progress ORDER BY seq" % BASE_NS)
+            self.assertEqual(progress[:4], [(30000, 1, 0), (80000, 1, 1), (1030000, 2, 1), (1080000, 2, 2)])
+
     def test_packed_files(self):
         result = self.importing(*self.save(self.job(), lambda text: gzip.compress(text.encode()), ".pt.trace.json.gz"))
         self.assertEqual((result.status, result.codes()), (0, {}))
