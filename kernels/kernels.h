@@ -39,6 +39,13 @@ enum kernels_math { KERNELS_FP32, KERNELS_TF32, KERNELS_BF16 };
 /* For all launches of the process from now on (first: KERNELS_FP32). Call it while no thread launches. */
 void kernels_set_math(enum kernels_math math);
 
+/* Done to each result of a forward pass, bias included, before it is written. */
+enum kernels_activation_kind { KERNELS_IDENTITY, KERNELS_LEAKY_RELU, KERNELS_TANH };
+struct kernels_activation {
+    int32_t kind;       /* enum kernels_activation_kind */
+    float slope;        /* of leaky ReLU */
+};
+
 /* bias may be NULL. */
 cudaError_t kernels_conv2d_forward(const struct conv2d *c, const float *x, const float *w, const float *bias,
                                    float *y, cudaStream_t stream);
@@ -54,6 +61,13 @@ cudaError_t kernels_conv2d_transposed_backward_data(const struct conv2d *c, cons
                                                     float *g_x, cudaStream_t stream);
 cudaError_t kernels_conv2d_transposed_backward_weight(const struct conv2d *c, const float *x, const float *g_y,
                                                       float *g_w, float *g_bias, cudaStream_t stream);
+
+/* The forward passes of both with an activation. */
+cudaError_t kernels_conv2d_forward_activated(const struct conv2d *c, const float *x, const float *w, const float *bias,
+                                             struct kernels_activation activation, float *y, cudaStream_t stream);
+cudaError_t kernels_conv2d_transposed_forward_activated(const struct conv2d *c, const float *x, const float *w,
+                                                        const float *bias, struct kernels_activation activation,
+                                                        float *y, cudaStream_t stream);
 
 /* y[n][out] = x[n][in] w[out][in]^T + bias[out]; bias may be NULL; g_w, g_bias are added to. */
 cudaError_t kernels_linear_forward(int n, int in, int out, const float *x, const float *w, const float *bias,

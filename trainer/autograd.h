@@ -48,7 +48,7 @@ struct node {
     struct tensor *g_output;        /* sum of the contributions so far, on the tape */
     bool used;                      /* its saved tensors were given back after a backward pass */
     union {                         /* what the operation needs beside tensors */
-        struct conv2d convolution;
+        struct { struct conv2d convolution; struct kernels_activation activation; };
         struct { int n, in, out; } linear;
         struct { int n, channels, pixels; } batch_norm;
         struct { float slope; } leaky_relu;

@@ -131,6 +131,22 @@ struct tensor *layer_conv2d_transposed(const struct layer_conv2d *layer, struct 
                                          layer->stride, layer->pad));
 }
 
+struct tensor *layer_conv2d_activated(const struct layer_conv2d *layer, struct tensor *x,
+                                      struct kernels_activation activation)
+{
+    if (tensor_device(x)->precision != PRECISION_FP32)
+        return op_activate(layer_conv2d(layer, x), activation);
+    return op_conv2d_activated(x, layer->weight, layer->bias, layer->stride, layer->pad, activation);
+}
+
+struct tensor *layer_conv2d_transposed_activated(const struct layer_conv2d *layer, struct tensor *x,
+                                                 struct kernels_activation activation)
+{
+    if (tensor_device(x)->precision != PRECISION_FP32)
+        return op_activate(layer_conv2d_transposed(layer, x), activation);
+    return op_conv2d_transposed_activated(x, layer->weight, layer->bias, layer->stride, layer->pad, activation);
+}
+
 struct tensor *layer_linear(const struct layer_linear *layer, struct tensor *x)
 {
     return op_round(op_linear(op_round(x), op_round(layer->weight), op_round(layer->bias)));

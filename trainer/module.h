@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/kernels.h"
 #include "trainer/tensor.h"
 
 enum { MODULE_MAX_PARAMETERS = 64, MODULE_MAX_BUFFERS = 64, MODULE_MAX_BUFFER_FLOATS = 32768 };
@@ -53,6 +54,11 @@ struct layer_batch_norm layer_batch_norm_new(struct module *module, const char *
  * parameters stay fp32 (the master weights), and so do their gradients and what the optimizer keeps. */
 struct tensor *layer_conv2d(const struct layer_conv2d *layer, struct tensor *x);
 struct tensor *layer_conv2d_transposed(const struct layer_conv2d *layer, struct tensor *x);
+/* With an activation, which the same kernel computes in fp32; otherwise it is applied to the rounded result. */
+struct tensor *layer_conv2d_activated(const struct layer_conv2d *layer, struct tensor *x,
+                                      struct kernels_activation activation);
+struct tensor *layer_conv2d_transposed_activated(const struct layer_conv2d *layer, struct tensor *x,
+                                                 struct kernels_activation activation);
 struct tensor *layer_linear(const struct layer_linear *layer, struct tensor *x);
 struct tensor *layer_batch_norm(const struct layer_batch_norm *layer, struct tensor *x);
 

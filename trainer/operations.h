@@ -6,12 +6,18 @@
 
 #include <stdbool.h>
 
+#include "kernels/kernels.h"
 #include "trainer/tensor.h"
 
 /* x[n][c_in][h][w], weight[c_out][c_in][k][k]; bias[c_out] may be NULL. */
 struct tensor *op_conv2d(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad);
 /* x[n][c_in][h][w], weight[c_in][c_out][k][k]; the output has (h-1) stride - 2 pad + k rows. */
 struct tensor *op_conv2d_transposed(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad);
+/* Both with an activation of the result, by the kernel that computes it; leaky ReLU needs a slope above 0. */
+struct tensor *op_conv2d_activated(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad,
+                                   struct kernels_activation activation);
+struct tensor *op_conv2d_transposed_activated(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride,
+                                              int pad, struct kernels_activation activation);
 /* x[n][in], weight[out][in]; bias[out] may be NULL. */
 struct tensor *op_linear(struct tensor *x, struct tensor *weight, struct tensor *bias);
 
@@ -25,6 +31,8 @@ struct tensor *op_leaky_relu(struct tensor *x, float slope);
 struct tensor *op_leaky_relu_in_place(struct tensor *x, float slope);
 struct tensor *op_tanh(struct tensor *x);
 struct tensor *op_sigmoid(struct tensor *x);
+/* Leaky ReLU, tanh, or x itself. */
+struct tensor *op_activate(struct tensor *x, struct kernels_activation activation);
 
 /* x rounded to the device's precision (device.h), and on the way back its gradient as well; x itself in fp32. */
 struct tensor *op_round(struct tensor *x);

@@ -1,6 +1,7 @@
 /* conv.c: convolutions as products of the weights with the matrix of image patches ("im2col"). That matrix
  * has a row per (input channel, tap row, tap column) and a column per pixel of y; only as many columns as
  * fit the cache are made at a time. */
+#include "kernels/activation.h"
 #include "kernels/cpu/rounding.h"
 #include "kernels/cpu/twins.h"
 #include "kernels/kernels.h"
@@ -159,12 +160,19 @@ static struct matrices take_matrices(const struct conv2d *c, const float *weight
     return (struct matrices){ scratch, scratch + count * inner, weights };
 }
 
+static void activate_all(struct kernels_activation activation, float *values, size_t count)
+{
+    for (size_t i = 0; activation.kind != KERNELS_IDENTITY && i < count; i++)
+        values[i] = activated(activation, values[i]);
+}
+
 static void forward(void *const *args, round_function *round)
 {
     TAKE(struct conv2d, c);
     TAKE(const float *, x);
     TAKE(const float *, w);
     TAKE(const float *, bias);
+    TAKE(struct kernels_activation, activation);
     TAKE(float *, y);
     const int inner = inner_size(&c);
     const struct matrices m = take_matrices(&c, w, round);
@@ -177,6 +185,7 @@ static void forward(void *const *args, round_function *round)
             m.pixels[i] = bias[i / columns.count];
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, c.c_out, columns.count, inner, 1, m.weights, inner,
                     m.patches, columns.count, bias ? 1 : 0, m.pixels, columns.count);
+        activate_all(activation, m.pixels, (size_t)c.c_out * columns.count);
         move_pixels(&c, columns, y, m.pixels, 1);
     }
 }
@@ -187,6 +196,7 @@ static void backward_data(void *const *args, round_function *round)
     TAKE(const float *, g_y);
     TAKE(const float *, w);
     TAKE(const float *, bias);
+    TAKE(struct kernels_activation, activation);
     TAKE(float *, g_x);
     const int inner = inner_size(&c);
     const size_t area = (size_t)c.h * c.w;
@@ -203,6 +213,7 @@ static void backward_data(void *const *args, round_function *round)
                     m.pixels, columns.count, 0, m.patches, columns.count);
         patches_add_to_images(&c, columns, m.patches, g_x);
     }
+    activate_all(activation, g_x, (size_t)c.n * c.c_in * area);
 }
 
 static void backward_weight(void *const *args, round_function *round)

@@ -1,51 +1,37 @@
 /* conv.cu: convolutions as implicit matrix products (conv_problems.cuh), in plain fp32 or on tensor cores. */
 #include "channel_sum.cuh"
 #include "conv_problems.cuh"
-#include "gemm.cuh"
 #include "gemm_tensor.cuh"
 #include "math.cuh"
 
 #include <climits>
 
-__global__ void ddpcheck_conv2d_forward(conv2d c, const float *x, const float *w, const float *bias, float *y)
-{
-    gemm_tile<TILE>(forward_of(c, x, w, bias, y));
-}
-
-__global__ void ddpcheck_conv2d_backward_data(conv2d c, const float *g_y, const float *w, const float *bias,
-                                              float *g_x)
-{
-    gemm_tile<TILE>(backward_data_of_layer(c, g_y, w, bias, g_x));
-}
-
-__global__ void ddpcheck_conv2d_backward_weight(conv2d c, const float *x, const float *g_y, float *g_w)
-{
-    gemm_tile<WEIGHT_TILE>(backward_weight_of(c, x, g_y, g_w));
-}
-
-#define TENSOR_KERNELS(format)                                                                                         \
-    __global__ void ddpcheck_conv2d_forward_##format(conv2d c, const float *x, const float *w, const float *bias,      \
-                                                     float *y)                                                         \
+/* The three passes, multiplied in a format. */
+#define CONV_KERNELS(suffix, format)                                                                                   \
+    __global__ void ddpcheck_conv2d_forward##suffix(conv2d c, const float *x, const float *w, const float *bias,       \
+                                                    kernels_activation activation, float *y)                           \
     {                                                                                                                  \
-        gemm_tensor_tile<format, TILE>(forward_of(c, x, w, bias, y));                                                  \
+        product_tile<format, TILE>(forward_of(c, x, w, bias, activation, y));                                          \
     }                                                                                                                  \
-    __global__ void ddpcheck_conv2d_backward_data_##format(conv2d c, const float *g_y, const float *w,                 \
-                                                           const float *bias, float *g_x)                              \
+    __global__ void ddpcheck_conv2d_backward_data##suffix(conv2d c, const float *g_y, const float *w,                  \
+                                                          const float *bias, kernels_activation activation,            \
+                                                          float *g_x)                                                  \
     {                                                                                                                  \
-        gemm_tensor_tile<format, TILE>(backward_data_of_layer(c, g_y, w, bias, g_x));                                  \
+        product_tile<format, TILE>(backward_data_of_layer(c, g_y, w, bias, activation, g_x));                          \
     }                                                                                                                  \
-    __global__ void ddpcheck_conv2d_backward_weight_##format(conv2d c, const float *x, const float *g_y, float *g_w)   \
+    __global__ void ddpcheck_conv2d_backward_weight##suffix(conv2d c, const float *x, const float *g_y, float *g_w)    \
     {                                                                                                                  \
-        gemm_tensor_tile<format, WEIGHT_TILE>(backward_weight_of(c, x, g_y, g_w));                                     \
+        product_tile<format, WEIGHT_TILE>(backward_weight_of(c, x, g_y, g_w));                                         \
     }
 
-TENSOR_KERNELS(tf32)
-TENSOR_KERNELS(bf16)
+CONV_KERNELS(, fp32)
+CONV_KERNELS(_tf32, tf32)
+CONV_KERNELS(_bf16, bf16)
 
-static void (*const forward_kernels[])(conv2d, const float *, const float *, const float *, float *) =
-    KERNELS_OF(conv2d_forward);
-static void (*const backward_data_kernels[])(conv2d, const float *, const float *, const float *, float *) =
-    KERNELS_OF(conv2d_backward_data);
+typedef void results_kernel(conv2d, const float *, const float *, const float *, kernels_activation, float *);
+
+static results_kernel *const forward_kernels[] = KERNELS_OF(conv2d_forward);
+static results_kernel *const backward_data_kernels[] = KERNELS_OF(conv2d_backward_data);
 static void (*const backward_weight_kernels[])(conv2d, const float *, const float *, float *) =
     KERNELS_OF(conv2d_backward_weight);
 
@@ -61,24 +47,39 @@ static bool shape_is_valid(const conv2d *c)
            fits_int(c->k, c->k, c->c_in) && fits_int(c->k, c->k, c->c_out);
 }
 
-cudaError_t kernels_conv2d_forward(const struct conv2d *c, const float *x, const float *w, const float *bias,
-                                   float *y, cudaStream_t stream)
+static const kernels_activation as_it_is = { KERNELS_IDENTITY, 0 };
+
+cudaError_t kernels_conv2d_forward_activated(const struct conv2d *c, const float *x, const float *w, const float *bias,
+                                             struct kernels_activation activation, float *y, cudaStream_t stream)
 {
     if (!shape_is_valid(c))
         return cudaErrorInvalidValue;
     return launch(forward_kernels[math_set], gemm_grid(TILE, c->c_out, c->n * c->y_h * c->y_w), gemm_threads(TILE),
-                  stream, *c, x, w, bias, y);
+                  stream, *c, x, w, bias, activation, y);
 }
 
-cudaError_t kernels_conv2d_transposed_forward(const struct conv2d *c, const float *x, const float *w,
-                                              const float *bias, float *y, cudaStream_t stream)
+cudaError_t kernels_conv2d_forward(const struct conv2d *c, const float *x, const float *w, const float *bias,
+                                   float *y, cudaStream_t stream)
+{
+    return kernels_conv2d_forward_activated(c, x, w, bias, as_it_is, y, stream);
+}
+
+cudaError_t kernels_conv2d_transposed_forward_activated(const struct conv2d *c, const float *x, const float *w,
+                                                        const float *bias, struct kernels_activation activation,
+                                                        float *y, cudaStream_t stream)
 {
     if (!shape_is_valid(c))
         return cudaErrorInvalidValue;
     const int rows = (c->h + c->stride - 1) / c->stride, columns = (c->w + c->stride - 1) / c->stride;
     return launch(backward_data_kernels[math_set],
                   gemm_grid(TILE, c->c_in, c->n * rows * columns, c->stride * c->stride), gemm_threads(TILE), stream,
-                  *c, x, w, bias, y);
+                  *c, x, w, bias, activation, y);
+}
+
+cudaError_t kernels_conv2d_transposed_forward(const struct conv2d *c, const float *x, const float *w,
+                                              const float *bias, float *y, cudaStream_t stream)
+{
+    return kernels_conv2d_transposed_forward_activated(c, x, w, bias, as_it_is, y, stream);
 }
 
 cudaError_t kernels_conv2d_backward_data(const struct conv2d *c, const float *g_y, const float *w, float *g_x,

@@ -3,6 +3,7 @@
 #ifndef DDPCHECK_KERNELS_CONV_PROBLEMS_CUH
 #define DDPCHECK_KERNELS_CONV_PROBLEMS_CUH
 
+#include "kernels/activation.h"
 #include "kernels/kernels.h"
 
 enum { TILE = 64, WEIGHT_TILE = 32 };   /* a gradient of weights is small and deep: small tiles keep more blocks busy */
@@ -21,6 +22,7 @@ struct forward {
     static constexpr bool A_ALONG_INNER = true, B_ALONG_INNER = false;
     const conv2d &c;
     const float *x, *weights, *bias;
+    kernels_activation activation;
     float *y;
     int rows, columns, inner;
 
@@ -35,7 +37,8 @@ struct forward {
     __device__ void store(int row, int column, float value) const
     {
         const int pixels = c.y_h * c.y_w;
-        y[((size_t)(column / pixels) * c.c_out + row) * pixels + column % pixels] = value + (bias ? bias[row] : 0);
+        y[((size_t)(column / pixels) * c.c_out + row) * pixels + column % pixels] =
+            activated(activation, value + (bias ? bias[row] : 0));
     }
 };
 
@@ -55,11 +58,12 @@ struct phase {
 };
 
 /* g_x, one phase of it: rows are input channels, columns the phase's pixels of all images, inner (output
- * channel, tap row, tap column). The bias is that of a transposed convolution, whose output g_x is. */
+ * channel, tap row, tap column). Bias and activation are those of a transposed convolution, whose output g_x is. */
 struct backward_data {
     static constexpr bool A_ALONG_INNER = false, B_ALONG_INNER = false;
     const conv2d &c;
     const float *g_y, *weights, *bias;
+    kernels_activation activation;
     float *g_x;
     phase vertical, horizontal;
     int rows, columns, inner;
@@ -82,7 +86,7 @@ struct backward_data {
     {
         const int pixels = vertical.count * horizontal.count, image = column / pixels, pixel = column % pixels;
         const int h = vertical.pixel(pixel / horizontal.count), w = horizontal.pixel(pixel % horizontal.count);
-        g_x[(((size_t)image * c.c_in + row) * c.h + h) * c.w + w] = value + (bias ? bias[row] : 0);
+        g_x[(((size_t)image * c.c_in + row) * c.h + h) * c.w + w] = activated(activation, value + (bias ? bias[row] : 0));
     }
 };
 
@@ -111,17 +115,18 @@ struct backward_weight {
 
 /* The problem of this block of backward_data, whose grid has a layer for each phase. */
 static __device__ inline backward_data backward_data_of_layer(const conv2d &c, const float *g_y, const float *w,
-                                                              const float *bias, float *g_x)
+                                                              const float *bias, kernels_activation activation, float *g_x)
 {
     const phase vertical(blockIdx.z / c.stride, c.h, c), horizontal(blockIdx.z % c.stride, c.w, c);
 
-    return backward_data{ c, g_y, w, bias, g_x, vertical, horizontal, c.c_in, c.n * vertical.count * horizontal.count,
-                          c.c_out * vertical.taps * horizontal.taps };
+    return backward_data{ c, g_y, w, bias, activation, g_x, vertical, horizontal, c.c_in,
+                          c.n * vertical.count * horizontal.count, c.c_out * vertical.taps * horizontal.taps };
 }
 
-static __device__ inline forward forward_of(const conv2d &c, const float *x, const float *w, const float *bias, float *y)
+static __device__ inline forward forward_of(const conv2d &c, const float *x, const float *w, const float *bias,
+                                            kernels_activation activation, float *y)
 {
-    return forward{ c, x, w, bias, y, c.c_out, c.n * c.y_h * c.y_w, c.c_in * c.k * c.k };
+    return forward{ c, x, w, bias, activation, y, c.c_out, c.n * c.y_h * c.y_w, c.c_in * c.k * c.k };
 }
 
 static __device__ inline backward_weight backward_weight_of(const conv2d &c, const float *x, const float *g_y, float *g_w)

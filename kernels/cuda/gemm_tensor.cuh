@@ -187,4 +187,17 @@ static __device__ inline void gemm_tensor_tile(const Problem &problem)
 }
 
 #endif
+
+/* Numbers as they are, without tensor cores. */
+struct fp32;
+
+/* Computes the block's tile in the format. */
+template <class Format, int TILE, class Problem> static __device__ inline void product_tile(const Problem &problem)
+{
+    if constexpr (std::is_same<Format, fp32>::value)
+        gemm_tile<TILE>(problem);
+    else
+        gemm_tensor_tile<Format, TILE>(problem);
+}
+
 #endif

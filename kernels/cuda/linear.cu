@@ -1,6 +1,5 @@
 /* linear.cu: the three products of a linear layer, in plain fp32 or on tensor cores. */
 #include "channel_sum.cuh"
-#include "gemm.cuh"
 #include "gemm_tensor.cuh"
 #include "math.cuh"
 
@@ -47,27 +46,27 @@ static __device__ inline product<true, false, true> backward_weight_of(int n, in
     return { out, in, n, g_y, x, nullptr, g_w };
 }
 
-/* The three passes, with the product of gemm.cuh or of gemm_tensor.cuh. */
-#define LINEAR_KERNELS(suffix, ...)                                                                                    \
+/* The three passes, multiplied in a format. */
+#define LINEAR_KERNELS(suffix, format)                                                                                 \
     __global__ void ddpcheck_linear_forward##suffix(int n, int in, int out, const float *x, const float *w,            \
                                                     const float *bias, float *y)                                       \
     {                                                                                                                  \
-        __VA_ARGS__(forward_of(n, in, out, x, w, bias, y));                                                            \
+        product_tile<format, TILE>(forward_of(n, in, out, x, w, bias, y));                                             \
     }                                                                                                                  \
     __global__ void ddpcheck_linear_backward_data##suffix(int n, int in, int out, const float *g_y, const float *w,    \
                                                           float *g_x)                                                  \
     {                                                                                                                  \
-        __VA_ARGS__(backward_data_of(n, in, out, g_y, w, g_x));                                                        \
+        product_tile<format, TILE>(backward_data_of(n, in, out, g_y, w, g_x));                                         \
     }                                                                                                                  \
     __global__ void ddpcheck_linear_backward_weight##suffix(int n, int in, int out, const float *x, const float *g_y,  \
                                                             float *g_w)                                                \
     {                                                                                                                  \
-        __VA_ARGS__(backward_weight_of(n, in, out, x, g_y, g_w));                                                      \
+        product_tile<format, TILE>(backward_weight_of(n, in, out, x, g_y, g_w));                                       \
     }
 
-LINEAR_KERNELS(, gemm_tile<TILE>)
-LINEAR_KERNELS(_tf32, gemm_tensor_tile<tf32, TILE>)
-LINEAR_KERNELS(_bf16, gemm_tensor_tile<bf16, TILE>)
+LINEAR_KERNELS(, fp32)
+LINEAR_KERNELS(_tf32, tf32)
+LINEAR_KERNELS(_bf16, bf16)
 
 static void (*const forward_kernels[])(int, int, int, const float *, const float *, const float *, float *) =
     KERNELS_OF(linear_forward);

@@ -4,6 +4,7 @@
 
 void case_conv2d(void);
 void case_transposed(void);
+void case_activated(void);
 void case_math(void);
 void case_linear(void);
 void case_batch_norm(void);

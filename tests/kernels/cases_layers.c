@@ -3,6 +3,8 @@
 #include "tests/kernels/reference.h"
 #include "tests/kernels/values.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static const double close_enough = 2e-5;
@@ -80,6 +82,52 @@ void case_conv2d(void)
     for (size_t i = 0; i < shape_count; i++) {
         const struct shape shape = shape_at(i);
         conv2d_agrees(&shape);
+    }
+}
+
+static const struct kernels_activation fused[] = { { KERNELS_LEAKY_RELU, 0.2f }, { KERNELS_TANH, 0 } };
+enum { FUSED = sizeof fused / sizeof *fused };
+
+static void activate(const struct kernels_activation *activation, const struct values *plain, struct values *y)
+{
+    for (size_t i = 0; i < y->count; i++)
+        y->truth[i] = activation->kind == KERNELS_TANH ? tanh(plain->truth[i])
+                      : reference_leaky_relu(plain->truth[i], activation->slope);
+}
+
+/* Both kinds of convolution with an activation of their results, with and without a bias. */
+static void activated_agrees(const struct shape *s, const struct kernels_activation *activation, bool with_bias)
+{
+    const struct conv2d c = conv2d_shape(s->n, s->c_in, s->h, s->w, s->c_out, s->k, s->stride, s->pad);
+    const size_t x_count = (size_t)c.n * c.c_in * c.h * c.w, y_count = (size_t)c.n * c.c_out * c.y_h * c.y_w;
+    struct values *x = values_new(x_count), *w = values_new((size_t)c.c_out * c.c_in * c.k * c.k);
+    struct values *bias = values_new(c.c_out), *turned_bias = values_new(c.c_in);
+    struct values *plain = values_new(y_count), *y = values_new(y_count);
+    struct values *turned_plain = values_new(x_count), *turned = values_new(x_count);
+    char name[100];
+
+    describe(s, name);
+    reference_conv2d_forward(&c, x->truth, w->truth, with_bias ? bias->truth : NULL, plain->truth);
+    activate(activation, plain, y);
+    LAUNCHED(kernels_conv2d_forward_activated(&c, x->device, w->device, with_bias ? bias->device : NULL, *activation,
+                                              y->device, stream));
+    values_expect(y, close_enough, "conv2d activated (%d), %s", (int)activation->kind, name);
+    reference_conv2d_backward_data(&c, y->truth, w->truth, turned_plain->truth);
+    for (size_t i = 0, pixels = (size_t)c.h * c.w; with_bias && i < x_count; i++)
+        turned_plain->truth[i] += turned_bias->truth[i / pixels % c.c_in];
+    activate(activation, turned_plain, turned);
+    LAUNCHED(kernels_conv2d_transposed_forward_activated(&c, y->device, w->device, with_bias ? turned_bias->device : NULL,
+                                                         *activation, turned->device, stream));
+    values_expect(turned, 4 * close_enough, "transposed activated (%d), %s", (int)activation->kind, name);
+    values_free_all();
+}
+
+void case_activated(void)
+{
+    for (size_t i = 0; i < shape_count; i += 3) {
+        const struct shape shape = shape_at(i);
+        for (int a = 0; a < FUSED; a++)
+            activated_agrees(&shape, &fused[a], i % 2);
     }
 }
 

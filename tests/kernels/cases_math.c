@@ -60,6 +60,7 @@ static void passes_agree(const struct conv2d *c, int format)
     struct values *g_y = multiplicands(y_count, format), *bias = values_new(c->c_out), *plain = values_new(y_count);
     struct values *y = values_new(y_count), *g_x = values_new(x_count), *g_w = values_new(w->count);
     struct values *turned = values_new(x_count), *turned_bias = values_new(c->c_in);
+    const struct kernels_activation leaky = { KERNELS_LEAKY_RELU, 0.25f };
     char name[120];
 
     snprintf(name, sizeof name, "%s n=%d c_in=%d %dx%d c_out=%d k=%d stride=%d pad=%d", formats[format].name, c->n,
@@ -76,6 +77,10 @@ static void passes_agree(const struct conv2d *c, int format)
     LAUNCHED(kernels_conv2d_transposed_forward(c, g_y->device, w->device, turned_bias->device, turned->device, stream));
     LAUNCHED(kernels_conv2d_backward_weight(c, x->device, g_y->device, g_w->device, NULL, stream));
     values_expect(y, tolerance(c->c_in * taps), "conv2d y, %s", name);
+    for (size_t i = 0; i < y_count; i++)
+        y->truth[i] = reference_leaky_relu(y->truth[i], 0.25);
+    LAUNCHED(kernels_conv2d_forward_activated(c, x->device, w->device, bias->device, leaky, y->device, stream));
+    values_expect(y, tolerance(c->c_in * taps), "conv2d y activated, %s", name);
     values_expect(plain, tolerance(c->c_in * taps), "transposed g_x, %s", name);
     values_expect(g_x, tolerance(c->c_out * taps), "conv2d g_x, %s", name);
     values_expect(turned, tolerance(c->c_out * taps), "transposed y, %s", name);

@@ -35,7 +35,7 @@ static const char *letter_of(const char *type)
 {
     static const struct { const char *type, *letters; } known[] = {
         { "int", "i" }, { "unsigned int", "i" }, { "unsigned long", "l" }, { "float", "f" }, { "double", "d" },
-        { "conv2d", "[40]" },
+        { "conv2d", "[40]" }, { "kernels_activation", "[8]" },
     };
     const size_t length = strlen(type);
 

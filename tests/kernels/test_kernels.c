@@ -15,6 +15,7 @@ static const struct {
 } cases[] = {
     { "conv2d", case_conv2d, false },
     { "transposed conv2d", case_transposed, false },
+    { "fused activations", case_activated, false },
     { "tensor cores", case_math, false },
     { "linear", case_linear, true },
     { "batch norm", case_batch_norm, true },

@@ -36,6 +36,20 @@ static struct tensor *conv_transposed(struct device *device, struct tensor **lea
     return to_loss(op_conv2d_transposed(leaves[0], leaves[1], leaves[2], 2, 1));
 }
 
+static struct tensor *conv_activated(struct device *device, struct tensor **leaves)
+{
+    (void)device;
+    const struct kernels_activation tanh_of = {KERNELS_TANH, 0.0f};
+    return to_loss(op_conv2d_activated(leaves[0], leaves[1], leaves[2], 2, 1, tanh_of));
+}
+
+static struct tensor *conv_transposed_activated(struct device *device, struct tensor **leaves)
+{
+    (void)device;
+    const struct kernels_activation tanh_of = {KERNELS_TANH, 0.0f};
+    return to_loss(op_conv2d_transposed_activated(leaves[0], leaves[1], leaves[2], 2, 1, tanh_of));
+}
+
 static struct tensor *linear_of_reshaped(struct device *device, struct tensor **leaves)
 {
     (void)device;
@@ -97,6 +111,8 @@ static struct tensor *cross_entropy(struct device *device, struct tensor **leave
 static const struct graph graphs[] = {
     {"conv2d", {SHAPE4(2, 2, 6, 6), SHAPE4(3, 2, 4, 4), SHAPE1(3)}, 3, conv},
     {"conv2d_transposed", {SHAPE4(2, 3, 3, 3), SHAPE4(3, 2, 4, 4), SHAPE1(2)}, 3, conv_transposed},
+    {"conv2d with tanh", {SHAPE4(2, 2, 6, 6), SHAPE4(3, 2, 4, 4), SHAPE1(3)}, 3, conv_activated},
+    {"conv2d_transposed with tanh", {SHAPE4(2, 3, 3, 3), SHAPE4(3, 2, 4, 4), SHAPE1(2)}, 3, conv_transposed_activated},
     {"linear of reshape", {SHAPE4(2, 3, 2, 1), SHAPE2(4, 6), SHAPE1(4)}, 3, linear_of_reshaped},
     {"batch_norm", {SHAPE4(3, 3, 2, 2), SHAPE1(3), SHAPE1(3)}, 3, batch_norm},
     {"tanh, add, leaky_relu, sigmoid", {SHAPE1(12), SHAPE1(12)}, 2, activations},
@@ -284,6 +300,41 @@ static void a_second_backward_is_an_error(void **state)
     free_leaf(leaf);
 }
 
+/* Leaky ReLU has a corner, which finite differences meet: here the parts that it was made of are the measure. */
+static void a_fused_activation_is_the_one_after_it(void **state)
+{
+    struct device *device = *state;
+    const struct kernels_activation leaky = {KERNELS_LEAKY_RELU, 0.2f};
+    struct error err = {0};
+    float one[64], other[64];
+    for (int transposed = 0; transposed < 2; transposed++) {
+        struct tensor *x = new_leaf(device, shape_4d(2, 2, 4, 4), 1), *bias = new_leaf(device, shape_1d(2), 3);
+        struct tensor *weight = new_leaf(device, shape_4d(2, 2, 3, 3), 2), *leaves[] = {x, weight, bias};
+        struct tensor *fused = transposed ? op_conv2d_transposed_activated(x, weight, bias, 1, 1, leaky)
+                                          : op_conv2d_activated(x, weight, bias, 1, 1, leaky);
+        struct tensor *parts = op_leaky_relu(transposed ? op_conv2d_transposed(x, weight, bias, 1, 1)
+                                                        : op_conv2d(x, weight, bias, 1, 1), leaky.slope);
+        assert_int_equal(tensor_count(fused), 64);
+        tensor_download(fused, one);
+        tensor_download(parts, other);
+        assert_memory_equal(one, other, sizeof one);
+        float first[3][64];
+        assert_int_equal(autograd_backward(to_loss(fused), &err), 0);
+        for (int i = 0; i < 3; i++) {
+            tensor_download(leaves[i]->gradient, first[i]);
+            tensor_fill(leaves[i]->gradient, 0.0f);
+        }
+        assert_int_equal(autograd_backward(to_loss(parts), &err), 0);
+        for (int i = 0; i < 3; i++) {
+            tensor_download(leaves[i]->gradient, other);
+            for (size_t k = 0; k < tensor_count(leaves[i]); k++)
+                assert_float_equal(first[i][k], other[k], 1e-6f);
+            free_leaf(leaves[i]);
+        }
+        device_end_batch(device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_the_check_the_gradient_is_wrong, open_device, close_device),
         cmocka_unit_test_setup_teardown(views_share_their_version, open_device, close_device),
         cmocka_unit_test_setup_teardown(a_second_backward_is_an_error, open_device, close_device),
+        cmocka_unit_test_setup_teardown(a_fused_activation_is_the_one_after_it, open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

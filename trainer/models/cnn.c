@@ -6,7 +6,7 @@
 #include "trainer/operations.h"
 
 enum { CUT = 1, KERNEL = 4, STRIDE = 2, PAD = 1, BLOCK_KERNEL = 3 };
-static const float slope = 0.1f;
+static const struct kernels_activation leaky_relu = {KERNELS_LEAKY_RELU, 0.1f};
 
 /* Keeps the variance of what flows through a layer (He et al. 2015). */
 static float he_deviation(int fan_in)
@@ -58,15 +58,15 @@ struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_bl
     for (int i = 0; i < CNN_LEVELS; i++) {
         if (!has_level(&cnn->shape, i))
             continue;
-        x = layer_conv2d(&cnn->conv[i], x);
         if (cnn->shape.batch_norm)
-            x = layer_batch_norm(&cnn->norm[i], x);
-        x = op_leaky_relu(x, slope);
+            x = op_activate(layer_batch_norm(&cnn->norm[i], layer_conv2d(&cnn->conv[i], x)), leaky_relu);
+        else
+            x = layer_conv2d_activated(&cnn->conv[i], x, leaky_relu);
     }
     if (cnn->shape.part == CNN_FRONT)
         return x;
     if (cnn->shape.block && with_block)
-        x = op_add(x, op_leaky_relu(layer_conv2d(&cnn->block, x), slope));
+        x = op_add(x, layer_conv2d_activated(&cnn->block, x, leaky_relu));
     const int *size = x->shape.size;
     x = op_reshape(x, shape_2d(size[0], size[1] * size[2] * size[3]));
     return layer_linear(&cnn->classify, x);

@@ -5,7 +5,8 @@
 #include "trainer/operations.h"
 
 /* Constants of the paper: weights N(0, 0.02), slope 0.2, kernels of 4 with stride 2. */
-static const float weight_deviation = 0.02f, slope = 0.2f;
+static const float weight_deviation = 0.02f;
+static const struct kernels_activation leaky_relu = {KERNELS_LEAKY_RELU, 0.2f}, hyperbolic_tangent = {KERNELS_TANH, 0.0f};
 enum { SMALLEST_IMAGE = 4, KERNEL = 4 };
 
 bool dcgan_can_make(int image)
@@ -79,11 +80,11 @@ static struct tensor *shortcut_activation(struct tensor *x, enum dcgan_shortcut 
 {
     switch (shortcut) {
     case SHORTCUT_IN_PLACE:
-        return op_leaky_relu_in_place(x, slope);
+        return op_leaky_relu_in_place(x, leaky_relu.slope);
     case SHORTCUT_IN_PLACE_ON_CLONE:
-        return op_leaky_relu_in_place(op_clone(x), slope);
+        return op_leaky_relu_in_place(op_clone(x), leaky_relu.slope);
     default:
-        return op_leaky_relu(x, slope);
+        return op_activate(x, leaky_relu);
     }
 }
 
@@ -91,13 +92,13 @@ static struct tensor *generator_level(const struct dcgan_generator *generator, i
 {
     const struct dcgan_level *level = &generator->levels[i];
     bool last_hidden = i == generator->level_count - 2;
-    x = layer_conv2d_transposed(&level->conv, x);
     if (!level->has_norm)
-        return op_leaky_relu(x, slope);
+        return layer_conv2d_transposed_activated(&level->conv, x, leaky_relu);
+    x = layer_conv2d_transposed(&level->conv, x);
     struct tensor *y = layer_batch_norm(&level->norm, x);
     if (last_hidden && generator->shape.shortcut != SHORTCUT_NONE)
         y = op_add(y, shortcut_activation(x, generator->shape.shortcut));
-    return op_leaky_relu(y, slope);
+    return op_activate(y, leaky_relu);
 }
 
 struct tensor *dcgan_generate(struct dcgan_generator *generator, struct tensor *noise)
@@ -106,7 +107,7 @@ struct tensor *dcgan_generate(struct dcgan_generator *generator, struct tensor *
     int last = generator->level_count - 1;
     for (int i = 0; i < last; i++)
         x = generator_level(generator, i, x);
-    return op_tanh(layer_conv2d_transposed(&generator->levels[last].conv, x));
+    return layer_conv2d_transposed_activated(&generator->levels[last].conv, x, hyperbolic_tangent);
 }
 
 struct tensor *dcgan_judge(struct dcgan_discriminator *discriminator, struct tensor *images)
@@ -115,10 +116,10 @@ struct tensor *dcgan_judge(struct dcgan_discriminator *discriminator, struct ten
     int last = discriminator->level_count - 1;
     for (int i = 0; i < last; i++) {
         const struct dcgan_level *level = &discriminator->levels[i];
-        x = layer_conv2d(&level->conv, x);
         if (level->has_norm)
-            x = layer_batch_norm(&level->norm, x);
-        x = op_leaky_relu(x, slope);
+            x = op_activate(layer_batch_norm(&level->norm, layer_conv2d(&level->conv, x)), leaky_relu);
+        else
+            x = layer_conv2d_activated(&level->conv, x, leaky_relu);
     }
     return layer_conv2d(&discriminator->levels[last].conv, x);
 }

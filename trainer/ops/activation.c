@@ -80,3 +80,10 @@ struct tensor *op_sigmoid(struct tensor *x)
         node_save(node, 0, y);
     return y;
 }
+
+struct tensor *op_activate(struct tensor *x, struct kernels_activation activation)
+{
+    if (activation.kind == KERNELS_LEAKY_RELU)
+        return op_leaky_relu(x, activation.slope);
+    return activation.kind == KERNELS_TANH ? op_tanh(x) : x;
+}

@@ -3,8 +3,10 @@
 #include "trainer/check.h"
 #include "trainer/operations.h"
 
-/* Inputs and saved slots of all three: 0 x, 1 weight, 2 bias (never saved). */
-enum { X, WEIGHT, BIAS };
+/* Inputs of all three, and saved slots; a bias is never saved, y only where an activation is part of it. */
+enum { X, WEIGHT, BIAS, Y = BIAS };
+
+static const struct kernels_activation as_it_is = {KERNELS_IDENTITY, 0.0f};
 
 static float *data_or_null(const struct tensor *tensor)
 {
@@ -28,12 +30,45 @@ static void zero_weight_gradients(const struct node *node, struct device *device
     tensor_fill(g_inputs[BIAS], 0.0f);
 }
 
+/* The activation's derivative can be told from its result: tanh' = 1 - y y, and leaky ReLU's result has the sign of its
+ * argument. Returns the gradient of what the activation was applied to. */
+static const struct tensor *undo_activation(const struct node *node, const struct tensor *g_y)
+{
+    struct device *device = tensor_device(g_y);
+    if (node->activation.kind == KERNELS_IDENTITY)
+        return g_y;
+    struct tensor *g = tensor_new_on_tape(device, g_y->shape);
+    const float *y = node_saved_data(node, Y);
+    if (node->activation.kind == KERNELS_TANH)
+        CHECK_CUDA(kernels_tanh_backward(tensor_count(g), y, tensor_data(g_y), tensor_data(g), device->stream));
+    else
+        CHECK_CUDA(kernels_leaky_relu_backward(tensor_count(g), node->activation.slope, y, tensor_data(g_y), tensor_data(g),
+                                               device->stream));
+    return g;
+}
+
+static struct tensor *record_convolution(const struct operation *operation, const struct conv2d *c,
+                                         struct kernels_activation activation, struct tensor *y,
+                                         struct tensor *const inputs[3])
+{
+    struct node *node = node_record(operation, y, inputs, 3);
+    if (!node)
+        return y;
+    node->convolution = *c;
+    node->activation = activation;
+    save_x_and_weight(node, inputs[X], inputs[WEIGHT]);
+    if (activation.kind != KERNELS_IDENTITY)
+        node_save(node, Y, y);
+    return y;
+}
+
 /* --- convolution ----------------------------------------------------------------------------------------- */
 
 static void conv2d_backward(struct node *node, const struct tensor *g_y, struct tensor **g_inputs)
 {
     struct device *device = tensor_device(g_y);
     const struct conv2d *c = &node->convolution;
+    g_y = undo_activation(node, g_y);
     if (node_wants(node, X)) {
         g_inputs[X] = tensor_new_on_tape(device, node->saved[X].shape);
         CHECK_CUDA(kernels_conv2d_backward_data(c, tensor_data(g_y), node_saved_data(node, WEIGHT),
@@ -47,7 +82,8 @@ static void conv2d_backward(struct node *node, const struct tensor *g_y, struct 
     }
 }
 
-struct tensor *op_conv2d(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad)
+struct tensor *op_conv2d_activated(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad,
+                                   struct kernels_activation activation)
 {
     static const struct operation operation = {"conv2d", conv2d_backward};
     const int *in = x->shape.size, *w = weight->shape.size;
@@ -55,14 +91,14 @@ struct tensor *op_conv2d(struct tensor *x, struct tensor *weight, struct tensor 
         fatal("conv2d: the weights are for %d channels, the input has %d", w[1], in[1]);
     struct conv2d c = conv2d_shape(in[0], in[1], in[2], in[3], w[0], w[2], stride, pad);
     struct tensor *y = tensor_new_on_tape(tensor_device(x), shape_4d(c.n, c.c_out, c.y_h, c.y_w));
-    CHECK_CUDA(kernels_conv2d_forward(&c, tensor_data(x), tensor_data(weight), data_or_null(bias), tensor_data(y),
-                                      tensor_device(x)->stream));
-    struct node *node = node_record(&operation, y, (struct tensor *[]){x, weight, bias}, 3);
-    if (node) {
-        node->convolution = c;
-        save_x_and_weight(node, x, weight);
-    }
-    return y;
+    CHECK_CUDA(kernels_conv2d_forward_activated(&c, tensor_data(x), tensor_data(weight), data_or_null(bias), activation,
+                                                tensor_data(y), tensor_device(x)->stream));
+    return record_convolution(&operation, &c, activation, y, (struct tensor *[]){x, weight, bias});
+}
+
+struct tensor *op_conv2d(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad)
+{
+    return op_conv2d_activated(x, weight, bias, stride, pad, as_it_is);
 }
 
 /* --- transposed convolution ------------------------------------------------------------------------------ */
@@ -71,6 +107,7 @@ static void conv2d_transposed_backward(struct node *node, const struct tensor *g
 {
     struct device *device = tensor_device(g_y);
     const struct conv2d *c = &node->convolution;
+    g_y = undo_activation(node, g_y);
     if (node_wants(node, X)) {
         g_inputs[X] = tensor_new_on_tape(device, node->saved[X].shape);
         CHECK_CUDA(kernels_conv2d_transposed_backward_data(c, tensor_data(g_y), node_saved_data(node, WEIGHT),
@@ -84,7 +121,8 @@ static void conv2d_transposed_backward(struct node *node, const struct tensor *g
     }
 }
 
-struct tensor *op_conv2d_transposed(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad)
+struct tensor *op_conv2d_transposed_activated(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride,
+                                              int pad, struct kernels_activation activation)
 {
     static const struct operation operation = {"conv2d_transposed", conv2d_transposed_backward};
     const int *in = x->shape.size, *w = weight->shape.size;
@@ -93,14 +131,14 @@ struct tensor *op_conv2d_transposed(struct tensor *x, struct tensor *weight, str
     /* The struct describes the convolution that goes the other way: its input is our output. */
     struct conv2d c = conv2d_transposed_shape(in[0], in[1], in[2], in[3], w[1], w[2], stride, pad);
     struct tensor *y = tensor_new_on_tape(tensor_device(x), shape_4d(c.n, c.c_in, c.h, c.w));
-    CHECK_CUDA(kernels_conv2d_transposed_forward(&c, tensor_data(x), tensor_data(weight), data_or_null(bias),
-                                                 tensor_data(y), tensor_device(x)->stream));
-    struct node *node = node_record(&operation, y, (struct tensor *[]){x, weight, bias}, 3);
-    if (node) {
-        node->convolution = c;
-        save_x_and_weight(node, x, weight);
-    }
-    return y;
+    CHECK_CUDA(kernels_conv2d_transposed_forward_activated(&c, tensor_data(x), tensor_data(weight), data_or_null(bias),
+                                                           activation, tensor_data(y), tensor_device(x)->stream));
+    return record_convolution(&operation, &c, activation, y, (struct tensor *[]){x, weight, bias});
+}
+
+struct tensor *op_conv2d_transposed(struct tensor *x, struct tensor *weight, struct tensor *bias, int stride, int pad)
+{
+    return op_conv2d_transposed_activated(x, weight, bias, stride, pad, as_it_is);
 }
 
 /* --- linear ---------------------------------------------------------------------------------------------- */
