@@ -29,7 +29,7 @@ exec "$@"
 STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
 
 
-PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/diff.md", "docs/front-ends.md")
+PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/diff.md", "docs/front-ends.md", "docs/trainer.md")
 
 
 def commands(page):
@@ -56,6 +56,7 @@ def prepare(line):
     script(folder, "srun", SRUN)
     os.symlink(line.tool, os.path.join(folder, "ddpcheck"))
     os.symlink(os.path.dirname(line.shim), os.path.join(line.folder, "lib"))
+    script(folder, "ddptrain", "#!/bin/sh\nexec %s --dataset-size 64 \"$@\"\n" % line.trainer)
     script(line.folder, "train", "#!/bin/sh\nexec %s --iterations 3 --dataset-size 64 \"$@\"\n" % line.trainer)
     return {**os.environ, "PATH": folder + ":" + os.environ["PATH"], "LD_LIBRARY_PATH": line.emu,
             "DDPCHECK_EMU_DEVICES": "8", "DDPCHECK_HANG_AFTER": "60",
