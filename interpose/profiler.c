@@ -98,7 +98,7 @@ static struct member *add_member(void *context, uint64_t comm_hash, int ranks, i
     return comms_add(context, &init);
 }
 
-/* For the file that the first call to get this far makes; later it is too late, and it was said. */
+/* For the ring file, which the first call to get this far makes. */
 static void tell_lacks(int wanted)
 {
     enum { ALWAYS = LACKS_REDOP | LACKS_SETUP | LACKS_PAYLOAD, ALONE = LACKS_CUDA | LACKS_MARKS | LACKS_DEVICE };
@@ -107,18 +107,6 @@ static void tell_lacks(int wanted)
                      (calls ? 0 : LACKS_STREAM | LACKS_GROUP) | (wanted & PROFILE_KERNEL_CH ? 0 : LACKS_STATE);
     uint32_t none = 0;
     atomic_compare_exchange_strong(&shim.lacks, &none, lacks);
-}
-
-static void say_blind(struct thread *thread)
-{
-    static const char alone[] = "what NCCL's profiler interface does not tell: reduction operators, buffers, how "
-                                "communicators are made and end, and all calls of CUDA";
-    static const char preloaded[] = "what NCCL's profiler interface does not tell: reduction operators, buffers, and how "
-                                    "communicators are made and end";
-    const char *text = is_preloaded() ? preloaded : alone;
-    struct record record = { 0 };
-    record.range.text = emit_string(thread, text, strlen(text));
-    emit_notice(thread, &record, API_notice_blind);
 }
 
 void profiler_init(struct profiler_place place, void **context, int *mask, int wanted, uint64_t comm_hash, int ranks, int rank)
@@ -138,7 +126,6 @@ void profiler_init(struct profiler_place place, void **context, int *mask, int w
     if (atomic_compare_exchange_strong(&shim.profiled, &none, PROFILED | (find_preloaded() ? PROFILED_PRELOADED : 0))) {
         monitor_start();
         progress_prepare_host();
-        say_blind(call.thread);
     }
     struct member *member = comm_hash ? add_member(*context, comm_hash, ranks, rank, thread_device(call.thread)) : NULL;
     if (member)

@@ -47,8 +47,6 @@ static const struct {
     {"ncclDevCommCreate", "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), and their buffers are not checked (DC301 to DC310)"},
     {"--hash", "their bytes are not compared (DC308, DC309, DC501 to DC503)"},
     {"CUDA graph", "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its accesses are not checked (DC301 to DC310)"},
-    {"and all calls of CUDA", "reduction operators (DC104), set-up and misuse of communicators (DC109, DC111), waits of the host (DC208), " ALL_MEMORY " but for overlaps within one call (DC304)"},
-    {"profiler interface", "reduction operators (DC104), set-up and misuse of communicators (DC109, DC111), and buffers of operations (DC301 to DC310, DC401 to DC406)"},
     {"", ALL_OPERATIONS ", " ALL_MEMORY},
 };
 

@@ -48,6 +48,7 @@ struct ncclComm {
     struct registration *registrations;
     int shrinks;
     void *profiler;                 /* the plugin's context; NULL: it is not told of this communicator */
+    bool counted;                   /* among those that keep the plugin loaded */
     uint64_t hash;                  /* what NCCL calls commHash */
     uint64_t numbers[8];            /* collectives by their kind, as the plugin is told */
 

@@ -19,6 +19,8 @@ enum { VERSIONS = 5 };
 static struct {
     pthread_mutex_t lock;           /* guards what follows up to `mask` */
     bool tried;
+    int communicators;              /* NCCL lets go of the plugin with its last one */
+    void *library;
     int version;                    /* of the plugin; 0: there is none */
     void *table;
     atomic_int mask;                /* one for the process, as the last init left it */
@@ -56,13 +58,13 @@ static int highest_version(void)
 
 static void load(void)
 {
-    void *library = open_plugin();
     char symbol[32];
 
     plugin.tried = true;
-    for (int version = highest_version(); library && version >= 1 && !plugin.table; version--) {
+    plugin.library = open_plugin();
+    for (int version = highest_version(); plugin.library && version >= 1 && !plugin.table; version--) {
         snprintf(symbol, sizeof(symbol), "ncclProfiler_v%d", version);
-        plugin.table = dlsym(library, symbol);
+        plugin.table = dlsym(plugin.library, symbol);
         plugin.version = plugin.table ? version : 0;
     }
 }
@@ -105,14 +107,28 @@ void profiler_attach(struct ncclComm *comm)
     if (plugin.version && !result)
         atomic_store(&plugin.mask, mask);
     comm->profiler = result ? NULL : context;
+    plugin.communicators++;
+    comm->counted = true;
     pthread_mutex_unlock(&plugin.lock);
 }
 
 void profiler_detach(struct ncclComm *comm)
 {
+    if (!comm->counted)
+        return;
     if (comm->profiler)
         CALL(finalize, comm->profiler);
     comm->profiler = NULL;
+    pthread_mutex_lock(&plugin.lock);
+    if (!--plugin.communicators) {
+        if (plugin.library)
+            dlclose(plugin.library);
+        plugin.tried = false;
+        plugin.version = 0;
+        plugin.library = plugin.table = NULL;
+        atomic_store(&plugin.mask, 0);
+    }
+    pthread_mutex_unlock(&plugin.lock);
 }
 
 static const char *type_name(ncclDataType_t type)
@@ -245,7 +261,7 @@ static void *start(struct ncclComm *comm, struct profile_event_v5 event)
 
 static void stop(void *handle)
 {
-    if (handle)
+    if (handle && plugin.table)
         CALL(stop, handle);
 }
 

@@ -1,4 +1,5 @@
-/* body.h: what every loader has NCCL do: two ranks in one process, ROUNDS AllReduces each, in groups. */
+/* body.h: what every loader has NCCL do, twice, with a communicator each: two ranks in one process, ROUNDS AllReduces each,
+ * in groups. */
 #ifndef LOADERS_BODY_H
 #define LOADERS_BODY_H
 

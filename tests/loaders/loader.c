@@ -56,9 +56,12 @@ int main(int argc, char **argv)
         *(void **)&work = find(load(dlopen(stubs, RTLD_NOW)), "stubs_work");
     if (work) {
         line = work();
+        line = line ? line : work();
     } else {
         load(dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL));
-        line = by_handle(load(dlopen(!strcmp(way, "named") && name ? name : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL)));
+        void *library = load(dlopen(!strcmp(way, "named") && name ? name : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL));
+        line = by_handle(library);
+        line = line ? line : by_handle(library);
     }
     if (line)
         fprintf(stderr, "line %d\n", line);

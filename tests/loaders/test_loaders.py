@@ -12,7 +12,7 @@ import tempfile
 BUILD, EMULATOR = (os.path.abspath(path) for path in sys.argv[1:3])
 TOOL, SHIM = os.path.join(BUILD, "bin", "ddpcheck"), os.path.join(BUILD, "lib", "libddpcheck.so")
 FOLDER = os.path.join(BUILD, "tests", "loaders")
-ALL = 2 * 5     # two ranks, five rounds
+ALL = 2 * 2 * 5     # two communicators, two ranks, five rounds
 # How it is loaded: AllReduces seen by `ddpcheck run`, and by `ddpcheck run --plugin`.
 WAYS = {"local": (ALL, ALL), "handle": (ALL, ALL), "stubs": (ALL, ALL), "deepbind": (0, ALL), "namespace": (0, ALL)}
 

@@ -108,7 +108,7 @@ def test_clean(version):
     with Job("clean", version) as job:
         job.finish()
         codes = {f["code"] for f in job.findings()}
-        equal(codes, {"DC903"}, "v%d: findings of a clean job" % version)
+        equal(codes, set(), "v%d: findings of a clean job" % version)
         native = version == 5       # what NCCL counts in bytes is told as the program gave it
         expected = [("ncclAllReduce", i, 1024, 7, -1, 0) for i in range(20)]
         expected.append(("ncclBroadcast", 20, 1024, 6, 2, 0) if native else ("ncclBroadcast", 20, 2048, 0, 2, 0))
@@ -145,6 +145,7 @@ def test_size_not_known():
         job.finish()
         done = subprocess.run([TOOL, "report", job.trace], capture_output=True, text=True, timeout=PATIENCE)
         assert "its size is not known" in done.stdout and "-1 rank" not in done.stdout, done.stdout
+        assert "DC104: NCCL's profiler interface does not say reduction operators" in done.stdout, done.stdout
 
 
 def test_graph():
