@@ -6,6 +6,7 @@
 
 #include "cmd/collector.h"
 #include "cmd/collector_state.h"
+#include "cmd/state_rows.h"
 
 static const uint64_t every_ns = 500000000;
 
@@ -91,13 +92,7 @@ static void store_one(void *context, const struct member_view *view)
     struct collector_state *state = context;
     if (state->failed || is_stored(state, view))
         return;
-    const struct store_member member = {
-        .comm = view->comm, .rank = view->rank, .shown_rank = view->shown_rank, .nranks = view->nranks,
-        .process = view->process, .device = view->device, .issued = view->issued, .started = view->started,
-        .done = view->done, .p2p = view->calls_p2p, .destroyed = view->destroyed, .ended = view->ended,
-        .where = view->where, .phase = view->phase, .last_call = view->last_call, .stack = view->where_stack,
-        .stack_is_address = view->where_stack_is_address, .since_ns = view->where_since_ns, .updated_ns = state->now_ns,
-    };
+    const struct store_member member = member_row(view, state->now_ns);
     state->failed = store_member(state->store, &member, NULL) < 0;
 }
 
@@ -113,11 +108,7 @@ static void hash_wait(void *context, const struct wait_view *wait)
 static void store_one_wait(void *context, const struct wait_view *view)
 {
     struct collector_state *state = context;
-    const struct store_wait wait = {
-        .id = state->waits++, .depth = view->depth, .process = view->process, .shown_rank = view->shown_rank, .text = view->text,
-        .in_cycle = view->in_cycle, .stuck = view->stuck, .again = view->again, .since_ns = view->since_ns, .stack = view->stack,
-        .stack_is_address = view->stack_is_address,
-    };
+    const struct store_wait wait = wait_row(view, state->waits++);
     if (!state->failed)
         state->failed = store_wait(state->store, &wait, NULL) < 0;
 }

@@ -4,6 +4,7 @@
 
 #include "analyzer/analyzer.h"
 #include "cmd/batch.h"
+#include "cmd/state_rows.h"
 #include "lib/trace/ring.h"
 #include "lib/trace/store.h"
 
@@ -51,13 +52,7 @@ static void add_finding(void *context, const struct finding *finding)
 static void add_member(void *context, const struct member_view *view)
 {
     struct judge *judge = context;
-    const struct store_member member = {
-        .comm = view->comm, .rank = view->rank, .shown_rank = view->shown_rank, .nranks = view->nranks, .process = view->process,
-        .device = view->device, .issued = view->issued, .started = view->started, .done = view->done, .p2p = view->calls_p2p,
-        .destroyed = view->destroyed, .ended = view->ended, .where = view->where, .phase = view->phase,
-        .last_call = view->last_call, .stack = view->where_stack, .stack_is_address = view->where_stack_is_address,
-        .since_ns = view->where_since_ns, .updated_ns = judge->last_ns,
-    };
+    const struct store_member member = member_row(view, judge->last_ns);
     if (!judge->failed)
         judge->failed = store_member(judge->store, &member, judge->err) < 0;
 }
@@ -65,11 +60,7 @@ static void add_member(void *context, const struct member_view *view)
 static void add_wait(void *context, const struct wait_view *view)
 {
     struct judge *judge = context;
-    const struct store_wait wait = {
-        .id = judge->waits++, .depth = view->depth, .process = view->process, .shown_rank = view->shown_rank, .text = view->text,
-        .in_cycle = view->in_cycle, .stuck = view->stuck, .again = view->again, .since_ns = view->since_ns, .stack = view->stack,
-        .stack_is_address = view->stack_is_address,
-    };
+    const struct store_wait wait = wait_row(view, judge->waits++);
     if (!judge->failed)
         judge->failed = store_wait(judge->store, &wait, judge->err) < 0;
 }

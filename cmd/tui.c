@@ -1,13 +1,16 @@
 /* ddpcheck tui: the terminal UI. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/commands.h"
 #include "cmd/options.h"
+#include "cmd/tui_ras.h"
 #include "lib/base/terminal.h"
+#include "lib/import/ras_client.h"
 #include "tui/tui.h"
 
 enum { WIDTH_USUAL = 100, WIDTH_LEAST = 40 };
@@ -24,17 +27,46 @@ static int width_of_output(void)
     return width <= 0 ? WIDTH_USUAL : width < WIDTH_LEAST ? WIDTH_LEAST : width;
 }
 
+static int show(const struct tui_options *tui, bool once, struct error *err)
+{
+    return once ? tui_print(tui, width_of_output(), err) : tui_run(tui, err);
+}
+
+/* The job as its RAS sees it, in a database of its own. */
+static int show_ras(struct tui_options *tui, const char *address, bool once, struct error *err)
+{
+    const char *usual = getenv("NCCL_RAS_ADDR");
+    if (!*address || !strcmp(address, "auto"))
+        address = usual && *usual ? usual : RAS_USUAL_ADDRESS;
+    struct tui_ras *ras = tui_ras_start(address, tui->wait_s, err);
+    if (!ras)
+        return -1;
+    const char *database = tui_ras_database(ras);
+    char title[320];
+    snprintf(title, sizeof title, "RAS at %s", address);
+    tui->title = title;
+    tui->paths = &database;
+    tui->count = 1;
+    tui->trouble = tui_ras_trouble;
+    tui->context = ras;
+    int result = show(tui, once, err);
+    tui_ras_stop(ras);
+    return result;
+}
+
 int command_tui(int argc, char **argv)
 {
     bool once = false, ascii = false;
     int color = COLOR_AUTO;
     const char *view = NULL;
     double wait_s = 0;
+    const char *ras = NULL;
     const struct option_entry entries[] = {
         {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
         {"view", 0, OPTION_TEXT, "NAME", "begin with now, findings, sequence, ranks, waits, timeline or memory", &view},
         {"ascii", 0, OPTION_FLAG, NULL, "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
         {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
+        {"ras", 0, OPTION_TEXT, "HOST:PORT", "ask the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
         OPTION_COLOR(&color),
     };
     const struct options options = {
@@ -48,12 +80,14 @@ int command_tui(int argc, char **argv)
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
+    if (ras && argc)
+        return options_usage_error(&options, "--ras shows a running job, not a trace");
     struct error err = {{0}};
-    const struct tui_options tui = {
+    struct tui_options tui = {
         .paths = argc ? (const char *const *)argv : usual_trace, .count = argc ? argc : 1, .view = view, .ascii = ascii,
         .color = terminal_colored((enum color_when)color, STDOUT_FILENO), .wait_s = wait_s,
     };
-    int result = once ? tui_print(&tui, width_of_output(), &err) : tui_run(&tui, &err);
+    int result = ras ? show_ras(&tui, ras, once, &err) : show(&tui, once, &err);
     if (result == 0)
         return STATUS_CLEAN;
     fflush(stdout);

@@ -38,7 +38,9 @@ int picture_make(struct source *source, const struct query *query, struct pictur
     *picture = (struct picture){.query = *query, .live = source->live, .now_ns = source->now_ns,
                                 .warning = source->warning, .opened = source->opened};
     int databases = trace_database_count(source->trace);
-    if (databases == 1)
+    if (source->title)
+        snprintf(picture->path, sizeof picture->path, "%s", source->title);
+    else if (databases == 1)
         snprintf(picture->path, sizeof picture->path, "%s", trace_database_path(source->trace, 0));
     else
         snprintf(picture->path, sizeof picture->path, "%d databases", databases);

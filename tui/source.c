@@ -206,8 +206,11 @@ static int look_at_time(struct source *source, struct error *err)
 
 int source_look(struct source *source, struct error *err)
 {
-    bool warned = *source->warning.text, changed = look_at_files(source);
-    changed |= warned != (*source->warning.text != '\0');
+    struct error before = source->warning;
+    bool changed = look_at_files(source);
+    if (source->trouble && !*source->warning.text)
+        source->trouble(source->context, &source->warning);
+    changed |= strcmp(before.text, source->warning.text) != 0;
     struct cursor cursor = cursor_new(source->trace, "PRAGMA data_version", NULL, 0);
     int result;
     while ((result = cursor_next(&cursor, err)) == 1) {

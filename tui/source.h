@@ -21,6 +21,9 @@ struct source {
     unsigned opened;                /* how often: processes and findings are numbered anew each time */
     const atomic_bool *stop;        /* see source_stop_on */
     struct error warning;           /* empty, or why a database that is there is not shown */
+    void (*trouble)(void *context, struct error *trouble);  /* what whoever writes the database has to say; NULL: nobody */
+    void *context;
+    const char *title;              /* shown instead of the database's path; NULL: the path */
     bool live;                      /* a collector writes: time goes on */
     uint64_t now_ns;                /* realtime; of a finished trace its last event's */
 };

@@ -177,6 +177,9 @@ int tui_run(const struct tui_options *options, struct error *err)
         source_close_all(&source);
         return error_set(err, "can't start: %s", strerror(errno));
     }
+    source.trouble = options->trouble;
+    source.context = options->context;
+    source.title = options->title;
     int result = screen_open(options->color, err);
     if (result == 0) {
         app.ascii = needs_ascii(options);

@@ -9,11 +9,14 @@
 struct tui_options {
     const char *const *paths;   /* databases, or directories of databases */
     int count;
+    const char *title;          /* shown instead of the database's path; NULL the path */
     const char *view;           /* name of the first view; NULL "now" */
     bool color, ascii;
     double wait_s;              /* how long to wait for the first database to appear */
     bool (*give_up)(void *context);     /* asked while waiting: true ends it; NULL never */
-    void *context;
+    void *context;              /* of give_up and trouble */
+    /* Asked now and then: what is wrong with what writes the database, for the status line (empty: nothing); NULL never. */
+    void (*trouble)(void *context, struct error *trouble);
     const char *waiting_for;    /* said on stderr when it takes longer; NULL nothing */
 };
 

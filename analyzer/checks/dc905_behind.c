@@ -59,6 +59,9 @@ static int report(struct analyzer *analyzer, const struct comm *comm, const stru
     add_side(&draft, comm, apart, false, finished);
     draft.finding.number = apart->least;
     draft.finding.has_number = true;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (draft.finding.last_ns < comm->member[i]->process->last_ns)
+            draft.finding.first_ns = draft.finding.last_ns = comm->member[i]->process->last_ns;
     bool one = rankset_count(&draft.finding.side[0].ranks) == 1;
     text_add(&what, "%s %s of %s %s %llu collectives%s", one ? "rank" : "ranks",
              rankset_text(&draft.finding.side[0].ranks, ranks, sizeof ranks), comm_name(comm->id, name),
