@@ -202,8 +202,10 @@ static bool is_over(struct collector *collector, bool job_over)
     if (collector->recovering || collector_stopping())
         return true;
     bool only_left_overs = !collector->saw_living && collector->options.first_wait_s == 0;
+    /* Between two incarnations that a launcher starts there may be minutes; `ddpcheck run` says when the job is over. */
+    bool may_come = collector->options.notify_fd >= 0 && !job_over;
     if (collector->last_producer_ns)
-        return only_left_overs || now_ns - collector->last_producer_ns >= (job_over ? grace_over_ns : grace_ns);
+        return only_left_overs || (!may_come && now_ns - collector->last_producer_ns >= (job_over ? grace_over_ns : grace_ns));
     return job_over || (double)(now_ns - collector->began_ns) / 1e9 >= collector->options.first_wait_s;
 }
 

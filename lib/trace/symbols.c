@@ -33,6 +33,8 @@ static void name_offset(const struct symbols_module *module, uint64_t address, c
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
+#include "lib/trace/symbol_index.h"
+
 enum object_state { OBJECT_GOOD, OBJECT_GONE, OBJECT_CHANGED };
 
 /* An object file, opened once. */
@@ -43,6 +45,7 @@ struct object {
     GElf_Addr bias;
     const unsigned char *build_id;
     int build_id_bytes;
+    struct symbol_index *index; /* of a large object, else NULL */
     struct object *next;
 };
 
@@ -68,6 +71,7 @@ void symbols_free(struct symbols *symbols)
         return;
     for (struct object *object = symbols->objects; object;) {
         struct object *next = object->next;
+        symbol_index_free(object->index);
         if (object->dwfl)
             dwfl_end(object->dwfl);
         free(object->path);
@@ -91,6 +95,8 @@ static void open_object(struct object *object)
     }
     GElf_Addr address;
     object->build_id_bytes = dwfl_module_build_id(object->module, &object->build_id, &address);
+    if (dwfl_module_getsymtab(object->module) >= SYMBOL_INDEX_WORTH)
+        object->index = symbol_index_new(object->module);
 }
 
 static struct object *find_object(struct symbols *symbols, const char *path)
@@ -195,7 +201,7 @@ void symbols_find(struct symbols *symbols, const struct symbols_module *module, 
     if (state != OBJECT_GOOD)
         return;
     GElf_Addr at = address - module->base + object->bias - 1;   /* inside the call, not behind it */
-    const char *function = dwfl_module_addrname(object->module, at);
+    const char *function = object->index ? symbol_index_find(object->index, at) : dwfl_module_addrname(object->module, at);
     if (!function)
         return;
     snprintf(frame->function, sizeof frame->function, "%s", function);

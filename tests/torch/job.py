@@ -1,0 +1,260 @@
+"""Small DistributedDataParallel jobs, each a few lines: a training step that is right, and what goes wrong in the field.
+
+torchrun --nproc_per_node N job.py CASE: on NCCL where there is a GPU, a real one or emulated (ranks share it where there
+are fewer), else on gloo. The last rank is the odd one. scenarios.md's rows stand beside the cases; `-twin` is the same
+done right. The models multiply and add element by element: no cuBLAS, which the emulated GPU has not."""
+
+import datetime
+import os
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.cuda import nvtx
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, TensorDataset
+
+GPU, DEVICE = False, "cpu"      # main() looks: a process that has looked can't fork ranks that use the GPU
+STEPS = 6
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+class Scale(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.bias = torch.nn.Parameter(torch.ones(width)), torch.nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        return x * self.weight + self.bias
+
+
+class Halves(torch.nn.Module):
+    """Its second half goes unused where the caller wishes so."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Scale(16), Scale(16)
+
+    def forward(self, x, whole=True):
+        return self.second(F.relu(self.first(x))) if whole else F.relu(self.first(x))
+
+
+def is_odd():
+    return dist.get_rank() == dist.get_world_size() - 1
+
+
+def wrap(model, **options):
+    return DDP(model.to(DEVICE), **options)
+
+
+def optimizer_of(model):
+    return torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def batch(step=0, width=16):
+    return torch.randn(8, width, generator=torch.Generator().manual_seed(100 * step + dist.get_rank())).to(DEVICE)
+
+
+def train(model, steps=STEPS, **arguments):
+    optimizer = optimizer_of(model)
+    for step in range(steps):
+        with nvtx.range("iteration %d" % step):
+            model(batch(step), **arguments).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+@case
+def clean():
+    """Training with loader processes, a metric over all ranks, a checkpoint that only rank 0 writes."""
+    model = wrap(Halves())
+    images = TensorDataset(torch.arange(96.).reshape(-1, 16) / 96)
+    optimizer = optimizer_of(model)
+    for step, (images_of_step,) in enumerate(DataLoader(images, batch_size=2, num_workers=2, multiprocessing_context="fork")):
+        loss = model(images_of_step.to(DEVICE)).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    total = loss.detach().clone()
+    dist.all_reduce(total)
+    dist.barrier()
+    if dist.get_rank() == 0:
+        print("step %d: loss %.6f over %d ranks" % (step, total.item() / dist.get_world_size(), dist.get_world_size()), flush=True)
+
+
+@case
+def restart():
+    """The odd rank dies once; the launcher starts all again (torchrun --max_restarts 1)."""
+    model = wrap(Halves())
+    train(model, 2)
+    if is_odd() and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os._exit(3)
+    clean()
+
+
+@case
+def inplace_activation():       # row 1
+    hidden = wrap(Halves())(batch()).sigmoid()
+    F.relu_(hidden)             # sigmoid's backward needs what it had written there
+    hidden.sum().backward()
+
+
+@case
+def inplace_activation_twin():
+    F.relu(wrap(Halves())(batch()).sigmoid()).sum().backward()
+
+
+@case
+def partial_barrier():          # row 5
+    train(wrap(Halves()))
+    if not is_odd():
+        dist.barrier()
+    finish_late()
+
+
+@case
+def partial_barrier_twin():
+    train(wrap(Halves()))
+    dist.barrier()
+
+
+@case
+def skip():
+    """A rank that leaves one collective out, and goes on to the next."""
+    train(wrap(Halves()))
+    if not is_odd():
+        dist.all_reduce(torch.ones(1000, device=DEVICE))
+    dist.all_gather([torch.empty(4, device=DEVICE) for _ in range(dist.get_world_size())], torch.ones(4, device=DEVICE))
+
+
+@case
+def shape():
+    train(wrap(Halves()))
+    dist.all_reduce(torch.ones(1001 if is_odd() else 1000, device=DEVICE))
+
+
+@case
+def uneven_inputs():            # row 11
+    model = wrap(Halves())
+    train(model, STEPS - 1 if is_odd() else STEPS)
+    finish_late()
+
+
+@case
+def uneven_inputs_twin():
+    model = wrap(Halves())
+    with model.join():
+        train(model, STEPS - 1 if is_odd() else STEPS)
+
+
+def two_models(groups, odd_order):
+    """Two models with a process group each, or one for both; the odd rank may do their backward passes in another order."""
+    models = [(wrap(Scale(width), process_group=group), width) for width, group in zip((16, 64), groups)]
+    for step in range(STEPS):
+        with nvtx.range("iteration %d" % step):
+            losses = [model(batch(step, width)).square().mean() for model, width in models]
+            for loss in reversed(losses) if odd_order and is_odd() and step == STEPS - 1 else losses:
+                loss.backward()
+
+
+@case
+def shared_comm():              # row 15
+    two_models([None, None], True)
+
+
+@case
+def shared_comm_twin():
+    two_models([None, None], False)
+
+
+@case
+def comm_order():               # row 16
+    two_models([dist.new_group(), dist.new_group()], True)
+
+
+@case
+def comm_order_twin():
+    two_models([dist.new_group(), dist.new_group()], False)
+
+
+@case
+def unused_params():            # row 18
+    model = wrap(Halves())
+    train(model, 3)
+    train(model, 3, whole=not is_odd())
+
+
+@case
+def unused_params_twin():
+    model = wrap(Halves(), find_unused_parameters=True)
+    train(model, 3)
+    train(model, 3, whole=not is_odd())
+
+
+def train_with_little_memory(take_part):
+    """One batch is too large for the odd rank."""
+    model = wrap(Halves())
+    optimizer = optimizer_of(model)
+    for step in range(STEPS):
+        with nvtx.range("iteration %d" % step):
+            try:
+                loss = model(batch(step)).square().mean()
+                if is_odd() and step == STEPS // 2:
+                    raise torch.cuda.OutOfMemoryError("CUDA out of memory (made up)")
+                loss.backward()
+            except torch.cuda.OutOfMemoryError:
+                if take_part:
+                    (loss * 0).backward()   # with zeros, as its peers wait for it
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+@case
+def oom_skip():                 # row 19
+    train_with_little_memory(False)
+    finish_late()
+
+
+@case
+def oom_skip_twin():
+    train_with_little_memory(True)
+
+
+@case
+def twins():
+    """All of them in one job, but for join(), which reads what the ranks add up: the emulated GPU adds nothing."""
+    for name in sorted(CASES):
+        if name.endswith("-twin") and name != "uneven-inputs-twin":
+            CASES[name]()
+
+
+def finish_late():
+    """The odd rank lives on, as one that reads data or writes a checkpoint, so that its peers wait and do not see it end."""
+    if is_odd() and GPU:
+        time.sleep(600)
+
+
+def main():
+    global GPU, DEVICE
+    name = sys.argv[1]
+    if torch.cuda.is_available():
+        GPU, DEVICE = True, "cuda"
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
+    dist.init_process_group("nccl" if GPU else "gloo",
+                            timeout=datetime.timedelta(seconds=float(os.environ.get("DDPCHECK_TEST_TIMEOUT", "60"))))
+    torch.manual_seed(0)
+    CASES[name]()
+    if GPU:
+        torch.cuda.synchronize()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What the tests of this directory share: the PyTorch of tools/setup-torch, on the emulator, and its server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+
+from line import Line  # noqa: E402,F401
+
+SKIPPED = 77
+
+
+def torch_folder():
+    """Where PyTorch is; ends the test as skipped where there is none."""
+    setup = os.path.join(HERE, "..", "..", "tools", "setup-torch")
+    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=60)
+    if found.returncode:
+        print("skipped: no PyTorch here; tools/setup-torch installs it where there is a network")
+        sys.exit(SKIPPED)
+    return found.stdout.strip()
+
+
+def python():
+    return os.path.join(torch_folder(), "bin", "python3")
+
+
+def emulated(emu):
+    """What makes PyTorch use the emulated CUDA: its libraries name their own folders first (RPATH), but what is preloaded
+    under the same name comes before those."""
+    return ":".join(os.path.join(emu, name) for name in ("libcudart.so.12", "libcuda.so.1", "libnccl.so.2"))
+
+
+class Server:
+    """server.py under a bare LD_PRELOAD, as a context manager."""
+
+    def __init__(self, line, ranks):
+        self.line, self.ranks = line, ranks
+
+    def __enter__(self):
+        preload = self.line.shim + ":" + emulated(self.line.emu)
+        self.process = subprocess.Popen(
+            [python(), os.path.join(HERE, "server.py")], cwd=self.line.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env=self.line.bare_environment(LD_PRELOAD=preload, OMP_NUM_THREADS="1", DDPCHECK_EMU_DEVICES=str(self.ranks)))
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+    def start(self, case, folder, **environment):
+        os.makedirs(folder, exist_ok=True)
+        order = {"case": case, "ranks": self.ranks, "folder": folder, "environment": environment}
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+
+def statuses(folder):
+    try:
+        with open(os.path.join(folder, "statuses")) as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+
+
+def output(folder):
+    with open(os.path.join(folder, "output.log")) as file:
+        return file.read()
+
+
+def wait_for(condition, seconds):
+    """What the condition gives as soon as it is true; None when it never was."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        got = condition()
+        if got:
+            return got
+        time.sleep(0.05)
+    return None
+
+
+def end_group(leader):
+    os.killpg(leader, signal.SIGKILL)

@@ -1,0 +1,69 @@
+"""Imports PyTorch once, then forks the ranks of one job after the other.
+
+server.py: reads lines of JSON {"case", "ranks", "environment", "folder"} and starts each as a process group of its own,
+whose id it prints; what the ranks print goes to FOLDER/output.log, and their exit statuses, when all have ended, to
+FOLDER/statuses. A launcher that ends the others when one rank fails would hide who waited: this one does not."""
+
+import json
+import os
+import socket
+import sys
+import time
+
+import job      # with torch
+import torch._dynamo  # noqa: F401  (what an optimizer's first step imports: once here, not in each rank)
+
+
+def rank_main(order, rank, port):
+    os.environ.update(order["environment"], RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"]),
+                      MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    sys.argv = ["job.py", order["case"]]
+    try:
+        job.main()
+        sys.stdout.flush()
+        os._exit(0)
+    except BaseException as error:
+        print("rank %d: %s: %s" % (rank, type(error).__name__, str(error).splitlines()[0]), file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def launch(order):
+    """In a process of its own."""
+    os.setpgid(0, 0)
+    log = os.open(os.path.join(order["folder"], "output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    ranks = {}
+    for rank in range(order["ranks"]):
+        child = os.fork()
+        if child == 0:
+            rank_main(order, rank, port)
+        ranks[child] = rank
+    statuses = [0] * order["ranks"]
+    for _ in ranks:
+        child, status = os.wait()
+        statuses[ranks[child]] = os.waitstatus_to_exitcode(status)
+    path = os.path.join(order["folder"], "statuses")
+    with open(path + ".made", "w") as file:
+        json.dump(statuses, file)
+    os.rename(path + ".made", path)
+    time.sleep(3600)            # a leader that is gone could be another's process group by now
+
+
+def main():
+    for line in sys.stdin:
+        order = json.loads(line)
+        leader = os.fork()
+        if leader == 0:
+            try:
+                launch(order)
+            finally:
+                os._exit(1)
+        print(leader, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Real PyTorch DistributedDataParallel on NCCL, on the emulator: each faulty job gives its finding, each twin none.
+
+test_ddp.py BUILD [CASE...]. Kernels of PyTorch do nothing there, so numbers mean nothing; who calls what, and who
+waits for whom, is PyTorch's own."""
+
+import os
+import sys
+
+from jobs import Line, Server, end_group, output, statuses, torch_folder, wait_for
+
+RANKS = 3
+
+# case: (code or None, ranks that its sides must name, how the job ends: "hang", "fails" or "ends").
+CASES = {
+    "twins": (None, None, "ends"),
+    "partial-barrier": ("DC201", "2", "hang"),
+    "skip": ("DC101", "2", "hang"),
+    "shape": ("DC102", "2", "hang"),
+    "uneven-inputs": ("DC201", "2", "hang"),
+    "shared-comm": ("DC102", "2", "hang"),
+    "comm-order": ("DC202", "2", "hang"),
+    "unused-params": ("DC205", "2", "hang"),
+    "oom-skip": ("DC201", "2", "hang"),
+    "inplace-activation": (None, None, "fails"),
+}
+
+
+def run(server, line, case, ends):
+    """Runs the job to its end, or until its hang is diagnosed; returns the ranks' exit statuses."""
+    folder = os.path.join(line.folder, case)
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start(case, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="2")
+    try:
+        if ends:
+            return wait_for(lambda: statuses(folder), 120)
+        wait_for(line.live_findings, 120)
+        wait_for(lambda: statuses(folder), 3)       # a second, wrong finding would show meanwhile
+        return statuses(folder)
+    finally:
+        end_group(leader)
+        line.wait_collector()
+
+
+def check(server, line, case):
+    code, ranks, way = CASES[case]
+    ended = run(server, line, case, way != "hang")
+    text = output(os.path.join(line.folder, case))
+    if way == "ends":
+        assert ended == [0] * RANKS, "%s: statuses %s\n%s" % (case, ended, text)
+    if way == "fails":
+        assert ended == [1] * RANKS and "modified by an inplace operation" in text, "%s: statuses %s\n%s" % (case, ended, text)
+    findings = [finding for finding in line.report()[1] if finding["severity"] != "note"]
+    told = [(finding["code"], [side["ranks"] for side in finding["sides"]]) for finding in findings]
+    if code is None:
+        assert told == [], "%s: expected nothing, got %s\n%s" % (case, told, text)
+    else:
+        assert [one[0] for one in told] == [code] and ranks in told[0][1], "%s: expected %s of rank %s, got %s\n%s" % (
+            case, code, ranks, told, text)
+    print("%s: %s" % (case, told or "no finding"), flush=True)
+
+
+def main():
+    torch_folder()
+    with Line(sys.argv[1], devices=RANKS, name="torch") as line, Server(line, RANKS) as server:
+        for case in sys.argv[2:] or CASES:
+            check(server, line, case)
+
+
+if __name__ == "__main__":
+    main()
