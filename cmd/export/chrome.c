@@ -2,7 +2,10 @@
  * for each rank, a thread for each communicator and stream and each host thread. What did not end is a "B" without its
  * "E". Kineto's names of arguments. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <uthash.h>
 
 #include "cmd/export/comms.h"
 #include "cmd/export/export.h"
@@ -13,12 +16,17 @@
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
-enum { STREAM_TID_FROM = 10000000 };    /* above all thread ids, which end at 4,194,304 */
+enum {
+    STREAM_TID_FROM = 10000000,     /* above all thread ids, which end at 4,194,304 */
+    FLOWS_MOST = 65536              /* operations that some ranks have come to and others not */
+};
 
 struct writer {
     const struct export *export;
     struct export_names names;
     struct tracks tracks;
+    struct flow *flows;
+    uint64_t arrows;
     FILE *out;
     bool failed;
 };
@@ -97,38 +105,90 @@ static void put_args(const struct writer *writer, const struct timeline_operatio
     fprintf(out, ",\"State\":\"%s\"}", operation->end_ns ? "done" : operation->started ? "running" : "queued");
 }
 
-/* Flows bind to the slice that is open at their time. One goes from each rank's operation to that of the next rank, from
- * its beginning to its end, which of a collective comes later on every rank. */
-static void put_flow(const struct writer *writer, const char *phase, int process, uint64_t tid, uint64_t time_ns, uint64_t comm,
-                     const char *kind, uint64_t number, int from)
+/* The last rank's slice of an operation that not all ranks have come to. */
+struct flow {
+    struct {
+        uint64_t comm, number, pair;    /* pair: of a send and its receive, else 0 */
+    } key;
+    int process, met;
+    uint64_t tid, begin_ns, end_ns;
+    UT_hash_handle hh;
+};
+
+static uint64_t pair_of(const struct record *call)
 {
-    put_event(writer, phase, process, tid);
-    put_time(writer, "ts", time_ns);
-    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"%s\",\"id\":\"%" PRIx64 "-%s%" PRIu64 "-%d\"%s}", "ranks of one operation", comm,
-            kind, number, from, *phase == 'f' ? ",\"bp\":\"e\"" : "");
+    bool is_send = call->api == API_ncclSend;
+    if (!is_send && call->api != API_ncclRecv)
+        return 0;
+    return (uint64_t)(is_send ? call->op.rank : call->op.root) << 32 | (uint32_t)((is_send ? call->op.root : call->op.rank) + 1);
 }
 
-static void put_flows(const struct writer *writer, const struct timeline_operation *operation, uint64_t tid)
+static struct flow *flow_of(struct writer *writer, const struct record *call)
+{
+    struct flow *flow, like = {.key = {call->op.comm, call->op.number, pair_of(call)}};
+    HASH_FIND(hh, writer->flows, &like.key, sizeof like.key, flow);
+    if (flow)
+        return flow;
+    if (HASH_COUNT(writer->flows) >= FLOWS_MOST) {      /* the oldest: its other ranks left no trace */
+        flow = writer->flows;
+        HASH_DEL(writer->flows, flow);
+        free(flow);
+    }
+    if (!(flow = calloc(1, sizeof *flow))) {
+        writer->failed = true;
+        return NULL;
+    }
+    flow->key = like.key;
+    HASH_ADD(hh, writer->flows, key, sizeof flow->key, flow);
+    return flow;
+}
+
+/* An end of an arrow binds to the slice that is open at its time. */
+static void put_end_of_arrow(const struct writer *writer, const char *phase, const struct flow *slice, uint64_t time_ns)
+{
+    put_event(writer, phase, slice->process, slice->tid);
+    put_time(writer, "ts", time_ns);
+    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"ranks of one operation\",\"id\":%" PRIu64 "%s}", writer->arrows,
+            *phase == 'f' ? ",\"bp\":\"e\"" : "");
+}
+
+/* An arrow from the rank that came before to this one, or back: from the one that began earlier, forward in time. */
+static void put_arrow(struct writer *writer, const struct timeline_operation *operation, uint64_t tid)
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     uint64_t end_ns = operation->end_ns ? operation->end_ns : writer->export->report->end_ns;
-    char kind[32] = "";
-    int process = operation->process;
-    if (end_ns <= operation->begin_ns)
+    struct flow *flow = end_ns > operation->begin_ns ? flow_of(writer, call) : NULL;
+    if (!flow)
         return;
-    if (call->api == API_ncclSend || call->api == API_ncclRecv) {
-        bool is_send = call->api == API_ncclSend;
-        int from = is_send ? call->op.rank : call->op.root;
-        snprintf(kind, sizeof kind, "p%d-", is_send ? call->op.root : call->op.rank);
-        put_flow(writer, is_send ? "s" : "f", process, tid, is_send ? operation->begin_ns : end_ns - 1, call->op.comm, kind,
-                 call->op.number, from);
-        return;
+    struct flow here = *flow;
+    here.process = operation->process;
+    here.tid = tid;
+    here.begin_ns = operation->begin_ns;
+    here.end_ns = end_ns;
+    if (flow->met) {
+        const struct flow *from = flow->begin_ns <= here.begin_ns ? flow : &here, *to = from == flow ? &here : flow;
+        writer->arrows++;
+        put_end_of_arrow(writer, "s", from, from->begin_ns);
+        put_end_of_arrow(writer, "f", to, to->end_ns - 1);
     }
-    if (comm && call->op.rank + 1 < comm->nranks)
-        put_flow(writer, "s", process, tid, operation->begin_ns, call->op.comm, kind, call->op.number, call->op.rank);
-    if (call->op.rank > 0)
-        put_flow(writer, "f", process, tid, end_ns - 1, call->op.comm, kind, call->op.number, call->op.rank - 1);
+    flow->process = here.process;
+    flow->tid = tid;
+    flow->begin_ns = here.begin_ns;
+    flow->end_ns = end_ns;
+    if (++flow->met >= (flow->key.pair ? 2 : comm ? comm->nranks : 1)) {
+        HASH_DEL(writer->flows, flow);
+        free(flow);
+    }
+}
+
+static void free_flows(struct writer *writer)
+{
+    struct flow *flow, *next;
+    HASH_ITER(hh, writer->flows, flow, next) {
+        HASH_DEL(writer->flows, flow);
+        free(flow);
+    }
 }
 
 static void put_operation(void *context, const struct timeline_operation *operation)
@@ -145,7 +205,7 @@ static void put_operation(void *context, const struct timeline_operation *operat
     fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"%s #%" PRIu64 "\"", !strncmp(name, "nccl", 4) ? name + 4 : name, call->op.number);
     put_args(writer, operation);
     putc('}', writer->out);
-    put_flows(writer, operation, tid);
+    put_arrow(writer, operation, tid);
 }
 
 static uint64_t thread_tid(struct writer *writer, int process, uint32_t thread)
@@ -231,6 +291,7 @@ int export_chrome(const struct export *export, struct error *err)
     fputs("\n]}\n", export->out);
     if (result == 0 && writer.failed)
         result = error_set(err, "can't write the timeline: memory is short");
+    free_flows(&writer);
     tracks_free(&writer.tracks);
     names_free(&writer.names);
     return result;

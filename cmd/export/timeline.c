@@ -54,8 +54,14 @@ struct host {
     UT_hash_handle hh;
 };
 
+/* When the collector looked at the progress of a process: what was not there at the look before is younger. */
+struct look {
+    uint64_t before_ns, last_ns;
+};
+
 struct reader {
     struct trace *trace;
+    struct look *looks;         /* by process */
     const struct timeline_visitor *visitor;
     struct pending *pending;
     struct pending *unreturned;
@@ -127,8 +133,9 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Takes the first of the queue, which is known to be done at `seen_ns`; `next` is done as well if it is not NULL. */
-static void finish_first(struct reader *reader, struct queue *queue, const struct pending *next, uint64_t seen_ns)
+/* Takes the first of the queue, which is known to be done at `seen_ns`, as are `left` launches, it among them; `next`, if it
+ * is not NULL, is the first of the launch behind it. */
+static void finish_first(struct reader *reader, struct queue *queue, const struct pending *next, uint64_t left, uint64_t seen_ns)
 {
     struct pending *pending = queue->first;
     struct timeline_operation *operation = &pending->operation;
@@ -139,10 +146,14 @@ static void finish_first(struct reader *reader, struct queue *queue, const struc
         operation->begin_ns = later(queue->begin_ns, operation->issued_ns);
         operation->end_ns = later(queue->end_ns, operation->begin_ns);
     } else {
-        operation->begin_ns = later(pending->started_ns ? pending->started_ns : operation->issued_ns, queue->end_ns);
+        uint64_t before_ns = reader->looks[operation->process].before_ns;
+        uint64_t earliest_ns = pending->started_ns ? pending->started_ns : later(operation->issued_ns, before_ns < seen_ns ? before_ns : 0);
+        operation->begin_ns = later(earliest_ns, queue->end_ns);
         operation->end_ns = later(seen_ns, operation->begin_ns);
-        if (next && next->operation.issued_ns < operation->end_ns)
-            operation->end_ns = later(next->operation.issued_ns, operation->begin_ns);
+        if (next && next->operation.issued_ns > operation->begin_ns && next->operation.issued_ns < operation->end_ns)
+            operation->end_ns = next->operation.issued_ns;
+        else if (next)
+            operation->end_ns = operation->begin_ns + (operation->end_ns - operation->begin_ns) / left;
     }
     operation->started = true;
     pending->done = true;
@@ -164,22 +175,41 @@ static const struct pending *next_launch(const struct queue *queue, uint64_t don
     return pending && pending->call.op.launch <= done ? pending : NULL;
 }
 
+static uint64_t launches_done(const struct queue *queue)
+{
+    uint64_t count = 0, launch = 0;
+    for (const struct pending *pending = queue->first; pending && pending->call.op.launch <= queue->done; pending = pending->next) {
+        count += pending->call.op.launch != launch;
+        launch = pending->call.op.launch;
+    }
+    return count;
+}
+
 static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns)
 {
     for (struct pending *pending = queue->first; pending && pending->call.op.launch <= queue->started; pending = pending->next)
         if (!pending->started_ns && pending->call.op.launch > queue->done) {
-            pending->started_ns = later(time_ns, pending->operation.issued_ns);
+            uint64_t before_ns = reader->looks[queue->key.process].before_ns;
+            pending->started_ns = later(before_ns < time_ns ? before_ns : 0, pending->operation.issued_ns);
+            pending->operation.begin_ns = later(pending->started_ns, queue->end_ns);
             pending->operation.started = true;
         }
-    while (queue->first && queue->first->call.op.launch <= queue->done)
-        finish_first(reader, queue, next_launch(queue, queue->done), time_ns);
+    uint64_t left = launches_done(queue);
+    while (queue->first && queue->first->call.op.launch <= queue->done) {
+        uint64_t launch = queue->first->call.op.launch;
+        finish_first(reader, queue, next_launch(queue, queue->done), left, time_ns);
+        left -= queue->first && queue->first->call.op.launch != launch;
+    }
 }
 
 static void take_progress(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
 {
     struct queue *queue = queue_of(reader, process, record->progress.slot);
+    struct look *look = &reader->looks[process];
     if (!queue)
         return;
+    if (time_ns > look->last_ns)
+        *look = (struct look){look->last_ns, time_ns};
     queue->started = later(queue->started, record->progress.started);
     queue->done = later(queue->done, record->progress.done);
     advance(reader, queue, time_ns);
@@ -212,7 +242,7 @@ static void enqueue(struct reader *reader, struct queue *queue, struct pending *
     queue->count++;
     pending->operation.begin_ns = later(time_ns, queue->end_ns);
     if (queue->count > QUEUE_MAX)
-        finish_first(reader, queue, NULL, time_ns);
+        finish_first(reader, queue, NULL, 1, time_ns);
     advance(reader, queue, time_ns);
 }
 
@@ -363,17 +393,21 @@ static void free_reader(struct reader *reader)
         HASH_DEL(reader->hosts, host);
         free(host);
     }
+    free(reader->looks);
     trace_close(reader->trace);
 }
 
 int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor, struct error *err)
 {
-    struct reader reader = {.visitor = visitor};
+    struct reader reader = {.visitor = visitor, .looks = calloc((size_t)visitor->processes + 1, sizeof *reader.looks)};
     struct record record;
     uint64_t events = 0;
     int process, more;
-    if (trace_open(&reader.trace, paths, count, err))
-        return -1;
+    if (!reader.looks || trace_open(&reader.trace, paths, count, err)) {
+        int failed = reader.looks ? -1 : error_set(err, "can't follow the operations: memory is short");
+        free(reader.looks);
+        return failed;
+    }
     struct progress progress = progress_begin("writing", trace_event_count(reader.trace));
     while (!reader.failed && (more = trace_next(reader.trace, &process, &record, NULL)) != 0) {
         if (more > 0 && process < visitor->processes)

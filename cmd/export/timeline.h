@@ -1,9 +1,10 @@
 /* timeline.h: the operations and host calls of traces with their beginnings and ends, as a stream.
  *
  * Times are realtime, so that ranks of several hosts share one clock, as far as theirs do. When an operation ran is
- * what the collector saw of the GPU's progress, every few milliseconds, and what a host wait proved; so a beginning or
- * end may be told late by as much. Operations on one stream never overlap here: of several whose ends were seen at one
- * time, each is taken to end where the next was issued. Memory follows what is in flight. */
+ * what the collector saw of the GPU's progress, every few milliseconds, and what a host wait proved: an operation begins
+ * at the last look at which it had not, and ends at the first at which it had. Operations on one stream never overlap
+ * here: of several whose ends were seen at one look, each is taken to end where the next was issued, or they share the
+ * time. Memory follows what is in flight. */
 #ifndef DDPCHECK_EXPORT_TIMELINE_H
 #define DDPCHECK_EXPORT_TIMELINE_H
 
