@@ -199,6 +199,39 @@ class Imported(unittest.TestCase):
         self.assertEqual({row["count"] for row in rows}, {"1024"})
 
 
+class Situations(unittest.TestCase):
+    """Traces made by hand: empty, cut, of several hosts, of a job that runs."""
+
+    READERS = {"jsonl": lambda text: [json.loads(line) for line in text.splitlines()], "sarif": json.loads, "chrome": json.loads,
+               "junit": xml.fromstring, "csv": lambda text: list(csv.reader(io.StringIO(text, newline=""), strict=True)),
+               "github": str.splitlines, "prometheus": str.splitlines, "html": str}
+
+    def setUp(self):
+        self.maker = os.path.join(JOBS.line.build, "tests", "make_trace")
+        if not os.path.exists(self.maker):
+            self.skipTest("make_trace was not built")
+
+    def test_all_can_be_exported(self):
+        listed = subprocess.run([self.maker, "--list"], capture_output=True, text=True, check=True).stdout.split()
+        self.assertGreater(len(listed), 5)
+        for name in listed:
+            subprocess.run([self.maker, os.path.join(JOBS.folder, "made-" + name), name], check=True)
+            for format, read in self.READERS.items():
+                self.assertTrue(format == "github" or read(JOBS.export(format, "made-" + name)), (name, format))
+
+    def test_what_is_good_of_a_damaged_trace_is_written(self):
+        folder = os.path.join(JOBS.folder, "damaged")
+        subprocess.run([self.maker, folder, "mismatch"], check=True)
+        (name,) = [name for name in os.listdir(folder) if name.endswith(".db")]
+        database = os.path.join(folder, name)
+        os.truncate(database, os.path.getsize(database) - 5000)
+        out = JOBS.export("junit", "damaged", status=2)
+        self.assertIn('<error type="damaged"', out)
+        notes = json.loads(JOBS.export("sarif", "damaged", status=2))["runs"][0]["invocations"][0]
+        self.assertFalse(notes["executionSuccessful"])
+        self.assertIn("cut off", notes["toolExecutionNotifications"][0]["message"]["text"])
+
+
 class Files(unittest.TestCase):
     """Where it is written."""
 
