@@ -15,7 +15,7 @@
 #include "lib/import/input.h"
 #include "lib/import/sink.h"
 
-enum { REFUSALS_SAID = 3, DEPTH_MAX = 32, SURE_ENOUGH = 1 };
+enum { REFUSALS_SAID = 3, REFUSALS_SAID_MAX = 30, DEPTH_MAX = 32, SURE_ENOUGH = 1 };   /* said of a file; of all */
 
 #define SOURCE(name) extern const struct import_source import_source_##name;
 #include "lib/import/sources.def"
@@ -45,8 +45,9 @@ void import_refuse(struct import *import, const char *format, ...)
 {
     struct error err;
     import->result.refused++;
-    if (import->refused_here++ >= REFUSALS_SAID)
+    if (import->refused_here++ >= REFUSALS_SAID || import->refusals_said == REFUSALS_SAID_MAX)
         return;
+    import->refusals_said++;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(err.text, sizeof err.text, format, arguments);
@@ -104,7 +105,7 @@ static int read_file(struct import *import, const char *path)
         input_close(input);
         return -1;
     }
-    if (import->refused_here > REFUSALS_SAID) {
+    if (import->refused_here > REFUSALS_SAID && import->refusals_said < REFUSALS_SAID_MAX) {
         snprintf(more, sizeof more, "... and %llu more in that file", (unsigned long long)(import->refused_here - REFUSALS_SAID));
         say(import, more);
     }
@@ -155,6 +156,15 @@ static int read_path(struct import *import, const char *path, int depth)
     return is_directory ? read_directory(import, path, depth) : read_file(import, path);
 }
 
+static void say_rest(struct import *import)
+{
+    char rest[128];
+    if (import->refusals_said < REFUSALS_SAID_MAX || import->result.refused == import->refusals_said)
+        return;
+    snprintf(rest, sizeof rest, "... and %llu more, in all files", (unsigned long long)(import->result.refused - import->refusals_said));
+    say(import, rest);
+}
+
 static int store(struct import *import, const char *path, struct error *err)
 {
     char partial[PATH_MAX];
@@ -186,6 +196,7 @@ int import_files(const char *const *paths, int count, const char *path, const st
             *err = import.failure;
             failed = -1;
         }
+    say_rest(&import);
     import.result.processes = (uint64_t)import.processes;
     if (!failed && !import.processes)
         failed = error_set(err, "nothing was imported: none of the %llu files tells of a rank", (unsigned long long)import.result.files);

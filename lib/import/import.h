@@ -153,7 +153,7 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
 /* A text of the process, for fields that hold string ids. 0 when memory is short. */
 uint64_t import_text(struct import *import, int process, const char *text, size_t bytes);
 
-/* Something in the file was not taken: counted, the first of each file are said on stderr by the command. Name file and place. */
+/* Something in the file was not taken: counted, the first of each file, and of all, are said on stderr by the command. Name file and place. */
 void import_refuse(struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- the whole */

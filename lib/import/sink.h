@@ -78,6 +78,7 @@ struct import {
     struct import_result result;
     struct error failure;       /* the first; nothing goes on after it */
     uint64_t refused_here;      /* pieces of the file in hand */
+    uint32_t refusals_said;
     uint64_t bytes;             /* of files before */
     struct sorter *sorter;
     struct sink_process **process;

@@ -72,9 +72,9 @@ class Verdicts(Dumps):
         result = self.expect({"DC201": ["0-1,3", "2"]}, change)
         self.assertIn("ranks 0-1,3 wait in ncclAllReduce(count=1024, float32) #8", result.what("DC201"))
         waiting, missing = result.findings[0]["sides"]
-        self.assertEqual([(frame["function"], frame["line"]) for frame in waiting["frames"]], [("all_reduce", 2810), ("step", 99), ("main", 12)])
+        self.assertEqual([(frame["function"], frame["line"]) for frame in waiting["frames"]], [("step", 99), ("main", 12)])
         self.assertIn("last seen in ncclAllReduce(count=1024, float32) #7", missing["where"])
-        self.assertEqual(missing["where_frames"][1]["line"], 46)
+        self.assertEqual(missing["where_frames"][0]["line"], 46)
         self.assertEqual(result.findings[0]["certainty"], "possible")
 
     def test_other_kind(self):
@@ -82,7 +82,7 @@ class Verdicts(Dumps):
             jobs[1][3] = flight.entry(3, "_all_gather_base", line=99, out_sizes=[[4096]])
         result = self.expect({"DC101": ["0,2-3", "1"]}, change)
         self.assertIn("rank 1 calls ncclAllGather(count=1024, float32) as operation #4", result.what("DC101"))
-        self.assertEqual(result.findings[0]["sides"][1]["frames"][1]["line"], 99)
+        self.assertEqual(result.findings[0]["sides"][1]["frames"][0]["line"], 99)
 
     def test_other_size(self):
         def change(jobs):
@@ -234,7 +234,7 @@ class Forms(Dumps):
                 jobs[rank] = [flight.entry(i, "all_reduce", frames=list(shared)) for i in range(4)]
             jobs[3][3] = flight.entry(3, "all_reduce", frames=list(shared), sizes=[[1]])
         result = self.expect({"DC102": ["0-2", "3"]}, change, to_bytes=lambda content: flight.pickle(content, shared))
-        self.assertEqual([frame["line"] for frame in result.findings[0]["sides"][1]["frames"]], [2810, 40, 12])
+        self.assertEqual([frame["line"] for frame in result.findings[0]["sides"][1]["frames"]], [40, 12])
 
     def test_json(self):
         def to_json(content):
@@ -372,6 +372,16 @@ class Damage(Dumps):
         self.assertEqual(result.status, 2)
         self.assertIn("entry 1 (nccl:teleport) is left out: no such operation is known", result.err)
         self.assertIn("entry 2 is left out: it is no dictionary", result.err)
+
+    def test_many_complaints_are_cut_short(self):
+        for rank in range(40):
+            self.write("many/odd_rank_%d" % rank, flight.pickle(flight.dump([flight.entry(i, "teleport") for i in range(5)], ranks=40)))
+        result = self.importing(os.path.join(self.folder, "many"))
+        lines = result.err.splitlines()
+        self.assertEqual(result.status, 2)
+        self.assertLess(len(lines), 45)
+        self.assertIn("ddpcheck: ... and 2 more in that file", lines)
+        self.assertEqual(lines[-2:], ["ddpcheck: ... and 170 more, in all files", "ddpcheck: of 40 of 40 files not all could be taken"])
 
     def test_code_is_not_run(self):
         trap = os.path.join(self.folder, "it-ran")
