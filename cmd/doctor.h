@@ -41,6 +41,11 @@ enum front_end doctor_program(char *const *program,
 /* What is known of programs that start others, by name: their line, or false if `name` is none of them. */
 bool doctor_launcher(struct diagnosis *diagnosis, const char *name);
 
+/* The libraries that ld.so would load for a program, without running it: calls `visit` with the path of each, or with
+ * NULL and the name of one that it can't find. Returns false if ld.so can't be asked. */
+bool doctor_libraries(const char *program, const char *interpreter, void (*visit)(void *context, const char *path, const char *missing),
+                      void *context);
+
 /* NCCL_PROFILER_PLUGIN names another library than our shim; that library's name, else NULL. */
 const char *doctor_other_plugin(void);
 

@@ -107,25 +107,72 @@ static enum front_end check_inside(struct diagnosis *diagnosis, const char *what
     return FRONT_END_PLUGIN;
 }
 
-static enum front_end check_nccl(struct diagnosis *diagnosis, const struct elf_file *elf)
+/* What the libraries of a program say of its NCCL. */
+struct libraries {
+    char inside[PATH_MAX];      /* one that NCCL is linked into */
+    bool inside_holds_plugins;
+    char nccl[PATH_MAX];        /* libnccl.so */
+    char missing[256];          /* the first that ld.so can't find */
+};
+
+static void visit_library(void *context, const char *path, const char *missing)
 {
-    if (elf->defines_nccl)
-        return check_inside(diagnosis, "the program", elf->holds_plugins);
-    if (elf_file_needs(elf, "libnccl.so"))
-        diagnose(diagnosis, VERDICT_OK, NULL, "linked dynamically with libnccl.so");
+    struct libraries *libraries = context;
+    struct elf_file elf;
+    struct error err;
+    if (missing) {
+        if (!libraries->missing[0])
+            snprintf(libraries->missing, sizeof libraries->missing, "%s", missing);
+        return;
+    }
+    const char *base = strrchr(path, '/');
+    if (base && strncmp(base, "/libnccl.so", strlen("/libnccl.so")) == 0)
+        snprintf(libraries->nccl, sizeof libraries->nccl, "%s", path);
+    else if (!libraries->inside[0] && elf_file_read(&elf, path, &err) == 0 && elf.defines_nccl && elf.holds_nccl) {
+        snprintf(libraries->inside, sizeof libraries->inside, "%s", path);
+        libraries->inside_holds_plugins = elf.holds_plugins;
+    }
+}
+
+static enum front_end check_libraries(struct diagnosis *diagnosis, const char *path, const struct elf_file *elf)
+{
+    struct libraries libraries = {0};
+    doctor_libraries(path, elf->interpreter, visit_library, &libraries);
+    if (libraries.inside[0])
+        return check_inside(diagnosis, libraries.inside, libraries.inside_holds_plugins);
+    if (libraries.missing[0] && !libraries.nccl[0] && strncmp(libraries.missing, "libnccl.so", strlen("libnccl.so")) != 0)
+        diagnose(diagnosis, VERDICT_WARN, "set LD_LIBRARY_PATH as for the run and ask again", "ld.so finds no %s, so the program can't start here",
+                 libraries.missing);
+    else if (elf_file_needs(elf, "libnccl.so"))
+        diagnose(diagnosis, VERDICT_OK, NULL, "linked dynamically with libnccl.so%s%.400s", libraries.nccl[0] ? ": " : "", libraries.nccl);
+    else if (libraries.nccl[0])
+        diagnose(diagnosis, VERDICT_OK, NULL, "a library of the program is linked dynamically with %.400s", libraries.nccl);
     else if (elf->imports_nccl)
         diagnose(diagnosis, VERDICT_OK, NULL, "calls NCCL through another library");
-    else if (elf->holds_plugins && elf->is_stripped)
-        return check_inside(diagnosis, "the program (stripped, but NCCL's texts are in it)", true);
-    else if (elf->holds_nccl && elf->is_stripped)
-        diagnose(diagnosis, VERDICT_WARN, "look at a build that is not stripped; linked in, so old a NCCL can't be seen",
-                 "the program is stripped and has texts of NCCL's in it: it may be linked in");
     else if (elf->imports_dlopen)
-        diagnose(diagnosis, VERDICT_OK, "a library of its own with NCCL linked in would need 'ddpcheck run --plugin'",
+        diagnose(diagnosis, VERDICT_OK, "a library that it opens, with NCCL linked in, would need 'ddpcheck run --plugin'",
                  "not linked with NCCL; dlopen and dlsym of libnccl.so, by it or by libraries that it loads, are seen");
     else
         diagnose(diagnosis, VERDICT_WARN, "a launcher is fine: the programs that it starts are watched", "not linked with NCCL, loads nothing by dlopen");
     return FRONT_END_PRELOAD;
+}
+
+static enum front_end check_nccl(struct diagnosis *diagnosis, const char *path, const struct elf_file *elf)
+{
+    if (elf->defines_nccl && elf->holds_nccl)
+        return check_inside(diagnosis, "the program", elf->holds_plugins);
+    if (elf->holds_plugins && elf->is_stripped && !elf->imports_nccl)
+        return check_inside(diagnosis, "the program (stripped, but NCCL's texts are in it)", true);
+    if (elf->defines_nccl) {
+        diagnose(diagnosis, VERDICT_OK, NULL, "it has functions of NCCL's names, but not NCCL: the libnccl.so that they load is seen");
+        return FRONT_END_PRELOAD;
+    }
+    if (elf->holds_nccl && elf->is_stripped && !elf->imports_nccl) {
+        diagnose(diagnosis, VERDICT_WARN, "look at a build that is not stripped; linked in, so old a NCCL can't be seen",
+                 "the program is stripped and has texts of NCCL's in it: it may be linked in");
+        return FRONT_END_PRELOAD;
+    }
+    return check_libraries(diagnosis, path, elf);
 }
 
 static void check_cudart(struct diagnosis *diagnosis, const struct elf_file *elf)
@@ -151,7 +198,7 @@ static enum front_end check_torch(const struct printing *printing, const char *p
         return FRONT_END_PRELOAD;
     if (elf_file_read(&elf, torch, &err) < 0)
         diagnose(&diagnosis, VERDICT_FAIL, "reinstall PyTorch", "%s", err.text);
-    else if (elf.defines_nccl)
+    else if (elf.defines_nccl && elf.holds_nccl)
         front_end = check_inside(&diagnosis, "PyTorch's libtorch_cuda.so", elf.holds_plugins);
     else
         diagnose(&diagnosis, VERDICT_OK, NULL, "its libtorch_cuda.so calls the libnccl.so that it finds: seen");
@@ -189,7 +236,7 @@ static enum front_end check_elf(const struct printing *printing, const char *pat
         say(printing, "what it starts", &diagnosis);
         return diagnosis.verdict == VERDICT_FAIL ? FRONT_END_NONE : FRONT_END_PRELOAD;
     }
-    enum front_end front_end = check_nccl(&diagnosis, elf);
+    enum front_end front_end = check_nccl(&diagnosis, path, elf);
     say(printing, "its NCCL", &diagnosis);
     check_cudart(&diagnosis, elf);
     say(printing, "its CUDA runtime", &diagnosis);

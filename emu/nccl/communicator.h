@@ -47,7 +47,7 @@ struct ncclComm {
     struct operator *operators;
     struct registration *registrations;
     int shrinks;
-    void *profiler;                 /* the plugin's context; NULL: it is not told of this communicator */
+    _Atomic(void *) profiler;       /* the plugin's context; NULL: it is not told of this communicator */
     bool counted;                   /* among those that keep the plugin loaded */
     uint64_t hash;                  /* what NCCL calls commHash */
     uint64_t numbers[8];            /* collectives by their kind, as the plugin is told */

@@ -90,6 +90,16 @@ def nccl(at):
     stripped = at.build("stripped", CALLS_NCCL + DEFINES + TEXTS, "-s")
     check("stripped", doctor(stripped), "its NCCL", "warn", "stripped, but NCCL's texts", "plugin")
     check("stripped, old", doctor(at.build("stripped_old", CALLS_NCCL + DEFINES + OLD_TEXTS, "-s")), "its NCCL", "warn", "may be linked in")
+    check("stubs", doctor(at.build("stubs", CALLS_NCCL + DEFINES)), "its NCCL", "ok", "functions of NCCL's names, but not NCCL", "preload")
+    here = "-Wl,-rpath," + at.path
+    at.build("libmodel.so", DEFINES + TEXTS, "-shared", "-fPIC")
+    uses = at.build("uses", CALLS_NCCL, "-L" + at.path, "-lmodel", here)
+    check("in a library", doctor(uses), "its NCCL", "warn", "linked into %s/libmodel.so" % at.path, "plugin", "run --plugin")
+    at.build("libouter.so", "int outer(void); int outer(void) { return 0; }", "-shared", "-fPIC", "-Wl,--no-as-needed", "-L" + at.path, "-lmodel", here)
+    outer = at.build("outer", "int outer(void); int main(void) { return outer(); }", "-L" + at.path, "-louter", here)
+    check("in a library's library", doctor(outer), "its NCCL", "warn", "linked into %s/libmodel.so" % at.path, "plugin")
+    os.remove(os.path.join(at.path, "libouter.so"))
+    check("no library", doctor(outer), "its NCCL", "warn", "ld.so finds no libouter.so", "preload", "LD_LIBRARY_PATH")
     if os.path.isdir(LAUNCHED):
         check("emulated, static", doctor(os.path.join(LAUNCHED, "plugin_job_static")), "its NCCL", "warn", "linked into", "plugin")
         check("emulated, shared", doctor(os.path.join(LAUNCHED, "plugin_job_shared")), "its NCCL", "ok", "dynamically", "preload")
