@@ -133,8 +133,11 @@ void log_job_time(struct log_job *job, const char *text, size_t bytes)
 {
     size_t bracket = bytes && *text == '[';
     uint64_t time_ns = log_prefix_time(text + bracket, bytes - bracket);
+    uint64_t torch_ns = torch_line_time(text, input_modified_ns(job->input));
     if (time_ns > job->last_ns)
         job->last_ns = time_ns;
+    if (torch_ns > job->torch_ns)
+        job->torch_ns = torch_ns;
 }
 
 int log_job_version(struct log_job *job, struct log_process *process, int version)

@@ -40,6 +40,7 @@ struct log_job {
     uint32_t unnamed_count, unnamed_capacity;
     size_t held_count, held_capacity;
     int widest;                         /* the largest nranks seen */
+    uint64_t torch_ns;                  /* the latest time of PyTorch's lines; 0 none */
     uint64_t last_ns;                   /* the latest time in the log; 0 none */
     uint64_t cut, strangers, held_over; /* lines without their end; calls on communicators never made; held too many */
 };

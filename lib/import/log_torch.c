@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/import/log_line.h"
 #include "lib/trace/record.h"
@@ -87,6 +88,46 @@ bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
     if (line->rank < 0)
         line->rank = log_prefix_rank(text, bytes);
     return line->rank >= 0 && (line->seq >= 0 || line->has_last);
+}
+
+static bool two_digits(const char *text, char behind, int *value)
+{
+    if (!isdigit((unsigned char)text[0]) || !isdigit((unsigned char)text[1]) || text[2] != behind)
+        return false;
+    *value = (text[0] - '0') * 10 + text[1] - '0';
+    return true;
+}
+
+static uint64_t time_of_year(struct tm *parts, int year, uint64_t fraction)
+{
+    parts->tm_year = year - 1900;
+    struct tm copy = *parts;
+    time_t seconds = timegm(&copy);
+    return seconds > 0 ? (uint64_t)seconds * 1000000000 + fraction : 0;
+}
+
+uint64_t torch_line_time(const char *text, uint64_t near_ns)
+{
+    static const uint64_t day_ns = 86400 * UINT64_C(1000000000);
+    const char *at = strstr(text, "ProcessGroupNCCL.cpp:");
+    while (at && at > text && *at != '[')
+        at--;
+    if (!at || *at != '[' || !strchr("EWIF", at[1]) || !isdigit((unsigned char)at[2]))
+        return 0;
+    char *end;
+    long date = strtol(at + 2, &end, 10);
+    struct tm parts = {.tm_mon = (int)(date / 100) - 1, .tm_mday = (int)(date % 100)};
+    if (date < 101 || date > 1231 || *end != ' ' || !two_digits(end + 1, ':', &parts.tm_hour) || !two_digits(end + 4, ':', &parts.tm_min) ||
+        !two_digits(end + 7, '.', &parts.tm_sec))
+        return 0;
+    uint64_t fraction = 0, unit = 100000000;
+    for (const char *digit = end + 10; isdigit((unsigned char)*digit); digit++, unit /= 10)
+        fraction += (uint64_t)(*digit - '0') * unit;
+    time_t now = (time_t)(near_ns / 1000000000);
+    struct tm today;
+    gmtime_r(&now, &today);
+    uint64_t time_ns = time_of_year(&parts, today.tm_year + 1900, fraction);
+    return time_ns <= near_ns + day_ns ? time_ns : time_of_year(&parts, today.tm_year + 1899, fraction);
 }
 
 /* torch/csrc/distributed/c10d/Types: opTypeToString. A name of several NCCL calls (_ALLREDUCE_COALESCED, ALLTOALL: sends and

@@ -17,11 +17,16 @@ struct watchdog_line {
     int64_t numel_in, numel_out;        /* -1: not told */
     int64_t timeout_ms, ran_ms; /* -1 */
     int64_t last_enqueued, last_completed, last_started;        /* -1: not told, or none */
+    uint64_t time_ns;           /* the caller's: torch_line_time */
     bool has_last;              /* last_enqueued and last_completed were told */
 };
 
 /* True if the line (text[bytes] is NUL) is one of the watchdog's. */
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line);
+
+/* The time in the head of a line of PyTorch's C++ side, "[E626 06:24:44.903881913 ProcessGroupNCCL.cpp:616]": month, day and local time.
+ * The year is that which brings it nearest before `near_ns`, or a day after it at most. 0: there is no such head. */
+uint64_t torch_line_time(const char *text, uint64_t near_ns);
 
 /* The NCCL call of PyTorch's name of an operation ("_REDUCE_SCATTER_BASE": ncclReduceScatter), enum api; 0: several, or none
  * known. *count: the elements that this call is given, as NCCL counts them, -1 if that can't be told. */

@@ -62,6 +62,7 @@ static void merge(struct watchdog_line *into, const struct watchdog_line *from)
         into->numel_out = from->numel_out;
         into->timeout_ms = from->timeout_ms;
         into->ran_ms = from->ran_ms;
+        into->time_ns = from->time_ns;      /* when it was said that it ran for so long */
     }
     if (from->has_last) {
         into->has_last = true;
@@ -123,7 +124,8 @@ static int ranks_of(const struct log_job *job, const char *group)
     return ranks > job->widest || !strstr(group, "default_pg") ? ranks : job->widest;
 }
 
-/* The number of the timed-out collective, then how far the rank is. The collective began when its time began to run. */
+/* The number of the timed-out collective, then how far the rank is. The collective began when its time began to run; where lines
+ * have no time the file's is taken. */
 static int tell(struct log_job *job, const struct log_watched *watched, uint64_t now_ns)
 {
     const struct watchdog_line *line = &watched->line;
@@ -135,7 +137,8 @@ static int tell(struct log_job *job, const struct log_watched *watched, uint64_t
     member.comm = name;
     member.rank = line->rank;
     member.nranks = ranks_of(job, watched->key.group);
-    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0, begun_ns = now_ns > ran_ns ? now_ns - ran_ns : now_ns;
+    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0, said_ns = line->time_ns ? line->time_ns : now_ns,
+             begun_ns = said_ns > ran_ns ? said_ns - ran_ns : said_ns;
     member.time_ns = begun_ns;
     int index = process < 0 ? -1 : import_member(job->import, process, &member);
     if (index < 0)
@@ -170,7 +173,7 @@ static bool is_later(const struct log_job *job, const struct log_watched *watche
 int log_watched_end(struct log_job *job)
 {
     struct log_watched *watched, *next;
-    uint64_t now_ns = input_modified_ns(job->input);
+    uint64_t now_ns = job->torch_ns ? job->torch_ns : input_modified_ns(job->input);
     int result = 0;
     for (watched = job->watched; watched && !result; watched = watched->hh.next)
         if (!is_later(job, watched))

@@ -58,8 +58,10 @@ static int read_log(struct import *import, struct import_input *input, struct er
         if (any)
             continue;
         log_job_time(&job, text, bytes);
-        if (watchdog_parse(text, bytes, &watchdog))
+        if (watchdog_parse(text, bytes, &watchdog)) {
+            watchdog.time_ns = torch_line_time(text, input_modified_ns(input));
             result = log_job_watchdog(&job, text, bytes, &watchdog);
+        }
     }
     if (err->text[0])
         error_prefix(err, "%s:%llu", input_path(input), (unsigned long long)input_line_number(input));

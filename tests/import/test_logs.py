@@ -63,6 +63,12 @@ class Samples(Importer):
         result = self.expect("watchdog/missing.log", {"DC201": ["0-2", "3"]})
         self.assertIn("wait in ncclAllReduce(count=9801523) #807", result.what("DC201"))
 
+    def test_watchdog_of_pytorch_2_10(self):
+        """Real ones: rank 2 leaves out an all_reduce, or calls all_gather instead."""
+        result = self.expect("watchdog/torch-2.10-skip.log", {"DC201": ["0-1", "2"]})
+        self.assertIn("ranks 0-1 wait in ncclAllReduce(count=1000) #5 of comm be0b (for 71.5 s); rank 2 never called it", result.what("DC201"))
+        self.expect("watchdog/torch-2.10-other.log", {"DC101": ["0-1", "2"]})
+
     def test_watchdog_of_a_mismatch(self):
         self.expect("watchdog/mismatch.log", {"DC101": ["0", "1"]})
 

@@ -67,6 +67,20 @@ static void other_lines(void **state)
     }
 }
 
+static void times_have_no_year(void **state)
+{
+    const uint64_t second = 1000000000, near = 1795271531 * second;     /* 2026-11-21 14:32:11 */
+    (void)state;
+    assert_int_equal(torch_line_time("[rank1]:[E1121 14:07:15.619908540 ProcessGroupNCCL.cpp:688] [Rank 1]", near), 1795270035619908540);
+    assert_int_equal(torch_line_time("[E1121 14:07:15.5 ProcessGroupNCCL.cpp:688]", near), 1795270035500000000);
+    assert_int_equal(torch_line_time("[E1130 14:07:15.5 ProcessGroupNCCL.cpp:688]", near), 1764511635500000000);    /* last year */
+    assert_int_equal(torch_line_time("[E101 00:00:00.0 ProcessGroupNCCL.cpp:688]", near), 1767225600000000000);
+    assert_int_equal(torch_line_time("[E ProcessGroupNCCL.cpp:688]", near), 0);
+    assert_int_equal(torch_line_time("[E1399 14:07:15.5 ProcessGroupNCCL.cpp:688]", near), 0);
+    assert_int_equal(torch_line_time("[E1121 14:07 ProcessGroupNCCL.cpp:688]", near), 0);
+    assert_int_equal(torch_line_time("", near), 0);
+}
+
 static void names_of_operations(void **state)
 {
     struct watchdog_line line = {.op = "_REDUCE_SCATTER_BASE", .numel_in = 80, .numel_out = 10};
@@ -85,7 +99,8 @@ static void names_of_operations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_bug_reports), cmocka_unit_test(other_lines), cmocka_unit_test(names_of_operations),
+        cmocka_unit_test(lines_of_bug_reports), cmocka_unit_test(other_lines), cmocka_unit_test(times_have_no_year),
+        cmocka_unit_test(names_of_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
