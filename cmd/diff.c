@@ -37,8 +37,9 @@ static int compare(struct diff_side *const side[2], const struct request *reques
     bool two_ranks = request->rank != RANK_NONE;
     struct diff_pairs pairs = {0};
     struct diff_result result = {0};
+    struct diff_orders orders = {0};
     struct diff_setup setup = {0};
-    struct diff_report report = { .side = side, .name = {"A", "B"}, .pairs = &pairs, .result = &result, .setup = &setup,
+    struct diff_report report = { .side = side, .name = {"A", "B"}, .pairs = &pairs, .result = &result, .orders = &orders, .setup = &setup,
                                   .limit = (int)request->limit };
     for (int which = 0; which < 2 && two_ranks; which++) {
         long rank = which ? request->with : request->rank;
@@ -52,7 +53,8 @@ static int compare(struct diff_side *const side[2], const struct request *reques
     if (status || diff_setup(&setup, side, (int)request->rank, (int)request->with))
         status = error_set(err, "can't compare the traces: memory is short");
     else
-        status = diff_compare(&result, &pairs, side, two_ranks, err);
+        status = diff_compare(&result, &pairs, side, two_ranks, err) ||
+                 diff_orders(&orders, &pairs, side, (int)request->rank, (int)request->with, err) ? -1 : 0;
     if (!status && request->json) {
         status = diff_print_json(&report, stdout, err);
     } else if (!status) {
@@ -64,6 +66,7 @@ static int compare(struct diff_side *const side[2], const struct request *reques
         status = diff_equal(&report) ? STATUS_CLEAN : STATUS_FINDINGS;
     diff_pairs_free(&pairs);
     diff_result_free(&result);
+    diff_orders_free(&orders);
     diff_setup_free(&setup);
     return status;
 }

@@ -176,6 +176,8 @@ static int compare_members(struct diff_result *result, struct comparison *compar
     if (status || comparison->err->text[0])
         return -1;
     result->members++;
+    for (int which = 0; which < 2 && comparison->hunks; which++)
+        comparison->side[which]->member[comparison->member[which]].differs = true;
     return merge(result, comparison, pair);
 }
 

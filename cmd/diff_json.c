@@ -82,6 +82,26 @@ static int print_difference(const struct diff_report *report, const struct diffe
                                      "a", a, "b", b), err);
 }
 
+static json_t *order_side_json(const struct diff_report *report, const struct order_difference *difference, int which)
+{
+    struct diff_side *side = report->side[which];
+    const struct diff_op *op = &difference->op[which];
+    return json_pack("{s:o, s:o}", "comm", json_of_address(side->comm[side->member[op->member].comm].id),
+                     "operation", op_json(side, op->member, op));
+}
+
+static int print_orders(const struct diff_report *report, FILE *out, struct error *err)
+{
+    for (int i = 0; i < report->orders->differences && i < report->limit; i++) {
+        const struct order_difference *difference = &report->orders->difference[i];
+        if (print_line(out, json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema", "ddpcheck.order_difference/1",
+                                      "ranks", ranks_json(&difference->ranks), "index", count_json(difference->index),
+                                      "a", order_side_json(report, difference, 0), "b", order_side_json(report, difference, 1)), err))
+            return -1;
+    }
+    return 0;
+}
+
 static int print_extras(const struct diff_report *report, FILE *out, struct error *err)
 {
     char ranks[256];
@@ -119,10 +139,10 @@ int diff_print_json(const struct diff_report *report, FILE *out, struct error *e
     for (int i = 0; i < shown; i++)
         if (print_difference(report, result->difference[i], out, err))
             return -1;
-    if (print_extras(report, out, err) || print_setup(report, out, err))
+    if (print_orders(report, out, err) || print_extras(report, out, err) || print_setup(report, out, err))
         return -1;
     return print_line(out, json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o}", "schema", "ddpcheck.diff_summary/1",
-                                     "equal", diff_equal(report), "differences", result->differences,
+                                     "equal", diff_equal(report), "differences", result->differences + report->orders->differences,
                                      "members", count_json(result->members), "unequal", count_json(result->unequal),
                                      "only_a", ranks_json(&result->only[0]), "only_b", ranks_json(&result->only[1])), err);
 }

@@ -3,6 +3,7 @@
 #define DDPCHECK_DIFF_PRINT_H
 
 #include "cmd/diff_compare.h"
+#include "cmd/diff_order.h"
 #include "cmd/diff_setup.h"
 #include "cmd/page.h"
 
@@ -11,6 +12,7 @@ struct diff_report {
     const char *name[2];            /* what the sides are called: "A" and "B", "rank 0" and "rank 3" */
     const struct diff_pairs *pairs;
     const struct diff_result *result;
+    const struct diff_orders *orders;
     const struct diff_setup *setup;
     int limit;                      /* differences that are told; the others are counted */
 };

@@ -22,10 +22,14 @@ struct diff_table {
     UT_hash_handle hh;
 };
 
+/* One thread uses it. */
+enum { STORE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX };
+
 static const char schema[] =
     "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32768;"
     "CREATE TABLE op(member INTEGER, number INTEGER, api INTEGER, flags INTEGER, count INTEGER, kind INTEGER, scalar INTEGER,"
-    " stack INTEGER, time INTEGER, rank INTEGER, idx INTEGER)";
+    " stack INTEGER, time INTEGER, rank INTEGER, idx INTEGER, process INTEGER)";
+static const char columns[] = "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx, member FROM op ";
 
 static int no_memory(struct error *err)
 {
@@ -121,6 +125,15 @@ static int member_of(struct diff_side *side, int process, uint64_t id, int rank,
     return remember(side, id, rank, *member) || set_member(comm, rank, *member) ? -1 : 0;
 }
 
+static void note_thread(struct diff_side *side, int process, uint32_t thread)
+{
+    if (process >= side->processes)
+        return;
+    struct diff_process *of = &side->process[process];
+    of->several_threads |= of->thread && of->thread != thread;
+    of->thread = thread;
+}
+
 static int add_op(struct diff_side *side, int process, const struct record *record, struct error *err)
 {
     int index;
@@ -133,7 +146,8 @@ static int add_op(struct diff_side *side, int process, const struct record *reco
         (int64_t)((uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 | (uint64_t)record->op.flags << 16 |
                   (uint64_t)(uint32_t)record->op.root << 32),
         (int64_t)record->op.scalar, (int64_t)record->stack, (int64_t)record->time_ns, record->op.rank,
-        (int64_t)member->operations};
+        (int64_t)member->operations, process};
+    note_thread(side, process, record->thread);
     for (int i = 0; i < (int)(sizeof column / sizeof *column); i++)
         sqlite3_bind_int64(side->insert, i + 1, column[i]);
     if (sqlite3_step(side->insert) != SQLITE_DONE || sqlite3_reset(side->insert) != SQLITE_OK)
@@ -242,8 +256,12 @@ static int load(struct diff_side *side, bool progress, struct error *err)
 {
     if (trace_open(&side->trace, &side->path, 1, err))
         return -1;
-    if (sqlite3_open("", &side->store) != SQLITE_OK || sqlite3_exec(side->store, schema, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?)", -1, &side->insert, NULL) != SQLITE_OK ||
+    side->processes = trace_process_count(side->trace);
+    side->process = calloc((size_t)side->processes + 1, sizeof *side->process);
+    if (!side->process)
+        return no_memory(err);
+    if (sqlite3_open_v2("", &side->store, STORE_FLAGS, NULL) != SQLITE_OK || sqlite3_exec(side->store, schema, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1, &side->insert, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return store_failed(side, err);
     if (read_events(side, progress, err))
@@ -274,6 +292,7 @@ void diff_side_free(struct diff_side *side)
         free(side->comm[i].member);
     free(side->comm);
     free(side->member);
+    free(side->process);
     sqlite3_finalize(side->insert);
     sqlite3_close(side->store);
     if (side->trace)
@@ -281,16 +300,36 @@ void diff_side_free(struct diff_side *side)
     *side = (struct diff_side){0};
 }
 
+static sqlite3_stmt *select_ops(struct diff_side *side, const char *which, struct error *err)
+{
+    char sql[256];
+    sqlite3_stmt *ops;
+    snprintf(sql, sizeof sql, "%s%s", columns, which);
+    if (sqlite3_prepare_v2(side->store, sql, -1, &ops, NULL) == SQLITE_OK)
+        return ops;
+    store_failed(side, err);
+    return NULL;
+}
+
 sqlite3_stmt *diff_ops(struct diff_side *side, int member, uint64_t index, struct error *err)
 {
-    sqlite3_stmt *ops;
-    if (sqlite3_prepare_v2(side->store, "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx FROM op "
-                           "WHERE member = ? AND idx >= ? ORDER BY idx", -1, &ops, NULL) != SQLITE_OK) {
+    sqlite3_stmt *ops = select_ops(side, "WHERE member = ? AND idx >= ? ORDER BY idx", err);
+    if (ops) {
+        sqlite3_bind_int(ops, 1, member);
+        sqlite3_bind_int64(ops, 2, (int64_t)index);
+    }
+    return ops;
+}
+
+sqlite3_stmt *diff_process_ops(struct diff_side *side, int process, struct error *err)
+{
+    if (sqlite3_exec(side->store, "CREATE INDEX IF NOT EXISTS op_process ON op(process)", NULL, NULL, NULL) != SQLITE_OK) {
         store_failed(side, err);
         return NULL;
     }
-    sqlite3_bind_int(ops, 1, member);
-    sqlite3_bind_int64(ops, 2, (int64_t)index);
+    sqlite3_stmt *ops = select_ops(side, "WHERE process = ? ORDER BY rowid", err);
+    if (ops)
+        sqlite3_bind_int(ops, 1, process);
     return ops;
 }
 
@@ -300,7 +339,7 @@ int diff_op_next(sqlite3_stmt *ops, struct diff_op *op)
     if (got != SQLITE_ROW)
         return got == SQLITE_DONE ? 0 : -1;
     uint64_t kind = (uint64_t)sqlite3_column_int64(ops, 4);
-    *op = (struct diff_op){ .index = (uint64_t)sqlite3_column_int64(ops, 9), .record = {
+    *op = (struct diff_op){ .index = (uint64_t)sqlite3_column_int64(ops, 9), .member = sqlite3_column_int(ops, 10), .record = {
         .phase = RECORD_ENTER, .api = (uint16_t)sqlite3_column_int(ops, 1), .flags = (uint8_t)sqlite3_column_int(ops, 2),
         .stack = (uint64_t)sqlite3_column_int64(ops, 6), .time_ns = (uint64_t)sqlite3_column_int64(ops, 7),
         .op = { .number = (uint64_t)sqlite3_column_int64(ops, 0), .count = (uint64_t)sqlite3_column_int64(ops, 3),

@@ -17,6 +17,12 @@ struct diff_member {
     int process;            /* the trace's */
     int shown_rank;         /* that people know */
     uint64_t operations;
+    bool differs;           /* diff_compare found something */
+};
+
+struct diff_process {       /* by the trace's number */
+    uint32_t thread;        /* that makes its calls, 0 none does */
+    bool several_threads;
 };
 
 struct diff_comm {          /* in the order in which they came to exist */
@@ -36,6 +42,8 @@ struct diff_side {
     int comms;
     struct diff_member *member;
     int members;
+    struct diff_process *process;
+    int processes;
     struct diff_table *table;   /* members by communicator and rank */
     uint64_t operations;
     uint64_t begin_ns, end_ns;  /* of the trace, realtime; 0: it is empty */
@@ -49,6 +57,7 @@ struct diff_side {
 struct diff_op {
     struct record record;   /* an ENTER with api, flags, stack and payload op */
     uint64_t index;         /* in the member's sequence, sends and receives included, from 0 */
+    int member;
 };
 
 /* Reads a trace (a directory or a database). `progress`: say on stderr how far it is. Returns 0, or -1 with err. */
@@ -57,6 +66,8 @@ void diff_side_free(struct diff_side *side);
 
 /* The operations of a member from `index` on, for diff_op_next; sqlite3_finalize it. NULL with err. */
 sqlite3_stmt *diff_ops(struct diff_side *side, int member, uint64_t index, struct error *err);
+/* All operations of a process in the order of its calls, for diff_op_next. NULL with err. */
+sqlite3_stmt *diff_process_ops(struct diff_side *side, int process, struct error *err);
 /* 1, 0 at the end, -1 on failure (sqlite3_errmsg of side->store). */
 int diff_op_next(sqlite3_stmt *ops, struct diff_op *op);
 

@@ -12,7 +12,7 @@ enum { CONTEXT = 3, SHOWN_MAX = 8, FRAMES_SHOWN = 3, NUMBER_COLUMN = 6, CALL_COL
 
 bool diff_equal(const struct diff_report *report)
 {
-    return !report->result->differences && !report->pairs->extras[0] && !report->pairs->extras[1] &&
+    return !report->result->differences && !report->orders->differences && !report->pairs->extras[0] && !report->pairs->extras[1] &&
            !rankset_count(&report->result->only[0]) && !rankset_count(&report->result->only[1]);
 }
 
@@ -192,6 +192,42 @@ static int print_difference(const struct diff_report *report, struct page *page,
     return 0;
 }
 
+/* One side of a difference in order. */
+static void print_order_side(const struct diff_report *report, struct page *page, const struct order_difference *difference, int which)
+{
+    char members[256];
+    struct diff_side *side = report->side[which];
+    const struct diff_op *op = &difference->op[which];
+    const struct diff_comm *comm = &side->comm[side->member[op->member].comm];
+    print_op(page, which ? "+" : "-", which ? NULL : op, which ? op : NULL);
+    page->indent = CALL_COLUMN;
+    page_format(page, STYLE_PLAIN, " on the communicator of ranks %s (%04x)", diff_comm_ranks(side, comm, members, sizeof members),
+                (unsigned)(comm->id >> 48));
+    page->indent = 0;
+    print_site(page, side, op->member, op);
+}
+
+static void print_orders(const struct diff_report *report, struct page *page)
+{
+    char ranks[256];
+    for (int i = 0; i < report->orders->differences && i < report->limit; i++) {
+        const struct order_difference *difference = &report->orders->difference[i];
+        page_gap(page);
+        page->indent = 2;
+        bool one = rankset_count(&difference->ranks) == 1 && report->side[0] != report->side[1];
+        if (report->side[0] == report->side[1])
+            page_format(page, STYLE_STRONG, "Order: %s and %s", report->name[0], report->name[1]);
+        else
+            page_format(page, STYLE_STRONG, "Order: rank%s %s", one ? "" : "s", rankset_text(&difference->ranks, ranks, sizeof ranks));
+        page_format(page, STYLE_PLAIN, " %s the same on each communicator, but not in the same order of communicators; behind %" PRIu64
+                    " operations alike:", one ? "calls" : "call", difference->index);
+        page->indent = 0;
+        print_order_side(report, page, difference, 0);
+        print_order_side(report, page, difference, 1);
+        page_line(page);
+    }
+}
+
 static void print_sides(const struct diff_report *report, struct page *page)
 {
     bool one_trace = report->side[0] == report->side[1];
@@ -275,7 +311,8 @@ static void print_sum(const struct diff_report *report, struct page *page)
         page_text(page, STYLE_GOOD, "They called the same operations in the same order.");
     else
         page_format(page, STYLE_STRONG, "%d difference%s; of %" PRIu64 " members of communicators %" PRIu64 " differ.",
-                    result->differences, result->differences == 1 ? "" : "s", result->members, result->unequal);
+                    result->differences + report->orders->differences,
+                    result->differences + report->orders->differences == 1 ? "" : "s", result->members, result->unequal);
     page_line(page);
 }
 
@@ -293,6 +330,7 @@ int diff_print_text(const struct diff_report *report, struct page *page, struct 
         page_format(page, STYLE_PLAIN, "... and %" PRIu64 " more differences (--limit shows them).", left);
         page_line(page);
     }
+    print_orders(report, page);
     print_setup(report, page);
     print_sum(report, page);
     return 0;

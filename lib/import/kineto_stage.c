@@ -9,6 +9,9 @@ struct kineto_stage {
     int64_t unnamed;        /* calls without an "External id": numbers below 0 stand for them */
 };
 
+/* One thread uses it. */
+enum { STORE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX };
+
 static const char schema[] =
     "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192;"
     "CREATE TABLE call(ts INTEGER, dur INTEGER, tid INTEGER, external INTEGER, collective INTEGER, grp INTEGER, n_in INTEGER,"
@@ -52,7 +55,7 @@ int kineto_stage_new(struct kineto_stage **stage, struct error *err)
     struct kineto_stage *new = *stage = calloc(1, sizeof *new);
     if (!new)
         return error_set(err, "memory is short");
-    if (sqlite3_open("", &new->db) == SQLITE_OK && sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
+    if (sqlite3_open_v2("", &new->db, STORE_FLAGS, NULL) == SQLITE_OK && sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT INTO call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &new->call, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT INTO mark VALUES(?,?,?)", -1, &new->mark, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT INTO found VALUES(?,?,?,?,?)", -1, &new->kernel, NULL) == SQLITE_OK &&

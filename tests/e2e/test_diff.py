@@ -74,6 +74,16 @@ def main(build):
         text = runs.diff("good", "order", "--limit", "1", status=1)
         assert "  1. ranks 0-2" in text and "more differences (--limit shows them)" in text, text
 
+        # Two models, whose reducers one rank goes over in another order: the same calls on each communicator.
+        runs.record("models", "--iterations", "6", "--model", "gan")
+        runs.record("turned", "--iterations", "6", "--model", "gan", "--fault", "comm-order")
+        assert not runs.lines("models", "turned", status=1, schema="difference")
+        order = runs.lines("models", "turned", status=1, schema="order_difference")
+        assert len(order) == 1 and order[0]["ranks"] == "3" and order[0]["a"]["comm"] != order[0]["b"]["comm"], order
+        assert order[0]["b"]["operation"]["frames"][0]["function"] == "reduce_bucket", order
+        assert "Order: rank 3 calls the same on each communicator" in runs.diff("models", "turned", status=1)
+        runs.diff("turned", "--rank", "0", "--with", "1", status=0)
+
         assert "no such" in runs.diff("good", "nowhere", status=2).lower()
         assert "no communicator of rank 9" in runs.diff("good", "--rank", "9", "--with", "0", status=2)
         assert "--rank and --with go together" in runs.diff("good", "--rank", "1", status=2)
