@@ -112,6 +112,16 @@ bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t n
     return channel->count && channel->receives == receives && front(channel)->number <= number;
 }
 
+const struct site *channel_site(const struct channel *channel, bool receives, uint64_t number)
+{
+    for (uint32_t i = 0; channel->receives == receives && i < channel->count; i++) {
+        const struct channel_call *call = &channel->call[(channel->head + i) & (channel->capacity - 1)];
+        if (call->number == number)
+            return &call->site;
+    }
+    return NULL;
+}
+
 bool channel_is_doubtful(const struct channel *channel)
 {
     return channel->doubtful;

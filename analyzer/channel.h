@@ -27,6 +27,8 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation, s
                  struct channel_pair *pair);
 /* The call is still without its counterpart. */
 bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t number);
+/* Where that call was made; NULL if it waits no more. Valid until the channel changes. */
+const struct site *channel_site(const struct channel *channel, bool receives, uint64_t number);
 /* Calls of one side that wait for the other's; nothing if their number can't be trusted (below). */
 struct channel_waiting {
     uint64_t comm;

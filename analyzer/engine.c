@@ -324,6 +324,8 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
     case CLASS_GROUP:
         if (record->api == API_ncclGroupStart)
             thread->group_depth = record->group.depth ? record->group.depth : 1;
+        if (record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread))     /* an imported one */
+            return ENGINE_FAILED;
         return ENGINE_OK;
     default:
         return ENGINE_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/channel.h"
 #include "analyzer/ends.h"
 #include "analyzer/process.h"
 #include "analyzer/where.h"
@@ -128,8 +129,11 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const
         if (blocked && (!example || (issued && member->process == issued->process)))
             example = blocked;
     }
+    const struct site *message = wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
     if (example)
         place_waiting(draft, side, example);
+    else if (side && message)
+        draft_side_at(draft, side, message);
     side->since_ns = wait->begin_ns;
 }
 

@@ -66,7 +66,7 @@ static const struct operation_name {
     {"reduce_scatter_tensor_coalesced", API_ncclReduceScatter, OF_OUTPUT},
     {"reduce_scatter_tensor", API_ncclReduceScatter, OF_OUTPUT},
     {"all_to_all", API_ncclAlltoAll, OF_ANY}, {"all_to_all_base", API_ncclAlltoAll, OF_ANY},
-    {"gather", API_ncclGather, OF_INPUT}, {"scatter", API_ncclScatter, OF_OUTPUT},
+    {"gather", API_ncclGather, OF_INPUT}, {"scatter", API_ncclScatter, OF_INPUT},
     {"send", API_ncclSend, OF_INPUT}, {"recv", API_ncclRecv, OF_OUTPUT},
 };
 
@@ -91,6 +91,8 @@ static void read_peers(const char *text, struct flight_entry *entry)
     }
 }
 
+enum { COALESCED_BYTES = 9 };
+
 static const struct operation_name *read_name(const struct value *name, struct flight_entry *entry)
 {
     if (!name || name->kind != VALUE_TEXT)
@@ -101,8 +103,8 @@ static const struct operation_name *read_name(const struct value *name, struct f
     const char *space = memchr(text->bytes + begin, ' ', text->count - begin);
     size_t end = space ? (size_t)(space - text->bytes) : text->count;
     const struct operation_name *operation = operation_of(text, begin, end - begin);
-    if (!operation) {
-        entry->is_coalesced = end - begin == 9 && !memcmp(text->bytes + begin, "coalesced", 9);
+    if (!operation) {       /* "nccl:coalesced", "nccl:ALLGATHER_coalesced" */
+        entry->is_coalesced = end - begin >= COALESCED_BYTES && !memcmp(text->bytes + end - COALESCED_BYTES, "coalesced", COALESCED_BYTES);
         return NULL;
     }
     if (space) {

@@ -29,8 +29,8 @@ struct group {
     int64_t seq;                /* of the last collective, and how many it was so far */
     uint32_t parts;
     struct {                    /* the coalesced row met last, from the end of the list on */
-        bool open, is_p2p;
-        int64_t seq;
+        bool open, has_calls, is_p2p;       /* is_p2p: as its calls are; the row does not tell */
+        int64_t seq, p2p_seq;
         uint64_t number;
         enum import_state state;
     } coalesced;
@@ -284,6 +284,16 @@ static struct group *group_of(struct dump *dump, const struct flight_entry *entr
     return group;
 }
 
+/* Messages and collectives are counted apart, and a row has the numbers of both: the collective before a batch of
+ * messages has the row's number, too. */
+static bool is_of_row(const struct group *group, const struct flight_entry *entry)
+{
+    if (!group->coalesced.open || (group->coalesced.has_calls && group->coalesced.is_p2p != entry->is_p2p))
+        return false;
+    int64_t seq = entry->is_p2p ? entry->p2p_seq : entry->seq;
+    return seq >= 0 && seq == (entry->is_p2p ? group->coalesced.p2p_seq : group->coalesced.seq);
+}
+
 /* Looks from the end on, since the row that says how coalesced calls ended comes behind them. */
 static int find_fates(struct dump *dump, const struct list_value *entries, struct fate *fate)
 {
@@ -296,14 +306,16 @@ static int find_fates(struct dump *dump, const struct list_value *entries, struc
         struct group *group = group_of(dump, &entry);
         if (!group)
             return failed(dump, "memory is short, or it has too many process groups");
-        int64_t seq = entry.is_p2p ? entry.p2p_seq : entry.seq;
         if (entry.is_coalesced) {
             group->coalesced.open = true;
-            group->coalesced.is_p2p = entry.is_p2p;
-            group->coalesced.seq = seq;
+            group->coalesced.has_calls = false;
+            group->coalesced.seq = entry.seq;
+            group->coalesced.p2p_seq = entry.p2p_seq;
             group->coalesced.state = entry.state;
             group->coalesced.number = ++number;
-        } else if (group->coalesced.open && seq >= 0 && group->coalesced.seq == seq && group->coalesced.is_p2p == entry.is_p2p) {
+        } else if (is_of_row(group, &entry)) {
+            group->coalesced.has_calls = true;
+            group->coalesced.is_p2p = entry.is_p2p;
             fate[i] = (struct fate){group->coalesced.state, group->coalesced.number};
         } else {
             group->coalesced.open = false;
@@ -549,7 +561,7 @@ static int read_file(struct import *import, struct import_input *input, struct e
     int result = read_all(&dump, &bytes, &count);
     if (!result) {
         bool is_pickle = count && (unsigned char)bytes[0] == 0x80;
-        dump.has_coalesced = memmem(bytes, count, ":coalesced", 10) != NULL;
+        dump.has_coalesced = memmem(bytes, count, "coalesced", 9) != NULL;
         result = (is_pickle ? pickle_read : json_tree_read)(&dump.arena, bytes, count, &root, err);
         if (result)
             error_prefix(err, "%s", input_path(input));

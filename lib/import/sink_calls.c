@@ -305,7 +305,7 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
 static int end_group(struct import *import, struct sink_process *process)
 {
     struct record record = {
-        .api = API_ncclGroupEnd, .phase = RECORD_ENTER, .flags = RECORD_FLAG_OVER, .thread = process->group_thread,
+        .api = API_ncclGroupEnd, .thread = process->group_thread,
         .device = RECORD_NO_DEVICE,
     };
     record.group.group = process->group_serial;

@@ -126,8 +126,8 @@ class Verdicts(Dumps):
             for rank, entries in jobs.items():
                 entries[1] = flight.entry(1, "_reduce_scatter_base", sizes=[[4096]], out_sizes=[[1024]])
                 entries[2] = flight.entry(2, "all_gather", sizes=[[16]], out_sizes=[[16]] * RANKS)
-                entries[3] = flight.entry(3, "gather", sizes=[[16]], out_sizes=[[16]] * RANKS if rank == 0 else [[]])
-                entries[4] = flight.entry(4, "scatter", sizes=[[16]] * RANKS if rank == 0 else [[]], out_sizes=[[16]])
+                entries[3] = flight.entry(3, "gather", sizes=[[16]], out_sizes=[[16]] * RANKS if rank == 0 else [])
+                entries[4] = flight.entry(4, "scatter", sizes=[[16]], out_sizes=[[16]] * RANKS if rank == 0 else [])
         self.expect({}, change)
         def wrong(jobs):
             change(jobs)
@@ -177,6 +177,26 @@ class Sequences(Dumps):
             for rank in jobs:
                 jobs[rank] = self.coalesced([8, 16, 32] if rank != 3 else [8, 17, 32])
         self.assertIn("count=17", self.expect({"DC102": ["0-2", "3"]}, change).what("DC102"))
+
+    def test_coalesced_broadcasts_and_messages(self):
+        """As PyTorch 2.10 writes an uneven all_gather, and batch_isend_irecv behind a collective: the row is no message, and has the
+        collective's number."""
+        def change(jobs, sizes=(8, 16, 32), message=64):
+            for rank, entries in jobs.items():
+                entries += [flight.entry(20 + i, "_broadcast_oop", seq=9, sizes=[[size]], state="scheduled") for i, size in enumerate(sizes)]
+                entries.append(flight.entry(23, "ALLGATHER_coalesced", seq=9, sizes=[], types=[]))
+                entries.append(flight.entry(24, "all_reduce", seq=10, state="started"))
+                to, of = (rank + 1) % RANKS, (rank - 1) % RANKS
+                size = message if rank == 2 else 64
+                entries += [flight.entry(25 + i, name, seq=10, p2p_seq_id=1, sizes=[[64 if i else size]], state="scheduled")
+                            for i, name in enumerate(("send %d->%d" % (rank, to), "recv %d<-%d" % (rank, of)))]
+                entries.append(flight.entry(27, "coalesced", seq=10, p2p_seq_id=1, sizes=[], types=[]))
+        self.expect({}, change)
+        self.assertIn("rank 2 sends 65", self.expect({"DC107": ["2", "3"]}, lambda jobs: change(jobs, message=65)).what("DC107"))
+        def waits(jobs):
+            change(jobs)
+            del jobs[1][-4:]
+        self.assertIn("#12 of comm", self.expect({"DC201": ["0,2-3", "1"]}, waits).what("DC201"))        # 10, and two more of 9
 
     def messages(self, jobs, size=64, state="completed"):
         jobs[0].append(flight.entry(OPERATIONS, "send 0->1", seq=OPERATIONS, sizes=[[64]], out_sizes=[[64]], p2p_seq_id=1, state=state))
