@@ -53,7 +53,39 @@ def behind(odd, device):
     return [] if odd else clean(odd, device)
 
 
-CASES = {function.__name__: function for function in (clean, skip, size, dtype, behind)}
+def clean_kinds(odd, device):
+    """Every kind of call, coalesced ones and messages among them."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+
+    def tensor(elements):
+        return torch.empty(elements, device=device)
+
+    def one_each():
+        return [tensor(5) for _ in range(ranks)] if rank == 0 else None
+
+    works = dist.batch_isend_irecv([dist.P2POp(dist.isend, tensor(64), (rank + 1) % ranks),
+                                    dist.P2POp(dist.irecv, tensor(64), (rank - 1) % ranks)])
+    with dist._coalescing_manager(device=torch.device(device), async_ops=True) as coalesced:
+        for elements in (8, 16, 32):
+            dist.all_gather_into_tensor(tensor(elements * ranks), tensor(elements))
+    works += coalesced.works
+    works.append(dist.reduce_scatter_tensor(tensor(10), tensor(10 * ranks), async_op=True))
+    works.append(dist.all_to_all_single(tensor(9), tensor(9), async_op=True))
+    works.append(dist.barrier(async_op=True))
+    works.append(dist.gather(tensor(5), one_each(), async_op=True))
+    works.append(dist.scatter(tensor(5), one_each(), async_op=True))
+    if rank < 2:
+        works.append((dist.irecv if rank else dist.isend)(tensor(100), 1 - rank))
+    works.append(dist.reduce(tensor(3), 1, async_op=True))
+    works.append(dist.all_gather([tensor(k + 1) for k in range(ranks)], tensor(rank + 1), async_op=True))     # uneven: broadcasts
+    return works
+
+
+def behind_kinds(odd, device):
+    return [] if odd else clean_kinds(odd, device)
+
+
+CASES = {function.__name__: function for function in (clean, skip, size, dtype, behind, clean_kinds, behind_kinds)}
 
 
 def wait(works, seconds=60):
