@@ -95,12 +95,6 @@ static void reduce_host_values(struct communicator *communicator, void *values, 
     wait_for_stream(communicator);
 }
 
-void communicator_average(struct communicator *communicator, double *values, int count)
-{
-    reduce_host_values(communicator, values, (size_t)count, (size_t)count * sizeof *values, ncclDouble, ncclAvg,
-                       "average");
-}
-
 void communicator_sum(struct communicator *communicator, double *values, int count)
 {
     reduce_host_values(communicator, values, (size_t)count, (size_t)count * sizeof *values, ncclDouble, ncclSum, "sum");

@@ -50,9 +50,7 @@ void communicator_broadcast(struct communicator *communicator, float *data, size
 
 /* Returns once all ranks have called it. */
 void communicator_barrier(struct communicator *communicator);
-/* Replaces up to 8 host values by their averages over the ranks. */
-void communicator_average(struct communicator *communicator, double *values, int count);
-/* The same, sums. */
+/* Replaces up to 8 host values by their sums over the ranks. */
 void communicator_sum(struct communicator *communicator, double *values, int count);
 /* The smallest and the largest value that a rank gave. */
 int communicator_minimum(struct communicator *communicator, int value);

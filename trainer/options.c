@@ -255,8 +255,6 @@ static int check_precision(const struct options *options, struct error *err)
         return 0;
     if (strcmp(options->amp, "fp16") != 0 && strcmp(options->amp, "bf16") != 0)
         return error_set(err, "--amp %s: expected fp16 or bf16", options->amp);
-    if (strcmp(options->mode, "ddp") != 0)
-        return error_set(err, "--amp needs --mode ddp: the other modes compute in fp32");
     return 0;
 }
 

@@ -14,7 +14,10 @@
 #include <stdbool.h>
 
 #include "trainer/communicator.h"
+#include "trainer/gradients.h"
 #include "trainer/reducer.h"
+
+enum { SCALER_MAX_DEVICES = 64 };
 
 struct scaler_settings {
     bool on;
@@ -25,7 +28,9 @@ struct scaler_settings {
 
 struct scaler {
     struct scaler_settings settings;
-    struct device *device;
+    struct device *devices[SCALER_MAX_DEVICES];     /* the rank's; more than one where a process drives several */
+    int device_count;
+    enum precision precision;
     struct communicator *communicator;
     float scale;
     int steps_without_overflow;     /* iterations since the last overflow or growth */
@@ -36,10 +41,18 @@ struct scaler {
 void scaler_open(struct scaler *scaler, struct device *device, struct communicator *communicator,
                  enum precision precision, const struct scaler_settings *settings);
 void scaler_close(struct scaler *scaler);
+/* The same for another device of this process, until it is dropped: what overflows on any counts for all. */
+void scaler_add_device(struct scaler *scaler, struct device *device);
+void scaler_drop_device(struct scaler *scaler, struct device *device);
 
 /* After the reduction, before anything else is done with the gradients: true if a step may be made; they are then
  * divided by the scale. Collective; blocks the host until the flag is known. */
 bool scaler_unscale(struct scaler *scaler, struct reducer *reducer);
+/* The two halves of that: whether a step may be made, and the division. */
+bool scaler_agrees_to_step(struct scaler *scaler);
+void scaler_divide(const struct scaler *scaler, struct gradients *gradients);
+/* Not collective: whether nothing has overflowed on this rank so far. */
+bool scaler_is_finite_here(struct scaler *scaler);
 /* For a rank without data: takes part in scaler_unscale() of the others. */
 void scaler_shadow(struct scaler *scaler);
 /* After an iteration: moves the scale. */

@@ -60,14 +60,17 @@ static void show_progress(const struct run *run)
             images_per_second(run, done), (int)left_s / 60, (int)left_s % 60);
 }
 
-/* Rank 0 prints the averages over all ranks; all ranks take part. */
-static void log_losses(struct run *run)
+/* Rank 0 prints the averages over the ranks that have data; all ranks take part. */
+static void log_losses(struct run *run, bool has_data)
 {
     struct job *job = run->job;
-    double averages[TRAINEE_MAX_LOSSES];
+    double averages[TRAINEE_MAX_LOSSES + 1] = {0}, *with_data = &averages[run->loss_count];
     for (int i = 0; i < run->loss_count; i++)
-        averages[i] = run->losses[i];
-    communicator_average(&job->control, averages, run->loss_count);
+        averages[i] = has_data ? run->losses[i] : 0;
+    *with_data = has_data;
+    communicator_sum(&job->control, averages, run->loss_count + 1);
+    for (int i = 0; i < run->loss_count; i++)
+        averages[i] /= *with_data;
     if (!is_first_rank(job))
         return;
     if (run->progress)
@@ -179,18 +182,30 @@ static bool is_multiple(int count, int every)
     return every > 0 && count % every == 0;
 }
 
-/* After an iteration. A checkpoint is complete before any rank goes on. */
-static void save_and_meet(struct run *run)
+/* A checkpoint is complete before any rank goes on. A rank without data has an old state, which is not saved. */
+static void save_and_meet(struct run *run, bool has_data)
 {
     struct job *job = run->job;
     const struct options *options = job->options;
     int reached = job->iteration + 1;
     bool save = options->checkpoint && (is_multiple(reached, options->checkpoint_every) || reached == run->limit);
     bool faulty = fault_is(&job->fault, FAULT_PARTIAL_BARRIER) && job->iteration == job->fault.iteration;
-    if (save)
+    if (save && has_data)
         save_checkpoint(run, reached);
     if (save || faulty || is_multiple(reached, options->barrier_every))
         meet_in_barrier(job);
+}
+
+/* What all ranks do after an iteration, whether they had data for it or not. */
+static void end_iteration(struct run *run, bool has_data)
+{
+    struct job *job = run->job;
+    scaler_update(&job->scaler, job->iteration);
+    if (is_multiple(job->iteration + 1, job->options->log_every))
+        log_losses(run, has_data);
+    if (is_multiple(job->iteration + 1, job->options->exchange_every))
+        exchange_losses(run);
+    save_and_meet(run, has_data);
 }
 
 /* --- uneven inputs --------------------------------------------------------------------------------------- */
@@ -207,11 +222,12 @@ static void shadow_others(struct run *run)
 {
     struct job *job = run->job;
     while (agree_who_has_data(job, false) != INT_MAX) {
-        range_begin_iteration(job->iteration++);
+        range_begin_iteration(job->iteration);
         job->trainee->shadow(run->trainee, job);
-        scaler_update(&job->scaler, job->iteration - 1);
+        end_iteration(run, false);
         range_end();
         device_end_batch(&job->device);
+        job->iteration++;
     }
 }
 
@@ -236,12 +252,7 @@ static void train_on_batch(struct run *run)
     bool trained = job->trainee->iterate(run->trainee, job, &batch, losses);
     if (trained) {
         wait_for_losses(run, losses);
-        scaler_update(&job->scaler, job->iteration);
-        if (is_multiple(job->iteration + 1, job->options->log_every))
-            log_losses(run);
-        if (is_multiple(job->iteration + 1, job->options->exchange_every))
-            exchange_losses(run);
-        save_and_meet(run);
+        end_iteration(run, true);
     } else {
         device_wait_for_compute(&job->device);      /* the next batch overwrites this one's host memory */
         watchdog_pass(job->watchdog);

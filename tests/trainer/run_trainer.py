@@ -219,7 +219,6 @@ def case_modes_refuse():
     must_contain(run("--mode pipeline --ranks 3", expected=2), "--mode pipeline takes 2 ranks (--ranks), not 3")
     must_contain(run("--mode pipeline --ranks 2 --model gan --fault pipeline-order", expected=2), "needs --model cnn")
     must_contain(run("--mode dp --ranks 2 --model gan --simultaneous", expected=2), "--simultaneous needs --mode ddp")
-    must_contain(run("--mode mirrored --ranks 2 --amp fp16", expected=2), "--amp needs --mode ddp")
     must_contain(run("--mode pipeline --ranks 2 --clip 1", expected=2), "--clip needs --mode ddp")
     must_contain(run("--mode pipeline --ranks 2 --batch 9", expected=2), "does not divide")
     must_contain(run("--mode ddp --ranks 2 --fault pipeline-order", expected=2), "needs --mode pipeline")
@@ -347,6 +346,31 @@ def case_amp_equal_over_ranks():
     one = of(1)
     for ranks in (2, 4):
         must_be_close(one, of(ranks), "fp16 on 1 and %d ranks" % ranks, tolerance=2e-2)
+
+
+def case_amp_in_modes():
+    """Every mode rounds and scales as ddp does; an overflow on any device or stage keeps all from stepping."""
+    for model in ("cnn", "gan"):
+        options = "--model %s --no-batch-norm --iterations 9 --log-every 3 --amp fp16 " % model
+        one = losses(run(options + "--batch 16 --loss-scale 128"))
+        for mode, more in (("dp", "--ranks 2 --batch 8"), ("mirrored", "--ranks 2 --batch 8"),
+                           ("pipeline", "--ranks 2 --batch 16 --micro-batches 2")):
+            of_mode = options + "--mode %s %s " % (mode, more)
+            must_be_close(losses(run(of_mode + "--loss-scale 128")), one, "fp16 in ddp and in " + mode, tolerance=2e-2)
+            out = run(of_mode + "--loss-scale 1073741824")
+            must_contain(out, "iteration 1: overflow in fp16, no step is made; the loss scale is 536870912 now",
+                         "iteration 2: overflow in fp16")
+            exact = losses(run(of_mode.replace("--amp fp16", "")))
+            must_differ(exact, one, "fp32 and fp16 in " + mode)
+            must_be_close(losses(run(of_mode.replace("fp16", "bf16"))), exact, "bf16 and fp32 in " + mode, tolerance=0.1)
+
+
+def case_amp_join():
+    """A rank that has run out of data takes part in what the others agree on."""
+    for model in ("gan", "cnn"):
+        out = run("--model %s --ranks 3 --iterations 6 --amp fp16 --loss-scale 1073741824 --scale-growth 2 --log-every 1 --join "
+                  "--fault uneven-inputs" % model)
+        must_contain(out, "iteration 7: ", "7 iterations on 3 ranks")
 
 
 def case_amp_skip():
@@ -660,6 +684,10 @@ def case_uneven_inputs():
     must_hang(GAN + "--fault uneven-inputs", "8 iterations on 4 ranks")
     must_contain(run(GAN + "--fault uneven-inputs --join"), "9 iterations on 4 ranks")
     run(GAN + "--fault uneven-inputs --fault-rank 0 --join")
+    for rank in (0, 3):         # also what ranks do together beside training
+        out = run("--ranks 4 --iterations 5 --log-every 1 --exchange-every 1 --barrier-every 1 --fault uneven-inputs "
+                  "--join --fault-rank %d" % rank)
+        must_contain(out, "iteration 6: ", "after 6 iterations: ")
     run(GAN + "--model cnn --fault uneven-inputs --join")
 
 

@@ -148,7 +148,10 @@ static void take_turn(struct data_parallel *parallel, int turn, int stale)
             replicate(replicas, model, stale);
     learn_in_threads(parallel, turn);
     gather_and_reduce(replicas, turn);
+    if (!scaler_agrees_to_step(replicas->scaler))
+        return;
     range_begin(replicas->at[MASTER].modules[turn]->name, "step");
+    scaler_divide(replicas->scaler, &replicas->at[MASTER].gradients[turn]);
     optimizer_step(&parallel->optimizers[turn]);
     range_end();
 }

@@ -27,6 +27,8 @@ static void open_replica(struct local_replicas *replicas, struct job *job, int i
     replica->device = index == MASTER ? &job->device : &replica->own_device;
     if (index != MASTER)
         device_open(&replica->own_device, index);
+    if (index != MASTER)
+        scaler_add_device(replicas->scaler, &replica->own_device);
     local_replica_use(replica);
     replicas->kind->open(replica, job);
     for (int model = 0; model < replicas->kind->turns; model++)
@@ -39,6 +41,7 @@ void local_replicas_open(struct local_replicas *replicas, struct job *job)
     int count = job->devices;
     ncclComm_t *communicators = allocate((size_t)count, sizeof *communicators);
     *replicas = (struct local_replicas){.kind = find_kind(job->trainee->name), .count = count,
+                                        .scaler = &job->scaler,
                                         .at = allocate((size_t)count, sizeof *replicas->at)};
     CHECK_NCCL(ncclCommInitAll(communicators, count, NULL));
     for (int i = 0; i < count; i++) {
@@ -59,8 +62,10 @@ static void close_replica(const struct local_replicas *replicas, struct local_re
     for (int model = 0; model < replicas->kind->turns; model++)
         gradients_close(&replica->gradients[model]);
     replicas->kind->close(replica);
-    if (replica->index != MASTER)
-        device_close(&replica->own_device);
+    if (replica->index == MASTER)
+        return;
+    scaler_drop_device(replicas->scaler, &replica->own_device);
+    device_close(&replica->own_device);
 }
 
 void local_replicas_close(struct local_replicas *replicas)

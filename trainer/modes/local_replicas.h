@@ -45,6 +45,7 @@ extern const struct local_kind local_classifier, local_gan;
 
 struct local_replicas {
     const struct local_kind *kind;
+    struct scaler *scaler;          /* the job's, over all devices */
     struct local_replica *at;
     int count;
     cudaEvent_t master_ready;       /* what the master's stream was given so far is done */

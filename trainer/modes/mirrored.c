@@ -90,9 +90,12 @@ static void reduce(struct local_replicas *replicas, struct job *job, int turn)
 static void step(struct mirrored *mirrored, int turn)
 {
     struct local_replicas *replicas = &mirrored->replicas;
+    if (!scaler_agrees_to_step(replicas->scaler))
+        return;
     range_begin(replicas->at[0].modules[turn]->name, "step");
     for (int i = 0; i < replicas->count; i++) {
         local_replica_use(&replicas->at[i]);
+        scaler_divide(replicas->scaler, &replicas->at[i].gradients[turn]);
         optimizer_step(&mirrored->optimizers[i][turn]);
         local_replica_announce(&replicas->at[i], turn);
     }

@@ -42,7 +42,7 @@ static const char *option_of_ddp(const struct options *o)
         const char *name;
         bool given;
     } table[] = {
-        {"--elastic", o->elastic}, {"--checkpoint", o->checkpoint}, {"--resume", o->resume}, {"--amp", o->amp},
+        {"--elastic", o->elastic}, {"--checkpoint", o->checkpoint}, {"--resume", o->resume},
         {"--clip", o->clip > 0}, {"--join", o->join}, {"--catch-up", o->catch_up}, {"--accumulate", o->accumulate > 1},
         {"--reduce-copies", o->reduce_copies}, {"--two-passes", o->two_passes}, {"--find-unused", o->find_unused},
         {"--static-graph", o->static_graph}, {"--no-buffer-broadcast", o->keep_own_buffers},

@@ -112,7 +112,7 @@ static bool pipeline_iterate(void *self, struct job *job, const struct batch *ba
     else
         sum = run_back(pipeline, batch, fault_is(&job->fault, FAULT_PIPELINE_ORDER) &&
                        job->iteration >= job->fault.iteration);
-    stage_step(&pipeline->stage);
+    stage_step_if_all_finite(&pipeline->stage);
     losses[0] = stage_share_loss(&pipeline->stage, sum);
     return true;
 }

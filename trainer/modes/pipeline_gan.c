@@ -80,7 +80,7 @@ static void run_generator(struct pipeline *pipeline, const struct batch *batch)
         struct tensor *images = pipeline->images[micro];
         stage_backward_from(stage, images, stage_receive(stage, images->shape));
     }
-    stage_step(stage);
+    stage_step_if_all_finite(stage);
 }
 
 /* --- the discriminator's rank ---------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static struct tensor *learn_to_judge(struct pipeline *pipeline, const struct bat
         sum = add(sum, judge(pipeline, part.images, GAN_REAL));
         sum = add(sum, judge(pipeline, op_detach(images), GAN_FAKE));
     }
-    stage_step(stage);
+    stage_step_if_finite_here(stage);      /* what the generator sent was looked at on the way */
     return sum;
 }
 
@@ -141,6 +141,7 @@ static bool pipeline_iterate(void *self, struct job *job, const struct batch *ba
     } else {
         sums[0] = learn_to_judge(pipeline, batch);
         sums[1] = teach(pipeline);
+        scaler_agrees_to_step(pipeline->stage.scaler);      /* the generator asks; both scales move alike */
     }
     for (int i = 0; i < TRAINEE_MAX_LOSSES; i++)
         losses[i] = stage_share_loss(&pipeline->stage, sums[i]);

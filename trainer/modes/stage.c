@@ -7,7 +7,8 @@
 
 void stage_open(struct stage *stage, struct job *job, struct module *module, const struct adam_settings *adam)
 {
-    *stage = (struct stage){.module = module, .micro_batches = job->options->micro_batches};
+    *stage = (struct stage){.module = module, .scaler = &job->scaler,
+                             .micro_batches = job->options->micro_batches};
     communicator_split(&job->control, &stage->communicator, "pipeline");
     gradients_open(&stage->gradients, module);
     optimizer_open(&stage->optimizer, module, adam);
@@ -91,10 +92,23 @@ void stage_backward_from(struct stage *stage, struct tensor *activations, const 
     range_end();
 }
 
-void stage_step(struct stage *stage)
+static void step(struct stage *stage)
 {
     range_begin(stage->module->name, "step");
+    scaler_divide(stage->scaler, &stage->gradients);
     gradients_scale(&stage->gradients, 1.0f / (float)stage->micro_batches);
     optimizer_step(&stage->optimizer);
     range_end();
+}
+
+void stage_step_if_all_finite(struct stage *stage)
+{
+    if (scaler_agrees_to_step(stage->scaler))
+        step(stage);
+}
+
+void stage_step_if_finite_here(struct stage *stage)
+{
+    if (scaler_is_finite_here(stage->scaler))
+        step(stage);
 }

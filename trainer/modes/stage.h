@@ -15,6 +15,7 @@ struct stage {
     struct communicator communicator;
     struct gradients gradients;
     struct optimizer optimizer;
+    struct scaler *scaler;      /* the job's */
     int micro_batches;
 };
 
@@ -35,8 +36,10 @@ struct tensor *stage_receive_activations(struct stage *stage, struct shape shape
 void stage_backward(struct stage *stage, struct tensor *loss);
 void stage_backward_from(struct stage *stage, struct tensor *activations, const struct tensor *gradient);
 
-/* Steps with the mean of the micro-batches' gradients. */
-void stage_step(struct stage *stage);
+/* Steps with the mean of the micro-batches' gradients, if nothing has overflowed in fp16: on either stage (collective), or
+ * on this one so far. */
+void stage_step_if_all_finite(struct stage *stage);
+void stage_step_if_finite_here(struct stage *stage);
 /* The mean of the micro-batches' losses, of which the back has the sum and the front has NULL: the back tells the front. */
 struct tensor *stage_share_loss(struct stage *stage, struct tensor *sum);
 
