@@ -18,7 +18,7 @@
 #include "interpose/resolve.h"
 #include "lib/trace/lacks.h"
 
-enum kind { KIND_NONE, KIND_GROUP_API, KIND_CALL, KIND_PLAN, KIND_TASK, KIND_CHANNEL };
+enum kind { KIND_NONE, KIND_GROUP_API, KIND_CALL, KIND_MESSAGE_CALL, KIND_PLAN, KIND_TASK, KIND_CHANNEL };
 enum { PEERS_UNKNOWN = 65536 };     /* ranks that a communicator of unknown size may have */
 
 /* What a handle says; it is no pointer. */
@@ -76,6 +76,17 @@ static bool wrappers_see(const void *site)
             return real.dli_fbase == caller.dli_fbase;
     }
     return false;
+}
+
+/* That of a P2P_API event holds the call's stream instead. */
+static void *pack_stream(const void *stream, bool captured)
+{
+    return (void *)(KIND_MESSAGE_CALL | (uintptr_t)captured << 3 | (uintptr_t)stream << 4);
+}
+
+static const void *unpack_stream(const void *packed)
+{
+    return (const void *)((uintptr_t)packed >> 4);
 }
 
 static bool begin(struct call *call, enum api api, struct profiler_place place)
@@ -212,6 +223,20 @@ static void set_buffers(struct record *record, const struct profiler_task *task)
     record->op.recvbuff = (uintptr_t)task->recv;
 }
 
+/* Where the stream is not told each communicator has one of its own: NCCL orders its launches. It is no handle of CUDA's, so
+ * CUDA is not asked about it. */
+static void enter(struct call *call, struct record *record, const struct profiler_task *task, const struct member *member)
+{
+    if (task->has_stream) {
+        emit_enter(call, record, task->stream);
+        return;
+    }
+    emit_describe(call, record, RECORD_ENTER, NULL);
+    record->stream = (uintptr_t)atomic_load_explicit(&member->handle, memory_order_relaxed);
+    emit_late(call->thread, record);
+    call->enter = record->serial;
+}
+
 /* Records the operation and says in the handle where its progress will be. */
 static void issue(struct call *call, struct member *member, const struct profiler_task *task, bool grouped, struct handle *handle)
 {
@@ -234,7 +259,7 @@ static void issue(struct call *call, struct member *member, const struct profile
         record.op.launch = handle->launch = progress_take_launch(handle->slot);
     }
     call->comm = member->comm;
-    emit_enter(call, &record, task->stream);
+    enter(call, &record, task, member);
     emit_leave(call, ncclSuccess, 0);
 }
 
@@ -270,6 +295,13 @@ static void say_replayed(struct profiler_place place)
     call_end(&call);
 }
 
+void *profiler_message_call(struct profiler_place place, const void *stream, bool captured)
+{
+    if (captured)
+        say_replayed(place);
+    return pack_stream(stream, captured);
+}
+
 void *profiler_call(struct profiler_place place, void *context, const struct profiler_task *task)
 {
     struct handle handle = { .kind = KIND_CALL, .captured = task->captured, .slot = RECORD_NO_SLOT };
@@ -280,17 +312,22 @@ void *profiler_call(struct profiler_place place, void *context, const struct pro
 }
 
 /* A COLL whose call was told is no news but for how many channels work on it. Sends and receives of one launch go on
- * together, as in a group. */
+ * together, as in a group; those of a graph are told at each replay, on some ranks. */
 void *profiler_task(struct profiler_place place, void *context, void *parent, const struct profiler_task *task)
 {
-    struct handle handle = unpack(parent);
-    bool told = handle.kind == KIND_CALL;
-    if (!told)
-        handle = (struct handle){ .slot = RECORD_NO_SLOT };
+    struct handle handle = unpack(parent), call = handle;
+    struct profiler_task with_stream = *task;
+    bool is_message = task->api == API_ncclSend || task->api == API_ncclRecv;
+    if (call.kind == KIND_MESSAGE_CALL) {
+        with_stream.stream = unpack_stream(parent);
+        with_stream.has_stream = true;
+    }
+    if (call.kind != KIND_CALL)
+        handle = (struct handle){ .captured = call.kind == KIND_MESSAGE_CALL && call.captured, .slot = RECORD_NO_SLOT };
     handle.kind = KIND_TASK;
     handle.channels = task->channels;
-    if (!told)
-        record_task(place, context, task, task->api == API_ncclSend || task->api == API_ncclRecv, &handle);
+    if (call.kind != KIND_CALL && !handle.captured)
+        record_task(place, context, &with_stream, is_message, &handle);
     return pack(&handle);
 }
 

@@ -28,6 +28,7 @@ struct profiler_task {
     int32_t rank, root;         /* root: or peer */
     uint64_t comm_hash, count;
     const void *send, *recv, *stream;
+    bool has_stream;
 };
 
 /* Where NCCL called from. */
@@ -44,8 +45,9 @@ void profiler_finalize(void *context);
 /* startEvent. Handles say all that is needed later, so they stay valid whatever happened to the event. */
 void *profiler_group_api(int depth);                    /* the program's ncclGroup, at its first call */
 void *profiler_call(struct profiler_place place, void *context, const struct profiler_task *task);  /* COLL_API */
+void *profiler_message_call(struct profiler_place place, const void *stream, bool captured);        /* P2P_API */
 void *profiler_plan(void);                              /* GROUP */
-/* COLL and P2P; `parent` is that of a COLL in v5, else NULL. */
+/* COLL and P2P; `parent` is theirs in v5, else NULL. */
 void *profiler_task(struct profiler_place place, void *context, void *parent, const struct profiler_task *task);
 void *profiler_channel(void *parent);                   /* KERNEL_CH */
 

@@ -155,7 +155,7 @@ static ncclResult_t start_v4(void *context, void **handle, struct profile_event_
     return ncclSuccess;
 }
 
-/* A P2P_API event names no peer: sends and receives are recorded when they are launched. */
+/* A P2P_API event names no peer: sends and receives are recorded when they are launched, on the stream that it named. */
 static ncclResult_t start_v5(void *context, void **handle, struct profile_event_v5 *event)
 {
     struct profiler_task task;
@@ -167,9 +167,12 @@ static ncclResult_t start_v5(void *context, void **handle, struct profile_event_
     case PROFILE_COLL_API:
         task = (struct profiler_task){ .api = api_of(event->coll_api.function), .count = event->coll_api.count,
                                        .datatype = datatype_of(event->coll_api.datatype), .captured = event->coll_api.captured,
-                                       .stream = event->coll_api.stream };
+                                       .stream = event->coll_api.stream, .has_stream = true };
         task.root = root_of(task.api, event->coll_api.root);
         *handle = profiler_call(PROFILER_PLACE, context, &task);
+        break;
+    case PROFILE_P2P_API:
+        *handle = profiler_message_call(PROFILER_PLACE, event->p2p_api.stream, event->p2p_api.captured);
         break;
     case PROFILE_GROUP:
         *handle = profiler_plan();
@@ -180,7 +183,7 @@ static ncclResult_t start_v5(void *context, void **handle, struct profile_event_
         break;
     case PROFILE_P2P:
         task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype), 0, 0);
-        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        *handle = profiler_task(PROFILER_PLACE, context, event->parent, &task);
         break;
     case PROFILE_KERNEL_CH:
         *handle = profiler_channel(event->parent);

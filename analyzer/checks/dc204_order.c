@@ -235,7 +235,7 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     *member->last_collective = (struct last_collective){
         .place = operation->place, .group = operation->record.op.group, .number = operation->record.op.number,
         .site = operation->site, .signature = operation->signature,
-        .known = operation->stream && !operation->process->lost_control && !(operation->process->info.lacks & LACKS_CUDA),
+        .known = operation->stream && !operation->process->lost_control && !(operation->process->info.lacks & (LACKS_CUDA | LACKS_STREAM)),
     };
     int neighbours = 0;
     for (const struct member *other = operation->process->members; other; other = other->process_next) {

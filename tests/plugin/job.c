@@ -6,8 +6,10 @@
  *     plugin_job missing     rank 2 leaves out the third and waits for its stream
  *     plugin_job receive     rank 3 receives from rank 0 what it never sends
  *     plugin_job graph       collectives captured once and replayed
+ *     plugin_job crossed     two communicators on two streams, odd ranks in the other order: it ends well here, and need not
  *
  * A faulty job hangs until it is killed. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,21 @@ static void clean(void)
     TRY(ncclCommDestroy(half));
 }
 
+static void crossed(void)
+{
+    ncclComm_t second;
+    TRY(ncclCommSplit(comm, 0, rank, &second, NULL));
+    for (int round = 0; round < 5; round++) {
+        for (int turn = 0; turn < 2; turn++) {
+            bool first = turn == rank % 2;
+            TRY(ncclAllReduce(from, to + (first ? 0 : COUNT), COUNT, ncclFloat32, ncclSum, first ? comm : second, first ? stream : other));
+        }
+        TRY(cudaStreamSynchronize(stream));
+        TRY(cudaStreamSynchronize(other));
+    }
+    TRY(ncclCommDestroy(second));
+}
+
 static void graph(void)
 {
     cudaGraph_t captured;
@@ -96,6 +113,8 @@ static void run(const ncclUniqueId *id, const char *what)
         clean();
     } else if (!strcmp(what, "graph")) {
         graph();
+    } else if (!strcmp(what, "crossed")) {
+        crossed();
     } else {
         reduce(COUNT);
         TRY(cudaStreamSynchronize(stream));

@@ -148,6 +148,26 @@ def test_size_not_known():
         assert "DC104: NCCL's profiler interface does not say reduction operators" in done.stdout, done.stdout
 
 
+def streams(job, rank):
+    """The streams of the rank's operations, by communicator."""
+    return job.rows("""SELECT e.w0, e.stream FROM event e JOIN api a ON a.number = e.api JOIN process p ON p.id = e.process
+                       WHERE p.rank = %d AND e.phase = 1 AND a.class IN ('COLLECTIVE', 'P2P', 'collective', 'p2p') GROUP BY 1, 2""" % rank)
+
+
+def test_streams():
+    """Where streams are not told each communicator has one, so that nothing on two communicators is put in an order."""
+    for version, preloaded, expected in ((3, {}, set()), (4, {}, set()), (5, {}, set()), (5, {"LD_PRELOAD": SHIM}, {"DC204"})):
+        with Job("crossed", version, **preloaded) as job:
+            job.finish()
+            equal({f["code"] for f in job.findings()}, expected, "v%d: findings of streams that cross" % version)
+            found = streams(job, 2)
+            equal((len(found), len({stream for _, stream in found})), (2, 2), "v%d: streams" % version)
+            assert all((stream >> 62 & 1) == (version < 5) for _, stream in found), "v%d: %s" % (version, found)
+    with Job("clean", 5) as job:
+        job.finish()
+        assert all(stream and not stream >> 62 & 1 for _, stream in streams(job, 1)), "messages have the stream of their call"
+
+
 def test_graph():
     with Job("graph") as job:
         job.finish()
@@ -190,7 +210,7 @@ def test_switched_off():
 # They wait for collectors and silence more than they compute.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     running = [pool.submit(test, version) for version in VERSIONS for test in (test_clean, test_faults)]
-    running += [pool.submit(test) for test in (test_size_not_known, test_graph, test_steps_aside, test_missing, test_switched_off)]
+    running += [pool.submit(test) for test in (test_size_not_known, test_streams, test_graph, test_steps_aside, test_missing, test_switched_off)]
     for test in running:
         test.result()
 print("ok")
