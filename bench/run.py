@@ -1,6 +1,7 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live, kineto
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live, kineto,
+                        flight-recorder
                         (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
@@ -26,6 +27,7 @@ TRAINING_RUNS = 5
 TUI_OPERATIONS = 10000000
 TUI_SECONDS = 20
 RECORD_BYTES = 128
+FLIGHT_RANKS, FLIGHT_ENTRIES = 1024, 2000
 KINETO_MEGABYTES, KINETO_TREE_MEGABYTES = 1000, 100
 TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
@@ -357,12 +359,13 @@ def selection(bench):
                      statistics.median(run[5] for run in of)))
 
 
-def measured(command):
-    """(seconds, processor seconds, peak memory in MB) of a command that must succeed."""
+def measured(command, statuses=(0,), output=subprocess.DEVNULL, cwd=None):
+    """(seconds, processor seconds, peak memory in MB) of a command that must end with one of these statuses."""
     begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=output, stdin=subprocess.DEVNULL, cwd=cwd,
+                               stderr=subprocess.STDOUT if output != subprocess.DEVNULL else None)
     _, status, usage = os.wait4(process.pid, 0)
-    if status:
+    if os.waitstatus_to_exitcode(status) not in statuses:
         raise SystemExit("bench: %s failed with %d" % (command, status))
     return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
@@ -390,9 +393,43 @@ def kineto(bench):
                       % (name, seconds, cpu, os.path.getsize(path) / 1e6 / cpu, peak))
 
 
+def said(path, pattern):
+    with open(path) as file:
+        found = re.search(pattern, " ".join(file.read().split()))
+    return found.group(0) if found else "does not say: " + pattern
+
+
+def flight_recorder(bench):
+    bench.say("Flight Recorder dumps of %d ranks, %d entries each, analysed by ddpcheck and by PyTorch's torchfrtrace"
+              % (FLIGHT_RANKS, FLIGHT_ENTRIES))
+    here = os.path.dirname(os.path.abspath(__file__))
+    torch = subprocess.run([os.path.join(here, "..", "tools", "setup-torch"), "--find"], capture_output=True, text=True).stdout.strip()
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+        dumps, database, text = (os.path.join(folder, name) for name in ("dumps", "dumps.db", "text"))
+        odd = bench.run([sys.executable, os.path.join(here, "flight_recorder.py"), dumps, str(FLIGHT_RANKS), str(FLIGHT_ENTRIES)]).strip()
+        size = sum(entry.stat().st_size for entry in os.scandir(dumps)) / 1e6
+        bench.say("%.0f MB; rank %s never makes the last collective" % (size, odd))
+
+        def line(name, seconds, cpu, peak, verdict):
+            bench.say("%-28s %8.2f s, %7.2f s of processor, peak memory %8.1f MB%s" % (name, seconds, cpu, peak, "; " + verdict if verdict else ""))
+        first = measured([bench.tool, "import", "-q", "-o", database, dumps])
+        line("ddpcheck import", *first, "")
+        with open(text, "w") as file:
+            second = measured([bench.tool, "report", database], (1,), file)
+        line("ddpcheck report", *second, said(text, r"rank %s never called it" % odd))
+        if not torch:
+            bench.say("torchfrtrace: not measured, no PyTorch here (tools/setup-torch)")
+            return
+        with open(text, "w") as file:
+            theirs = measured([os.path.join(torch, "bin", "torchfrtrace"), dumps], (0,), file, dumps)
+        line("torchfrtrace", *theirs, said(text, r"missing ranks: \{%s\}" % odd))
+        bench.say("torchfrtrace takes %.1f times the processor time of import and report (aim: at least 20), and %.1f times the memory"
+                  % (theirs[1] / (first[1] + second[1]), theirs[2] / max(first[2], second[2])))
+
+
 PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live,
-         "kineto": kineto}
+         "kineto": kineto, "flight-recorder": flight_recorder}
 
 
 def main():
