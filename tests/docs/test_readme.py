@@ -30,7 +30,7 @@ PIDS = "4711,4712"      # of README.md: stands for processes that run
 STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
 
 
-PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/diff.md", "docs/front-ends.md", "docs/trainer.md")
+PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/pytorch.md", "docs/diff.md", "docs/front-ends.md", "docs/trainer.md")
 
 
 def commands(page):

@@ -4,9 +4,10 @@ test_ddp.py BUILD [CASE...]. Kernels of PyTorch do nothing there, so numbers mea
 waits for whom, is PyTorch's own."""
 
 import os
+import re
 import sys
 
-from jobs import Line, Server, end_group, output, statuses, torch_folder, wait_for
+from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 3
 
@@ -59,7 +60,16 @@ def check(server, line, case):
     print("%s: %s" % (case, told or "no finding"), flush=True)
 
 
+def check_page():
+    """docs/pytorch.md shows these cases."""
+    with open(os.path.join(HERE, "..", "..", "docs", "pytorch.md")) as page:
+        shown = dict(re.findall(r"^\| `([a-z-]+)` \|.*\| (DC\d+|nothing)[^|]*\|$", page.read(), re.M))
+    expected = {case: code or "nothing" for case, (code, _, _) in CASES.items() if case != "twins"}
+    assert shown == expected, "docs/pytorch.md shows %s" % shown
+
+
 def main():
+    check_page()
     torch_folder()
     with Line(sys.argv[1], devices=RANKS, name="torch") as line, Server(line, RANKS) as server:
         for case in sys.argv[2:] or CASES:
