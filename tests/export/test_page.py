@@ -1,5 +1,6 @@
 """The HTML page: one file that asks for nothing, says all without scripts, and draws with them, in Chromium."""
 
+import html
 import html.parser
 import json
 import os
@@ -161,6 +162,43 @@ class Browser(unittest.TestCase):
         self.assertEqual(plain.count("<canvas"), 0)
         self.assertNotRegex(plain, r'<div id="picture" hidden')
         self.assertIn("DC201", plain)
+
+    def test_keys_and_pointer(self):
+        """What a reader does: zoom, go from operation to operation, point at one."""
+        script = """<script>addEventListener('load', function () {
+          var canvas = document.querySelector('canvas'), told = document.getElementById('told'), log = [];
+          function press(key) { canvas.dispatchEvent(new KeyboardEvent('keydown', {key: key, bubbles: true, cancelable: true})); }
+          function say(what) { log.push(what + '=' + told.textContent); }
+          canvas.focus();
+          press('a'); press('n'); say('first');
+          press('n'); say('second');
+          press('p'); say('back');
+          press('ArrowDown'); press('n'); say('down');
+          ['+', '+', '-', 'ArrowLeft', 'ArrowRight', 'Home', 'End', 'ArrowUp', 'ArrowUp', 'e'].forEach(press);
+          var box = canvas.getBoundingClientRect();
+          canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: box.right - 3, clientY: box.top + 36, bubbles: true}));
+          say('pointed');
+          document.querySelectorAll('.tools button').forEach(function (button) { button.click(); });
+          location.hash = '#about-DC201';
+          setTimeout(function () {
+            log.push('open=' + document.getElementById('about-DC201').open);
+            document.body.setAttribute('data-log', JSON.stringify(log));
+          }, 50);
+        });</script></body>"""
+        path = os.path.join(JOBS.folder, "keys.html")
+        JOBS.export("html", "-o", path, "hang")
+        with open(path) as file:
+            text = file.read().replace("</body>", script)
+        with open(path, "w") as file:
+            file.write(text)
+        drawn = self.run_browser("keys.html", "--window-size=1280,2000", "--virtual-time-budget=5000", "--dump-dom")
+        log = dict(line.split("=", 1) for line in json.loads(html.unescape(re.search(r'data-log="([^"]*)"', drawn).group(1))))
+        self.assertRegex(log["first"], r"^rank 0: \w+\(.* of comm \w{4} #0from .* for ")
+        self.assertTrue(log["second"].startswith("rank 0: ") and log["second"] != log["first"])
+        self.assertEqual(log["back"], log["first"])
+        self.assertTrue(log["down"].startswith("rank 1: "))
+        self.assertRegex(log["pointed"], r"^rank 0: AllReduce\(count=1, int32, sum\) .*never ended$")     # its second lane
+        self.assertEqual(log["open"], "true")
 
     def test_nothing_is_wider_than_the_window(self):
         path = os.path.join(JOBS.folder, "wide.html")
