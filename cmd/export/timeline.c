@@ -40,6 +40,7 @@ struct queue {
     uint64_t end_ns, end_launch, begin_ns;  /* of the last that is over */
     struct pending *first, *last;
     uint64_t count;
+    struct queue *sibling;      /* of the same process */
     UT_hash_handle hh;
 };
 
@@ -54,14 +55,15 @@ struct host {
     UT_hash_handle hh;
 };
 
-/* When the collector looked at the progress of a process: what was not there at the look before is younger. */
-struct look {
+/* Of a process: when the collector looked at its progress; what was not there at the look before is younger. */
+struct progression {
     uint64_t before_ns, last_ns;
+    struct queue *queues;
 };
 
 struct reader {
     struct trace *trace;
-    struct look *looks;         /* by process */
+    struct progression *progression;    /* by process */
     const struct timeline_visitor *visitor;
     struct pending *pending;
     struct pending *unreturned;
@@ -81,6 +83,8 @@ static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
     queue = calloc(1, sizeof *queue);
     if (queue) {
         queue->key = key;
+        queue->sibling = reader->progression[process].queues;
+        reader->progression[process].queues = queue;
         HASH_ADD(hh, reader->queues, key, sizeof key, queue);
     } else {
         reader->failed = true;
@@ -146,7 +150,7 @@ static void finish_first(struct reader *reader, struct queue *queue, const struc
         operation->begin_ns = later(queue->begin_ns, operation->issued_ns);
         operation->end_ns = later(queue->end_ns, operation->begin_ns);
     } else {
-        uint64_t before_ns = reader->looks[operation->process].before_ns;
+        uint64_t before_ns = reader->progression[operation->process].before_ns;
         uint64_t earliest_ns = pending->started_ns ? pending->started_ns : later(operation->issued_ns, before_ns < seen_ns ? before_ns : 0);
         operation->begin_ns = later(earliest_ns, queue->end_ns);
         operation->end_ns = later(seen_ns, operation->begin_ns);
@@ -189,7 +193,7 @@ static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns
 {
     for (struct pending *pending = queue->first; pending && pending->call.op.launch <= queue->started; pending = pending->next)
         if (!pending->started_ns && pending->call.op.launch > queue->done) {
-            uint64_t before_ns = reader->looks[queue->key.process].before_ns;
+            uint64_t before_ns = reader->progression[queue->key.process].before_ns;
             pending->started_ns = later(before_ns < time_ns ? before_ns : 0, pending->operation.issued_ns);
             pending->operation.begin_ns = later(pending->started_ns, queue->end_ns);
             pending->operation.started = true;
@@ -205,11 +209,13 @@ static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns
 static void take_progress(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
 {
     struct queue *queue = queue_of(reader, process, record->progress.slot);
-    struct look *look = &reader->looks[process];
+    struct progression *progression = &reader->progression[process];
     if (!queue)
         return;
-    if (time_ns > look->last_ns)
-        *look = (struct look){look->last_ns, time_ns};
+    if (time_ns > progression->last_ns) {
+        progression->before_ns = progression->last_ns;
+        progression->last_ns = time_ns;
+    }
     queue->started = later(queue->started, record->progress.started);
     queue->done = later(queue->done, record->progress.done);
     advance(reader, queue, time_ns);
@@ -219,12 +225,10 @@ static void take_progress(struct reader *reader, int process, const struct recor
 static void take_wait(struct reader *reader, int process, const struct record *record, uint64_t entered_ns, uint64_t time_ns)
 {
     bool of_stream = record->api == API_cudaStreamSynchronize;
-    struct queue *queue, *other;
     if (record->result || !entered_ns || (!of_stream && record->api != API_cudaDeviceSynchronize))
         return;
-    HASH_ITER(hh, reader->queues, queue, other) {
-        if (queue->key.process != (uint64_t)process || queue->device != record->device ||
-            (of_stream && queue->stream != record->stream))
+    for (struct queue *queue = reader->progression[process].queues; queue; queue = queue->sibling) {
+        if (queue->device != record->device || (of_stream && queue->stream != record->stream))
             continue;
         for (const struct pending *pending = queue->first; pending && pending->operation.issued_ns < entered_ns; pending = pending->next)
             queue->done = later(queue->done, pending->call.op.launch);
@@ -393,21 +397,20 @@ static void free_reader(struct reader *reader)
         HASH_DEL(reader->hosts, host);
         free(host);
     }
-    free(reader->looks);
+    free(reader->progression);
     trace_close(reader->trace);
 }
 
 int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor, struct error *err)
 {
-    struct reader reader = {.visitor = visitor, .looks = calloc((size_t)visitor->processes + 1, sizeof *reader.looks)};
+    struct reader reader = {.visitor = visitor};
     struct record record;
     uint64_t events = 0;
     int process, more;
-    if (!reader.looks || trace_open(&reader.trace, paths, count, err)) {
-        int failed = reader.looks ? -1 : error_set(err, "can't follow the operations: memory is short");
-        free(reader.looks);
-        return failed;
-    }
+    if (trace_open(&reader.trace, paths, count, err))
+        return -1;
+    reader.progression = calloc((size_t)visitor->processes + 1, sizeof *reader.progression);
+    reader.failed = !reader.progression;
     struct progress progress = progress_begin("writing", trace_event_count(reader.trace));
     while (!reader.failed && (more = trace_next(reader.trace, &process, &record, NULL)) != 0) {
         if (more > 0 && process < visitor->processes)
