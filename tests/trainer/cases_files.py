@@ -1,0 +1,122 @@
+"""What is written and read: samples, plots, progress, checkpoints, data sets."""
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import tempfile
+import time
+
+import running
+from running import start, end, run, losses, must_contain
+
+
+def case_samples():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "samples.png")
+        run("--ranks 2 --iterations 3 --samples " + path)
+        with open(path, "rb") as file:
+            head = file.read(24)
+        if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:24]) != (274, 274):
+            raise AssertionError("not a PNG of 274 x 274: %r" % head)
+
+
+def case_plot():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "loss.png")
+        run("--ranks 2 --iterations 12 --log-every 1 --plot " + path)
+        with open(path, "rb") as file:
+            head = file.read(24)
+        if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:24]) != (800, 480):
+            raise AssertionError("not a PNG of 800 x 480: %r" % head)
+        must_contain(run("--iterations 2 --plot " + os.path.join(folder, "none", "loss.png"), expected=1), "can't write")
+
+
+def case_progress():
+    """On a terminal there is a line with the rate and the time left; elsewhere there is none."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([running.PROGRAM, "--model", "cnn", "--iterations", "40"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    except OSError:         # Linux: the other side has gone
+        pass
+    os.close(ours)
+    printed = process.communicate(timeout=60)[0].decode()
+    if process.returncode != 0 or "images/s," in printed:
+        raise AssertionError("exit status %d:\n%s" % (process.returncode, printed))
+    last = re.findall(r"iteration (\d+) of 40, (\d+) images/s, (\d+:\d\d) left", seen.decode())[-1]
+    if last[0] != "40" or int(last[1]) == 0 or last[2] != "0:00":
+        raise AssertionError("the last progress line is %s" % (last,))
+    if "left" in run("--model cnn --iterations 4"):
+        raise AssertionError("a progress line where there is no terminal")
+
+
+def resume_gives_the_same_losses(model, more=""):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        options = "--model %s --ranks 2 --log-every 1 --dataset-size 96 %s " % (model, more)     # several epochs
+        whole = losses(run(options + "--iterations 14"))
+        run(options + "--iterations 8 --checkpoint-every 4 --checkpoint " + path)
+        out = run(options + "--iterations 14 --resume " + path)
+        must_contain(out, "resumed from %s at iteration 8" % path)
+        rest = losses(out)
+        if rest != {i: v for i, v in whole.items() if i > 8}:
+            raise AssertionError("resumed: %s\nuninterrupted: %s" % (rest, whole))
+        must_contain(run(options + "--width 4 --resume " + path, expected=2), "written with other options")
+        os.truncate(path, os.path.getsize(path) - 7)
+        must_contain(run(options + "--resume " + path, expected=2), "cut off or damaged")
+
+
+def case_resume_gan():
+    resume_gives_the_same_losses("gan")
+
+
+def case_resume_cnn():
+    resume_gives_the_same_losses("cnn")
+
+
+def case_resume_amp():
+    """The scale and its count go on: it grows every 5 iterations, and the checkpoint is of iteration 8."""
+    resume_gives_the_same_losses("gan", "--amp fp16 --loss-scale 4096 --scale-growth 5")
+
+
+def case_checkpoint_survives_a_crash():
+    """Killed while it writes checkpoints, over and over: what is there is always whole, and no less than before."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "checkpoint")
+        reached = 0
+        for delay_s in (0.6, 0.75, 0.9, 1.05, 1.2):
+            process = start(("--iterations 100000 --checkpoint %s --checkpoint-every 1 --elastic" % path).split())
+            time.sleep(delay_s)
+            out = end(process)
+            must_contain(out if reached else "resumed", "resumed")
+            if not os.path.exists(path):
+                continue
+            found = re.search(r"resumed from \S+ at iteration (\d+)", run("--resume %s --iterations 1" % path))
+            if int(found[1]) < reached:
+                raise AssertionError("was at iteration %d, is at %s" % (reached, found[1]))
+            reached = int(found[1])
+        if reached == 0:
+            raise AssertionError("no checkpoint was ever written")
+
+
+def write_idx(path, dimensions, data):
+    with open(path, "wb") as file:
+        file.write(bytes([0, 0, 8, len(dimensions)]) + struct.pack(">%dI" % len(dimensions), *dimensions) + bytes(data))
+
+
+def case_idx_files():
+    with tempfile.TemporaryDirectory() as folder:
+        images, labels = os.path.join(folder, "images"), os.path.join(folder, "labels")
+        write_idx(images, (64, 28, 28), ((i // 784 % 2) * 255 for i in range(64 * 784)))
+        write_idx(labels, (64,), (i % 2 for i in range(64)))
+        out = run("--model cnn --ranks 2 --iterations 20 --images %s --labels %s" % (images, labels))
+        must_contain(out, "accuracy 1.0000 on 64 training images")
+        os.truncate(images, 1000)
+        must_contain(run("--images %s --labels %s" % (images, labels), expected=2), images + " is cut off")
+        must_contain(run("--model cnn --images " + images, expected=2), "needs --labels")
