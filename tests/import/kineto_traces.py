@@ -49,7 +49,7 @@ class Trace:
                 "Process Group Ranks": group.text(), "Rank": root if collective in ROOTED else group.ranks.index(self.rank)}
         if self.addresses:
             args["Input Tensors start"] = "[[%d]]" % (0x7f0000000000 + self.external * 4096)
-            args["Output Tensors start"] = "[[%d]]" % (0x7f0000000000 + self.external * 4096)
+            args["Output Tensors start"] = "[[%d]]" % (0x7e0000000000 + self.external * 4096)      # far from the input: not in place
         if self.seq is not None and collective not in ("send", "recv", "wait", "init"):
             args["Seq"] = self.seq[group.name] = self.seq.get(group.name, more.pop("first_seq", 0)) + 1
             args["Comms Id"] = 18446744073709551615 - args["Seq"]

@@ -6,6 +6,7 @@
  *     plugin_job missing     rank 2 leaves out the third and waits for its stream
  *     plugin_job receive     rank 3 receives from rank 0 what it never sends
  *     plugin_job graph       collectives captured once and replayed
+ *     plugin_job overlap     rank 1's receive buffer begins inside its send buffer
  *     plugin_job crossed     two communicators on two streams, odd ranks in the other order: it ends well here, and need not
  *
  * A faulty job hangs until it is killed. */
@@ -113,6 +114,9 @@ static void run(const ncclUniqueId *id, const char *what)
         clean();
     } else if (!strcmp(what, "graph")) {
         graph();
+    } else if (!strcmp(what, "overlap")) {
+        TRY(ncclAllReduce(from, rank == 1 ? from + 16 : to, COUNT, ncclFloat32, ncclSum, comm, stream));
+        TRY(cudaStreamSynchronize(stream));
     } else if (!strcmp(what, "crossed")) {
         crossed();
     } else {

@@ -168,6 +168,15 @@ def test_streams():
         assert all(stream and not stream >> 62 & 1 for _, stream in streams(job, 1)), "messages have the stream of their call"
 
 
+def test_buffers():
+    """Up to version 4 the buffers come with the operation, so that those of one call can be compared (DC304)."""
+    for version in VERSIONS:
+        with Job("overlap", version) as job:
+            job.finish()
+            found = [(f["code"], f["ranks"]) for f in job.findings()]
+            equal(found, [("DC304", "1")] if version < 5 else [], "v%d: findings of buffers that overlap" % version)
+
+
 def test_graph():
     with Job("graph") as job:
         job.finish()
@@ -210,7 +219,7 @@ def test_switched_off():
 # They wait for collectors and silence more than they compute.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     running = [pool.submit(test, version) for version in VERSIONS for test in (test_clean, test_faults)]
-    running += [pool.submit(test) for test in (test_size_not_known, test_streams, test_graph, test_steps_aside, test_missing, test_switched_off)]
+    running += [pool.submit(test) for test in (test_size_not_known, test_streams, test_buffers, test_graph, test_steps_aside, test_missing, test_switched_off)]
     for test in running:
         test.result()
 print("ok")
