@@ -418,6 +418,9 @@ static int say_unfinished(struct log_job *job, const struct log_comm *comm)
 static void say_refused(struct log_job *job)
 {
     const char *path = input_path(job->input);
+    if (job->repeated)
+        import_refuse(job->import, "%s: %llu lines of NCCL's stand for several (\"[repeated ...x across cluster]\"): Ray left out calls of other "
+                      "ranks; run with RAY_DEDUP_LOGS=0", path, (unsigned long long)job->repeated);
     if (job->cut)
         import_refuse(job->import, "%s: %llu lines of NCCL's had lost their end, or are of NCCL 2.3, and were not taken", path,
                       (unsigned long long)job->cut);

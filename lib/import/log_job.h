@@ -43,6 +43,7 @@ struct log_job {
     uint64_t torch_ns;                  /* the latest time of PyTorch's lines; 0 none */
     uint64_t last_ns;                   /* the latest time in the log; 0 none */
     uint64_t cut, strangers, held_over; /* lines without their end; calls on communicators never made; held too many */
+    uint64_t repeated;                  /* lines that stand for several: Ray leaves out what it takes for repetitions */
 };
 
 void log_job_begin(struct log_job *job, struct import *import, struct import_input *input);

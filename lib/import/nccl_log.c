@@ -14,9 +14,12 @@
 
 enum { SNIFF_LINES = 2000 };
 
-static bool is_watched_level(enum log_level level)
+/* "... [repeated 7x across cluster]". */
+static bool is_repeated(const struct log_line *line)
 {
-    return level != LOG_WARN;
+    static const char end[] = "x across cluster]";
+    size_t length = sizeof end - 1;
+    return line->message_bytes > length && !memcmp(line->message + line->message_bytes - length, end, length);
 }
 
 static int take(struct log_job *job, const struct log_line *line)
@@ -26,12 +29,11 @@ static int take(struct log_job *job, const struct log_line *line)
     int version = log_version_of(line->message, line->message_bytes);
     if (!process)
         return -1;
+    job->repeated += is_repeated(line);
     if (line->level == LOG_WARN)
         return log_job_warning(job, process, line);
     if (version)
         return log_job_version(job, process, version);
-    if (!is_watched_level(line->level))
-        return 0;
     if (line->level == LOG_CALL)
         log_event_of_call(line->message, line->message_bytes, &event);
     else

@@ -113,6 +113,12 @@ class Logs(Importer):
         self.assertEqual(result.status, 2)
         self.assertIn("job.log: 1 lines of NCCL's had lost their end", result.err)
 
+    def test_what_ray_left_out_is_said(self):
+        lines = ["(RayTrainWorker pid=%d, ip=10.72.7.6) %s" % (100 + rank, line) for rank, line in enumerate(job(ranks=1, steps=3))]
+        result = self.of(lines[:-1] + [lines[-1] + " [repeated 3x across cluster]"])
+        self.assertEqual(result.status, 2)
+        self.assertIn("RAY_DEDUP_LOGS=0", result.err)
+
     def test_split_communicators(self):
         """Children of one split with two colours are two communicators."""
         lines = job(steps=1)
