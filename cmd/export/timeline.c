@@ -6,11 +6,11 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "cmd/export/host_calls.h"
 #include "cmd/progress.h"
 #include "lib/trace/names.h"
 
 enum {
-    DEPTH_MAX = 64,             /* calls and ranges within each other, of a thread */
     QUEUE_MAX = 8192,           /* operations in flight on one stream; what is more was done without being seen */
     UNRETURNED_MAX = 16384      /* calls in all processes whose return was not seen; what is more was lost */
 };
@@ -44,17 +44,6 @@ struct queue {
     UT_hash_handle hh;
 };
 
-/* What a host thread is in, by process and thread. */
-struct host {
-    struct key key;
-    int depth;
-    struct {
-        uint64_t serial;        /* of the call, or which range */
-        uint64_t time_ns;
-    } in[DEPTH_MAX];
-    UT_hash_handle hh;
-};
-
 /* Of a process: when the collector looked at its progress; what was not there at the look before is younger. */
 struct progression {
     uint64_t before_ns, last_ns;
@@ -69,7 +58,7 @@ struct reader {
     struct pending *unreturned;
     int unreturned_count;
     struct queue *queues;
-    struct host *hosts;
+    struct host_calls hosts;
     bool failed;                /* memory was short */
 };
 
@@ -90,23 +79,6 @@ static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
         reader->failed = true;
     }
     return queue;
-}
-
-static struct host *host_of(struct reader *reader, int process, uint32_t thread)
-{
-    const struct key key = {(uint64_t)process, thread};
-    struct host *host;
-    HASH_FIND(hh, reader->hosts, &key, sizeof key, host);
-    if (host)
-        return host;
-    host = calloc(1, sizeof *host);
-    if (host) {
-        host->key = key;
-        HASH_ADD(hh, reader->hosts, key, sizeof key, host);
-    } else {
-        reader->failed = true;
-    }
-    return host;
 }
 
 /* Tells of the operation and forgets it. It is in no queue. */
@@ -306,40 +278,20 @@ static bool is_shown(const struct record *record)
 
 static void begin(struct reader *reader, int process, const struct record *record, uint64_t serial, uint64_t time_ns)
 {
-    struct host *host = host_of(reader, process, record->thread);
-    if (!host)
-        return;
-    if (host->depth < DEPTH_MAX) {
-        host->in[host->depth].serial = serial;
-        host->in[host->depth].time_ns = time_ns;
-        if (reader->visitor->begin)
-            reader->visitor->begin(reader->visitor->context, process, record->thread, time_ns, record);
-    }
-    host->depth++;
+    int begun = host_calls_begin(&reader->hosts, process, record->thread, serial, time_ns);
+    reader->failed |= begun < 0;
+    if (begun > 0 && reader->visitor->begin)
+        reader->visitor->begin(reader->visitor->context, process, record->thread, time_ns, record);
 }
 
-/* The call or range is left, and what was begun inside of it with it: their ends were lost. Returns when it was entered,
- * 0 if its beginning is not known. */
+/* Returns when it was entered, 0 if its beginning is not known. */
 static uint64_t end(struct reader *reader, int process, const struct record *record, uint64_t serial, uint64_t time_ns)
 {
-    struct host *host = host_of(reader, process, record->thread);
-    if (!host || host->depth == 0)
-        return 0;
-    if (host->depth > DEPTH_MAX) {
-        host->depth--;
-        return 0;
-    }
-    int at = host->depth - 1;
-    while (at > 0 && host->in[at].serial != serial)
-        at--;
-    if (host->in[at].serial != serial)
-        return 0;
-    while (host->depth > at) {
-        host->depth--;
-        if (reader->visitor->end)
-            reader->visitor->end(reader->visitor->context, process, record->thread, time_ns);
-    }
-    return host->in[at].time_ns;
+    uint64_t entered_ns;
+    int over = host_calls_end(&reader->hosts, process, record->thread, serial, &entered_ns);
+    for (int i = 0; i < over && reader->visitor->end; i++)
+        reader->visitor->end(reader->visitor->context, process, record->thread, time_ns);
+    return entered_ns;
 }
 
 /* Ranges nest within their domain; no serial has this bit. */
@@ -384,7 +336,6 @@ static void free_reader(struct reader *reader)
 {
     struct pending *pending, *next_pending;
     struct queue *queue, *next_queue;
-    struct host *host, *next_host;
     HASH_ITER(hh, reader->pending, pending, next_pending) {
         HASH_DEL(reader->pending, pending);
         free(pending);
@@ -393,10 +344,7 @@ static void free_reader(struct reader *reader)
         HASH_DEL(reader->queues, queue);
         free(queue);
     }
-    HASH_ITER(hh, reader->hosts, host, next_host) {
-        HASH_DEL(reader->hosts, host);
-        free(host);
-    }
+    host_calls_free(&reader->hosts);
     free(reader->progression);
     trace_close(reader->trace);
 }

@@ -17,8 +17,8 @@ class Jobs:
         self.line = Line(build, name="export")
         self.tool, self.folder = self.line.tool, self.line.folder
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            runs = [pool.submit(self.record, "hang", HANG, ["--timeout", "6"]),
-                    pool.submit(self.record, "again", HANG, ["--timeout", "6"]),
+            runs = [pool.submit(self.record, "hang", HANG, ["--timeout", "10"]),
+                    pool.submit(self.record, "again", HANG, ["--timeout", "10"]),
                     pool.submit(self.record, "clean", [*TRAINER, "--ranks", "2", "--iterations", "5"], [])]
             for run in runs:
                 run.result()
