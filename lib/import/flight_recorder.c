@@ -530,6 +530,9 @@ static int add_process(struct dump *dump)
         if (process.world_size < dump->group[i].nranks)
             process.world_size = dump->group[i].nranks;
     dump->process = import_process(dump->import, &process);
+    const char *before = dump->process < 0 ? NULL : import_process_file(dump->import, dump->process);
+    if (before)
+        return error_set(dump->err, "%s: rank %d of this job was read already, from %s", input_path(dump->input), dump->rank, before);
     return dump->process < 0 ? -1 : 0;
 }
 

@@ -80,6 +80,8 @@ struct import_process import_process_new(void);     /* all unknown */
 /* Makes a process known. The same (format, host, pid, rank, key) gives the same number; known fields take the place of unknown
  * ones, and `lacks` are added. Returns its number. */
 int import_process(struct import *import, const struct import_process *process);
+/* The file that told of the process's calls before; NULL if none did. */
+const char *import_process_file(const struct import *import, int process);
 /* It turns out that the process has this rank, or lacks this too. */
 void import_process_rank(struct import *import, int process, int rank);
 void import_process_lacks(struct import *import, int process, uint32_t lacks);

@@ -119,6 +119,11 @@ int import_process(struct import *import, const struct import_process *process)
     return known->index;
 }
 
+const char *import_process_file(const struct import *import, int process)
+{
+    return import->process[process]->serial ? import->process[process]->file : NULL;
+}
+
 void import_process_rank(struct import *import, int process, int rank)
 {
     import->process[process]->info.rank = rank;

@@ -201,24 +201,25 @@ class Sequences(Dumps):
             del jobs[1][-4:]
         self.assertIn("#12 of comm", self.expect({"DC201": ["0,2-3", "1"]}, waits).what("DC201"))        # 10, and two more of 9
 
-    def messages(self, jobs, size=64, state="completed"):
+    @staticmethod
+    def messages_of(jobs, size=64, state="completed"):
         jobs[0].append(flight.entry(OPERATIONS, "send 0->1", seq=OPERATIONS, sizes=[[64]], out_sizes=[[64]], p2p_seq_id=1, state=state))
         jobs[1].append(flight.entry(OPERATIONS, "recv 1<-0", seq=OPERATIONS, sizes=[[size]], out_sizes=[[size]], p2p_seq_id=1, state=state))
 
     def test_messages(self):
-        self.expect({}, self.messages)
-        self.expect({"DC107": ["0", "1"]}, lambda jobs: self.messages(jobs, 32, "started"))
+        self.expect({}, self.messages_of)
+        self.expect({"DC107": ["0", "1"]}, lambda jobs: self.messages_of(jobs, 32, "started"))
 
     def test_a_message_that_nobody_receives(self):
         def change(jobs):
-            self.messages(jobs, state="started")
+            self.messages_of(jobs, state="started")
             jobs[1].pop()
         self.assertEqual(list(self.codes_of(change).codes()), ["DC201"])
 
     def test_messages_of_a_ring_are_not_matched(self):
         """Which of many equal messages is the first that is left can't be told."""
         def change(jobs):
-            self.messages(jobs, 32)
+            self.messages_of(jobs, 32)
             for entry in jobs[0]:
                 entry["record_id"] += 100
         self.expect({}, change)
@@ -417,6 +418,13 @@ class Damage(Dumps):
             content = python_pickle.dumps({"version": "2.10", "entries": [Hostile()]}, protocol=protocol)
             self.refused(content, "can run code: no Flight Recorder dump has it; nothing was run")
         self.assertFalse(os.path.exists(trap))
+
+    def test_a_rank_told_twice(self):
+        folder = pathlib.Path(self.job(Sequences.messages_of))
+        (folder / "nccl_trace_rank_1.gz").write_bytes(gzip.compress((folder / "nccl_trace_rank_1").read_bytes()))
+        result = self.importing(str(folder))
+        self.assertEqual((result.status, result.codes()), (2, {}))
+        self.assertIn("nccl_trace_rank_1.gz: rank 1 of this job was read already, from %s/nccl_trace_rank_1\n" % folder, result.err)
 
     def test_nothing_but_damage(self):
         database = os.path.join(self.folder, "none.db")
