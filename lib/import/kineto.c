@@ -131,6 +131,7 @@ static int keep_event(struct kineto *kineto)
                    ? kineto_stage_launch(kineto->stage, event, &kineto->err) : 0;
     case KINETO_ALONE:
     case KINETO_COALESCED:
+    case KINETO_UNEVEN:
         return timed ? kineto_stage_mark(kineto->stage, event, &kineto->err) : 0;
     case KINETO_STEP:
         if (timed && (kineto->step_ns == KINETO_UNKNOWN || event->ts_ns < kineto->step_ns))

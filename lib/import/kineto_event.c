@@ -209,6 +209,8 @@ static enum kineto_kind kind_of(const char *category, const char *name)
         return KINETO_COALESCED;
     if (annotation && (!strncmp(name, "nccl:send", 9) || !strncmp(name, "nccl:recv", 9)))
         return KINETO_ALONE;
+    if (annotation && (!strcmp(name, "nccl:_broadcast_oop") || !strcmp(name, "nccl:_reduce_oop")))
+        return KINETO_UNEVEN;
     if (annotation && !strncmp(name, "ProfilerStep#", 13))
         return KINETO_STEP;
     return annotation && !strncmp(name, "gloo:", 5) ? KINETO_GLOO : KINETO_OTHER;

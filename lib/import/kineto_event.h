@@ -20,6 +20,7 @@ enum kineto_kind {
     KINETO_LAUNCH,      /* the launch of a kernel, on the CPU */
     KINETO_ALONE,       /* annotation "nccl:send 0->1" inside of a call: it is launched by itself */
     KINETO_COALESCED,   /* annotation "nccl:coalesced": ends a group of calls */
+    KINETO_UNEVEN,      /* annotation "nccl:_broadcast_oop" or "_reduce_oop" inside of a call: its ranks' parts differ in size */
     KINETO_STEP,        /* annotation "ProfilerStep#12" */
     KINETO_GLOO         /* annotation "gloo:all_reduce": an operation of another library */
 };

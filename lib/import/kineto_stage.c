@@ -12,6 +12,8 @@ struct kineto_stage {
 /* One thread uses it. */
 enum { STORE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX };
 
+enum { MARK_UNEVEN = ROW_END + 1 };     /* 5 in the queries below */
+
 static const char schema[] =
     "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192;"
     "CREATE TABLE call(ts INTEGER, dur INTEGER, tid INTEGER, external INTEGER, collective INTEGER, grp INTEGER, n_in INTEGER,"
@@ -24,6 +26,9 @@ static const char schema[] =
 /* A call can have several kernels: from the first one's begin to the last one's end. */
 static const char joins[] =
     "CREATE INDEX call_external ON call(external); CREATE INDEX call_tid ON call(tid, ts);"
+    "CREATE TABLE uneven(tid INTEGER, ts INTEGER); INSERT INTO uneven SELECT tid, ts FROM mark WHERE kind = 5;"
+    "DELETE FROM mark WHERE kind = 5; CREATE INDEX uneven_tid ON uneven(tid, ts);"
+    "UPDATE call SET split = 1 WHERE EXISTS (SELECT 1 FROM uneven u WHERE u.tid = call.tid AND u.ts BETWEEN call.ts AND call.ts + call.dur);"
     "UPDATE found SET external = coalesce((SELECT CASE WHEN c.ts + c.dur >= l.ts THEN c.external END FROM launch l, call c"
     "  WHERE l.correlation = found.correlation AND c.tid = l.tid AND c.ts <= l.ts ORDER BY c.ts DESC LIMIT 1), external)"
     " WHERE external = correlation OR NOT EXISTS (SELECT 1 FROM call WHERE call.external = found.external);"
@@ -103,7 +108,7 @@ int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *eve
 
 int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
 {
-    const int64_t value[] = {event->ts_ns, event->tid, event->kind == KINETO_ALONE ? ROW_ALONE : ROW_COALESCED};
+    const int64_t value[] = {event->ts_ns, event->tid, event->kind == KINETO_ALONE ? ROW_ALONE : event->kind == KINETO_COALESCED ? ROW_COALESCED : MARK_UNEVEN};
     return insert(stage, stage->mark, value, sizeof value / sizeof *value, err);
 }
 

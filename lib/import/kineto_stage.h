@@ -18,7 +18,7 @@ struct kineto_row {
     int group;                  /* as given to kineto_stage_call */
     int64_t in, out, rank, seq, send, recv;
     enum datatype datatype;
-    bool split;
+    bool split;                 /* of unequal parts */
     bool wraps;                 /* another call was made inside of it: that one is the operation */
     bool has_kernel;            /* then: */
     int64_t device;

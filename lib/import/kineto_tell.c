@@ -52,11 +52,11 @@ static uint64_t known(int64_t value)
 static uint64_t count_of(const struct kineto_row *row, const struct kineto_group *group)
 {
     int64_t count = row->collective->count == COUNT_OUT ? row->out : row->in;
-    if (row->collective->count == COUNT_NONE || count < 0)
+    if (row->collective->count == COUNT_NONE || row->split || count < 0)
         return IMPORT_UNKNOWN;
-    if (row->collective->count == COUNT_SPLIT)
-        return row->split || group->size <= 0 ? IMPORT_UNKNOWN : (uint64_t)(count / group->size);
-    return (uint64_t)count;
+    if (row->collective->count != COUNT_SPLIT)
+        return (uint64_t)count;
+    return group->size > 0 ? (uint64_t)(count / group->size) : IMPORT_UNKNOWN;
 }
 
 static void number_call(struct kineto_group *group, const struct kineto_row *row, struct import_call *call)

@@ -88,6 +88,25 @@ class Clean(Kineto):
                               "ORDER BY seq LIMIT 2" % BASE_NS)
         self.assertEqual(progress, [(30125, 1, 0), (80125, 1, 1)])
 
+    def test_parts_of_different_sizes(self):
+        """all_gather and reduce_scatter take lists of tensors that may differ; PyTorch makes broadcasts or reductions of them."""
+        for collective, annotation in (("all_gather", "nccl:_broadcast_oop"), ("reduce_scatter", "nccl:_reduce_oop")):
+            traces = []
+            for rank in range(4):
+                trace = Trace(rank, 4, [WORLD])
+                for step in range(5):
+                    trace.call(collective, WORLD, 10 + rank, 1000.0 * step, lasts=40.0)
+                    trace.event(annotation, "user_annotation", 1000.0 * step + 5, 3.0)
+                    trace.call(collective, WORLD, 20, 1000.0 * step + 100)
+                traces.append(trace)
+            result = self.found(traces)
+            self.assertEqual(result.codes(), {}, collective)
+            counts = self.query(result.database, "SELECT count, count(*) FROM v_collective GROUP BY 1 ORDER BY 1")
+            self.assertEqual(counts, [(0, 20), (20, 20)])
+            for trace in traces:        # without the annotation it is a mismatch
+                trace.events = [event for event in trace.events if event["name"] != annotation]
+            self.assertIn("DC102", self.found(traces).codes())
+
     def test_kernels_of_older_files(self):
         """The kernel's "External id" is its own number, or missing: the launch on the CPU leads to the call."""
         for external in (True, False):
