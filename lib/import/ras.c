@@ -21,8 +21,8 @@ struct seen_key {
 /* What was told of a member last. */
 struct seen {
     struct seen_key key;
-    uint64_t total;
-    bool said;
+    struct ras_rank rank;       /* as it was in the snapshot before */
+    bool known, said;
     UT_hash_handle hh;
 };
 
@@ -163,9 +163,16 @@ static struct seen *seen_of(struct reader *reader, int member)
     if (seen || !(seen = calloc(1, sizeof *seen)))
         return seen;
     seen->key = key;
-    seen->total = IMPORT_UNKNOWN;
     HASH_ADD(hh, reader->seen, key, sizeof seen->key, seen);
     return seen;
+}
+
+static int tell_call(struct reader *reader, int member, int kind, uint64_t number, uint64_t time_ns)
+{
+    struct import_call call = import_call_new(member, ras_kinds[kind].api);
+    call.number = number;
+    call.time_ns = time_ns;
+    return import_call(reader->import, &call);
 }
 
 /* How far a rank is; and of what kind the first collective is that another one lacks. */
@@ -185,16 +192,16 @@ static int tell_counts(struct reader *reader, int process, int member, const str
         if (say_parted(reader, process, comm, rank, most, time_ns))
             return -1;
     }
-    if (seen->total == rank->total)
+    if (seen->known && seen->rank.total == rank->total)
         return 0;
-    seen->total = rank->total;
-    if (kind >= 0) {
-        struct import_call call = import_call_new(member, ras_kinds[kind].api);
-        call.number = least->total;
-        call.time_ns = time_ns;
-        if (import_call(reader->import, &call))
-            return -1;
-    }
+    /* What came since the snapshot before, if it is of one kind; then what another rank lacks. */
+    int since = seen->known ? kind_ahead(rank, &seen->rank, &fits) : -1;
+    if (since >= 0 && tell_call(reader, member, since, seen->rank.total, time_ns))
+        return -1;
+    if (kind >= 0 && !(since >= 0 && least->total <= seen->rank.total) && tell_call(reader, member, kind, least->total, time_ns))
+        return -1;
+    seen->rank = *rank;
+    seen->known = true;
     return import_reached(reader->import, member, rank->total, IMPORT_UNKNOWN, time_ns);
 }
 

@@ -4,6 +4,7 @@ import json
 import unittest
 
 from importer import Importer, main
+from ras_server import job
 
 
 class Samples(Importer):
@@ -25,6 +26,18 @@ class Samples(Importer):
     def test_several_snapshots_tell_that_it_hangs(self):
         result = self.expect("ras/hang.json", {"DC201": ["0-2", "3"]})
         self.assertIn("ranks 0-2 wait in ncclAllReduce #1407 of comm ae94 (for 60.0 s)", result.what("DC201"))
+
+    def test_a_rank_that_does_not_answer_any_more(self):
+        """The others went one further, and stand still since; dead or silent, it is the one that is missing."""
+        def snapshot(state, time):
+            return json.dumps({**state, "timestamp": "2026-11-21 " + time})
+
+        before, after = job([10] * 4), job([11, 11, 10, 11], missing=(2,))
+        text = snapshot(before, "14:03:22") + snapshot(after, "14:03:32") + snapshot(after, "14:04:32")
+        codes = self.importing(self.write("dead.json", text)).codes()
+        self.assertEqual((codes["DC904"], codes["DC205"]), (["2"], ["0-1,3", "2"]))
+        codes = self.importing(self.write("mute.json", text.replace('"considered_dead": true', '"considered_dead": false'))).codes()
+        self.assertEqual((codes["DC904"], codes["DC201"]), (["2"], ["0-1,3", "2"]))
 
     def test_a_running_job_in_several_snapshots(self):
         """Ranks that stand at different places and go on are no hang."""
