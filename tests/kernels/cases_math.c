@@ -146,7 +146,7 @@ void case_math(void)
         { 1, 1, 1, 1, 1, 1, 1, 0 },     { 2, 3, 32, 32, 64, 4, 2, 1 }, { 3, 64, 8, 8, 40, 4, 2, 1 },
         { 2, 100, 4, 4, 1, 4, 1, 0 },   { 1, 5, 9, 7, 70, 5, 3, 3 },   { 3, 1, 19, 19, 33, 3, 1, 1 },
     };
-    enum { LAYERS = sizeof layers / sizeof *layers, RANDOM = 10, RANDOM_LINEAR = 4 };
+    enum { LAYERS = sizeof layers / sizeof *layers, RANDOM = 7, RANDOM_LINEAR = 4 };
 
     for (int format = 0; format < (int)(sizeof formats / sizeof *formats); format++) {
         kernels_set_math(formats[format].math);
