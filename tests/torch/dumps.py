@@ -5,6 +5,7 @@ Ranks are forked from one process, so that PyTorch is imported once. The last of
 process group holds ranks 0 and 2 only. gloo knows no size and dtype: it ends a process that gets more than it expects. With `.json` behind the case's name the dumps are JSON instead of pickles."""
 
 import datetime
+import faulthandler
 import os
 import signal
 import sys
@@ -103,7 +104,7 @@ def meet(store, name):
 
 def rank_main(rank, port, backend, case, folder):
     device = "cuda" if backend == "nccl" else "cpu"
-    signal.alarm(120)               # whatever happens, nobody stays
+    faulthandler.dump_traceback_later(100, exit=True)       # whatever happens, nobody stays
     if device == "cuda":
         torch.cuda.set_device(rank % torch.cuda.device_count())
     store = dist.TCPStore("127.0.0.1", port, RANKS, False, timeout=datetime.timedelta(seconds=60))
