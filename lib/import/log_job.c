@@ -4,48 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
+#include "lib/import/log_processes.h"
 
-enum { THREADS_MAX = 16, NAME_BYTES = 96, SAID_BYTES = 1024 };
-
-struct process_key {
-    char host[64];
-    int pid;
-};
-
-struct log_process {
-    struct process_key key;
-    int index;                  /* the sink's */
-    int hint;                   /* rank by the launcher's prefix; -1 */
-    int widest, rank;           /* of its largest communicator; rank -2: it holds several ranks of it */
-    int version;
-    bool tells_calls, tells_time;
-    uint64_t groups;            /* ncclGroupStart calls at depth 0 */
-    struct {
-        int tid, depth;
-        uint64_t group;
-    } thread[THREADS_MAX];
-    int threads;
-    UT_hash_handle hh;
-};
-
-struct comm_key {
-    const struct log_process *process;
-    uint64_t pointer;
-};
-
-struct log_comm {
-    struct comm_key key;
-    int rank, nranks, device;
-    int member;                 /* the sink's; -1: not told yet, or unnamed */
-    uint64_t comm_id;
-    char name[NAME_BYTES];      /* of a split */
-    int splits;
-    bool is_unnamed, complete, used;
-    uint32_t unnamed;
-    struct log_event told;      /* the last operation of an INFO line, until its CALL line came */
-    UT_hash_handle hh;
-};
+enum { SAID_BYTES = 1024 };
 
 void log_job_begin(struct log_job *job, struct import *import, struct import_input *input)
 {
@@ -174,7 +135,7 @@ static void learn_rank(struct log_job *job, struct log_process *process, const s
 
 /* --- communicators ---------------------------------------------------------------------------------------- */
 
-static struct log_comm *find_comm(struct log_job *job, const struct log_process *process, uint64_t pointer)
+struct log_comm *log_comm_find(struct log_job *job, const struct log_process *process, uint64_t pointer)
 {
     struct comm_key key;
     struct log_comm *comm;
@@ -185,13 +146,13 @@ static struct log_comm *find_comm(struct log_job *job, const struct log_process 
     return comm;
 }
 
-static void forget(struct log_job *job, struct log_comm *comm)
+void log_comm_forget(struct log_job *job, struct log_comm *comm)
 {
     HASH_DEL(job->comms, comm);
     free(comm);
 }
 
-static struct log_comm *new_comm(struct log_job *job, struct log_process *process, const struct log_event *event)
+struct log_comm *log_comm_new(struct log_job *job, struct log_process *process, const struct log_event *event)
 {
     struct log_comm *comm = calloc(1, sizeof *comm);
     if (!comm)
@@ -208,7 +169,7 @@ static struct log_comm *new_comm(struct log_job *job, struct log_process *proces
 }
 
 /* Calls with a rank and size of which the process has had `ordinal` communicators before. */
-static int hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm)
+int log_comm_hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm)
 {
     struct log_unnamed unnamed = {.process = process, .rank = comm->rank, .nranks = comm->nranks, .device = comm->device};
     for (uint32_t i = 0; i < job->unnamed_count; i++) {
@@ -222,7 +183,7 @@ static int hold_back(struct log_job *job, struct log_process *process, struct lo
 /* A split is named by its parent, which split of it that is, and the color: all ranks say the same. */
 static bool name_split(struct log_job *job, const struct log_process *process, struct log_comm *comm, const struct log_event *event)
 {
-    struct log_comm *parent = find_comm(job, process, event->parent);
+    struct log_comm *parent = log_comm_find(job, process, event->parent);
     if (!parent || parent->is_unnamed)
         return false;
     int ordinal = event->ordinal >= 0 ? event->ordinal : parent->splits++;
@@ -239,7 +200,7 @@ static bool name_split(struct log_job *job, const struct log_process *process, s
 }
 
 /* Makes the communicator known to the sink. */
-static int tell_member(struct log_job *job, struct log_process *process, struct log_comm *comm, uint64_t time_ns)
+int log_comm_tell(struct log_job *job, struct log_process *process, struct log_comm *comm, uint64_t time_ns)
 {
     if (comm->is_unnamed || comm->member >= 0)
         return 0;
@@ -256,27 +217,27 @@ static int tell_member(struct log_job *job, struct log_process *process, struct 
 
 static int init_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
 {
-    struct log_comm *comm = find_comm(job, process, event->comm);
+    struct log_comm *comm = log_comm_find(job, process, event->comm);
     bool complete = event->kind == LOG_EVENT_INIT_COMPLETE;
     if (comm && (comm->used || comm->rank != event->rank || comm->nranks != event->nranks || (comm->complete && !complete))) {
-        forget(job, comm);              /* its end was not seen */
+        log_comm_forget(job, comm);              /* its end was not seen */
         comm = NULL;
     }
     if (!comm) {
-        comm = new_comm(job, process, event);
+        comm = log_comm_new(job, process, event);
         if (!comm)
             return -1;
-        if (!event->comm_id && !(event->parent && name_split(job, process, comm, event)) && hold_back(job, process, comm))
+        if (!event->comm_id && !(event->parent && name_split(job, process, comm, event)) && log_comm_hold_back(job, process, comm))
             return -1;
         learn_rank(job, process, comm);
     }
     comm->complete |= complete;
-    return complete ? tell_member(job, process, comm, line->time_ns) : 0;
+    return complete ? log_comm_tell(job, process, comm, line->time_ns) : 0;
 }
 
 static int leave_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
 {
-    struct log_comm *comm = find_comm(job, process, event->comm);
+    struct log_comm *comm = log_comm_find(job, process, event->comm);
     bool aborted = event->api == API_ncclCommAbort;
     int result = 0;
     if (!comm || event->kind == LOG_EVENT_LEAVE_START)
@@ -287,112 +248,22 @@ static int leave_event(struct log_job *job, struct log_process *process, const s
     } else if (comm->member >= 0) {
         result = import_member_end(job->import, comm->member, aborted, line->time_ns);
     }
-    forget(job, comm);
+    log_comm_forget(job, comm);
     return result;
-}
-
-/* --- operations ------------------------------------------------------------------------------------------- */
-
-static int thread_of(struct log_process *process, int tid)
-{
-    for (int i = 0; i < process->threads; i++)
-        if (process->thread[i].tid == tid)
-            return i;
-    int i = process->threads < THREADS_MAX ? process->threads++ : THREADS_MAX - 1;
-    process->thread[i].tid = tid;
-    process->thread[i].depth = 0;
-    return i;
-}
-
-static int group_event(struct log_process *process, const struct log_line *line, bool starts)
-{
-    int i = thread_of(process, line->tid);
-    if (starts) {
-        if (!process->thread[i].depth++)
-            process->thread[i].group = ++process->groups;
-    } else if (process->thread[i].depth) {
-        process->thread[i].depth--;
-    }
-    return 0;
-}
-
-static struct import_call call_of(struct log_process *process, const struct log_line *line, const struct log_event *event, int member)
-{
-    struct import_call call = import_call_new(member, event->api);
-    int i = thread_of(process, line->tid);
-    call.count = event->count;
-    call.datatype = event->datatype >= 0 && event->datatype < TYPE_COUNT ? (uint8_t)event->datatype : TYPE_NONE;
-    call.redop = event->redop >= REDOP_SUM && event->redop <= REDOP_AVG ? (uint8_t)event->redop : REDOP_UNKNOWN;
-    if (event->root >= 0)
-        call.root = event->root;
-    call.sendbuff = event->sendbuff;
-    call.recvbuff = event->recvbuff;
-    call.stream = event->stream;
-    call.thread = (uint32_t)line->tid;
-    call.time_ns = line->time_ns;
-    if (process->thread[i].depth)
-        call.group = process->thread[i].group;
-    return call;
-}
-
-/* NCCL_DEBUG=TRACE prints each call twice. */
-static bool told_already(struct log_comm *comm, const struct log_line *line, const struct log_event *event)
-{
-    if (line->level != LOG_CALL) {
-        comm->told = *event;
-        return false;
-    }
-    bool same = comm->told.api == event->api && comm->told.sendbuff == event->sendbuff && comm->told.recvbuff == event->recvbuff &&
-                comm->told.count == event->count && comm->told.stream == event->stream;
-    comm->told = (struct log_event){0};
-    return same;
-}
-
-static int operation_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
-{
-    struct log_comm *comm = find_comm(job, process, event->comm);
-    if (!event->api) {
-        job->cut++;
-        return 0;
-    }
-    if (comm && event->nranks > 0 && comm->nranks != event->nranks) {
-        forget(job, comm);
-        comm = NULL;
-    }
-    if (!comm) {                /* made before the log begins, or without the lines of subsystem INIT */
-        struct log_event init = *event;
-        init.comm_id = 0;
-        init.rank = process->hint;
-        comm = event->nranks > 0 ? new_comm(job, process, &init) : NULL;
-        if (!comm) {
-            job->strangers++;
-            return 0;
-        }
-        if (hold_back(job, process, comm))
-            return -1;
-        if (job->widest < comm->nranks)
-            job->widest = comm->nranks;
-    }
-    comm->used = true;
-    if (told_already(comm, line, event))
-        return 0;
-    if (tell_member(job, process, comm, line->time_ns))
-        return -1;
-    struct import_call call = call_of(process, line, event, comm->member);
-    return comm->is_unnamed ? log_unnamed_hold(job, comm->unnamed, &call) : import_call(job->import, &call);
 }
 
 int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
 {
     switch (event->kind) {
     case LOG_EVENT_OPERATION:
-        return operation_event(job, process, line, event);
+        return log_calls_operation(job, process, line, event);
     case LOG_EVENT_INIT_START: case LOG_EVENT_INIT_COMPLETE:
         return event->comm ? init_event(job, process, line, event) : 0;
     case LOG_EVENT_LEAVE_START: case LOG_EVENT_LEAVE_COMPLETE:
         return leave_event(job, process, line, event);
     case LOG_EVENT_GROUP_START: case LOG_EVENT_GROUP_END:
-        return group_event(process, line, event->kind == LOG_EVENT_GROUP_START);
+        log_calls_group(process, line, event->kind == LOG_EVENT_GROUP_START);
+        return 0;
     case LOG_EVENT_CUT:
         job->cut++;
         return 0;
@@ -437,7 +308,7 @@ int log_job_end(struct log_job *job)
     HASH_ITER(hh, job->comms, comm, next_comm) {
         if (say_unfinished(job, comm))
             result = -1;
-        forget(job, comm);
+        log_comm_forget(job, comm);
     }
     say_refused(job);
     HASH_ITER(hh, job->processes, process, next_process) {
