@@ -147,7 +147,9 @@ int import_call(struct import *import, const struct import_call *call)
         record.op.number = next_message(import, member, call, &failed);
     else
         record.op.number = call->number != IMPORT_UNKNOWN ? call->number : member->next;
-    if (!is_p2p && member->next <= record.op.number)
+    /* NCCL drops a collective of no elements: it has the number of the next (record.h). */
+    bool dropped = call->number == IMPORT_UNKNOWN && call->count == 0;
+    if (!is_p2p && !dropped && member->next <= record.op.number)
         member->next = record.op.number + 1;
     record.op.group = group_of(process, call->group);
     process->group_thread = record.thread;

@@ -185,6 +185,11 @@ class Logs(Importer):
         self.assertEqual((result.status, result.codes()), (2, {}))
         self.assertIn("NCCL_DEBUG_SUBSYS=INIT", result.err)
 
+    def test_collectives_of_no_elements(self):
+        """NCCL drops them: ranks may differ in how many they make."""
+        lines = job(steps=3)
+        self.assertEqual(self.of(lines[:13] + [operation(1, 1, count=0)] + lines[13:]).codes(), {})
+
     def test_warnings_are_passed_on(self):
         lines = job() + [info(2, "Mismatched collective detected, please check your collective calls at and around rank 2.", "WARN",
                               "init.cc:1247 ")]
