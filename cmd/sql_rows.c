@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/export/text.h"
 #include "tui/width.h"
 
 enum { HELD_ROWS = 200, COLUMN_GAP = 2 };
@@ -60,21 +61,6 @@ static char *unique_name(char *const *names, int count, const char *name)
     return unique;
 }
 
-static void put_csv(const char *text, FILE *out)
-{
-    if (!text[strcspn(text, ",\"\r\n")]) {
-        fputs(text, out);
-        return;
-    }
-    putc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            putc('"', out);
-        putc(*text, out);
-    }
-    putc('"', out);
-}
-
 struct sql_rows *sql_rows_begin(enum sql_rows_format format, sqlite3_stmt *statement, FILE *out)
 {
     struct sql_rows *rows = calloc(1, sizeof *rows);
@@ -99,7 +85,7 @@ struct sql_rows *sql_rows_begin(enum sql_rows_format format, sqlite3_stmt *state
         return NULL;
     }
     for (int i = 0; format == SQL_ROWS_CSV && i < rows->columns; i++) {
-        put_csv(rows->name[i], out);
+        text_csv(rows->name[i], out);
         putc(i + 1 < rows->columns ? ',' : '\n', out);
     }
     return rows;
@@ -181,7 +167,7 @@ static int add_csv(struct sql_rows *rows, sqlite3_stmt *statement)
         char *text = cell_text(statement, column, "");
         if (!text)
             return -1;
-        put_csv(text, rows->out);
+        text_csv(text, rows->out);
         putc(column + 1 < rows->columns ? ',' : '\n', rows->out);
         free(text);
     }

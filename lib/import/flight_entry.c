@@ -130,6 +130,13 @@ static enum import_state state_of(const struct value *state)
     return value_is(state, "completed") ? IMPORT_DONE : IMPORT_STATE_UNKNOWN;
 }
 
+const struct value *flight_first_text(const struct value *value)
+{
+    if (value && value->kind == VALUE_LIST)
+        value = value->list->count ? &value->list->item[0] : NULL;
+    return value && value->kind == VALUE_TEXT ? value : NULL;
+}
+
 bool flight_entry_read(const struct value *value, struct flight_entry *entry)
 {
     *entry = (struct flight_entry){.source = -1, .destination = -1};

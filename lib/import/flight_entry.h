@@ -18,6 +18,9 @@ int flight_field(const struct value *key);
 /* The fields of a dictionary: to[field], NULL where there is none. */
 void flight_fields(const struct list_value *dict, const struct value *to[FIELDS]);
 
+/* The text, or the first of a list of texts; NULL if it is neither. */
+const struct value *flight_first_text(const struct value *value);
+
 struct flight_entry {
     const struct value *field[FIELDS];
     enum api api;               /* API_NONE: the operation is not known, or is no call (nccl:coalesced) */
