@@ -1,6 +1,7 @@
 /* ddpcheck sql: asks a trace database; with a prompt where nobody gave a query. */
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -39,12 +40,28 @@ static int is_interrupted(void *context)
     return interrupted;
 }
 
-/* Ctrl-C ends a query, or the line that is being typed. (sqlite3_interrupt does nothing between two statements.) */
-static void catch_interrupts(sqlite3 *database)
+/* Ctrl-C ends a query, or the line that is being typed. (sqlite3_interrupt does nothing between two statements.) It is
+ * held back from now on but where it is waited for, so that none is lost just before; *open is the mask with it let in. */
+static void catch_interrupts(sqlite3 *database, sigset_t *open)
 {
     struct sigaction action = {.sa_handler = interrupt};
+    sigset_t held;
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigprocmask(SIG_BLOCK, &held, open);
     sigaction(SIGINT, &action, NULL);
     sqlite3_progress_handler(database, STEPS_PER_LOOK, is_interrupted, NULL);
+}
+
+/* Waits until a line was typed; a terminal gives whole lines. False: a Ctrl-C came instead. */
+static bool wait_for_line(const sigset_t *open)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    interrupted = 0;
+    while (ppoll(&input, 1, NULL, open) < 0 && errno == EINTR)
+        if (interrupted)
+            return false;
+    return true;
 }
 
 /* What is typed until it is a statement. */
@@ -85,13 +102,16 @@ static bool obey(sqlite3 *database, const char *line)
     return true;
 }
 
-static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_format format)
+static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_format format, const sigset_t *open)
 {
     struct error err;
+    sigset_t held;
+    sigprocmask(SIG_SETMASK, open, &held);
     if (sql_run(database, typed->text, format, stdout, &err) < 0) {
         fflush(stdout);
         fprintf(stderr, "%s\n", err.text);
     }
+    sigprocmask(SIG_SETMASK, &held, NULL);
     typed->length = 0;
 }
 
@@ -101,20 +121,18 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
     char *line = NULL;
     size_t bytes = 0;
     bool going = true;
-    catch_interrupts(database);
+    sigset_t open;
+    catch_interrupts(database, &open);
     printf(".help says what there is; a statement ends with ';'\n");
     while (going) {
         fputs(typed.length ? "     ...> " : "ddpcheck> ", stdout);
         fflush(stdout);
-        interrupted = 0;
-        errno = 0;
-        ssize_t length = getline(&line, &bytes, stdin);
-        if (length < 0 && errno == EINTR) {
-            clearerr(stdin);
+        if (!wait_for_line(&open)) {
             typed.length = 0;
             putchar('\n');
             continue;
         }
+        ssize_t length = getline(&line, &bytes, stdin);
         if (length < 0)
             break;
         if (!typed.length && line[0] == '.') {
@@ -124,7 +142,7 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
             if (!append(&typed, line, (size_t)length))
                 break;
             if (sqlite3_complete(typed.text))
-                run_typed(database, &typed, format);
+                run_typed(database, &typed, format, &open);
         }
     }
     if (going)
