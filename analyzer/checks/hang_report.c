@@ -99,6 +99,20 @@ static void say(struct draft *draft, enum hang_kind kind, const struct wait_node
     draft_say(draft, &what, kind == HANG_MISSING && in_one_thread ? all_in_one_group : rules[kind].todo);
 }
 
+/* Some have left, and others are about to or are not: at the end of a training run rank 0 still saves when its peers have
+ * exited. Until that is seen, or nothing has come of it for so long, who is missing would be half told. */
+static bool is_settling(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    bool some_left = false, some_here = false;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        bool left = left_cleanly(missing);
+        some_left |= left;
+        some_here |= !left && missing->process && !process_is_gone(missing->process);
+    }
+    return some_left && some_here && graph->now_ns < wait->begin_ns + graph->analyzer->options.hang_after_ns;
+}
+
 int hang_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct wait_node *wait, enum hang_kind kind,
                 enum certainty certainty, int component)
 {
@@ -106,7 +120,7 @@ int hang_report(struct analyzer *analyzer, const struct wait_graph *graph, const
     uint32_t known = findings_find(analyzer, code, wait->comm->id, wait->number);
     bool better = known && kind != HANG_LATE && certainty == CERTAIN &&
                   analyzer->reported[known - 1].finding.certainty == POSSIBLE;
-    if (known && !better && kind != HANG_LATE)
+    if ((known && !better && kind != HANG_LATE) || (kind == HANG_MISSING && is_settling(graph, wait)))
         return 0;
     struct draft draft = draft_new(code, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
     draft.finding.number = wait->number;

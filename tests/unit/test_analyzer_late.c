@@ -181,6 +181,39 @@ static void supposition_is_taken_back(void **state)
     job_free(job);
 }
 
+/* At the end of the run rank 0 saves while its peers exit; rank 3 has one more batch. Who left is told when it is known
+ * of rank 0: it exits as well, or stays. */
+static void last_to_leave(void **state)
+{
+    (void)state;
+    for (int stays = 0; stays < 2; stays++) {
+        struct job *job = job_new(RANKS);
+        struct verdict verdict;
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 8);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        ALL_REDUCE(job, 3, WORLD, 8);
+        wait_enter(job, 3, API_cudaStreamSynchronize, 0);
+        for (int rank = 1; rank < 3; rank++)
+            end(job, rank, END_EXIT, 0, false);
+        ticks(job, 1000);
+        kernel(job, 0, 0, "save", 0);
+        ticks(job, 4000);
+        expect(job, NULL);
+        if (!stays)
+            end(job, 0, END_EXIT, 0, false);
+        ticks(job, stays ? 7000 : 500);
+        const struct found *found = expect_in(job, &verdict, stays ? "DC201" : "DC206");
+        assert_string_equal(found->ranks[0], "3");
+        assert_int_equal(found->certainty, CERTAIN);
+        if (!stays)
+            assert_string_equal(found->ranks[1], "0-2");
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +221,7 @@ int main(void)
         cmocka_unit_test(late_rank_falls_silent),
         cmocka_unit_test(idle_thread_is_supposed_to_stay_so),
         cmocka_unit_test(supposition_is_taken_back),
+        cmocka_unit_test(last_to_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
