@@ -81,9 +81,12 @@ bool screen_is_wide(void)
     return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
+/* getch waits for ever, whatever it was told, after a report that is not asked for: so all that the terminal sends is. */
 void screen_mouse(bool on)
 {
-    mousemask(on ? BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+    const mmask_t reported = BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON2_PRESSED | BUTTON2_RELEASED |
+                             BUTTON3_PRESSED | BUTTON3_RELEASED | BUTTON4_PRESSED | BUTTON5_PRESSED;
+    mousemask(on ? reported : 0, NULL);
     mouseinterval(0);
 }
 

@@ -4,11 +4,13 @@ import os
 import subprocess
 
 CATALOGUE = ["DC%d" % code for first, last in ((101, 111), (201, 210), (301, 310), (401, 407), (501, 507), (601, 603),
-                                               (901, 903)) for code in range(first, last + 1)]
+                                               (901, 905)) for code in range(first, last + 1)]
 # Codes that no program of the suite can show, and why.
 WITHOUT_CASE = {
     "DC901": "records are lost when a ring is full, which no small program does; tests/collector fills rings on purpose",
     "DC902": "ranks without a trace run on another host or without ddpcheck; tests/report makes such traces",
+    "DC904": "what NCCL's log or RAS said of itself reaches a trace by `ddpcheck import` only; tests/import",
+    "DC905": "ranks at different places in a source that can't say whether they wait: imported traces only; tests/import",
 }
 
 

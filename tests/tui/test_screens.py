@@ -172,8 +172,9 @@ class Screens(unittest.TestCase):
 
     def test_mouse(self):
         def mouse(button, column, line):
-            for what in (button, 3) if button == 0 else (button,):      # pressed, released
+            for what in (button, 3) if button < 64 else (button,):      # pressed; released, as late as people do
                 terminal.keys("-l", "\033[M%c%c%c" % (32 + what, 32 + column, 32 + line))
+                time.sleep(0.15)
             time.sleep(0.3)
 
         with self.terminal("missing") as terminal:
@@ -183,6 +184,7 @@ class Screens(unittest.TestCase):
             terminal.keys("m")
             terminal.wait("mouse on")
             mouse(0, 10, 9)                 # the third of the rows
+            mouse(2, 10, 7)                 # the right button means nothing
             mouse(0, 10, 9)
             self.assertIn("rank 2, process 4002", terminal.wait("Communicators"))
             terminal.keys("Escape")
