@@ -100,7 +100,7 @@ def nccl(at):
     check("in a library's library", doctor(outer), "its NCCL", "warn", "linked into %s/libmodel.so" % at.path, "plugin")
     os.remove(os.path.join(at.path, "libouter.so"))
     check("no library", doctor(outer), "its NCCL", "warn", "ld.so finds no libouter.so", "preload", "LD_LIBRARY_PATH")
-    if os.path.isdir(LAUNCHED):
+    if os.path.exists(os.path.join(LAUNCHED, "plugin_job_static")):         # sanitizer builds have no plugin
         check("emulated, static", doctor(os.path.join(LAUNCHED, "plugin_job_static")), "its NCCL", "warn", "linked into", "plugin")
         check("emulated, shared", doctor(os.path.join(LAUNCHED, "plugin_job_shared")), "its NCCL", "ok", "dynamically", "preload")
 
