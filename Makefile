@@ -48,11 +48,11 @@ demo: setup
 	@$(MAKE) --no-print-directory build
 	@tools/demo $(BUILD)
 
-# The scenarios run once, in `make test`; the other tests of the whole line run here, too.
+# The scenarios and the pages' commands run once, in `make test`; the other tests of the whole line run here, too.
 sanitize: sanitize-asan sanitize-ubsan sanitize-tsan
 sanitize-%:
 	@$(MAKE) --no-print-directory build PRESET=$*
-	@tools/test $* -LE scenario
+	@tools/test $* -LE "scenario|docs"
 
 bench docs: build
 	@cmake --build --preset $(PRESET) --target $@
