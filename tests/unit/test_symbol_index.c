@@ -19,6 +19,8 @@ static const Dwfl_Callbacks callbacks = {
     .section_address = dwfl_offline_section_address,
 };
 
+enum { ADDRESSES = 30000 };
+
 static int named, other, unknown;
 
 /* Two names for one place are as good as each other; nothing else may differ. */
@@ -48,7 +50,9 @@ static void the_index_agrees_with_libdw(void **state)
     dwfl_module_info(module, NULL, &begin, &end, NULL, NULL, NULL, NULL);
     struct symbol_index *index = symbol_index_new(module);
     assert_non_null(index);
-    for (GElf_Addr address = begin; address < end; address++)
+    /* libdw looks through all symbols for each address, and a sanitizer's runtime has many of both. */
+    GElf_Addr step = (end - begin) / ADDRESSES + 1;
+    for (GElf_Addr address = begin; address < end; address += step)
         compare(module, index, address);
     printf("%d addresses with libdw's name, %d with another, %d with one of the two\n", named, other, unknown);
     assert_true(named > 1000);
