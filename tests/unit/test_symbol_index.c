@@ -55,7 +55,7 @@ static void the_index_agrees_with_libdw(void **state)
     for (GElf_Addr address = begin; address < end; address += step)
         compare(module, index, address);
     printf("%d addresses with libdw's name, %d with another, %d with one of the two\n", named, other, unknown);
-    assert_true(named > 1000);
+    assert_true(named > ADDRESSES / 100);
     assert_int_equal(unknown, 0);
     assert_true(other <= named / 100);
     assert_null(symbol_index_find(index, begin - 1));
