@@ -50,9 +50,11 @@ demo: setup
 
 # The scenarios and the pages' commands run once, in `make test`; the other tests of the whole line run here, too.
 sanitize: sanitize-asan sanitize-ubsan sanitize-tsan
+# The analyzer and the kernels on the CPU are one thread: TSan has nothing to see there.
+sanitize-tsan: ONE_THREAD = -E "^(test_analyzer_|test_kernels_source)"
 sanitize-%:
 	@$(MAKE) --no-print-directory build PRESET=$*
-	@tools/test $* -LE "scenario|docs"
+	@tools/test $* -LE "scenario|docs" $(ONE_THREAD)
 
 bench docs: build
 	@cmake --build --preset $(PRESET) --target $@
