@@ -153,13 +153,19 @@ static int set_mark(struct machine *machine)
     return 0;
 }
 
+/* What stands there; nothing where nothing was ever pushed. */
+static struct value *stack_at(const struct machine *machine, size_t depth)
+{
+    return machine->stack ? machine->stack + depth : NULL;
+}
+
 /* The values above the innermost mark, which goes. */
 static int take_marked(struct machine *machine, struct value **items, size_t *count)
 {
     if (!machine->marks)
         return damaged(machine, "there is no mark");
     size_t mark = machine->mark[--machine->marks];
-    *items = machine->stack + mark;
+    *items = stack_at(machine, mark);
     *count = machine->depth - mark;
     machine->depth = mark;
     return 0;
@@ -170,7 +176,7 @@ static int take_last(struct machine *machine, uint32_t count, struct value **ite
     if (machine->depth - floor_of(machine) < count)
         return damaged(machine, "there are too few values");
     machine->depth -= count;
-    *items = machine->stack + machine->depth;
+    *items = stack_at(machine, machine->depth);
     return 0;
 }
 
