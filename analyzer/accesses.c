@@ -30,15 +30,18 @@ uint32_t uses_of_operation(const struct record *record, int nranks, struct use u
 }
 
 /* Rows of a 2D copy; false if they reach past all addresses. */
-static bool add_rows(struct use *use, uint32_t *count, struct stretch rows, uint64_t height, bool writes)
+static bool add_rows(struct use *use, uint32_t *count, struct stretch rows, uint64_t height,
+                     bool writes)
 {
-    uint64_t before;            /* the last row */
+    uint64_t before; /* the last row */
     if (!height || rows.pitch <= rows.width)
         rows.pitch = height > 1 && rows.pitch ? rows.pitch : 0;
-    if (!rows.begin || !rows.width || (height && __builtin_mul_overflow(height - 1, rows.pitch, &before)))
+    if (!rows.begin || !rows.width ||
+        (height && __builtin_mul_overflow(height - 1, rows.pitch, &before)))
         return false;
     before = height ? before : 0;
-    if (__builtin_add_overflow(rows.begin, before, &rows.end) || __builtin_add_overflow(rows.end, rows.width, &rows.end))
+    if (__builtin_add_overflow(rows.begin, before, &rows.end) ||
+        __builtin_add_overflow(rows.end, rows.width, &rows.end))
         return false;
     use[(*count)++] = (struct use){rows, {.writes = writes, .sureness = SURE}};
     return true;
@@ -46,15 +49,18 @@ static bool add_rows(struct use *use, uint32_t *count, struct stretch rows, uint
 
 static bool is_set(uint16_t api)
 {
-    return api == API_cudaMemset || api == API_cudaMemset2D || api == API_cudaMemset3D || api == API_cudaMemsetAsync ||
-           api == API_cudaMemset2DAsync || api == API_cudaMemset3DAsync || api == API_cuStreamWriteValue;
+    return api == API_cudaMemset || api == API_cudaMemset2D || api == API_cudaMemset3D ||
+           api == API_cudaMemsetAsync || api == API_cudaMemset2DAsync ||
+           api == API_cudaMemset3DAsync || api == API_cuStreamWriteValue;
 }
 
 /* Pageable memory is no collective's. */
-static bool is_pageable(const struct process *process, const struct record *record, uint64_t kind, bool source)
+static bool is_pageable(const struct process *process, const struct record *record, uint64_t kind,
+                        bool source)
 {
     uint64_t address = source ? record->copy.src : record->copy.dst;
-    return kind == (source ? COPY_HOST_TO_DEVICE : COPY_DEVICE_TO_HOST) && !memory_find(process, address);
+    return kind == (source ? COPY_HOST_TO_DEVICE : COPY_DEVICE_TO_HOST) &&
+           !memory_find(process, address);
 }
 
 /* COPY and WAIT records have the same first fields but for the event of WAIT. */
@@ -65,20 +71,23 @@ static struct record as_copy(const struct record *record)
         return copy;
     copy.copy.dst = record->wait.dst;
     copy.copy.src = record->wait.src;
-    copy.copy.bytes = record->wait.height ? record->wait.bytes / record->wait.height : record->wait.bytes;
+    copy.copy.bytes = record->wait.height ? record->wait.bytes / record->wait.height
+                                          : record->wait.bytes;
     copy.copy.kind = record->wait.kind;
     copy.copy.dst_pitch = record->wait.dst_pitch;
     copy.copy.src_pitch = record->wait.src_pitch;
     copy.copy.height = record->wait.height;
     /* Without the pitches only the first byte of several rows is certain. */
     bool rows_unknown = (record->api == API_cudaMemcpy2D || record->api == API_cudaMemset2D ||
-                         record->api == API_cudaMemcpy3D || record->api == API_cudaMemset3D) && !record->wait.height;
+                         record->api == API_cudaMemcpy3D || record->api == API_cudaMemset3D) &&
+                        !record->wait.height;
     if (rows_unknown && copy.copy.bytes)
         copy.copy.bytes = 1;
     return copy;
 }
 
-uint32_t uses_of_copy(const struct process *process, const struct record *record, struct use use[USES_MAX])
+uint32_t uses_of_copy(const struct process *process, const struct record *record,
+                      struct use use[USES_MAX])
 {
     struct record copy = as_copy(record);
     uint64_t kind = copy.copy.kind, height = copy.copy.height;
@@ -87,18 +96,23 @@ uint32_t uses_of_copy(const struct process *process, const struct record *record
     if (record->api == API_cudaFree || record->api == API_cudaFreeHost || (is_2d && !height))
         return 0;
     if (!is_pageable(process, &copy, kind, false))
-        add_rows(use, &count, (struct stretch){copy.copy.dst, 0, copy.copy.bytes, copy.copy.dst_pitch}, height, true);
+        add_rows(use, &count,
+                 (struct stretch){copy.copy.dst, 0, copy.copy.bytes, copy.copy.dst_pitch}, height,
+                 true);
     if (!is_set(record->api) && !is_pageable(process, &copy, kind, true))
-        add_rows(use, &count, (struct stretch){copy.copy.src, 0, copy.copy.bytes, copy.copy.src_pitch}, height, false);
+        add_rows(use, &count,
+                 (struct stretch){copy.copy.src, 0, copy.copy.bytes, copy.copy.src_pitch}, height,
+                 false);
     return count;
 }
 
 uint32_t uses_of_kernel(const struct record *record, struct use use[USES_MAX])
 {
-    uint32_t pointers = record->launch.count < USES_MAX ? record->launch.count : USES_MAX, count = 0;
+    uint32_t pointers = record->launch.count < USES_MAX ? record->launch.count : USES_MAX,
+             count = 0;
     unsigned written = record->launch.written & ((1u << pointers) - 1);
-    bool all_told = record->launch.count < USES_MAX && !record->launch.inferred && !record->launch.known &&
-                    !(record->flags & RECORD_FLAG_MORE);
+    bool all_told = record->launch.count < USES_MAX && !record->launch.inferred &&
+                    !record->launch.known && !(record->flags & RECORD_FLAG_MORE);
     for (uint32_t i = 0; i < pointers; i++) {
         uint64_t pointer = record->launch.pointer[i];
         if (!pointer || pointer == UINT64_MAX)
@@ -106,7 +120,8 @@ uint32_t uses_of_kernel(const struct record *record, struct use use[USES_MAX])
         bool writes = written >> i & 1;
         use[count++] = (struct use){
             {pointer, pointer + 1, 1, 0},
-            {.writes = writes, .sole = writes && all_told && !(written & (written - 1)),
+            {.writes = writes,
+             .sole = writes && all_told && !(written & (written - 1)),
              .sureness = record->launch.inferred >> i & 1 ? GUESSED : ASSUMED},
         };
     }

@@ -27,8 +27,8 @@ struct analyzer_options {
      * The finding is the analyzer's and valid during the call. */
     void (*on_finding)(void *context, const struct finding *finding);
     void *context;
-    /* Leaves out hazards that rest on a guess (certainty "possible"): what a kernel may do through its pointers, and
-     * pointers found inside of structures. */
+    /* Leaves out hazards that rest on a guess (certainty "possible"): what a kernel may do through
+     * its pointers, and pointers found inside of structures. */
     bool no_inferred;
 };
 
@@ -52,48 +52,54 @@ int analyzer_finish(struct analyzer *analyzer);
 /* The state of one member of one communicator, for tables. */
 struct member_view {
     uint64_t comm;
-    int rank;               /* in the communicator */
-    int shown_rank;         /* that people know */
+    int rank;       /* in the communicator */
+    int shown_rank; /* that people know */
     int nranks;
-    int process;            /* index; -1: never seen (DC902) */
+    int process; /* index; -1: never seen (DC902) */
     int device;
-    uint64_t issued, started, done;     /* number of collectives, so the last one issued is issued - 1 */
-    uint64_t calls_p2p;     /* sends and receives issued */
-    bool destroyed, ended;  /* the communicator at this member; the process */
-    const char *where;      /* "in cudaStreamSynchronize", "running", "exited with status 0", ... */
-    const char *phase;      /* innermost NVTX range, "" if none */
+    uint64_t issued, started,
+        done;              /* number of collectives, so the last one issued is issued - 1 */
+    uint64_t calls_p2p;    /* sends and receives issued */
+    bool destroyed, ended; /* the communicator at this member; the process */
+    const char *where;     /* "in cudaStreamSynchronize", "running", "exited with status 0", ... */
+    const char *phase;     /* innermost NVTX range, "" if none */
     uint64_t where_stack;
     bool where_stack_is_address;
-    uint64_t where_since_ns;        /* realtime */
-    const char *last_call;  /* "ncclAllReduce(count=4096, float32, sum)", "" if none */
+    uint64_t where_since_ns; /* realtime */
+    const char *last_call;   /* "ncclAllReduce(count=4096, float32, sum)", "" if none */
 };
 
 /* Calls `visit` for each member, communicators in order of their creation, ranks ascending.
  * Strings are valid during the call. */
-void analyzer_visit_members(struct analyzer *analyzer, void (*visit)(void *context, const struct member_view *member),
+void analyzer_visit_members(struct analyzer *analyzer,
+                            void (*visit)(void *context, const struct member_view *member),
                             void *context);
 
-/* One line of the tree of waits: who waits in an operation or set-up, and below it, one step deeper, each rank that it
- * is for, and below that what keeps this one, until a wait comes again or a rank is held back by nothing. */
+/* One line of the tree of waits: who waits in an operation or set-up, and below it, one step
+ * deeper, each rank that it is for, and below that what keeps this one, until a wait comes again or
+ * a rank is held back by nothing. */
 struct wait_view {
-    int depth;              /* 0, 1, 2, ...: even lines are waits, odd ones ranks that are waited for */
-    const char *text;       /* "ranks 0-2 wait in ncclAllReduce(...) #5 of comm 5ae7", "rank 3 has not called it: running" */
-    int process;            /* index, of an example; -1 not known */
-    int shown_rank;         /* likewise; -1 */
-    bool in_cycle;          /* following the waits leads back here */
-    bool stuck;             /* for certain, as far as the records tell */
-    bool again;             /* it was shown before; what is below it is not repeated */
-    uint64_t since_ns;      /* realtime; 0 not known */
-    uint64_t stack;         /* of the call that waits; 0 none */
+    int depth;         /* 0, 1, 2, ...: even lines are waits, odd ones ranks that are waited for */
+    const char *text;  /* "ranks 0-2 wait in ncclAllReduce(...) #5 of comm 5ae7", "rank 3 has not
+                          called it: running" */
+    int process;       /* index, of an example; -1 not known */
+    int shown_rank;    /* likewise; -1 */
+    bool in_cycle;     /* following the waits leads back here */
+    bool stuck;        /* for certain, as far as the records tell */
+    bool again;        /* it was shown before; what is below it is not repeated */
+    uint64_t since_ns; /* realtime; 0 not known */
+    uint64_t stack;    /* of the call that waits; 0 none */
     bool stack_is_address;
 };
 
-/* Calls `visit` for each line, in preorder. Nothing where nobody waits. Strings are valid during the call. Returns 0 or
- * -1 with errno = ENOMEM. */
-int analyzer_visit_waits(struct analyzer *analyzer, void (*visit)(void *context, const struct wait_view *wait), void *context);
+/* Calls `visit` for each line, in preorder. Nothing where nobody waits. Strings are valid during
+ * the call. Returns 0 or -1 with errno = ENOMEM. */
+int analyzer_visit_waits(struct analyzer *analyzer,
+                         void (*visit)(void *context, const struct wait_view *wait), void *context);
 
 /* Calls `visit` for each finding so far, worst first (severity, certainty, then time). */
-void analyzer_visit_findings(struct analyzer *analyzer, void (*visit)(void *context, const struct finding *finding),
+void analyzer_visit_findings(struct analyzer *analyzer,
+                             void (*visit)(void *context, const struct finding *finding),
                              void *context);
 
 /* Records skipped because they made no sense. */
@@ -101,11 +107,11 @@ uint64_t analyzer_skipped(const struct analyzer *analyzer);
 
 /* The catalogue. */
 struct check {
-    const char *code;       /* "DC102" */
+    const char *code; /* "DC102" */
     const char *title;
     enum severity severity;
-    const char *text;       /* explain: what it means, how it shows, when it can be wrong; paragraphs */
-    const char *example;    /* minimal faulty program, C */
+    const char *text; /* explain: what it means, how it shows, when it can be wrong; paragraphs */
+    const char *example; /* minimal faulty program, C */
     const char *mend_c;
     const char *mend_torch;
 };

@@ -9,7 +9,7 @@
 enum { BALLOTS_START = 16 };
 
 struct ballots {
-    struct ballot *ballot;      /* oldest first */
+    struct ballot *ballot; /* oldest first */
     uint32_t count, capacity;
 };
 
@@ -51,23 +51,28 @@ static void make_room(struct ballots *ballots, uint32_t voters)
     memmove(ballots->ballot, ballots->ballot + gone, ballots->count * sizeof *ballots->ballot);
 }
 
-/* The ballot of the vote's iteration, made if there is none. One in which the member has voted is of another epoch. */
+/* The ballot of the vote's iteration, made if there is none. One in which the member has voted is
+ * of another epoch. */
 static struct ballot *ballot_get(struct ballots *ballots, const struct vote *vote, uint32_t voters)
 {
     for (uint32_t i = 0; i < ballots->count; i++) {
         struct ballot *ballot = &ballots->ballot[i];
-        if (ballot->key == vote->key && ballot->numbered == vote->numbered && ballot->model == vote->model &&
-            !has_voted(ballot, vote->member->rank))
+        if (ballot->key == vote->key && ballot->numbered == vote->numbered &&
+            ballot->model == vote->model && !has_voted(ballot, vote->member->rank))
             return ballot;
     }
     if (ballots->count >= BALLOTS_START)
         make_room(ballots, voters);
-    struct ballot *grown = array_room(ballots->ballot, sizeof *grown, ballots->count, &ballots->capacity, BALLOTS_START);
+    struct ballot *grown = array_room(ballots->ballot, sizeof *grown, ballots->count,
+                                      &ballots->capacity, BALLOTS_START);
     if (!grown)
         return NULL;
     ballots->ballot = grown;
     struct ballot *ballot = &grown[ballots->count++];
-    *ballot = (struct ballot){.numbered = vote->numbered, .key = vote->key, .model = vote->model, .text = vote->text,
+    *ballot = (struct ballot){.numbered = vote->numbered,
+                              .key = vote->key,
+                              .model = vote->model,
+                              .text = vote->text,
                               .backwards = vote->backwards};
     return ballot;
 }
@@ -93,7 +98,8 @@ struct ballot *ballots_enter(struct comm *comm, const struct vote *vote)
     if (i == BALLOT_SIDES_MAX)
         return NULL;
     if (i == ballot->sides)
-        ballot->side[ballot->sides++] = (struct ballot_side){.count = vote->count, .site = vote->site};
+        ballot->side[ballot->sides++] =
+            (struct ballot_side){.count = vote->count, .site = vote->site};
     if (rankset_add(&ballot->side[i].ranks, vote->member->rank)) {
         errno = ENOMEM;
         return NULL;

@@ -4,20 +4,25 @@
 
 #include "analyzer/process.h"
 
-enum { CALLBACKS_MAX = 1024 };      /* later ones are not followed */
+enum { CALLBACKS_MAX = 1024 }; /* later ones are not followed */
 
 int callbacks_launched(struct thread *thread, const struct record *record)
 {
     struct process *process = thread->process;
-    bool told = (record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) && !record->result &&
-                (record->launch.known & LAUNCH_TELLS_RUN) && !(record->flags & RECORD_FLAG_CAPTURE);
+    bool told =
+        (record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) &&
+        !record->result && (record->launch.known & LAUNCH_TELLS_RUN) &&
+        !(record->flags & RECORD_FLAG_CAPTURE);
     if (!told || !thread->work.stream || process->callback_count == CALLBACKS_MAX)
         return 0;
     struct callback *callback = malloc(sizeof *callback);
     if (!callback)
         return -1;
     *callback = (struct callback){
-        .launch = record->serial, .place = thread->work.place, .site = thread_site(thread, record), .api = record->api,
+        .launch = record->serial,
+        .place = thread->work.place,
+        .site = thread_site(thread, record),
+        .api = record->api,
         .next = process->callbacks,
     };
     process->callbacks = callback;

@@ -4,7 +4,9 @@
 
 #include "analyzer/engine.h"
 
-enum { CHANNEL_MAX = 65536 };   /* calls that wait; the oldest go (a peer without a trace never answers) */
+enum {
+    CHANNEL_MAX = 65536
+}; /* calls that wait; the oldest go (a peer without a trace never answers) */
 
 struct channel_key {
     uint64_t comm;
@@ -13,10 +15,10 @@ struct channel_key {
 
 struct channel {
     struct channel_key key;
-    bool receives;              /* which side waits */
-    bool told;                  /* a finding was made of those that wait */
-    bool doubtful;              /* calls were captured, or records lost */
-    struct channel_call *call;  /* ring */
+    bool receives;             /* which side waits */
+    bool told;                 /* a finding was made of those that wait */
+    bool doubtful;             /* calls were captured, or records lost */
+    struct channel_call *call; /* ring */
     uint32_t head, count, capacity;
     UT_hash_handle hh;
 };
@@ -72,13 +74,15 @@ static int push(struct channel *channel, const struct channel_call *call)
     return 0;
 }
 
-int channel_post(struct analyzer *analyzer, const struct operation *operation, struct channel **channel,
-                 struct channel_pair *pair)
+int channel_post(struct analyzer *analyzer, const struct operation *operation,
+                 struct channel **channel, struct channel_pair *pair)
 {
     const struct record *record = &operation->record;
     bool receives = record->api == API_ncclRecv;
     struct channel_key key = {
-        record->op.comm, receives ? record->op.root : record->op.rank, receives ? record->op.rank : record->op.root,
+        record->op.comm,
+        receives ? record->op.root : record->op.rank,
+        receives ? record->op.rank : record->op.root,
     };
     struct channel_call call = {record->op.number, operation->signature, operation->site};
     pair->complete = false;
@@ -87,7 +91,7 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation, s
         return -1;
     if ((*channel)->count && (*channel)->receives != receives) {
         while ((*channel)->count && front(*channel)->number < call.number) {
-            pop(*channel);      /* the record of their counterpart was lost */
+            pop(*channel); /* the record of their counterpart was lost */
             (*channel)->doubtful = true;
         }
         if ((*channel)->count && front(*channel)->number == call.number) {
@@ -100,7 +104,7 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation, s
         }
         if ((*channel)->count) {
             (*channel)->doubtful = true;
-            return 0;           /* its counterpart's record was lost */
+            return 0; /* its counterpart's record was lost */
         }
     }
     (*channel)->receives = receives;
@@ -115,7 +119,8 @@ bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t n
 const struct site *channel_site(const struct channel *channel, bool receives, uint64_t number)
 {
     for (uint32_t i = 0; channel->receives == receives && i < channel->count; i++) {
-        const struct channel_call *call = &channel->call[(channel->head + i) & (channel->capacity - 1)];
+        const struct channel_call *call =
+            &channel->call[(channel->head + i) & (channel->capacity - 1)];
         if (call->number == number)
             return &call->site;
     }
@@ -135,15 +140,18 @@ static bool all_empty(const struct channel *channel)
     return true;
 }
 
-int channels_visit_waiting(struct analyzer *analyzer, int (*visit)(struct analyzer *analyzer, const struct channel_waiting *waiting))
+int channels_visit_waiting(struct analyzer *analyzer,
+                           int (*visit)(struct analyzer *analyzer,
+                                        const struct channel_waiting *waiting))
 {
     int result = 0;
-    for (struct channel *channel = analyzer->channels; channel && !result; channel = channel->hh.next) {
+    for (struct channel *channel = analyzer->channels; channel && !result;
+         channel = channel->hh.next) {
         if (!channel->count || channel->doubtful)
             continue;
         const struct channel_waiting waiting = {
-            channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives, channel->count, front(channel),
-            all_empty(channel), &channel->told,
+            channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives,
+            channel->count,    front(channel),      all_empty(channel),    &channel->told,
         };
         result = visit(analyzer, &waiting);
     }

@@ -1,4 +1,5 @@
-/* channel.h: sends and receives of one (communicator, sender, receiver) that have no counterpart yet.
+/* channel.h: sends and receives of one (communicator, sender, receiver) that have no counterpart
+ * yet.
  *
  * The n-th send meets the n-th receive, so at most one side has calls that wait. */
 #ifndef DDPCHECK_CHANNEL_H
@@ -14,7 +15,7 @@ struct channel_call {
 
 /* Both calls of a pair, when the second one comes. */
 struct channel_pair {
-    bool complete, doubtful;    /* doubtful: channel_is_doubtful */
+    bool complete, doubtful; /* doubtful: channel_is_doubtful */
     struct channel_call send, recv;
 };
 
@@ -23,8 +24,8 @@ struct channel;
 
 /* A send or receive is issued. *channel is set; `pair` says whether its counterpart was there.
  * 0, or -1 with errno = ENOMEM. */
-int channel_post(struct analyzer *analyzer, const struct operation *operation, struct channel **channel,
-                 struct channel_pair *pair);
+int channel_post(struct analyzer *analyzer, const struct operation *operation,
+                 struct channel **channel, struct channel_pair *pair);
 /* The call is still without its counterpart. */
 bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t number);
 /* Where that call was made; NULL if it waits no more. Valid until the channel changes. */
@@ -33,16 +34,18 @@ const struct site *channel_site(const struct channel *channel, bool receives, ui
 struct channel_waiting {
     uint64_t comm;
     int sender, receiver;
-    bool receives;              /* which side waits */
+    bool receives; /* which side waits */
     uint32_t count;
-    const struct channel_call *first;   /* valid until the channel changes */
-    bool is_empty;              /* all of them are messages of no elements */
-    bool *told;                 /* the visitor's */
+    const struct channel_call *first; /* valid until the channel changes */
+    bool is_empty;                    /* all of them are messages of no elements */
+    bool *told;                       /* the visitor's */
 };
-/* Calls `visit` for each channel in which calls wait, the oldest channel first. A channel is left out if records of
- * its calls were lost, or if one of its calls was captured into a graph: a replay repeats it unseen. Stops at a
- * result that is not 0, and returns it. */
-int channels_visit_waiting(struct analyzer *analyzer, int (*visit)(struct analyzer *analyzer, const struct channel_waiting *waiting));
+/* Calls `visit` for each channel in which calls wait, the oldest channel first. A channel is left
+ * out if records of its calls were lost, or if one of its calls was captured into a graph: a replay
+ * repeats it unseen. Stops at a result that is not 0, and returns it. */
+int channels_visit_waiting(struct analyzer *analyzer,
+                           int (*visit)(struct analyzer *analyzer,
+                                        const struct channel_waiting *waiting));
 /* Pairs of the channel may be wrongly made, for the same reasons. */
 bool channel_is_doubtful(const struct channel *channel);
 /* Ranks in the communicator. */

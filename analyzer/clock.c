@@ -79,7 +79,7 @@ int clock_merge(struct clock *clock, const struct clock *other)
         return -1;
     uint32_t from = clock->count, k = other->count, to = clock->count + added;
     bool changed = added;
-    while (k) {                 /* from the end, so that nothing is overwritten that is still needed */
+    while (k) { /* from the end, so that nothing is overwritten that is still needed */
         struct place theirs = other->entry[k - 1];
         if (from && clock->entry[from - 1].timeline > theirs.timeline) {
             clock->entry[--to] = clock->entry[--from];

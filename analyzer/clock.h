@@ -1,14 +1,15 @@
-/* clock.h: a vector clock: for each timeline (order.h), the last position on it that is ahead of something.
+/* clock.h: a vector clock: for each timeline (order.h), the last position on it that is ahead of
+ * something.
  *
- * Work on one timeline is in order, so its last position stands for all before it. Sorted by timeline.
- * Zero-initialised is empty. */
+ * Work on one timeline is in order, so its last position stands for all before it. Sorted by
+ * timeline. Zero-initialised is empty. */
 #ifndef DDPCHECK_CLOCK_H
 #define DDPCHECK_CLOCK_H
 
 #include <stdint.h>
 
-/* Where a piece of work stands. Its position is the serial of the record that issued it, so a place says as well
- * which of two pieces of work was issued first. Timelines are never used again. */
+/* Where a piece of work stands. Its position is the serial of the record that issued it, so a place
+ * says as well which of two pieces of work was issued first. Timelines are never used again. */
 struct place {
     uint64_t timeline;
     uint64_t position;
@@ -17,9 +18,10 @@ struct place {
 struct clock {
     struct place *entry;
     uint32_t count, capacity;
-    uint64_t version;   /* grows with each change */
-    uint64_t pruned;    /* order.c: which of the host's waits were taken out last */
-    uint64_t unknown;   /* of what was issued up to this position on any timeline it is not known whether it is ahead */
+    uint64_t version; /* grows with each change */
+    uint64_t pruned;  /* order.c: which of the host's waits were taken out last */
+    uint64_t unknown; /* of what was issued up to this position on any timeline it is not known
+                         whether it is ahead */
 };
 
 /* Both raise what is there. Return 0, or -1 with errno = ENOMEM. */

@@ -14,7 +14,7 @@
 #include "analyzer/window.h"
 #include "lib/trace/names.h"
 
-enum { RESULT_IN_PROGRESS = 7 };      /* ncclInProgress (nccl.h) */
+enum { RESULT_IN_PROGRESS = 7 }; /* ncclInProgress (nccl.h) */
 
 struct comm *comm_find(struct analyzer *analyzer, uint64_t id)
 {
@@ -75,7 +75,8 @@ struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank)
 /* Puts the member at its place among the ranks. */
 static int comm_add_member(struct comm *comm, struct member *member)
 {
-    struct member **grown = array_room(comm->member, sizeof(*grown), comm->members, &comm->capacity, 8);
+    struct member **grown =
+        array_room(comm->member, sizeof(*grown), comm->members, &comm->capacity, 8);
     if (!grown)
         return -1;
     comm->member = grown;
@@ -99,7 +100,8 @@ static void member_join(struct member *member, struct process *process)
         member->comm->has_ended = true;
 }
 
-struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank, struct process *process)
+struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank,
+                          struct process *process)
 {
     struct member *member = member_find(analyzer, comm->id, rank);
     if (member)
@@ -130,8 +132,8 @@ struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank
     return member;
 }
 
-static void thread_add_setup(struct thread *thread, enum setup_kind kind, struct comm *comm, struct member *member,
-                             uint32_t ordinal)
+static void thread_add_setup(struct thread *thread, enum setup_kind kind, struct comm *comm,
+                             struct member *member, uint32_t ordinal)
 {
     if (thread->setups < THREAD_SETUPS_MAX)
         thread->setup[thread->setups++] = (struct setup){kind, comm, member, ordinal};
@@ -179,27 +181,30 @@ static int enter_init(struct analyzer *analyzer, struct thread *thread, const st
 static struct member *own_member(const struct process *process, uint64_t comm, int rank)
 {
     for (struct member *member = process->members; member; member = member->process_next)
-        if (member->key.comm == comm && (rank < 0 || member->rank == rank || !process->several_ranks))
+        if (member->key.comm == comm &&
+            (rank < 0 || member->rank == rank || !process->several_ranks))
             return member;
     return NULL;
 }
 
-static int enter_split(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static int enter_split(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
 {
     struct comm *parent = comm_find(analyzer, record->comm.parent);
     if (!parent)
-        return ENGINE_OK;       /* made before the trace began */
+        return ENGINE_OK; /* made before the trace began */
     /* A split names the rank on the parent only as far as the process holds one member of it. */
     struct member *member = own_member(thread->process, parent->id, record->comm.rank);
     if (!member || record->api == API_ncclCommShrink)
-        return ENGINE_OK;       /* excluded ranks do not call ncclCommShrink */
+        return ENGINE_OK; /* excluded ranks do not call ncclCommShrink */
     if (record->comm.ordinal >= member->splits && record->comm.ordinal < UINT32_MAX)
         member->splits = record->comm.ordinal + 1;
     thread_add_setup(thread, SETUP_SPLIT, parent, member, record->comm.ordinal);
     return ENGINE_OK;
 }
 
-static int enter_leaving(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
 {
     struct comm *comm = comm_find(analyzer, record->comm.comm);
     struct member *member = comm ? own_member(thread->process, comm->id, record->comm.rank) : NULL;
@@ -215,16 +220,23 @@ static int enter_leaving(struct analyzer *analyzer, struct thread *thread, const
     return ENGINE_OK;
 }
 
-int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record, struct member **member)
+int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+               struct member **member)
 {
     thread->uses_nccl = true;
     switch (record->api) {
-    case API_ncclCommInitRank: case API_ncclCommInitRankConfig: case API_ncclCommInitRankScalable:
+    case API_ncclCommInitRank:
+    case API_ncclCommInitRankConfig:
+    case API_ncclCommInitRankScalable:
     case API_ncclCommInitAll:
         return enter_init(analyzer, thread, record, member);
-    case API_ncclCommSplit: case API_ncclCommShrink:
+    case API_ncclCommSplit:
+    case API_ncclCommShrink:
         return enter_split(analyzer, thread, record);
-    case API_ncclCommFinalize: case API_ncclCommDestroy: case API_ncclCommAbort: case API_ncclCommRevoke:
+    case API_ncclCommFinalize:
+    case API_ncclCommDestroy:
+    case API_ncclCommAbort:
+    case API_ncclCommRevoke:
         return enter_leaving(analyzer, thread, record);
     default:
         return ENGINE_OK;
@@ -234,10 +246,12 @@ int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct re
 void comm_goes_on(struct thread *thread, const struct record *record)
 {
     bool nonblocking = record->result == RESULT_IN_PROGRESS ||
-                       (!record->result && thread->in_call && api_class_of(thread->enter.api) == CLASS_COMM &&
+                       (!record->result && thread->in_call &&
+                        api_class_of(thread->enter.api) == CLASS_COMM &&
                         (thread->enter.comm.flags & RECORD_COMM_NONBLOCKING));
     for (uint32_t i = 0; nonblocking && i < thread->setups; i++)
-        if (thread->setup[i].kind == SETUP_INIT && thread->setup[i].member && !thread->setup[i].member->exists)
+        if (thread->setup[i].kind == SETUP_INIT && thread->setup[i].member &&
+            !thread->setup[i].member->exists)
             thread->setup[i].member->initialising = thread->setup[i].comm->initialising = true;
 }
 
@@ -268,14 +282,16 @@ int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct re
 int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
                 struct member **member)
 {
-    if (!record->comm.comm || record->comm.rank < 0 || record->comm.nranks < 0 || record->comm.nranks > MEMBERS_MAX)
+    if (!record->comm.comm || record->comm.rank < 0 || record->comm.nranks < 0 ||
+        record->comm.nranks > MEMBERS_MAX)
         return ENGINE_SKIPPED;
     struct comm *comm = comm_get(analyzer, record->comm.comm);
     if (!comm)
         return ENGINE_FAILED;
     if (!comm->first_setup_ns)
         comm->first_setup_ns = record_realtime(process, record);
-    if (!record->comm.nranks && process->info.world_size > 0 && process->info.world_size <= MEMBERS_MAX)
+    if (!record->comm.nranks && process->info.world_size > 0 &&
+        process->info.world_size <= MEMBERS_MAX)
         comm->ranks_max = (uint32_t)process->info.world_size;
     *member = member_get(analyzer, comm, record->comm.rank, process);
     if (!*member)
@@ -289,7 +305,8 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
 
 int comm_reached(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
-    if (!record->reached.comm || record->reached.rank < 0 || record->reached.issued >> NUMBER_MAX_BITS)
+    if (!record->reached.comm || record->reached.rank < 0 ||
+        record->reached.issued >> NUMBER_MAX_BITS)
         return ENGINE_SKIPPED;
     struct comm *comm = comm_get(analyzer, record->reached.comm);
     struct member *member = comm ? member_get(analyzer, comm, record->reached.rank, process) : NULL;

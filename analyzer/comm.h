@@ -9,14 +9,17 @@ struct comm *comm_get(struct analyzer *analyzer, uint64_t id);
 struct comm *comm_find(struct analyzer *analyzer, uint64_t id);
 void comm_free(struct comm *comm);
 
-/* The member, made known and given to `process` if it has none yet. NULL with errno = ENOMEM, or with
- * errno = EINVAL if the rank can't be. */
-struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank, struct process *process);
+/* The member, made known and given to `process` if it has none yet. NULL with errno = ENOMEM, or
+ * with errno = EINVAL if the rank can't be. */
+struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank,
+                          struct process *process);
 /* NULL if never seen. */
 struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank);
 
-/* ENTER and LEAVE of the COMM calls, notice_member. ENGINE_*. `member` is set if one is concerned. */
-int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record, struct member **member);
+/* ENTER and LEAVE of the COMM calls, notice_member. ENGINE_*. `member` is set if one is concerned.
+ */
+int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+               struct member **member);
 int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record);
 int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
                 struct member **member);
@@ -24,20 +27,21 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
 /* notice_reached: the member has issued operations that nobody tells of. ENGINE_*. */
 int comm_reached(struct analyzer *analyzer, struct process *process, const struct record *record);
 
-/* The process that is rank `rank` of a communicator of which that rank was never seen: known only if the
- * communicator is as large as the job. NULL otherwise. */
+/* The process that is rank `rank` of a communicator of which that rank was never seen: known only
+ * if the communicator is as large as the job. NULL otherwise. */
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank);
 
 /* Whether a member's process lost records that no check can do without. */
 bool comm_lost(const struct comm *comm);
 
-/* LEAVE of a call that makes communicators, or of the ncclGroupEnd around it, while thread->setup holds them: notes which
- * go on in the background. */
+/* LEAVE of a call that makes communicators, or of the ncclGroupEnd around it, while thread->setup
+ * holds them: notes which go on in the background. */
 void comm_goes_on(struct thread *thread, const struct record *record);
 
-/* Members whose sources all lack `what` (lacks.h), and that have issued different numbers of collectives. */
+/* Members whose sources all lack `what` (lacks.h), and that have issued different numbers of
+ * collectives. */
 struct standing_apart {
-    uint64_t least, most;       /* collectives issued */
+    uint64_t least, most; /* collectives issued */
 };
 bool comm_stands_apart(const struct comm *comm, uint32_t what, struct standing_apart *apart);
 

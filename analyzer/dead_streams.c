@@ -37,7 +37,8 @@ int dead_streams_feed(struct thread *thread, const struct record *record)
 {
     struct process *process = thread->process;
     dead_streams_revive(process, record->stream);
-    if (record->api != API_cudaStreamDestroy || record->result != 0 || record->stream <= HANDLE_PER_THREAD)
+    if (record->api != API_cudaStreamDestroy || record->result != 0 ||
+        record->stream <= HANDLE_PER_THREAD)
         return 0;
     if (HASH_COUNT(process->dead_streams) >= DEAD_STREAMS_MAX)
         drop(process, process->dead_streams);

@@ -1,4 +1,5 @@
-/* dead_streams.h: streams that were destroyed, until their handles are given out again. Bounded: the oldest goes. */
+/* dead_streams.h: streams that were destroyed, until their handles are given out again. Bounded:
+ * the oldest goes. */
 #ifndef DDPCHECK_DEAD_STREAMS_H
 #define DDPCHECK_DEAD_STREAMS_H
 

@@ -17,7 +17,8 @@ int divergence_follow(struct comm *comm, uint64_t number)
     if (!divergence || number < divergence->number || number > divergence->number + LOOK_AHEAD)
         return 0;
     struct slot *slot = window_slot(comm, number);
-    return slot && slot->variants ? slot_copy(&divergence->slot[number - divergence->number], slot) : 0;
+    return slot && slot->variants ? slot_copy(&divergence->slot[number - divergence->number], slot)
+                                  : 0;
 }
 
 int divergence_begin(struct comm *comm, uint64_t number)
@@ -42,7 +43,8 @@ static const struct signature *call_of(const struct comm *comm, int rank, int af
 {
     struct slot *slot = &comm->divergence->slot[after];
     for (uint32_t i = 0; i < comm->members; i++)
-        if (comm->member[i]->rank == rank && comm->member[i]->next <= comm->divergence->number + (uint64_t)after)
+        if (comm->member[i]->rank == rank &&
+            comm->member[i]->next <= comm->divergence->number + (uint64_t)after)
             return NULL;
     if (slot->variants == 0)
         return NULL;

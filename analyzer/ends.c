@@ -6,11 +6,15 @@
 
 #include "analyzer/waits.h"
 
-#define FOLLOW_NS UINT64_C(60000000000)     /* launchers give ranks 30 s between SIGTERM and SIGKILL */
+#define FOLLOW_NS                                                                  \
+    UINT64_C(60000000000) /* launchers give ranks 30 s between SIGTERM and SIGKILL \
+                           */
 
-#define ONE_LOOK_NS UINT64_C(250000000)     /* ends within that time may be noticed in another order */
+#define ONE_LOOK_NS                                                              \
+    UINT64_C(250000000) /* ends within that time may be noticed in another order \
+                         */
 
-enum { EXIT_BY_SIGNAL = 128 };      /* shells' way to say it in an exit status */
+enum { EXIT_BY_SIGNAL = 128 }; /* shells' way to say it in an exit status */
 
 int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
@@ -46,7 +50,8 @@ static int signal_of(const struct process *process)
 static bool from_outside(const struct process *process)
 {
     int number = signal_of(process);
-    return !process->end.end.oom && (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL);
+    return !process->end.end.oom &&
+           (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL);
 }
 
 /* Processes of one job: the same launcher's, or members of a communicator. */
@@ -63,11 +68,13 @@ static bool same_job(const struct process *a, const struct process *b)
     return !a->members || !b->members;
 }
 
-/* Both ended by signals from outside, `killed` by SIGKILL and `ended` by a softer one that followed. */
+/* Both ended by signals from outside, `killed` by SIGKILL and `ended` by a softer one that
+ * followed. */
 static bool is_killed_before(const struct process *killed, const struct process *ended)
 {
-    return from_outside(killed) && from_outside(ended) && signal_of(killed) == SIGKILL && signal_of(ended) != SIGKILL &&
-           killed->end_ns <= ended->end_ns + ONE_LOOK_NS && ended->end_ns <= killed->end_ns + FOLLOW_NS;
+    return from_outside(killed) && from_outside(ended) && signal_of(killed) == SIGKILL &&
+           signal_of(ended) != SIGKILL && killed->end_ns <= ended->end_ns + ONE_LOOK_NS &&
+           ended->end_ns <= killed->end_ns + FOLLOW_NS;
 }
 
 /* `other` ended wrongly, before `process` and not long before. */
@@ -77,11 +84,13 @@ static bool precedes(const struct process *other, const struct process *process)
         return false;
     if (from_outside(other) != from_outside(process)) {
         uint64_t limit = process->end_ns + JUDGE_AFTER_NS;
-        return !from_outside(other) && other->end_ns <= limit && other->end_ns + FOLLOW_NS >= process->end_ns;
+        return !from_outside(other) && other->end_ns <= limit &&
+               other->end_ns + FOLLOW_NS >= process->end_ns;
     }
     if (is_killed_before(other, process) || is_killed_before(process, other))
         return is_killed_before(other, process);
-    bool earlier = other->end_ns < process->end_ns || (other->end_ns == process->end_ns && other->index < process->index);
+    bool earlier = other->end_ns < process->end_ns ||
+                   (other->end_ns == process->end_ns && other->index < process->index);
     return earlier && other->end_ns + FOLLOW_NS >= process->end_ns;
 }
 
@@ -97,7 +106,8 @@ static bool is_consequence(const struct analyzer *analyzer, const struct process
             return true;
         uint64_t apart = other->end_ns > process->end_ns ? other->end_ns - process->end_ns
                                                          : process->end_ns - other->end_ns;
-        if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS || is_killed_before(process, other))
+        if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS ||
+            is_killed_before(process, other))
             all_from_outside = false;
     }
     return others && all_from_outside;
@@ -115,7 +125,8 @@ void ends_judge(struct analyzer *analyzer, bool final)
         else if (is_clean(process))
             process->end_class = END_CLASS_CLEAN;
         else
-            process->end_class = is_consequence(analyzer, process) ? END_CLASS_CONSEQUENCE : END_CLASS_CAUSE;
+            process->end_class = is_consequence(analyzer, process) ? END_CLASS_CONSEQUENCE
+                                                                   : END_CLASS_CAUSE;
     }
     analyzer->ends_pending = pending;
 }
@@ -126,7 +137,8 @@ char *end_text(const struct process *process, char *text, size_t bytes)
     if (process->end.end.how == END_EXIT)
         snprintf(text, bytes, "exited with status %d", value);
     else if (process->end.end.how == END_SIGNAL)
-        snprintf(text, bytes, "was killed by signal %d (%s)%s", value, value > 0 && value < NSIG ? strsignal(value) : "?",
+        snprintf(text, bytes, "was killed by signal %d (%s)%s", value,
+                 value > 0 && value < NSIG ? strsignal(value) : "?",
                  process->end.end.oom ? ": the kernel ran out of memory" : "");
     else
         snprintf(text, bytes, "is gone (how it ended is not known)");

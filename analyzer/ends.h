@@ -1,17 +1,18 @@
 /* ends.h: processes that ended: which of them are a cause, and which only followed.
  *
- * When one rank fails, its launcher ends the others within moments (SIGTERM, then SIGKILL), and peers that
- * notice exit by themselves. A job may also be killed as a whole. So an end is judged only when a second
- * has passed since (or at the end of the trace):
+ * When one rank fails, its launcher ends the others within moments (SIGTERM, then SIGKILL), and
+ * peers that notice exit by themselves. A job may also be killed as a whole. So an end is judged
+ * only when a second has passed since (or at the end of the trace):
  *   - exit status 0: it left;
- *   - SIGKILL on some, and a softer signal on others, not before it: somebody killed the first (the kernel, an
- *     administrator, the program itself), and the launcher ended the others: the killed one comes first. Who
- *     ends a whole job escalates the other way round, SIGTERM and seconds later SIGKILL;
- *   - otherwise, if another process of the job ended wrongly before it, at most FOLLOW_NS earlier: a
- *     consequence; ends by SIGINT, SIGTERM, SIGHUP or SIGKILL count as later than any other end within
- *     that time, since they come from outside;
- *   - if it was such a signal, and every other process of the job ended likewise: killed as a whole, a
- *     consequence of something that is not in the trace;
+ *   - SIGKILL on some, and a softer signal on others, not before it: somebody killed the first (the
+ * kernel, an administrator, the program itself), and the launcher ended the others: the killed one
+ * comes first. Who ends a whole job escalates the other way round, SIGTERM and seconds later
+ * SIGKILL;
+ *   - otherwise, if another process of the job ended wrongly before it, at most FOLLOW_NS earlier:
+ * a consequence; ends by SIGINT, SIGTERM, SIGHUP or SIGKILL count as later than any other end
+ * within that time, since they come from outside;
+ *   - if it was such a signal, and every other process of the job ended likewise: killed as a
+ * whole, a consequence of something that is not in the trace;
  *   - else a cause. */
 #ifndef DDPCHECK_ENDS_H
 #define DDPCHECK_ENDS_H
@@ -24,7 +25,8 @@
 int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record);
 /* Judges those whose time has come; all, at the end of the trace. */
 void ends_judge(struct analyzer *analyzer, bool final);
-/* "exited with status 1", "was killed by signal 9 (Killed) by the kernel: out of memory". Returns text. */
+/* "exited with status 1", "was killed by signal 9 (Killed) by the kernel: out of memory". Returns
+ * text. */
 char *end_text(const struct process *process, char *text, size_t bytes);
 
 #endif

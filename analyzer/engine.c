@@ -89,19 +89,20 @@ int analyzer_add_process(struct analyzer *analyzer, int process, const struct pr
     return analyzer->process[process] ? 0 : -1;
 }
 
-#define FOR_GROUPS(analyzer, function, ...)                                                     \
-    for (const struct check_group *const *group_ = check_groups; *group_; group_++)             \
-        if ((*group_)->function && (*group_)->function(analyzer, ##__VA_ARGS__))                \
-            return ENGINE_FAILED
+#define FOR_GROUPS(analyzer, function, ...)                                         \
+    for (const struct check_group *const *group_ = check_groups; *group_; group_++) \
+        if ((*group_)->function && (*group_)->function(analyzer, ##__VA_ARGS__))    \
+    return ENGINE_FAILED
 
-static int tell_setup(struct analyzer *analyzer, struct process *process, const struct record *record,
-                      struct member *member)
+static int tell_setup(struct analyzer *analyzer, struct process *process,
+                      const struct record *record, struct member *member)
 {
     FOR_GROUPS(analyzer, setup, process, record, member);
     return ENGINE_OK;
 }
 
-static int tell_call(struct analyzer *analyzer, struct thread *thread, const struct record *record, int result)
+static int tell_call(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                     int result)
 {
     if (result == ENGINE_OK)
         FOR_GROUPS(analyzer, call, thread, record);
@@ -110,7 +111,8 @@ static int tell_call(struct analyzer *analyzer, struct thread *thread, const str
 
 static int look_at_waits(struct analyzer *analyzer, bool final)
 {
-    bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty && !analyzer->ends_pending;
+    bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty &&
+                 !analyzer->ends_pending;
     if (quiet && !final)
         return ENGINE_OK;
     ends_judge(analyzer, final);
@@ -127,7 +129,8 @@ static int look_at_waits(struct analyzer *analyzer, bool final)
     return result;
 }
 
-static int tell_nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record, int result)
+static int tell_nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                     int result)
 {
     if (result == ENGINE_OK)
         FOR_GROUPS(analyzer, nccl, thread, record);
@@ -135,14 +138,16 @@ static int tell_nccl(struct analyzer *analyzer, struct thread *thread, const str
 }
 
 /* ENTER of a call that may block. */
-static int enter(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
+static int enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                 enum api_class class)
 {
     struct member *member = NULL;
     if (!thread->group_depth)
-        thread->setups = 0;     /* of a call before whose LEAVE was lost */
+        thread->setups = 0; /* of a call before whose LEAVE was lost */
     thread_enter(analyzer, thread, record);
     switch (class) {
-    case CLASS_COLLECTIVE: case CLASS_P2P:
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
         return tell_nccl(analyzer, thread, record, operations_feed(analyzer, thread, record));
     case CLASS_GROUP:
         if (record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread))
@@ -162,14 +167,17 @@ static int enter(struct analyzer *analyzer, struct thread *thread, const struct 
             return ENGINE_FAILED;
         return tell_call(analyzer, thread, record, ENGINE_OK);
     case CLASS_MEMORY:
-        return record->api == API_ncclMemFree ? tell_call(analyzer, thread, record, ENGINE_OK) : ENGINE_OK;
+        return record->api == API_ncclMemFree ? tell_call(analyzer, thread, record, ENGINE_OK)
+                                              : ENGINE_OK;
     default:
         return ENGINE_OK;
     }
 }
 
-/* NCCL's calls that give out and take back memory have two records; the allocation's address is in the second. */
-static int leave_memory(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+/* NCCL's calls that give out and take back memory have two records; the allocation's address is in
+ * the second. */
+static int leave_memory(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *record)
 {
     struct record done = thread->enter;
     done.result = record->result;
@@ -181,7 +189,8 @@ static int leave_memory(struct analyzer *analyzer, struct thread *thread, const 
     return record->api == API_ncclMemAlloc ? tell_call(analyzer, thread, &done, result) : result;
 }
 
-static int leave(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
+static int leave(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                 enum api_class class)
 {
     int result = ENGINE_OK;
     bool matches = thread->in_call && thread->enter.api == record->api;
@@ -190,7 +199,8 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
         result = ENGINE_FAILED;
     if (class == CLASS_COMM)
         result = comm_leave(analyzer, thread, record);
-    if (matches && (record->api == API_cudaFree || record->api == API_cudaFreeHost) && record->result == 0)
+    if (matches && (record->api == API_cudaFree || record->api == API_cudaFreeHost) &&
+        record->result == 0)
         result = memory_release(thread, &thread->enter, thread->enter.wait.dst);
     if (matches && class == CLASS_MEMORY && record->result == 0)
         result = leave_memory(analyzer, thread, record);
@@ -205,9 +215,13 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
 }
 
 /* An imported call has no LEAVE of its own. */
-static void over(struct analyzer *analyzer, struct thread *thread, const struct record *record, enum api_class class)
+static void over(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                 enum api_class class)
 {
-    struct record left = {.time_ns = record->time_ns, .serial = record->serial, .api = record->api, .phase = RECORD_LEAVE};
+    struct record left = {.time_ns = record->time_ns,
+                          .serial = record->serial,
+                          .api = record->api,
+                          .phase = RECORD_LEAVE};
     left.leave.enter = record->serial;
     if (class == CLASS_COMM)
         comm_leave(analyzer, thread, &left);
@@ -217,7 +231,8 @@ static void over(struct analyzer *analyzer, struct thread *thread, const struct 
     thread_leave(analyzer, thread);
 }
 
-static int feed_launch(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static int feed_launch(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
 {
     if (order_feed(thread, record) || callbacks_launched(thread, record))
         return ENGINE_FAILED;
@@ -225,7 +240,8 @@ static int feed_launch(struct analyzer *analyzer, struct thread *thread, const s
     return ENGINE_OK;
 }
 
-static int feed_notice(struct analyzer *analyzer, struct process *process, const struct record *record)
+static int feed_notice(struct analyzer *analyzer, struct process *process,
+                       const struct record *record)
 {
     struct member *member = NULL;
     int result;
@@ -237,7 +253,9 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         return result != ENGINE_OK ? result : tell_setup(analyzer, process, record, member);
     case API_notice_buffer:
         return memory_notice(process, record);
-    case API_notice_hash: case API_notice_hashing: case API_ddpcheck_hash:
+    case API_notice_hash:
+    case API_notice_hashing:
+    case API_ddpcheck_hash:
         return payloads_feed(analyzer, process, record);
     case API_notice_untold:
         if (record->memory.bytes == UINT64_MAX)
@@ -259,8 +277,8 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
     case API_notice_end:
         return ends_feed(analyzer, process, record);
     case API_notice_lost:
-        if (record->lost.control <= process->lost_control && record->lost.bulk <= process->lost_bulk &&
-            record->lost.hashes <= process->lost_hashes)
+        if (record->lost.control <= process->lost_control &&
+            record->lost.bulk <= process->lost_bulk && record->lost.hashes <= process->lost_hashes)
             return ENGINE_OK;
         process->lost_hashes = record->lost.hashes;
         process->lost_control = record->lost.control;
@@ -275,7 +293,8 @@ static int feed_notice(struct analyzer *analyzer, struct process *process, const
         return ENGINE_OK;
     case API_notice_reached:
         return comm_reached(analyzer, process, record);
-    case API_notice_tick: case API_notice_known:
+    case API_notice_tick:
+    case API_notice_known:
         if (process->host->tick_ns < record_realtime(process, record))
             process->host->tick_ns = record_realtime(process, record);
         return record->api == API_notice_tick ? look_at_waits(analyzer, false) : ENGINE_OK;
@@ -295,9 +314,11 @@ static int feed_range(struct analyzer *analyzer, struct thread *thread, const st
 }
 
 /* Allocations and frees on streams are work there. */
-static int feed_memory(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static int feed_memory(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
 {
-    bool is_on_stream = record->api == API_cudaMallocAsync || record->api == API_cudaMallocFromPoolAsync ||
+    bool is_on_stream = record->api == API_cudaMallocAsync ||
+                        record->api == API_cudaMallocFromPoolAsync ||
                         record->api == API_cudaFreeAsync;
     thread->work = (struct work){0};
     int result = is_on_stream ? order_feed(thread, record) : ENGINE_OK;
@@ -311,7 +332,10 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
 {
     struct process *process = thread->process;
     switch (class) {
-    case CLASS_STREAM: case CLASS_EVENT: case CLASS_COPY: case CLASS_GRAPH:
+    case CLASS_STREAM:
+    case CLASS_EVENT:
+    case CLASS_COPY:
+    case CLASS_GRAPH:
         return tell_call(analyzer, thread, record, order_feed(thread, record));
     case CLASS_MEMORY:
         return feed_memory(analyzer, thread, record);
@@ -324,7 +348,8 @@ static int feed_point(struct analyzer *analyzer, struct thread *thread, const st
     case CLASS_GROUP:
         if (record->api == API_ncclGroupStart)
             thread->group_depth = record->group.depth ? record->group.depth : 1;
-        if (record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread))     /* an imported one */
+        if (record->api == API_ncclGroupEnd &&
+            operations_close_group(analyzer, thread)) /* an imported one */
             return ENGINE_FAILED;
         return ENGINE_OK;
     default:
@@ -339,8 +364,10 @@ static int feed(struct analyzer *analyzer, struct process *process, const struct
         return ENGINE_SKIPPED;
     if (record->api != API_notice_tick)
         analyzer->changes++;
-    /* Notices are no sign that the program goes on: it may be the shim that says where a thread hangs. */
-    if (record->serial && class != CLASS_NOTICE && process->last_ns < record_realtime(process, record))
+    /* Notices are no sign that the program goes on: it may be the shim that says where a thread
+     * hangs. */
+    if (record->serial && class != CLASS_NOTICE &&
+        process->last_ns < record_realtime(process, record))
         process->last_ns = record_realtime(process, record);
     if (process->now < record->serial)
         process->now = record->serial;

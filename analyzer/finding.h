@@ -12,43 +12,49 @@
 
 enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE };
 enum certainty { CERTAIN, POSSIBLE };
-enum finding_state { FINDING_OPEN, FINDING_RESOLVED };  /* resolved: the job got over it (a straggler that came) */
+enum finding_state {
+    FINDING_OPEN,
+    FINDING_RESOLVED
+}; /* resolved: the job got over it (a straggler that came) */
 
 enum { FINDING_SIDES_MAX = 8 };
 
 /* One group of ranks that did, or are in, the same thing. */
 struct finding_side {
     struct rankset ranks;
-    int process;            /* an example: the process that `stack` and `device` belong to, as given to the analyzer */
-    char *call;             /* "ncclAllReduce(count=4096, float32, sum)", "never called it", "exited with status 1" */
-    char *phase;            /* innermost NVTX range, "" if none */
-    char *where;            /* for a rank that waits or is missing: where it is now; "" otherwise */
-    uint64_t stack;         /* as in struct record; 0 none */
-    bool stack_is_address;  /* RECORD_FLAG_ADDRESS */
-    uint64_t where_stack;   /* stack of the call that `where` names; 0 none */
+    int process; /* an example: the process that `stack` and `device` belong to, as given to the
+                    analyzer */
+    char *call; /* "ncclAllReduce(count=4096, float32, sum)", "never called it", "exited with status
+                   1" */
+    char *phase;           /* innermost NVTX range, "" if none */
+    char *where;           /* for a rank that waits or is missing: where it is now; "" otherwise */
+    uint64_t stack;        /* as in struct record; 0 none */
+    bool stack_is_address; /* RECORD_FLAG_ADDRESS */
+    uint64_t where_stack;  /* stack of the call that `where` names; 0 none */
     bool where_stack_is_address;
-    uint64_t since_ns;      /* realtime when it began, 0 not known */
+    uint64_t since_ns; /* realtime when it began, 0 not known */
 };
 
 struct finding {
-    uint32_t id;            /* 1,2,... within one analyzer; an update has the id of what it updates */
-    const char *code;       /* "DC102" */
+    uint32_t id;      /* 1,2,... within one analyzer; an update has the id of what it updates */
+    const char *code; /* "DC102" */
     enum severity severity;
     enum certainty certainty;
     enum finding_state state;
-    uint64_t comm;          /* 0 none */
-    uint64_t number;        /* the communicator's operation; meaningless unless has_number */
+    uint64_t comm;   /* 0 none */
+    uint64_t number; /* the communicator's operation; meaningless unless has_number */
     bool has_number;
-    uint64_t first_ns, last_ns;     /* realtime of the first and last time it was seen */
-    uint64_t times;         /* how often the same thing was seen */
-    uint64_t fingerprint;   /* the same for the same fault in every run: code, calls, sites' operation; no pids, pointers, times */
-    char *what;             /* one sentence with the values filled in */
-    char *todo;             /* one sentence */
+    uint64_t first_ns, last_ns; /* realtime of the first and last time it was seen */
+    uint64_t times;             /* how often the same thing was seen */
+    uint64_t fingerprint;       /* the same for the same fault in every run: code, calls, sites'
+                                   operation; no pids, pointers, times */
+    char *what;                 /* one sentence with the values filled in */
+    char *todo;                 /* one sentence */
     struct finding_side side[FINDING_SIDES_MAX];
     int sides;
 };
 
-const char *severity_name(enum severity severity);      /* "error", ... */
-const char *certainty_name(enum certainty certainty);   /* "certain", "possible" */
+const char *severity_name(enum severity severity);    /* "error", ... */
+const char *certainty_name(enum certainty certainty); /* "certain", "possible" */
 
 #endif

@@ -7,40 +7,56 @@
 #include "analyzer/array.h"
 #include "analyzer/process.h"
 
-/* The rule of suppression: while a finding of the first code is open, findings of the second codes on the
- * same communicator, or that concern one of its processes, are its consequences. Mismatches and accesses
- * out of place come first because they make hangs, errors and exits; a hang makes watchdogs end ranks.
+/* The rule of suppression: while a finding of the first code is open, findings of the second codes
+ * on the same communicator, or that concern one of its processes, are its consequences. Mismatches
+ * and accesses out of place come first because they make hangs, errors and exits; a hang makes
+ * watchdogs end ranks.
  *
- * Codes of the third column are consequences only if they began later: a rank that has diverged, left or
- * failed on one communicator does the same on its others. DC104 is in neither role: ranks that only
- * reduce differently go on in step. */
-#define HANGS " DC108 DC201 DC202 DC203 DC204 DC205 DC206 DC207 DC208 DC209 DC210"
-#define HAZARDS " DC301 DC302 DC303 DC304 DC305"
+ * Codes of the third column are consequences only if they began later: a rank that has diverged,
+ * left or failed on one communicator does the same on its others. DC104 is in neither role: ranks
+ * that only reduce differently go on in step. */
+#define HANGS    " DC108 DC201 DC202 DC203 DC204 DC205 DC206 DC207 DC208 DC209 DC210"
+#define HAZARDS  " DC301 DC302 DC303 DC304 DC305"
 #define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107" LOOPS
 /* A rank in another place of its training loop: says why the calls differ, where they do. */
 #define LOOPS " DC504 DC505 DC506"
-#define WHY DIVERGED " DC507 DC110 DC503"
+#define WHY   DIVERGED " DC507 DC110 DC503"
 static const struct explanation {
     const char *code;
     const char *consequences, *later;
 } explains[] = {
-    {"DC101", HANGS, DIVERGED}, {"DC102", HANGS, DIVERGED}, {"DC103", HANGS, DIVERGED}, {"DC105", HANGS, DIVERGED},
-    {"DC106", HANGS, DIVERGED}, {"DC107", HANGS, DIVERGED}, {"DC104", HANGS, ""},
+    {"DC101", HANGS, DIVERGED},
+    {"DC102", HANGS, DIVERGED},
+    {"DC103", HANGS, DIVERGED},
+    {"DC105", HANGS, DIVERGED},
+    {"DC106", HANGS, DIVERGED},
+    {"DC107", HANGS, DIVERGED},
+    {"DC104", HANGS, ""},
     {"DC108", HANGS " DC111", "DC108"},
     {"DC109", HANGS " DC405 DC111", ""},
-    {"DC111", HANGS " " DIVERGED, "DC111"},    /* what NCCL refused is missing in the sequence */
+    {"DC111", HANGS " " DIVERGED, "DC111"}, /* what NCCL refused is missing in the sequence */
     {"DC405", HANGS " DC111", ""},
-    {"DC110", HANGS, WHY}, {"DC504", HANGS, WHY}, {"DC505", HANGS, WHY}, {"DC507", HANGS, WHY},
-    {"DC506", "", LOOPS " DC503"},      /* on several communicators: one finding */
-    {"DC307", HANGS, ""},       /* autograd's own check ends the rank */
+    {"DC110", HANGS, WHY},
+    {"DC504", HANGS, WHY},
+    {"DC505", HANGS, WHY},
+    {"DC507", HANGS, WHY},
+    {"DC506", "", LOOPS " DC503"}, /* on several communicators: one finding */
+    {"DC307", HANGS, ""},          /* autograd's own check ends the rank */
     {"DC401", HANGS HAZARDS, "DC401"},
     {"DC403", HANGS HAZARDS " DC401", "DC403"},
-    {"DC402", HANGS HAZARDS, "DC402"}, {"DC404", HANGS, "DC404"}, {"DC407", HANGS HAZARDS, "DC407"},
+    {"DC402", HANGS HAZARDS, "DC402"},
+    {"DC404", HANGS, "DC404"},
+    {"DC407", HANGS HAZARDS, "DC407"},
     {"DC406", HANGS " DC304 DC305", ""},
-    {"DC301", "DC308 DC309", "DC503"}, {"DC305", "DC308 DC309", "DC503"}, {"DC306", HANGS " DC404 DC308 DC309", "DC503"},
-    {"DC302", "DC308", "DC503"}, {"DC303", "DC308 DC309", "DC503"}, {"DC304", "DC308", "DC503"},
-    {"DC309", "DC308", "DC503"}, {"DC308", "", "DC308 DC503"},
-    {"DC205", HANGS, ""},       /* others wait for one rank on several communicators: one finding */
+    {"DC301", "DC308 DC309", "DC503"},
+    {"DC305", "DC308 DC309", "DC503"},
+    {"DC306", HANGS " DC404 DC308 DC309", "DC503"},
+    {"DC302", "DC308", "DC503"},
+    {"DC303", "DC308 DC309", "DC503"},
+    {"DC304", "DC308", "DC503"},
+    {"DC309", "DC308", "DC503"},
+    {"DC308", "", "DC308 DC503"},
+    {"DC205", HANGS, ""}, /* others wait for one rank on several communicators: one finding */
     {"DC206", HANGS, ""},
     {"DC201", HANGS, ""},
     {"DC202", HANGS, ""},
@@ -75,9 +91,12 @@ struct draft draft_new(const char *code, enum certainty certainty, const struct 
 {
     const struct check *check = analyzer_check_find(code);
     return (struct draft){.finding = {
-        .code = check->code, .severity = check->severity, .certainty = certainty, .comm = comm ? comm->id : 0,
-        .times = 1,
-    }};
+                              .code = check->code,
+                              .severity = check->severity,
+                              .certainty = certainty,
+                              .comm = comm ? comm->id : 0,
+                              .times = 1,
+                          }};
 }
 
 static char *copy_text(struct draft *draft, const char *text)
@@ -95,15 +114,18 @@ struct finding_side *draft_side(struct draft *draft, const char *call, const str
     struct finding_side *side = &draft->finding.side[draft->finding.sides++];
     *side = (struct finding_side){
         .process = site && site->process ? site->process->index : -1,
-        .call = copy_text(draft, call), .phase = copy_text(draft, site ? site_phase(site) : ""),
+        .call = copy_text(draft, call),
+        .phase = copy_text(draft, site ? site_phase(site) : ""),
         .where = copy_text(draft, ""),
-        .stack = site ? site->stack : 0, .stack_is_address = site && site->stack_is_address,
+        .stack = site ? site->stack : 0,
+        .stack_is_address = site && site->stack_is_address,
         .since_ns = site ? site->time_ns : 0,
     };
     return side;
 }
 
-void draft_side_where(struct draft *draft, struct finding_side *side, const char *where, const struct site *site)
+void draft_side_where(struct draft *draft, struct finding_side *side, const char *where,
+                      const struct site *site)
 {
     free(side->where);
     side->where = copy_text(draft, where);
@@ -182,7 +204,8 @@ static uint64_t fingerprint_of(const struct draft *draft)
     const struct finding *finding = &draft->finding;
     uint64_t sides = 0;
     for (int i = 0; i < finding->sides; i++)
-        sides += draft->merges_sides ? hash_call(finding->side[i].call) : hash_text(HASH_START, finding->side[i].call);
+        sides += draft->merges_sides ? hash_call(finding->side[i].call)
+                                     : hash_text(HASH_START, finding->side[i].call);
     return hash_bytes(hash_text(HASH_START, finding->code), &sides, sizeof sides);
 }
 
@@ -210,7 +233,8 @@ static bool set_add_all(struct rankset *to, const struct rankset *from)
     return true;
 }
 
-static bool concerns(const struct reported *reported, uint64_t comm, const struct rankset *processes)
+static bool concerns(const struct reported *reported, uint64_t comm,
+                     const struct rankset *processes)
 {
     return (comm && reported->finding.comm == comm) || sets_meet(&reported->processes, processes);
 }
@@ -233,19 +257,21 @@ static bool is_explained(const struct analyzer *analyzer, const struct draft *dr
         const struct reported *reported = &analyzer->reported[i];
         bool weaker = reported->finding.certainty == POSSIBLE && finding->certainty == CERTAIN &&
                       reported->finding.code[2] == '2' && finding->code[2] == '2';
-        if (stands(reported) && !weaker && explains_code(&reported->finding, finding->code, finding->first_ns) &&
+        if (stands(reported) && !weaker &&
+            explains_code(&reported->finding, finding->code, finding->first_ns) &&
             concerns(reported, finding->comm, &draft->processes))
             return true;
     }
     return false;
 }
 
-uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm, uint64_t number)
+uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm,
+                       uint64_t number)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
-        if (stands(&analyzer->reported[i]) && !strcmp(finding->code, code) && finding->comm == comm &&
-            finding->number == number)
+        if (stands(&analyzer->reported[i]) && !strcmp(finding->code, code) &&
+            finding->comm == comm && finding->number == number)
             return finding->id;
     }
     return 0;
@@ -283,13 +309,15 @@ void findings_close(struct analyzer *analyzer, uint32_t id, const char *how)
     findings_resolve(analyzer, id, how);
 }
 
-/* A cause that is found after its consequence (records of another rank came later) takes its place. */
+/* A cause that is found after its consequence (records of another rank came later) takes its place.
+ */
 static void suppress_consequences(struct analyzer *analyzer, const struct reported *cause)
 {
     bool cause_precedes = cause->finding.code[2] != '2';
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
-        if (!cause_precedes && strcmp(reported->finding.code, "DC204"))    /* foretold what has come now */
+        if (!cause_precedes &&
+            strcmp(reported->finding.code, "DC204")) /* foretold what has come now */
             continue;
         if (reported == cause || !is_open(reported) ||
             !explains_code(&cause->finding, reported->finding.code, reported->finding.first_ns) ||
@@ -338,7 +366,8 @@ static int join(struct analyzer *analyzer, struct reported *reported, struct dra
 {
     int before = rankset_count(&reported->finding.side[0].ranks);
     bool ok = set_add_all(&reported->processes, &draft->processes);
-    int joined = draft->merges_sides ? draft->finding.sides : draft->merges_ranks && draft->finding.sides;
+    int joined = draft->merges_sides ? draft->finding.sides
+                                     : draft->merges_ranks && draft->finding.sides;
     for (int k = 0; k < joined; k++)
         ok = ok && set_add_all(&reported->finding.side[k].ranks, &draft->finding.side[k].ranks);
     if (draft->finding.first_ns < reported->finding.first_ns)
@@ -350,7 +379,7 @@ static int join(struct analyzer *analyzer, struct reported *reported, struct dra
     return ok ? 0 : -1;
 }
 
-enum { FINDINGS_MAX = 4096 };       /* more different ones help nobody; they are dropped */
+enum { FINDINGS_MAX = 4096 }; /* more different ones help nobody; they are dropped */
 
 static struct reported *reported_new(struct analyzer *analyzer)
 {
@@ -390,7 +419,8 @@ int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id
             *id = same->finding.id;
         return join(analyzer, same, draft);
     }
-    if (!draft->failed && (analyzer->reported_count >= FINDINGS_MAX || is_explained(analyzer, draft))) {
+    if (!draft->failed &&
+        (analyzer->reported_count >= FINDINGS_MAX || is_explained(analyzer, draft))) {
         draft_drop(draft);
         return 0;
     }
@@ -451,7 +481,8 @@ void findings_free(struct analyzer *analyzer)
 
 static int worse_first(const void *left, const void *right)
 {
-    const struct finding *a = *(const struct finding *const *)left, *b = *(const struct finding *const *)right;
+    const struct finding *a = *(const struct finding *const *)left,
+                         *b = *(const struct finding *const *)right;
     if (a->severity != b->severity)
         return a->severity < b->severity ? -1 : 1;
     if (a->certainty != b->certainty)
@@ -461,7 +492,8 @@ static int worse_first(const void *left, const void *right)
     return a->id < b->id ? -1 : 1;
 }
 
-void analyzer_visit_findings(struct analyzer *analyzer, void (*visit)(void *context, const struct finding *finding),
+void analyzer_visit_findings(struct analyzer *analyzer,
+                             void (*visit)(void *context, const struct finding *finding),
                              void *context)
 {
     const struct finding **sorted = calloc(analyzer->reported_count + 1, sizeof(*sorted));
@@ -469,7 +501,8 @@ void analyzer_visit_findings(struct analyzer *analyzer, void (*visit)(void *cont
         if (sorted)
             sorted[i] = &analyzer->reported[i].finding;
         else
-            visit(context, &analyzer->reported[i].finding);     /* memory is short: in order of their coming */
+            visit(context,
+                  &analyzer->reported[i].finding); /* memory is short: in order of their coming */
     }
     if (sorted)
         qsort(sorted, analyzer->reported_count, sizeof(*sorted), worse_first);

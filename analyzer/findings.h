@@ -1,35 +1,38 @@
 /* findings.h: findings while they are built, kept, merged and passed on.
  *
- * One fault gives one finding. What follows from it is suppressed by one rule (findings.c, `explains`):
- * a finding keeps quiet what it explains on the same communicator or the same processes. */
+ * One fault gives one finding. What follows from it is suppressed by one rule (findings.c,
+ * `explains`): a finding keeps quiet what it explains on the same communicator or the same
+ * processes. */
 #ifndef DDPCHECK_FINDINGS_H
 #define DDPCHECK_FINDINGS_H
 
 #include "analyzer/engine.h"
 #include "analyzer/text.h"
 
-/* A finding in the making. Zero-initialise, fill in, hand to findings_report, which takes what it holds. */
+/* A finding in the making. Zero-initialise, fill in, hand to findings_report, which takes what it
+ * holds. */
 struct draft {
     struct finding finding;
-    struct rankset processes;   /* indices of the processes that it covers */
-    bool merges_ranks;          /* the same by another rank joins side 0 instead of standing alone */
-    bool merges_sides;          /* likewise, and each other side as well */
-    bool failed;                /* memory was short while it was built */
+    struct rankset processes; /* indices of the processes that it covers */
+    bool merges_ranks;        /* the same by another rank joins side 0 instead of standing alone */
+    bool merges_sides;        /* likewise, and each other side as well */
+    bool failed;              /* memory was short while it was built */
 };
 
 struct reported {
     struct finding finding;
     struct rankset processes;
     uint64_t notified_times;
-    bool suppressed;            /* an earlier cause was found after it */
-    bool over;                  /* resolved, as all it concerns is gone; explains what is still found there */
+    bool suppressed; /* an earlier cause was found after it */
+    bool over;       /* resolved, as all it concerns is gone; explains what is still found there */
 };
 
 /* Starts a draft: code with its severity. */
 struct draft draft_new(const char *code, enum certainty certainty, const struct comm *comm);
 /* Adds a side; NULL if there are FINDING_SIDES_MAX. The texts are copied. */
 struct finding_side *draft_side(struct draft *draft, const char *call, const struct site *site);
-void draft_side_where(struct draft *draft, struct finding_side *side, const char *where, const struct site *site);
+void draft_side_where(struct draft *draft, struct finding_side *side, const char *where,
+                      const struct site *site);
 /* Where the side's call was made. */
 void draft_side_at(struct draft *draft, struct finding_side *side, const struct site *site);
 /* Adds a member's shown rank to the side, and its process to what is covered. */
@@ -40,8 +43,8 @@ void draft_cover_comm(struct draft *draft, const struct comm *comm);
 void draft_say(struct draft *draft, struct text *what, const char *todo);
 void draft_drop(struct draft *draft);
 
-/* Reports it, or counts it as one more of what is known, or keeps quiet. Frees the draft. *id, if not
- * NULL, is the finding that it became, 0 if it was suppressed. 0, or -1 with errno = ENOMEM. */
+/* Reports it, or counts it as one more of what is known, or keeps quiet. Frees the draft. *id, if
+ * not NULL, is the finding that it became, 0 if it was suppressed. 0, or -1 with errno = ENOMEM. */
 int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id);
 /* Puts a new version in the place of finding `id` (its times and first time stay). Likewise. */
 int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft);
@@ -49,11 +52,13 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
 void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns);
 /* The job got over it. */
 void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how);
-/* Likewise, by leaving behind all that it concerns: the finding goes on to explain what is found there. */
+/* Likewise, by leaving behind all that it concerns: the finding goes on to explain what is found
+ * there. */
 void findings_close(struct analyzer *analyzer, uint32_t id, const char *how);
 /* The open (or closed) finding with this code, communicator and number; 0 if there is none. */
-uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm, uint64_t number);
-void findings_flush(struct analyzer *analyzer);     /* passes on the counts that were held back */
+uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm,
+                       uint64_t number);
+void findings_flush(struct analyzer *analyzer); /* passes on the counts that were held back */
 void findings_free(struct analyzer *analyzer);
 
 #endif

@@ -22,7 +22,8 @@ static uint32_t lower_bound(const struct process *process, uint64_t address)
 
 static void remove_at(struct process *process, uint32_t from, uint32_t to)
 {
-    memmove(&process->freed[from], &process->freed[to], (process->freed_count - to) * sizeof *process->freed);
+    memmove(&process->freed[from], &process->freed[to],
+            (process->freed_count - to) * sizeof *process->freed);
     process->freed_count -= to - from;
 }
 
@@ -49,7 +50,8 @@ int freed_add(struct process *process, const struct freed *freed)
     freed_forget(process, freed->base, freed->base + freed->bytes);
     if (process->freed_count >= FREED_MAX)
         remove_oldest(process);
-    struct freed *grown = array_room(process->freed, sizeof *grown, process->freed_count, &process->freed_capacity, 16);
+    struct freed *grown = array_room(process->freed, sizeof *grown, process->freed_count,
+                                     &process->freed_capacity, 16);
     if (!grown)
         return -1;
     process->freed = grown;

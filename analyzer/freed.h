@@ -1,4 +1,5 @@
-/* freed.h: memory that was freed and not given out again since. Bounded: the oldest goes, which can only hide a use. */
+/* freed.h: memory that was freed and not given out again since. Bounded: the oldest goes, which can
+ * only hide a use. */
 #ifndef DDPCHECK_FREED_H
 #define DDPCHECK_FREED_H
 

@@ -10,7 +10,7 @@ enum { CAPTURES_MAX = 256, GRAPHS_MAX = 16384 };
 
 struct capture {
     uint64_t id;
-    struct stream_state *streams;       /* counterparts, by the key of the stream */
+    struct stream_state *streams; /* counterparts, by the key of the stream */
     struct graph_content *content;
     struct capture *next;
 };
@@ -104,7 +104,7 @@ static int capture_begin(struct process *process, const struct record *record)
     if (!stream)
         return ENGINE_FAILED;
     if (stream->capture)
-        capture_end(process, stream->capture);      /* its end was lost */
+        capture_end(process, stream->capture); /* its end was lost */
     uint32_t open = 0;
     for (struct capture *capture = process->captures, *next; capture; capture = next) {
         next = capture->next;
@@ -128,7 +128,8 @@ int capture_join(struct process *process, const struct record *record, uint64_t 
     struct stream_state *stream = timeline_get(process, record);
     if (!stream)
         return -1;
-    for (struct capture *capture = process->captures; capture && !stream->capture; capture = capture->next)
+    for (struct capture *capture = process->captures; capture && !stream->capture;
+         capture = capture->next)
         if (capture->id == id)
             stream->capture = capture;
     return 0;
@@ -159,7 +160,7 @@ static int capture_became_graph(struct process *process, const struct record *re
     if (!stream)
         return ENGINE_FAILED;
     struct graph *before = graph_find(process, record->graph.graph);
-    if (!stream->capture) {         /* began unseen: nothing is known of what the handle stands for */
+    if (!stream->capture) { /* began unseen: nothing is known of what the handle stands for */
         if (before)
             graph_remove(process, before);
         return ENGINE_OK;
@@ -199,7 +200,9 @@ int graphs_feed(struct process *process, const struct record *record)
     switch (record->api) {
     case API_cudaStreamBeginCapture:
         return capture_begin(process, record);
-    case API_cudaGraphInstantiate: case API_cudaGraphClone: case API_cudaGraphExecUpdate:
+    case API_cudaGraphInstantiate:
+    case API_cudaGraphClone:
+    case API_cudaGraphExecUpdate:
         return graph_copied(process, record->graph.graph, record->graph.exec);
     case API_cudaGraphAddNode:
         if ((graph = graph_find(process, record->graph.graph)))

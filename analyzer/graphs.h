@@ -1,13 +1,15 @@
 /* graphs.h: captures of streams into graphs, and what graphs do when they are launched.
  *
- * Work that is captured does not run; it is ordered in its capture like work on streams is: each stream in a capture
- * has a counterpart there, a timeline of its own, on which captured work, event records and event waits count
- * (CUDA programming guide, "Creating a Graph Using Stream Capture", "Cross-stream Dependencies and Events"). A
- * stream joins a capture by waiting for an event that was recorded in it. So hazards inside of a graph are found
- * while it is captured, and its edges need not be told.
+ * Work that is captured does not run; it is ordered in its capture like work on streams is: each
+ * stream in a capture has a counterpart there, a timeline of its own, on which captured work, event
+ * records and event waits count (CUDA programming guide, "Creating a Graph Using Stream Capture",
+ * "Cross-stream Dependencies and Events"). A stream joins a capture by waiting for an event that
+ * was recorded in it. So hazards inside of a graph are found while it is captured, and its edges
+ * need not be told.
  *
- * What captured work touches is kept with the graph. A launch puts it on its stream as one piece of work. Graphs, or
- * parts of them, that were not captured before our eyes do things that nobody knows: that can only hide hazards. */
+ * What captured work touches is kept with the graph. A launch puts it on its stream as one piece of
+ * work. Graphs, or parts of them, that were not captured before our eyes do things that nobody
+ * knows: that can only hide hazards. */
 #ifndef DDPCHECK_GRAPHS_H
 #define DDPCHECK_GRAPHS_H
 
@@ -26,7 +28,8 @@ uint64_t capture_id(const struct capture *capture);
 struct intervals *capture_intervals(struct capture *capture);
 /* The stream's counterpart in the capture that it is in; NULL with errno = ENOMEM. */
 struct stream_state *capture_stream(struct process *process, const struct stream_state *stream);
-/* The record's stream, which waits for an event recorded in the capture, joins it. 0 or -1 (ENOMEM). */
+/* The record's stream, which waits for an event recorded in the capture, joins it. 0 or -1
+ * (ENOMEM). */
 int capture_join(struct process *process, const struct record *record, uint64_t capture);
 /* GRAPH records but launches. ENGINE_*. */
 int graphs_feed(struct process *process, const struct record *record);

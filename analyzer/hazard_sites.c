@@ -14,15 +14,16 @@ enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240, CALL_TEXT_BYTES = 256 };
 struct hazard_site {
     struct hazard_key key;
     bool told, holds_draft;
-    uint32_t finding;           /* 0 while not told, or kept quiet */
-    uint64_t untold, last_ns;   /* since it was told */
-    struct draft draft;         /* of the first */
+    uint32_t finding;         /* 0 while not told, or kept quiet */
+    uint64_t untold, last_ns; /* since it was told */
+    struct draft draft;       /* of the first */
 };
 
 struct hazard_place hazard_place_of(const struct record *record)
 {
     return (struct hazard_place){
-        .stack = record->stack, .api = record->api,
+        .stack = record->stack,
+        .api = record->api,
         .function = api_class_of(record->api) == CLASS_LAUNCH ? record->launch.function : 0,
     };
 }
@@ -47,16 +48,18 @@ static struct hazard_site *site_get(struct hazard_sites *sites, const struct haz
             return &sites->site[i];
     if (sites->count == SITES_MAX)
         return NULL;
-    struct hazard_site *grown = array_room(sites->site, sizeof *grown, sites->count, &sites->capacity, 4);
+    struct hazard_site *grown =
+        array_room(sites->site, sizeof *grown, sites->count, &sites->capacity, 4);
     if (!grown)
-        return NULL;            /* one finding less */
+        return NULL; /* one finding less */
     sites->site = grown;
     struct hazard_site *site = &sites->site[sites->count++];
     *site = (struct hazard_site){.key = *key};
     return site;
 }
 
-struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key, uint64_t time_ns)
+struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key,
+                                 uint64_t time_ns)
 {
     struct hazard_site *site = site_get(sites, key);
     if (!site)
@@ -115,13 +118,15 @@ void hazard_sites_free(struct hazard_sites *sites)
     *sites = (struct hazard_sites){0};
 }
 
-char *flight_call(const struct process *process, const struct flight *flight, char *text, size_t bytes)
+char *flight_call(const struct process *process, const struct flight *flight, char *text,
+                  size_t bytes)
 {
     if (flight->kind != FLIGHT_KERNEL)
         return record_text(&flight->record, text, bytes);
     char kernel[KERNEL_TEXT_BYTES];
     const char *name = process_string(process, flight->record.launch.function);
-    snprintf(text, bytes, "kernel %s", *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
+    snprintf(text, bytes, "kernel %s",
+             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
     return text;
 }
 

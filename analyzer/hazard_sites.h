@@ -1,4 +1,5 @@
-/* hazard_sites.h: hazards by the two places of the program that they lie between: each is one finding. */
+/* hazard_sites.h: hazards by the two places of the program that they lie between: each is one
+ * finding. */
 #ifndef DDPCHECK_HAZARD_SITES_H
 #define DDPCHECK_HAZARD_SITES_H
 
@@ -14,7 +15,8 @@ struct hazard_sites {
 };
 
 /* Counts one; returns where its draft is to be made if it is new, else NULL. */
-struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key, uint64_t time_ns);
+struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key,
+                                 uint64_t time_ns);
 /* Reports what was counted. 0 or -1 (ENOMEM). */
 int hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites);
 void hazard_sites_drop_untold(struct hazard_sites *sites);

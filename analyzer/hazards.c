@@ -11,7 +11,7 @@
 enum { COVERED_MAX = 32, ROWS_MAX = 16, FLIGHT_TEXT_BYTES = 256 };
 
 struct hazards {
-    bool off;                   /* records were lost: order may be missing */
+    bool off; /* records were lost: order may be missing */
     struct intervals ranges;
     struct hazard_sites sites;
 };
@@ -23,14 +23,15 @@ struct search {
     const struct flight *later;
     const struct use *use;
     bool no_inferred;
-    struct flight *best;        /* that it conflicts with; NULL */
+    struct flight *best; /* that it conflicts with; NULL */
     struct conflict conflict;
     struct interval *covered[COVERED_MAX];
     uint32_t covered_count;
-    struct interval *same;      /* one of these, of just this range */
+    struct interval *same; /* one of these, of just this range */
 };
 
-static const struct hazard_rule *const rules[] = {&hazard_write, &hazard_read, &hazard_fill, &hazard_operations};
+static const struct hazard_rule *const rules[] = {&hazard_write, &hazard_read, &hazard_fill,
+                                                  &hazard_operations};
 
 struct hazards *hazards_of(struct process *process)
 {
@@ -68,25 +69,28 @@ static const struct hazard_rule *rule_of(const struct conflict *conflict)
     return NULL;
 }
 
-/* Calls of one communicator in one ncclGroup run at the same time. A send to itself and its receive at one address
- * move nothing. */
+/* Calls of one communicator in one ncclGroup run at the same time. A send to itself and its receive
+ * at one address move nothing. */
 static bool is_one_launch(const struct flight *a, const struct flight *b)
 {
     return a->kind == FLIGHT_OPERATION && b->kind == FLIGHT_OPERATION && a->member == b->member &&
-           a->record.op.group && a->record.op.group == b->record.op.group && a->place.position == b->place.position;
+           a->record.op.group && a->record.op.group == b->record.op.group &&
+           a->place.position == b->place.position;
 }
 
 static bool is_to_itself(const struct flight *flight)
 {
-    return api_class_of(flight->record.api) == CLASS_P2P && flight->record.op.root == flight->member->rank;
+    return api_class_of(flight->record.api) == CLASS_P2P &&
+           flight->record.op.root == flight->member->rank;
 }
 
 static bool covers(const struct search *search, const struct interval *range)
 {
     const struct stretch *stretch = &search->use->stretch;
     const struct access *access = &search->use->access;
-    return range->begin >= stretch->begin && range->end <= stretch->end && stretch->pitch <= stretch->width &&
-           (access->writes || !range->access.writes) && access->sureness <= range->access.sureness &&
+    return range->begin >= stretch->begin && range->end <= stretch->end &&
+           stretch->pitch <= stretch->width && (access->writes || !range->access.writes) &&
+           access->sureness <= range->access.sureness &&
            (search->later->kind == FLIGHT_OPERATION || range->flight->kind != FLIGHT_OPERATION);
 }
 
@@ -108,15 +112,18 @@ static bool was_told(const struct flight *flight, enum certainty certainty)
 static void consider(struct search *search, struct interval *range)
 {
     struct conflict conflict = {
-        .process = search->process, .earlier = range->flight, .later = search->later,
-        .before = range->access, .after = search->use->access,
+        .process = search->process,
+        .earlier = range->flight,
+        .later = search->later,
+        .before = range->access,
+        .after = search->use->access,
     };
     if (!is_better(range, search))
         return;
     const struct hazard_rule *rule = rule_of(&conflict);
     enum certainty certainty = rule ? rule->certainty(&conflict) : POSSIBLE;
-    if (!rule || (certainty == POSSIBLE && search->no_inferred) || was_told(range->flight, certainty) ||
-        was_told(search->later, certainty))
+    if (!rule || (certainty == POSSIBLE && search->no_inferred) ||
+        was_told(range->flight, certainty) || was_told(search->later, certainty))
         return;
     search->best = range->flight;
     search->conflict = conflict;
@@ -134,9 +141,11 @@ static void look_at(void *context, struct interval *range)
     if (!conflicts && !is_covered)
         return;
     bool one_launch = is_one_launch(earlier, later);
-    if (one_launch && is_to_itself(earlier) && is_to_itself(later) && range->begin == search->use->stretch.begin)
+    if (one_launch && is_to_itself(earlier) && is_to_itself(later) &&
+        range->begin == search->use->stretch.begin)
         return;
-    enum order order = one_launch ? ORDER_NONE : order_before(search->process, &earlier->place, search->stream);
+    enum order order = one_launch ? ORDER_NONE
+                                  : order_before(search->process, &earlier->place, search->stream);
     if (order == ORDER_BEFORE && is_covered)
         search->covered[search->covered_count++] = range;
     else if (order == ORDER_NONE && conflicts)
@@ -148,7 +157,8 @@ static bool was_seen(void *process, const struct interval *range)
     return order_was_seen(process, &range->flight->place);
 }
 
-static int enter(struct process *process, struct intervals *ranges, const struct use *use, struct flight *flight)
+static int enter(struct process *process, struct intervals *ranges, const struct use *use,
+                 struct flight *flight)
 {
     if (intervals_want_sweep(ranges)) {
         intervals_remove_where(ranges, was_seen, process);
@@ -182,21 +192,26 @@ static struct hazard_key key_of(const struct conflict *conflict, enum certainty 
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
     return (struct hazard_key){
-        .comm = operation->member->comm->id, .rank = operation->member->rank, .certainty = certainty,
-        .place = {hazard_place_of(&conflict->later->record), hazard_place_of(&conflict->earlier->record)},
+        .comm = operation->member->comm->id,
+        .rank = operation->member->rank,
+        .certainty = certainty,
+        .place = {hazard_place_of(&conflict->later->record),
+                  hazard_place_of(&conflict->earlier->record)},
     };
 }
 
-static void add_side(struct draft *draft, const struct conflict *conflict, const struct flight *flight)
+static void add_side(struct draft *draft, const struct conflict *conflict,
+                     const struct flight *flight)
 {
     char call[FLIGHT_TEXT_BYTES];
     const struct flight *other = flight == conflict->later ? conflict->earlier : conflict->later;
-    struct finding_side *side = draft_side(draft, flight_call(conflict->process, flight, call, sizeof call), &flight->site);
+    struct finding_side *side =
+        draft_side(draft, flight_call(conflict->process, flight, call, sizeof call), &flight->site);
     draft_rank(draft, side, flight->member ? flight->member : other->member);
 }
 
-static void make_draft(struct draft *draft, const struct hazard_rule *rule, const struct conflict *conflict,
-                       enum certainty certainty)
+static void make_draft(struct draft *draft, const struct hazard_rule *rule,
+                       const struct conflict *conflict, enum certainty certainty)
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
     *draft = draft_new(rule->code, certainty, operation->member->comm);
@@ -230,20 +245,25 @@ static void look_up(struct search *search, const struct intervals *ranges)
 }
 
 /* Its own uses do not conflict with each other. */
-static int put(struct analyzer *analyzer, struct process *process, const struct stream_state *stream,
-               struct intervals *ranges, struct flight *flight, const struct use *use, uint32_t uses)
+static int put(struct analyzer *analyzer, struct process *process,
+               const struct stream_state *stream, struct intervals *ranges, struct flight *flight,
+               const struct use *use, uint32_t uses)
 {
     struct search search = {
-        .process = process, .stream = stream, .later = flight, .no_inferred = analyzer->options.no_inferred,
+        .process = process,
+        .stream = stream,
+        .later = flight,
+        .no_inferred = analyzer->options.no_inferred,
     };
     int result = 0;
-    flight->ranges++;           /* ours */
+    flight->ranges++; /* ours */
     for (uint32_t i = 0; i < uses && !result; i++) {
         if (search.no_inferred && use[i].access.sureness == GUESSED)
             continue;
         search.use = &use[i];
         look_up(&search, ranges);
-        if (search.best && (flight->kind == FLIGHT_KERNEL || i + 1 == uses)) {    /* pointers stand for themselves */
+        if (search.best &&
+            (flight->kind == FLIGHT_KERNEL || i + 1 == uses)) { /* pointers stand for themselves */
             tell_conflict(&search, flight);
             search.best = NULL;
         }
@@ -258,8 +278,9 @@ static int put(struct analyzer *analyzer, struct process *process, const struct 
     return result;
 }
 
-int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work, const struct record *record,
-                enum flight_kind kind, struct member *member, const struct use *use, uint32_t uses)
+int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
+                const struct record *record, enum flight_kind kind, struct member *member,
+                const struct use *use, uint32_t uses)
 {
     struct hazards *hazards = hazards_of(thread->process);
     if (!hazards)
@@ -271,11 +292,16 @@ int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct w
         return -1;
     bool is_captured = work->stream->is_captured;
     *flight = (struct flight){
-        .kind = (uint8_t)kind, .from_graph = is_captured, .place = work->place, .member = member, .record = *record,
+        .kind = (uint8_t)kind,
+        .from_graph = is_captured,
+        .place = work->place,
+        .member = member,
+        .record = *record,
         .site = thread_site(thread, record),
     };
-    struct intervals *ranges = is_captured ? capture_intervals(work->stream->capture) : &hazards->ranges;
-    if (record->flags & RECORD_FLAG_LATE) {     /* its conflicts are those of who comes after it */
+    struct intervals *ranges = is_captured ? capture_intervals(work->stream->capture)
+                                           : &hazards->ranges;
+    if (record->flags & RECORD_FLAG_LATE) { /* its conflicts are those of who comes after it */
         flight->ranges++;
         int result = 0;
         for (uint32_t i = 0; i < uses && !result; i++)
@@ -292,14 +318,16 @@ static bool is_not_entered(const struct intervals *ranges, uint32_t i)
     return !ranges->node[i].flight || !ranges->node[i].flight->copy;
 }
 
-/* Each piece of captured work runs once more, at the place of the launch. Nothing in the graph is looked up against
- * the rest of it: that was done in the capture. */
-static int copy_content(struct analyzer *analyzer, struct thread *thread, const struct record *launch,
-                        const struct intervals *content)
+/* Each piece of captured work runs once more, at the place of the launch. Nothing in the graph is
+ * looked up against the rest of it: that was done in the capture. */
+static int copy_content(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *launch, const struct intervals *content)
 {
     struct process *process = thread->process;
     struct search search = {
-        .process = process, .stream = thread->work.stream, .no_inferred = analyzer->options.no_inferred,
+        .process = process,
+        .stream = thread->work.stream,
+        .no_inferred = analyzer->options.no_inferred,
     };
     for (uint32_t i = 1; i <= content->used; i++) {
         const struct interval *range = &content->node[i];
@@ -329,7 +357,8 @@ static int copy_content(struct analyzer *analyzer, struct thread *thread, const 
     return 0;
 }
 
-int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
 {
     struct process *process = thread->process;
     struct hazards *hazards = hazards_of(process);
@@ -371,9 +400,10 @@ static void look_for_operation(void *context, struct interval *range)
     if (flight->kind != FLIGHT_OPERATION ||
         (search->found && search->found->place.position >= flight->place.position))
         return;
-    if (!search->stream ? order_was_seen(search->process, &flight->place) ||
-                              flight->place.position <= search->process->unknown
-                        : order_before(search->process, &flight->place, search->stream) != ORDER_NONE)
+    if (!search->stream
+            ? order_was_seen(search->process, &flight->place) ||
+                  flight->place.position <= search->process->unknown
+            : order_before(search->process, &flight->place, search->stream) != ORDER_NONE)
         return;
     search->found = flight;
 }

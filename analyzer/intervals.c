@@ -1,4 +1,5 @@
-/* A treap by begin: a search tree whose random priorities keep it balanced; nodes know how far their subtrees reach. */
+/* A treap by begin: a search tree whose random priorities keep it balanced; nodes know how far
+ * their subtrees reach. */
 #include "analyzer/intervals.h"
 
 #include <stdlib.h>
@@ -16,7 +17,8 @@ static void set_reach(struct intervals *ranges, uint32_t i)
 }
 
 /* Splits a subtree into what comes before (begin, i) and the rest. */
-static void split(struct intervals *ranges, uint32_t tree, uint64_t begin, uint32_t i, uint32_t *left, uint32_t *right)
+static void split(struct intervals *ranges, uint32_t tree, uint64_t begin, uint32_t i,
+                  uint32_t *left, uint32_t *right)
 {
     if (!tree) {
         *left = *right = 0;
@@ -108,13 +110,18 @@ static uint32_t node_new(struct intervals *ranges)
     return ++ranges->used;
 }
 
-int intervals_add(struct intervals *ranges, uint64_t begin, uint64_t end, struct access access, struct flight *flight)
+int intervals_add(struct intervals *ranges, uint64_t begin, uint64_t end, struct access access,
+                  struct flight *flight)
 {
     uint32_t i = node_new(ranges);
     if (!i)
         return -1;
     ranges->node[i] = (struct interval){
-        .begin = begin, .end = end, .access = access, .flight = flight, .priority = draw(ranges),
+        .begin = begin,
+        .end = end,
+        .access = access,
+        .flight = flight,
+        .priority = draw(ranges),
     };
     flight->ranges++;
     ranges->root = insert(ranges, ranges->root, i);
@@ -167,13 +174,15 @@ static void visit_tree(const struct intervals *ranges, uint32_t tree, uint64_t b
 }
 
 void intervals_visit(const struct intervals *ranges, uint64_t begin, uint64_t end,
-                  void (*visit)(void *context, struct interval *range), void *context)
+                     void (*visit)(void *context, struct interval *range), void *context)
 {
     if (ranges->root)
         visit_tree(ranges, ranges->root, begin, end, visit, context);
 }
 
-void intervals_remove_where(struct intervals *ranges, bool (*goes)(void *context, const struct interval *range), void *context)
+void intervals_remove_where(struct intervals *ranges,
+                            bool (*goes)(void *context, const struct interval *range),
+                            void *context)
 {
     for (uint32_t i = 1; i <= ranges->used; i++)
         if (ranges->node[i].flight && goes(context, &ranges->node[i]))

@@ -28,7 +28,8 @@ static struct range_meaning meaning_of(const struct thread *thread, uint64_t tex
 {
     struct range_meaning meaning = process_range_meaning(thread->process, text);
     if (meaning.kind == RANGE_STEP_OR_ITERATION)
-        meaning.kind = thread->loop.open && thread->loop.has_iterations ? RANGE_STEP : RANGE_ITERATION;
+        meaning.kind = thread->loop.open && thread->loop.has_iterations ? RANGE_STEP
+                                                                        : RANGE_ITERATION;
     return meaning;
 }
 
@@ -39,7 +40,8 @@ static void forget_counts(struct loop *loop)
         loop->steps[i].count = 0;
 }
 
-static void begin_iteration(struct thread *thread, const struct open_range *range, const struct record *record)
+static void begin_iteration(struct thread *thread, const struct open_range *range,
+                            const struct record *record)
 {
     struct loop *loop = &thread->loop;
     struct process *process = thread->process;
@@ -54,7 +56,8 @@ static void begin_iteration(struct thread *thread, const struct open_range *rang
     loop->range = range ? *range : (struct open_range){0};
 }
 
-static void count_step(struct thread *thread, const struct open_range *range, const struct record *record)
+static void count_step(struct thread *thread, const struct open_range *range,
+                       const struct record *record)
 {
     struct loop *loop = &thread->loop;
     uint32_t i = 0;
@@ -63,7 +66,8 @@ static void count_step(struct thread *thread, const struct open_range *range, co
     if (i == LOOP_STEPS_MAX)
         return;
     if (i == loop->steps_count)
-        loop->steps[loop->steps_count++] = (struct loop_steps){.model = range->meaning.model, .text = range->text};
+        loop->steps[loop->steps_count++] =
+            (struct loop_steps){.model = range->meaning.model, .text = range->text};
     struct loop_steps *steps = &loop->steps[i];
     steps->count++;
     steps->stack = record->stack;
@@ -96,7 +100,8 @@ static void count_backward(struct loop *loop, uint64_t model)
 }
 
 /* Ranges of one kind nest where a library's are inside the program's: the outermost counts. */
-static bool begins(struct thread *thread, const struct open_range *range, const struct record *record)
+static bool begins(struct thread *thread, const struct open_range *range,
+                   const struct record *record)
 {
     struct loop *loop = &thread->loop;
     enum range_kind kind = range->meaning.kind;
@@ -118,8 +123,10 @@ static bool begins(struct thread *thread, const struct open_range *range, const 
 static void push(struct thread *thread, const struct record *record)
 {
     struct open_range range = {
-        .text = record->range.text, .domain = record->range.domain,
-        .id = record->api == API_nvtxRangeStart ? record->range.id : 0, .meaning = meaning_of(thread, record->range.text),
+        .text = record->range.text,
+        .domain = record->range.domain,
+        .id = record->api == API_nvtxRangeStart ? record->range.id : 0,
+        .meaning = meaning_of(thread, record->range.text),
     };
     begins(thread, &range, record);
     if (thread->ranges < THREAD_RANGES_MAX)
@@ -134,10 +141,12 @@ static enum loop_event take_off(struct thread *thread, uint32_t place, const str
     struct loop *loop = &thread->loop;
     struct open_range range = thread->range[place];
     thread->ranges = kept_ranges(thread) - 1;
-    memmove(&thread->range[place], &thread->range[place + 1], (thread->ranges - place) * sizeof range);
+    memmove(&thread->range[place], &thread->range[place + 1],
+            (thread->ranges - place) * sizeof range);
     if (range.meaning.kind == RANGE_ITERATION)
         return loop->open && !thread_is_in(thread, RANGE_ITERATION) ? LOOP_ENDS : LOOP_NOTHING;
-    if (range.meaning.kind != RANGE_STEP || loop->has_iterations || thread_is_in(thread, RANGE_STEP))
+    if (range.meaning.kind != RANGE_STEP || loop->has_iterations ||
+        thread_is_in(thread, RANGE_STEP))
         return LOOP_NOTHING;
     if (!loop->boundary)
         loop->boundary = range.meaning.model + 1;
@@ -158,7 +167,7 @@ static enum loop_event pop(struct thread *thread, const struct record *record)
     for (uint32_t i = kept_ranges(thread); i-- > 0;)
         if (!thread->range[i].id && thread->range[i].domain == record->range.domain)
             return take_off(thread, i, record);
-    return LOOP_NOTHING;        /* it was pushed before the shim woke */
+    return LOOP_NOTHING; /* it was pushed before the shim woke */
 }
 
 static int find_started(const struct thread *thread, uint64_t id)
@@ -169,13 +178,15 @@ static int find_started(const struct thread *thread, uint64_t id)
     return -1;
 }
 
-/* Any thread may end a started range. Another thread's iteration ends silently: its hooks belong to that thread. */
+/* Any thread may end a started range. Another thread's iteration ends silently: its hooks belong to
+ * that thread. */
 static enum loop_event end_started(struct thread *thread, const struct record *record)
 {
     int place = record->range.id ? find_started(thread, record->range.id) : -1;
     if (place >= 0)
         return take_off(thread, (uint32_t)place, record);
-    for (struct thread *other = thread->process->threads; other && record->range.id; other = other->hh.next) {
+    for (struct thread *other = thread->process->threads; other && record->range.id;
+         other = other->hh.next) {
         place = other == thread ? -1 : find_started(other, record->range.id);
         if (place < 0)
             continue;
@@ -189,7 +200,8 @@ static enum loop_event end_started(struct thread *thread, const struct record *r
 enum loop_event loop_feed(struct thread *thread, const struct record *record)
 {
     switch (record->api) {
-    case API_nvtxRangePush: case API_nvtxRangeStart:
+    case API_nvtxRangePush:
+    case API_nvtxRangeStart:
         push(thread, record);
         return LOOP_NOTHING;
     case API_nvtxRangePop:
@@ -209,14 +221,15 @@ void loop_end(struct thread *thread)
     struct loop *loop = &thread->loop;
     forget_counts(loop);
     loop->open = !loop->has_iterations;
-    if (loop->open) {           /* what one step ends the next begins */
+    if (loop->open) { /* what one step ends the next begins */
         loop->ordinal++;
         loop->begin_ns = thread->process->last_ns;
     }
 }
 
-/* An engine's own thread (autograd, Horovod) works for the loop's thread, which may be elsewhere by then: only while
- * that waits in backward, in the reduction or in its step does it stand where its helper's calls belong. */
+/* An engine's own thread (autograd, Horovod) works for the loop's thread, which may be elsewhere by
+ * then: only while that waits in backward, in the reduction or in its step does it stand where its
+ * helper's calls belong. */
 const struct thread *loop_thread_of(const struct thread *thread)
 {
     const struct process *process = thread->process;
@@ -225,11 +238,13 @@ const struct thread *loop_thread_of(const struct thread *thread)
     if (thread->loop.ordinal)
         return thread;
     const struct thread *loop = process->loops == 1 ? process->loop_thread : NULL;
-    bool stands = loop && (thread_is_in(loop, RANGE_BACKWARD) || thread_is_in(loop, RANGE_REDUCE) || thread_is_in(loop, RANGE_STEP));
+    bool stands = loop && (thread_is_in(loop, RANGE_BACKWARD) || thread_is_in(loop, RANGE_REDUCE) ||
+                           thread_is_in(loop, RANGE_STEP));
     return stands ? loop : NULL;
 }
 
-/* From the innermost range outwards: the first that means something, and the first that names a model. */
+/* From the innermost range outwards: the first that means something, and the first that names a
+ * model. */
 static void take_phase(const struct thread *thread, struct loop_place *place)
 {
     for (uint32_t i = kept_ranges(thread); i-- > 0;) {

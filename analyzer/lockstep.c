@@ -11,8 +11,8 @@
 enum { MEETINGS_START = 32 };
 
 struct lockstep {
-    uint32_t capacity;          /* power of two */
-    struct meeting *meeting;    /* ring by number */
+    uint32_t capacity;       /* power of two */
+    struct meeting *meeting; /* ring by number */
     struct period period;
 };
 
@@ -52,7 +52,8 @@ static void count_lap(struct member *member, const struct loop_place *loop)
     if (loop->iteration != lap[0].iteration) {
         lap[2] = lap[1];
         lap[1] = lap[0];
-        lap[0] = (struct lap){.owner = loop->owner, .iteration = loop->iteration, .number = loop->number};
+        lap[0] = (struct lap){
+            .owner = loop->owner, .iteration = loop->iteration, .number = loop->number};
         member->laps++;
     }
     lap[0].operations++;
@@ -67,10 +68,17 @@ struct meeting *lockstep_arrive(const struct operation *operation, struct arriva
     if (operation->loop.iteration)
         count_lap(member, &operation->loop);
     *arrival = (struct arrival){
-        .member = member, .loop = operation->loop, .site = operation->site, .signature = operation->signature,
-        .laps = member->laps, .now = member->lap[0], .before = member->lap[1], .earlier = member->lap[2],
+        .member = member,
+        .loop = operation->loop,
+        .site = operation->site,
+        .signature = operation->signature,
+        .laps = member->laps,
+        .now = member->lap[0],
+        .before = member->lap[1],
+        .earlier = member->lap[2],
     };
-    if ((!comm->lockstep && !(comm->lockstep = calloc(1, sizeof *comm->lockstep))) || reach(comm, number)) {
+    if ((!comm->lockstep && !(comm->lockstep = calloc(1, sizeof *comm->lockstep))) ||
+        reach(comm, number)) {
         errno = ENOMEM;
         return NULL;
     }
@@ -97,7 +105,9 @@ struct meeting *lockstep_arrive(const struct operation *operation, struct arriva
 const struct meeting *lockstep_find(const struct comm *comm, uint64_t number)
 {
     const struct lockstep *lockstep = comm->lockstep;
-    const struct meeting *meeting = lockstep && lockstep->capacity ? &lockstep->meeting[number & (lockstep->capacity - 1)] : NULL;
+    const struct meeting *meeting = lockstep && lockstep->capacity
+                                        ? &lockstep->meeting[number & (lockstep->capacity - 1)]
+                                        : NULL;
     return meeting && meeting->arrivals && meeting->number == number ? meeting : NULL;
 }
 
@@ -110,7 +120,8 @@ void lockstep_end_lap(struct member *member, uint32_t micro_steps)
 {
     struct lockstep *lockstep = member->comm->lockstep;
     const struct lap *lap = &member->lap[0];
-    for (uint64_t number = member->next, left = lap->operations; lockstep && number-- > 0 && left-- > 0;) {
+    for (uint64_t number = member->next, left = lap->operations;
+         lockstep && number-- > 0 && left-- > 0;) {
         struct meeting *meeting = &lockstep->meeting[number & (lockstep->capacity - 1)];
         if (meeting->number == number && meeting->arrivals && meeting->first.member == member &&
             meeting->first.loop.iteration == lap->iteration)

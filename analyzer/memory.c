@@ -42,11 +42,13 @@ static void remove_range(struct process *process, uint32_t from, uint32_t to)
     process->allocations -= to - from;
 }
 
-/* Adds it in the place of whatever it overlaps: that was freed without our seeing it. Takes over what it holds. */
+/* Adds it in the place of whatever it overlaps: that was freed without our seeing it. Takes over
+ * what it holds. */
 static int memory_add(struct process *process, struct allocation *allocation)
 {
     uint64_t end;
-    if (!allocation->base || !allocation->bytes || __builtin_add_overflow(allocation->base, allocation->bytes, &end))
+    if (!allocation->base || !allocation->bytes ||
+        __builtin_add_overflow(allocation->base, allocation->bytes, &end))
         return ENGINE_SKIPPED;
     freed_forget(process, allocation->base, end);
     uint32_t from = lower_bound(process, allocation->base), to = from;
@@ -71,12 +73,14 @@ static int memory_add(struct process *process, struct allocation *allocation)
 int memory_notice(struct process *process, const struct record *record)
 {
     struct allocation allocation = {
-        .base = record->buffer.base, .bytes = record->buffer.bytes, .device = record->buffer.device,
+        .base = record->buffer.base,
+        .bytes = record->buffer.bytes,
+        .device = record->buffer.device,
         .type = record->buffer.type,
     };
-    if (memory_is_pageable(&allocation)) {      /* how far it goes is not known */
+    if (memory_is_pageable(&allocation)) { /* how far it goes is not known */
         if (freed_find(process, record->buffer.pointer, record->buffer.pointer + 1))
-            return ENGINE_OK;                   /* CUDA no longer knows it */
+            return ENGINE_OK; /* CUDA no longer knows it */
         allocation.base = record->buffer.pointer;
         allocation.bytes = 1;
     } else if (allocation.type == MEMORY_UNKNOWN) {
@@ -84,7 +88,7 @@ int memory_notice(struct process *process, const struct record *record)
     }
     const struct allocation *known = memory_find(process, allocation.base);
     if (known && known->base == allocation.base && known->bytes >= allocation.bytes)
-        return ENGINE_OK;       /* its allocation was seen, which told more */
+        return ENGINE_OK; /* its allocation was seen, which told more */
     return memory_add(process, &allocation);
 }
 
@@ -110,14 +114,15 @@ void memory_free(struct process *process)
 }
 
 /* Device memory that was made just now. */
-static int memory_born(struct thread *thread, const struct record *record, struct allocation *allocation)
+static int memory_born(struct thread *thread, const struct record *record,
+                       struct allocation *allocation)
 {
     struct process *process = thread->process;
     allocation->birth.position = process->now;
     if (allocation->stream_ordered && thread->work.stream)
         allocation->birth = thread->work.place;
     allocation->site = thread_site(thread, record);
-    if (record->api != API_ncclMemAlloc)        /* peers may write to that */
+    if (record->api != API_ncclMemAlloc) /* peers may write to that */
         unwritten_watch(allocation);
     int result = memory_add(thread->process, allocation);
     if (result != ENGINE_OK)
@@ -129,31 +134,41 @@ int memory_feed(struct thread *thread, const struct record *record)
 {
     struct process *process = thread->process;
     struct allocation allocation = {
-        .base = record->memory.pointer, .bytes = record->memory.bytes, .device = record->device, .type = MEMORY_DEVICE,
+        .base = record->memory.pointer,
+        .bytes = record->memory.bytes,
+        .device = record->device,
+        .type = MEMORY_DEVICE,
     };
     if (record->result != 0 || record->flags & RECORD_FLAG_CAPTURE)
         return ENGINE_OK;
     switch (record->api) {
-    case API_cudaMallocHost: case API_cudaHostAlloc: case API_cudaHostRegister:
+    case API_cudaMallocHost:
+    case API_cudaHostAlloc:
+    case API_cudaHostRegister:
         allocation.device = RECORD_NO_DEVICE;
         allocation.type = MEMORY_HOST_PINNED;
         return memory_add(process, &allocation);
     case API_cudaMallocManaged:
         allocation.type = MEMORY_MANAGED;
         return memory_add(process, &allocation);
-    case API_cudaMallocAsync: case API_cudaMallocFromPoolAsync:
+    case API_cudaMallocAsync:
+    case API_cudaMallocFromPoolAsync:
         allocation.stream_ordered = true;
         /* fall through */
     case API_ncclMemAlloc:
         allocation.type = MEMORY_DEVICE_MAPPED;
         return memory_born(thread, record, &allocation);
-    case API_cudaMalloc: case API_cudaMallocPitch:
+    case API_cudaMalloc:
+    case API_cudaMallocPitch:
         return memory_born(thread, record, &allocation);
-    case API_cudaIpcGetMemHandle:       /* others can write to it */
+    case API_cudaIpcGetMemHandle: /* others can write to it */
         unwritten_wrote_all(process, record->memory.pointer);
         return ENGINE_OK;
-    case API_cudaIpcOpenMemHandle:      /* its extent and true device are not known */
-    case API_cudaFreeAsync: case API_cudaHostUnregister: case API_cudaIpcCloseMemHandle: case API_ncclMemFree:
+    case API_cudaIpcOpenMemHandle: /* its extent and true device are not known */
+    case API_cudaFreeAsync:
+    case API_cudaHostUnregister:
+    case API_cudaIpcCloseMemHandle:
+    case API_ncclMemFree:
         return memory_release(thread, record, record->memory.pointer);
     default:
         return ENGINE_OK;
@@ -177,5 +192,6 @@ bool memory_can_access(const struct process *process, int from, int to)
 {
     if (from == to || from < 0 || to < 0)
         return true;
-    return from < PEER_DEVICES_MAX && to < PEER_DEVICES_MAX && (process->peer_access[from] >> to & 1);
+    return from < PEER_DEVICES_MAX && to < PEER_DEVICES_MAX &&
+           (process->peer_access[from] >> to & 1);
 }

@@ -13,11 +13,13 @@ int one_call_rank(const struct one_call *one)
     return rank >= 0 ? rank : one->process->index;
 }
 
-int one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what, const char *todo)
+int one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
+                    const char *todo)
 {
     char call[CALL_BYTES];
     struct draft draft = draft_new(one->code, one->certainty, one->comm);
-    struct finding_side *side = draft_side(&draft, one->call ? one->call : record_text(one->record, call, sizeof call), &one->site);
+    struct finding_side *side = draft_side(
+        &draft, one->call ? one->call : record_text(one->record, call, sizeof call), &one->site);
     enum api_class class = api_class_of(one->record->api);
     if (rankset_add(&side->ranks, one_call_rank(one)))
         draft.failed = true;

@@ -7,17 +7,18 @@
 struct one_call {
     const char *code;
     enum certainty certainty;
-    const struct comm *comm;        /* NULL: none */
-    const struct member *member;    /* whose rank is named; NULL: the process's */
+    const struct comm *comm;     /* NULL: none */
+    const struct member *member; /* whose rank is named; NULL: the process's */
     const struct process *process;
-    const struct record *record;    /* what the side's call is told from */
-    const char *call;               /* or this text, if not NULL */
+    const struct record *record; /* what the side's call is told from */
+    const char *call;            /* or this text, if not NULL */
     struct site site;
-    bool is_warning;                /* less than what the check's severity says */
+    bool is_warning; /* less than what the check's severity says */
 };
 
 /* Reports it; the same by another rank joins it. Takes what. 0, or -1 with errno = ENOMEM. */
-int one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what, const char *todo);
+int one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
+                    const char *todo);
 
 /* The rank that people know of the caller. */
 int one_call_rank(const struct one_call *one);

@@ -27,8 +27,9 @@ static void member_note_issuer(struct member *member, struct thread *thread)
         member->more_issuers = true;
 }
 
-/* NCCL lets each launch of a communicator wait for the one before, also if that is on another stream (2.x,
- * ncclLaunchPrepare: the device stream that all launches join). Its guide does not promise that, but it orders. */
+/* NCCL lets each launch of a communicator wait for the one before, also if that is on another
+ * stream (2.x, ncclLaunchPrepare: the device stream that all launches join). Its guide does not
+ * promise that, but it orders. */
 static int order_after_last(struct operation *operation)
 {
     struct stream_state *stream = operation->stream;
@@ -57,7 +58,10 @@ static int put_on_stream(struct operation *operation)
         return -1;
     if (!operation->stream)
         return 0;
-    return order_put(operation->process, operation->stream, &operation->place) || order_after_last(operation) ? -1 : 0;
+    return order_put(operation->process, operation->stream, &operation->place) ||
+                   order_after_last(operation)
+               ? -1
+               : 0;
 }
 
 static int ask_checks(struct analyzer *analyzer, const struct operation *operation)
@@ -68,8 +72,8 @@ static int ask_checks(struct analyzer *analyzer, const struct operation *operati
     return 0;
 }
 
-/* What was captured into a graph is issued when the graph is launched, which makes records of its own: here it is
- * no operation yet, and only its buffers are of interest. */
+/* What was captured into a graph is issued when the graph is launched, which makes records of its
+ * own: here it is no operation yet, and only its buffers are of interest. */
 static int issue_captured(struct analyzer *analyzer, struct operation *operation)
 {
     struct window_answer match = {0};
@@ -103,17 +107,20 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
         return -1;
     }
     /* The call itself may wait for its peers (lazy connection). */
-    if (put_on_stream(operation) || progress_issue(operation->process, operation, channel, &operation->thread->waits_for))
+    if (put_on_stream(operation) ||
+        progress_issue(operation->process, operation, channel, &operation->thread->waits_for))
         return -1;
     operation->match = &match;
     operation->pair = &pair;
     return ask_checks(analyzer, operation);
 }
 
-/* What a graph replays stands together because the graph holds it, not because the program grouped it. */
+/* What a graph replays stands together because the graph holds it, not because the program grouped
+ * it. */
 static bool counts_in_group(const struct operation *call)
 {
-    return api_class_of(call->record.api) == CLASS_COLLECTIVE && !(call->record.flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY));
+    return api_class_of(call->record.api) == CLASS_COLLECTIVE &&
+           !(call->record.flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY));
 }
 
 /* Tells each call of the group how many calls there are on its communicator, and which it is. */
@@ -138,9 +145,10 @@ static void describe_group(struct thread *thread)
     }
 }
 
-/* The calls of one communicator in a group are one launch, also if they are on several streams: it begins when all
- * of these have reached it, and none of them goes on before it is done (NCCL user guide, "Mixing Multiple Streams
- * within the same ncclGroupStart/End() group"). Orders them up to the position. */
+/* The calls of one communicator in a group are one launch, also if they are on several streams: it
+ * begins when all of these have reached it, and none of them goes on before it is done (NCCL user
+ * guide, "Mixing Multiple Streams within the same ncclGroupStart/End() group"). Orders them up to
+ * the position. */
 static int join_group_streams(struct thread *thread, uint64_t position)
 {
     struct stream_state *stream[GROUP_STREAMS_MAX], *own;
@@ -150,7 +158,8 @@ static int join_group_streams(struct thread *thread, uint64_t position)
         for (uint32_t k = 0; k < i && is_first; k++)
             is_first = thread->group[k].member != member;
         uint32_t count = 0;
-        for (uint32_t k = i; k < thread->group_calls && is_first && count < GROUP_STREAMS_MAX; k++) {
+        for (uint32_t k = i; k < thread->group_calls && is_first && count < GROUP_STREAMS_MAX;
+             k++) {
             if (thread->group[k].member != member)
                 continue;
             if (order_stream(thread->process, &thread->group[k].record, &own))
@@ -180,8 +189,10 @@ int operations_close_group(struct analyzer *analyzer, struct thread *thread)
     bool joins = group_has_streams(thread);
     int result = joins ? join_group_streams(thread, thread->process->now - 1) : 0;
     describe_group(thread);
-    for (const struct check_group *const *group = check_groups; *group && !thread->group_cut; group++)
-        if ((*group)->group && (*group)->group(analyzer, thread, thread->group, thread->group_calls))
+    for (const struct check_group *const *group = check_groups; *group && !thread->group_cut;
+         group++)
+        if ((*group)->group &&
+            (*group)->group(analyzer, thread, thread->group, thread->group_calls))
             return -1;
     for (uint32_t i = 0; i < thread->group_calls; i++)
         result |= issue(analyzer, &thread->group[i]);
@@ -193,7 +204,8 @@ int operations_close_group(struct analyzer *analyzer, struct thread *thread)
 
 static int keep_for_group(struct thread *thread, const struct operation *operation)
 {
-    struct operation *grown = array_room(thread->group, sizeof *grown, thread->group_calls, &thread->group_capacity, 8);
+    struct operation *grown =
+        array_room(thread->group, sizeof *grown, thread->group_calls, &thread->group_capacity, 8);
     if (!grown)
         return -1;
     thread->group = grown;
@@ -207,7 +219,8 @@ static bool is_nonsense(const struct record *record)
 }
 
 /* Messages are matched by counting them, which needs all of them, on both sides. */
-static bool cannot_be_matched(struct analyzer *analyzer, const struct process *process, const struct record *record)
+static bool cannot_be_matched(struct analyzer *analyzer, const struct process *process,
+                              const struct record *record)
 {
     const struct member *peer = member_find(analyzer, record->op.comm, record->op.root);
     return process->info.lacks & LACKS_P2P || (peer && peer->process->info.lacks & LACKS_P2P);
@@ -218,11 +231,12 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (is_nonsense(record))
         return ENGINE_SKIPPED;
     if (record->flags & RECORD_FLAG_GONE)
-        return ENGINE_OK;       /* checks/dc111_invalid.c */
+        return ENGINE_OK; /* checks/dc111_invalid.c */
     /* A group whose end was lost ends where another begins. */
     bool cut = thread->group_calls >= GROUP_CALLS_MAX && thread->group_id == record->op.group;
     thread->group_cut |= cut;
-    if (thread->group_calls && (thread->group_id != record->op.group || cut) && operations_close_group(analyzer, thread))
+    if (thread->group_calls && (thread->group_id != record->op.group || cut) &&
+        operations_close_group(analyzer, thread))
         return ENGINE_FAILED;
     if (thread->group_id != record->op.group)
         thread->group_cut = false;
@@ -233,20 +247,30 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (!member)
         return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
     if (member->process != thread->process)
-        return ENGINE_OK;       /* a rank given twice: DC109 says so, and its calls can't be told apart */
+        return ENGINE_OK; /* a rank given twice: DC109 says so, and its calls can't be told apart */
     struct operation operation = {
-        .process = thread->process, .thread = thread, .member = member, .record = *record,
-        .site = thread_site(thread, record), .loop = loop_place_of(thread),
+        .process = thread->process,
+        .thread = thread,
+        .member = member,
+        .record = *record,
+        .site = thread_site(thread, record),
+        .loop = loop_place_of(thread),
     };
-    if (api_class_of(record->api) == CLASS_P2P && (record->op.root < 0 || (comm->nranks > 0 && record->op.root >= comm->nranks)))
-        return ENGINE_OK;       /* NCCL refuses it (checks/dc108_unmatched.c) */
-    if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank && !record->op.group)
-        return ENGINE_OK;       /* likewise */
-    if (api_class_of(record->api) == CLASS_P2P && cannot_be_matched(analyzer, thread->process, record))
+    if (api_class_of(record->api) == CLASS_P2P &&
+        (record->op.root < 0 || (comm->nranks > 0 && record->op.root >= comm->nranks)))
+        return ENGINE_OK; /* NCCL refuses it (checks/dc108_unmatched.c) */
+    if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank &&
+        !record->op.group)
+        return ENGINE_OK; /* likewise */
+    if (api_class_of(record->api) == CLASS_P2P &&
+        cannot_be_matched(analyzer, thread->process, record))
         return ENGINE_OK;
     signature_of(record, &operation.signature);
-    if (!record->op.count && !(record->op.flags & RECORD_OP_NO_COUNT) && api_class_of(record->api) == CLASS_COLLECTIVE)
-        return empties_add(member, record->op.number, &operation.signature, &operation.site) ? ENGINE_FAILED : ENGINE_OK;
+    if (!record->op.count && !(record->op.flags & RECORD_OP_NO_COUNT) &&
+        api_class_of(record->api) == CLASS_COLLECTIVE)
+        return empties_add(member, record->op.number, &operation.signature, &operation.site)
+                   ? ENGINE_FAILED
+                   : ENGINE_OK;
     if (!record->op.group)
         return issue(analyzer, &operation) ? ENGINE_FAILED : ENGINE_OK;
     thread->group_id = record->op.group;

@@ -1,7 +1,7 @@
 /* operations.h: collectives, sends and receives on their way from the call to the stream.
  *
- * NCCL issues the calls of a group when the outermost ncclGroupEnd is called; so they are kept until
- * then, and issued together, each knowing what its group holds. */
+ * NCCL issues the calls of a group when the outermost ncclGroupEnd is called; so they are kept
+ * until then, and issued together, each knowing what its group holds. */
 #ifndef DDPCHECK_OPERATIONS_H
 #define DDPCHECK_OPERATIONS_H
 

@@ -10,13 +10,18 @@
 #include "analyzer/timelines.h"
 #include "lib/trace/names.h"
 
-enum { STREAM_NON_BLOCKING = 1, EVENT_INTERPROCESS = 4, COPY_DEVICE_TO_DEVICE = 3, COPY_DEFAULT = 4 };
-enum { EVENTS_MAX = 1 << 20 };      /* more of one process is noise, or a program that leaks them */
+enum {
+    STREAM_NON_BLOCKING = 1,
+    EVENT_INTERPROCESS = 4,
+    COPY_DEVICE_TO_DEVICE = 3,
+    COPY_DEFAULT = 4
+};
+enum { EVENTS_MAX = 1 << 20 }; /* more of one process is noise, or a program that leaks them */
 enum { HOST_FUNCTIONS_MAX = 4096 };
 
 struct host_function {
-    uint64_t launch;        /* serial of its record */
-    struct clock clock;     /* what is done when it runs */
+    uint64_t launch;    /* serial of its record */
+    struct clock clock; /* what is done when it runs */
 };
 
 bool order_was_seen(const struct process *process, const struct place *place)
@@ -25,12 +30,16 @@ bool order_was_seen(const struct process *process, const struct place *place)
     return !stream || stream->seen >= place->position;
 }
 
-enum order order_before(const struct process *process, const struct place *place, const struct stream_state *stream)
+enum order order_before(const struct process *process, const struct place *place,
+                        const struct stream_state *stream)
 {
-    if (place->timeline == stream->timeline || clock_at(&stream->ahead, place->timeline) >= place->position ||
+    if (place->timeline == stream->timeline ||
+        clock_at(&stream->ahead, place->timeline) >= place->position ||
         order_was_seen(process, place))
         return ORDER_BEFORE;
-    return place->position <= stream->ahead.unknown || place->position <= process->unknown ? ORDER_UNKNOWN : ORDER_NONE;
+    return place->position <= stream->ahead.unknown || place->position <= process->unknown
+               ? ORDER_UNKNOWN
+               : ORDER_NONE;
 }
 
 int order_put(struct process *process, struct stream_state *stream, struct place *place)
@@ -43,7 +52,8 @@ int order_put(struct process *process, struct stream_state *stream, struct place
     return 0;
 }
 
-int order_join(struct process *process, struct stream_state *const *stream, uint32_t count, uint64_t position)
+int order_join(struct process *process, struct stream_state *const *stream, uint32_t count,
+               uint64_t position)
 {
     struct clock all = {0};
     int result = 0;
@@ -52,7 +62,9 @@ int order_join(struct process *process, struct stream_state *const *stream, uint
         timelines_prune(process, &stream[i]->ahead);
         if (!result)
             result = clock_merge(&all, &stream[i]->ahead) ||
-                     clock_raise(&all, (struct place){stream[i]->timeline, position}) ? -1 : 0;
+                             clock_raise(&all, (struct place){stream[i]->timeline, position})
+                         ? -1
+                         : 0;
     }
     for (uint32_t i = 0; i < count && !result; i++)
         result = clock_merge(&stream[i]->ahead, &all);
@@ -103,8 +115,9 @@ static int event_created(struct process *process, const struct record *record)
     clock_clear(&event->clock);
     event->capture = 0;
     event->device = record->device;
-    event->foreign = record->api == API_cudaIpcOpenEventHandle ||
-                     (record->api == API_cudaEventCreateWithFlags && record->event.flags & EVENT_INTERPROCESS);
+    event->foreign =
+        record->api == API_cudaIpcOpenEventHandle ||
+        (record->api == API_cudaEventCreateWithFlags && record->event.flags & EVENT_INTERPROCESS);
     return ENGINE_OK;
 }
 
@@ -115,14 +128,15 @@ static int event_recorded(struct process *process, const struct record *record)
     if (!event || order_stream(process, record, &stream))
         return ENGINE_FAILED;
     clock_clear(&event->clock);
-    if (!stream) {              /* in a capture that is not known */
+    if (!stream) { /* in a capture that is not known */
         clock_raise_unknown(&event->clock, process->now);
         return ENGINE_OK;
     }
     if (timeline_join_legacy(process, stream))
         return ENGINE_FAILED;
     timelines_prune(process, &stream->ahead);
-    event->capture = stream->capture && record->flags & RECORD_FLAG_CAPTURE ? capture_id(stream->capture) : 0;
+    event->capture =
+        stream->capture && record->flags & RECORD_FLAG_CAPTURE ? capture_id(stream->capture) : 0;
     return timeline_into(process, stream, &event->clock) ? ENGINE_FAILED : ENGINE_OK;
 }
 
@@ -141,13 +155,16 @@ static int stream_waits_event(struct process *process, const struct record *reco
 {
     struct event_state *event = event_find(process, record->event.event);
     struct stream_state *stream;
-    if (record->flags & RECORD_FLAG_CAPTURE && event && event->capture && capture_join(process, record, event->capture))
+    if (record->flags & RECORD_FLAG_CAPTURE && event && event->capture &&
+        capture_join(process, record, event->capture))
         return ENGINE_FAILED;
     if (order_stream(process, record, &stream))
         return ENGINE_FAILED;
     if (!stream)
         return ENGINE_OK;
-    return timeline_join_legacy(process, stream) || event_into(process, event, &stream->ahead) ? ENGINE_FAILED : ENGINE_OK;
+    return timeline_join_legacy(process, stream) || event_into(process, event, &stream->ahead)
+               ? ENGINE_FAILED
+               : ENGINE_OK;
 }
 
 static int query_said_done(struct process *process, const struct record *record)
@@ -156,7 +173,10 @@ static int query_said_done(struct process *process, const struct record *record)
     struct stream_state *stream = NULL;
     int result;
     if (record->api == API_cudaStreamQuery)
-        result = order_stream(process, record, &stream) || (stream && timeline_into(process, stream, &clock)) ? -1 : 0;
+        result = order_stream(process, record, &stream) ||
+                         (stream && timeline_into(process, stream, &clock))
+                     ? -1
+                     : 0;
     else
         result = event_into(process, event_find(process, record->event.event), &clock);
     if (!result)
@@ -172,17 +192,21 @@ static int feed_event(struct process *process, const struct record *record)
     if (record->result != 0 && record->api != API_cudaEventDestroy)
         return ENGINE_OK;
     switch (record->api) {
-    case API_cudaEventCreate: case API_cudaEventCreateWithFlags: case API_cudaIpcOpenEventHandle:
+    case API_cudaEventCreate:
+    case API_cudaEventCreateWithFlags:
+    case API_cudaIpcOpenEventHandle:
         return event_created(process, record);
     case API_cudaEventDestroy:
         if ((event = event_find(process, record->event.event)))
             event_remove(process, event);
         return ENGINE_OK;
-    case API_cudaEventRecord: case API_cudaEventRecordWithFlags:
+    case API_cudaEventRecord:
+    case API_cudaEventRecordWithFlags:
         return event_recorded(process, record);
     case API_cudaStreamWaitEvent:
         return stream_waits_event(process, record);
-    case API_cudaEventQuery: case API_cudaStreamQuery:
+    case API_cudaEventQuery:
+    case API_cudaStreamQuery:
         return query_said_done(process, record);
     case API_cuStreamWaitValue:
         if (order_stream(process, record, &stream))
@@ -203,26 +227,29 @@ static int feed_stream(struct process *process, const struct record *record)
     }
     if (record->result != 0)
         return ENGINE_OK;
-    timeline_end(process, record);          /* the handle is used again */
+    timeline_end(process, record); /* the handle is used again */
     struct stream_state *stream = timeline_get(process, record);
     if (!stream)
         return ENGINE_FAILED;
     stream->known = true;
     stream->born = stream->seen = process->now;
-    stream->blocking = record->api == API_cudaStreamCreate || !(record->event.flags & STREAM_NON_BLOCKING);
+    stream->blocking = record->api == API_cudaStreamCreate ||
+                       !(record->event.flags & STREAM_NON_BLOCKING);
     return ENGINE_OK;
 }
 
-/* What it does on the host comes after what is ahead of it, and a program may act on that. If nobody tells when it
- * ran it may have run at any time. */
-static int host_function_put(struct process *process, const struct stream_state *stream, const struct record *record)
+/* What it does on the host comes after what is ahead of it, and a program may act on that. If
+ * nobody tells when it ran it may have run at any time. */
+static int host_function_put(struct process *process, const struct stream_state *stream,
+                             const struct record *record)
 {
     bool tells = record->launch.known & LAUNCH_TELLS_RUN;
     if (!tells || process->host_function_count == HOST_FUNCTIONS_MAX) {
         process->unknown = process->now;
         return 0;
     }
-    struct host_function *grown = array_room(process->host_functions, sizeof *grown, process->host_function_count,
+    struct host_function *grown = array_room(process->host_functions, sizeof *grown,
+                                             process->host_function_count,
                                              &process->host_function_capacity, 4);
     if (!grown)
         return -1;
@@ -263,7 +290,8 @@ int order_notice(struct process *process, const struct record *record)
     return ENGINE_OK;
 }
 
-/* Work that the shim told late stands where it was issued; a stream that was made since is another one. */
+/* Work that the shim told late stands where it was issued; a stream that was made since is another
+ * one. */
 static int find_late_work(struct thread *thread, const struct record *record)
 {
     struct work *work = &thread->work;
@@ -279,7 +307,7 @@ static int find_late_work(struct thread *thread, const struct record *record)
 static int put_work(struct thread *thread, const struct record *record)
 {
     if (record->flags & RECORD_FLAG_MORE)
-        return ENGINE_OK;       /* goes on with the record before it */
+        return ENGINE_OK; /* goes on with the record before it */
     thread->work = (struct work){0};
     if (record->flags & RECORD_FLAG_LATE)
         return find_late_work(thread, record);
@@ -289,7 +317,8 @@ static int put_work(struct thread *thread, const struct record *record)
         return ENGINE_OK;
     if (order_put(thread->process, thread->work.stream, &thread->work.place))
         return ENGINE_FAILED;
-    if ((record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) && !(record->flags & RECORD_FLAG_CAPTURE) &&
+    if ((record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) &&
+        !(record->flags & RECORD_FLAG_CAPTURE) &&
         host_function_put(thread->process, thread->work.stream, record))
         return ENGINE_FAILED;
     return ENGINE_OK;
@@ -303,7 +332,8 @@ int order_feed(struct thread *thread, const struct record *record)
     case CLASS_EVENT:
         return feed_event(thread->process, record);
     case CLASS_GRAPH:
-        return record->api == API_cudaGraphLaunch ? put_work(thread, record) : graphs_feed(thread->process, record);
+        return record->api == API_cudaGraphLaunch ? put_work(thread, record)
+                                                  : graphs_feed(thread->process, record);
     default:
         return put_work(thread, record);
     }
@@ -313,7 +343,8 @@ static int wait_for_device(struct process *process, int device, struct clock *cl
 {
     for (uint32_t i = 0; i < process->timelines; i++) {
         struct stream_state *stream = process->timeline[i];
-        if (stream->device == device && !timeline_is_captured(stream) && timeline_into(process, stream, clock))
+        if (stream->device == device && !timeline_is_captured(stream) &&
+            timeline_into(process, stream, clock))
             return -1;
     }
     return 0;
@@ -322,12 +353,13 @@ static int wait_for_device(struct process *process, int device, struct clock *cl
 static bool is_on_device(const struct process *process, uint64_t pointer)
 {
     const struct allocation *allocation = memory_find(process, pointer);
-    return allocation && (allocation->type == MEMORY_DEVICE || allocation->type == MEMORY_DEVICE_MAPPED);
+    return allocation &&
+           (allocation->type == MEMORY_DEVICE || allocation->type == MEMORY_DEVICE_MAPPED);
 }
 
-/* "For transfers from device memory to device memory, no host-side synchronization is performed"; "the synchronous
- * memset functions are asynchronous with respect to the host except when the target is pinned host memory or a
- * Unified Memory region". */
+/* "For transfers from device memory to device memory, no host-side synchronization is performed";
+ * "the synchronous memset functions are asynchronous with respect to the host except when the
+ * target is pinned host memory or a Unified Memory region". */
 static bool host_goes_on(const struct process *process, const struct record *record)
 {
     if (record->api == API_cudaMemset)
@@ -349,11 +381,13 @@ static int wait_for_copy(struct thread *thread, const struct record *record)
         return 0;
     if (order_put(thread->process, work->stream, &work->place))
         return -1;
-    return host_goes_on(thread->process, record) ? 0 : timeline_into(thread->process, work->stream, &thread->waits_for);
+    return host_goes_on(thread->process, record)
+               ? 0
+               : timeline_into(thread->process, work->stream, &thread->waits_for);
 }
 
-/* "This API will not perform any implicit synchronization when the pointer was allocated with cudaMallocAsync or
- * cudaMallocFromPoolAsync"; of NULL "no operation is performed" (cudaFree). */
+/* "This API will not perform any implicit synchronization when the pointer was allocated with
+ * cudaMallocAsync or cudaMallocFromPoolAsync"; of NULL "no operation is performed" (cudaFree). */
 static bool frees_without_waiting(const struct process *process, const struct record *record)
 {
     const struct allocation *allocation = memory_find(process, record->wait.dst);
@@ -375,13 +409,15 @@ int order_wait(struct thread *thread, const struct record *record)
         if (stream && order_is_default(stream) && timeline_join_legacy(process, stream))
             return -1;
         return stream ? timeline_into(process, stream, &thread->waits_for) : 0;
-    case API_cudaFree: case API_cudaFreeHost:
+    case API_cudaFree:
+    case API_cudaFreeHost:
         if (frees_without_waiting(process, record))
             return 0;
         /* fall through */
-    case API_cudaDeviceSynchronize: case API_cudaDeviceReset:
+    case API_cudaDeviceSynchronize:
+    case API_cudaDeviceReset:
         return wait_for_device(process, record->device, &thread->waits_for);
-    default:                    /* copies */
+    default: /* copies */
         return wait_for_copy(thread, record);
     }
 }

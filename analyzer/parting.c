@@ -5,7 +5,8 @@
 
 enum { CALL_BYTES = 384, RANKS_BYTES = 128 };
 
-static bool is_same_place(const struct parting *parting, const struct arrival *a, const struct arrival *b)
+static bool is_same_place(const struct parting *parting, const struct arrival *a,
+                          const struct arrival *b)
 {
     switch (parting->kind) {
     case PARTING_ITERATION:
@@ -38,8 +39,8 @@ void parting_join(struct parting *parting, const struct arrival *arrival)
 }
 
 /* Who came before was where the first was, or was not known to be elsewhere. */
-struct parting *parting_new(enum parting_kind kind, const struct comm *comm, const struct meeting *meeting,
-                            const struct arrival *other)
+struct parting *parting_new(enum parting_kind kind, const struct comm *comm,
+                            const struct meeting *meeting, const struct arrival *other)
 {
     struct parting *parting = calloc(1, sizeof *parting);
     if (!parting)
@@ -68,7 +69,8 @@ void parting_free(struct parting *parting)
 static bool is_before(const struct parting_side *a, const struct parting_side *b)
 {
     int mine = rankset_count(&a->ranks), theirs = rankset_count(&b->ranks);
-    return mine > theirs || (mine == theirs && rankset_next(&a->ranks, 0) < rankset_next(&b->ranks, 0));
+    return mine > theirs ||
+           (mine == theirs && rankset_next(&a->ranks, 0) < rankset_next(&b->ranks, 0));
 }
 
 /* Indices of the sides, most ranks first. */
@@ -90,7 +92,8 @@ const struct arrival *parting_example(const struct parting *parting, int side)
 }
 
 struct draft parting_draft(const struct parting *parting, const char *code, const struct comm *comm,
-                           void (*describe)(const struct parting *parting, const struct arrival *arrival, char *text,
+                           void (*describe)(const struct parting *parting,
+                                            const struct arrival *arrival, char *text,
                                             size_t bytes))
 {
     struct draft draft = draft_new(code, parting->mismatch ? CERTAIN : POSSIBLE, comm);
@@ -103,7 +106,8 @@ struct draft parting_draft(const struct parting *parting, const char *code, cons
         const struct parting_side *part = &parting->side[order[i]];
         char call[CALL_BYTES], place[CALL_BYTES / 2], text[CALL_BYTES / 2];
         describe(parting, &part->example, place, sizeof place);
-        snprintf(call, sizeof call, "%s %s", signature_text(&part->example.signature, text, sizeof text), place);
+        snprintf(call, sizeof call, "%s %s",
+                 signature_text(&part->example.signature, text, sizeof text), place);
         struct finding_side *side = draft_side(&draft, call, &part->example.site);
         for (uint32_t k = 0; k < comm->members; k++)
             if (rankset_has(&part->ranks, comm->member[k]->rank))
@@ -122,7 +126,8 @@ char *draft_ranks_text(const struct draft *draft, int side, char *text, size_t b
 {
     char ranks[RANKS_BYTES];
     const struct rankset *set = &draft->finding.side[side].ranks;
-    snprintf(text, bytes, "%s %s", rankset_count(set) == 1 ? "rank" : "ranks", rankset_text(set, ranks, sizeof ranks));
+    snprintf(text, bytes, "%s %s", rankset_count(set) == 1 ? "rank" : "ranks",
+             rankset_text(set, ranks, sizeof ranks));
     return text;
 }
 

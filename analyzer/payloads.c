@@ -54,7 +54,8 @@ static int deliver_old(struct analyzer *analyzer, struct comm *comm, uint64_t co
 }
 
 /* NULL with errno = ENOMEM, or if there is none and it is not to be made. */
-static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm, const struct payload_key *key, bool make)
+static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm,
+                                   const struct payload_key *key, bool make)
 {
     struct payload *payload = NULL;
     if (!comm->payloads && make)
@@ -90,14 +91,16 @@ static struct payload_cell *cell_of(struct payload *payload, int rank)
     return rank >= 0 && (uint32_t)rank < payload->cells ? &payload->cell[rank] : NULL;
 }
 
-static struct payload_key operation_key(const struct process *process, uint16_t api, uint64_t number, uint64_t serial)
+static struct payload_key operation_key(const struct process *process, uint16_t api,
+                                        uint64_t number, uint64_t serial)
 {
     if (api_class_of(api) == CLASS_P2P)
         return (struct payload_key){PAYLOAD_MESSAGE, (uint64_t)process->index, serial};
     return (struct payload_key){PAYLOAD_COLLECTIVE, 0, number};
 }
 
-/* A rank of a Scatter that is not its root sends nothing, and what it receives is its own: no hash comes. */
+/* A rank of a Scatter that is not its root sends nothing, and what it receives is its own: no hash
+ * comes. */
 static bool tells_nothing(const struct signature *signature, int rank)
 {
     return signature->api == API_ncclScatter && signature->root != rank;
@@ -109,8 +112,10 @@ static int complete(struct analyzer *analyzer, struct payload *payload)
     uint64_t number = payload->key.number;
     bool collective = payload->key.kind == PAYLOAD_COLLECTIVE;
     if (++payload->complete < payload->cells) {
-        /* Ranks of other hosts are not in this trace: what is through among those that are lets the old ones go. */
-        bool all_known = collective && comm->members < payload->cells && payload->complete >= comm->members;
+        /* Ranks of other hosts are not in this trace: what is through among those that are lets the
+         * old ones go. */
+        bool all_known = collective && comm->members < payload->cells &&
+                         payload->complete >= comm->members;
         return all_known ? deliver_old(analyzer, comm, number) : 0;
     }
     if (deliver(analyzer, payload))
@@ -122,10 +127,11 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
 {
     const struct record *record = &operation->record;
     struct comm *comm = operation->member->comm;
-    if (!operation->process->hashes || record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY) || !record->op.count ||
-        !limit_of(comm) || record->api == API_ncclRecv)
+    if (!operation->process->hashes || record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY) ||
+        !record->op.count || !limit_of(comm) || record->api == API_ncclRecv)
         return 0;
-    struct payload_key key = operation_key(operation->process, record->api, record->op.number, record->serial);
+    struct payload_key key =
+        operation_key(operation->process, record->api, record->op.number, record->serial);
     struct payload *payload = payload_get(analyzer, comm, &key, true);
     struct payload_cell *cell = payload ? cell_of(payload, operation->member->rank) : NULL;
     if (!payload)
@@ -139,10 +145,13 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         payload->signature = operation->signature;
     else if (signature_differs(&payload->signature, &operation->signature))
         payload->mixed = true;
-    return tells_nothing(&operation->signature, operation->member->rank) ? complete(analyzer, payload) : 0;
+    return tells_nothing(&operation->signature, operation->member->rank)
+               ? complete(analyzer, payload)
+               : 0;
 }
 
-static int feed_named(struct analyzer *analyzer, struct process *process, const struct record *record)
+static int feed_named(struct analyzer *analyzer, struct process *process,
+                      const struct record *record)
 {
     struct comm *comm = comm_find(analyzer, record->named.comm);
     struct member *member = comm ? member_find(analyzer, comm->id, record->named.rank) : NULL;
@@ -167,15 +176,17 @@ static int feed_named(struct analyzer *analyzer, struct process *process, const 
 }
 
 /* The same hash may come twice: the collector was killed in between. */
-static int feed_hash(struct analyzer *analyzer, struct process *process, const struct record *record)
+static int feed_hash(struct analyzer *analyzer, struct process *process,
+                     const struct record *record)
 {
     struct comm *comm = comm_find(analyzer, record->hash.comm);
     unsigned what = record->hash.what;
     if (what >= HASH_WHATS)
         return ENGINE_SKIPPED;
-    struct payload_key key = what == HASH_NAMED
-                                 ? (struct payload_key){PAYLOAD_NAMED, record->hash.name, record->hash.number}
-                                 : operation_key(process, record->hash.api, record->hash.number, record->hash.serial);
+    struct payload_key key =
+        what == HASH_NAMED
+            ? (struct payload_key){PAYLOAD_NAMED, record->hash.name, record->hash.number}
+            : operation_key(process, record->hash.api, record->hash.number, record->hash.serial);
     struct payload *payload = comm ? payload_get(analyzer, comm, &key, false) : NULL;
     struct payload_cell *cell = payload ? cell_of(payload, record->hash.rank) : NULL;
     if (!cell || !cell->member || cell->member->process != process || cell->told & 1u << what)
@@ -231,7 +242,8 @@ static void sort(struct payload_group *groups, int count)
         }
 }
 
-int payload_groups(const struct payload *payload, enum hash_what what, struct payload_group groups[PAYLOAD_GROUPS_MAX])
+int payload_groups(const struct payload *payload, enum hash_what what,
+                   struct payload_group groups[PAYLOAD_GROUPS_MAX])
 {
     int count = 0;
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
@@ -251,7 +263,8 @@ int payload_groups(const struct payload *payload, enum hash_what what, struct pa
     return count;
 }
 
-int payload_group_of(const struct payload_cell *cell, enum hash_what what, const struct payload_group *groups, int count)
+int payload_group_of(const struct payload_cell *cell, enum hash_what what,
+                     const struct payload_group *groups, int count)
 {
     if (!(cell->told & 1u << what))
         return -1;
@@ -261,4 +274,5 @@ int payload_group_of(const struct payload_cell *cell, enum hash_what what, const
     return count - 1;
 }
 
-const struct check_group checks_payloads = {.name = "payloads", .operation = operation, .finish = finish};
+const struct check_group checks_payloads = {
+    .name = "payloads", .operation = operation, .finish = finish};

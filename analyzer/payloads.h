@@ -1,38 +1,41 @@
-/* payloads.h: what operations sent and left behind, as hashes (ddpcheck run --hash), gathered from all ranks.
+/* payloads.h: what operations sent and left behind, as hashes (ddpcheck run --hash), gathered from
+ * all ranks.
  *
- * An operation's payload is kept from the first rank's call until each rank has told all its hashes, and then given to the
- * checks and dropped. What never becomes complete (hashes were lost, a rank does not hash, ...) is given as it is when
- * many later ones are through, or too many are kept: memory follows the lag, and what is not known is not compared. */
+ * An operation's payload is kept from the first rank's call until each rank has told all its
+ * hashes, and then given to the checks and dropped. What never becomes complete (hashes were lost,
+ * a rank does not hash, ...) is given as it is when many later ones are through, or too many are
+ * kept: memory follows the lag, and what is not known is not compared. */
 #ifndef DDPCHECK_PAYLOADS_H
 #define DDPCHECK_PAYLOADS_H
 
 #include "analyzer/engine.h"
 
 enum {
-    PAYLOADS_CELLS_MAX = 1 << 17,       /* (operation, rank) pairs kept of one communicator */
-    PAYLOADS_MIN = 4,                   /* but that many operations at least; a communicator so large that these are too many
-                                           is left out */
+    PAYLOADS_CELLS_MAX = 1 << 17, /* (operation, rank) pairs kept of one communicator */
+    PAYLOADS_MIN = 4, /* but that many operations at least; a communicator so large that these are
+                         too many is left out */
     PAYLOADS_MAX = 1024,
-    PAYLOADS_LAG = 64                   /* an operation that many numbers behind a complete one is given as it is */
+    PAYLOADS_LAG = 64 /* an operation that many numbers behind a complete one is given as it is */
 };
 
 /* One rank's. */
 struct payload_cell {
-    struct member *member;      /* NULL: its call was not seen (yet) */
+    struct member *member; /* NULL: its call was not seen (yet) */
     struct site site;
-    uint64_t hash[HASH_WHATS];  /* 0: not known */
-    uint32_t nans, infs;        /* of HASH_SEND_BEFORE or HASH_NAMED */
-    uint8_t expects, told, uniform;     /* bits by hash_what */
-    uint64_t bytes;             /* HASH_NAMED */
-    uint64_t before;            /* HASH_NAMED: the number of the member's next collective then */
+    uint64_t hash[HASH_WHATS];      /* 0: not known */
+    uint32_t nans, infs;            /* of HASH_SEND_BEFORE or HASH_NAMED */
+    uint8_t expects, told, uniform; /* bits by hash_what */
+    uint64_t bytes;                 /* HASH_NAMED */
+    uint64_t before; /* HASH_NAMED: the number of the member's next collective then */
 };
 
 enum payload_kind { PAYLOAD_COLLECTIVE, PAYLOAD_MESSAGE, PAYLOAD_NAMED };
 
 struct payload_key {
-    uint64_t kind;              /* enum payload_kind */
-    uint64_t name;              /* NAMED: string id; MESSAGE: index of the process */
-    uint64_t number;            /* COLLECTIVE: its number; MESSAGE: serial of its ENTER; NAMED: 0,1,2,.. by name */
+    uint64_t kind; /* enum payload_kind */
+    uint64_t name; /* NAMED: string id; MESSAGE: index of the process */
+    uint64_t
+        number; /* COLLECTIVE: its number; MESSAGE: serial of its ENTER; NAMED: 0,1,2,.. by name */
 };
 
 struct payload {
@@ -49,25 +52,29 @@ struct payload {
 /* Ranks with the same hash. */
 struct payload_group {
     uint64_t hash;
-    uint32_t first;             /* its lowest rank's cell */
+    uint32_t first; /* its lowest rank's cell */
     uint32_t ranks;
 };
 enum { PAYLOAD_GROUPS_MAX = FINDING_SIDES_MAX };
 
-/* Groups the cells that told `what` (with any hash), largest group first, then by lowest rank; more than
- * PAYLOAD_GROUPS_MAX different ones are counted with the last. Returns how many groups there are. */
-int payload_groups(const struct payload *payload, enum hash_what what, struct payload_group groups[PAYLOAD_GROUPS_MAX]);
+/* Groups the cells that told `what` (with any hash), largest group first, then by lowest rank; more
+ * than PAYLOAD_GROUPS_MAX different ones are counted with the last. Returns how many groups there
+ * are. */
+int payload_groups(const struct payload *payload, enum hash_what what,
+                   struct payload_group groups[PAYLOAD_GROUPS_MAX]);
 /* The group of a cell, as payload_groups made them; -1 if it told nothing. */
-int payload_group_of(const struct payload_cell *cell, enum hash_what what, const struct payload_group *groups, int count);
+int payload_group_of(const struct payload_cell *cell, enum hash_what what,
+                     const struct payload_group *groups, int count);
 
 /* State of the checks about one communicator, created with its payloads. */
 struct payloads {
-    struct payload *table;      /* in the order of their coming */
+    struct payload *table; /* in the order of their coming */
     uint32_t count;
-    struct likeness *likeness;  /* checks/dc501_gradients.c */
-    uint64_t equal_before;      /* checks/dc503_parameters.c: the named buffers were equal before this collective */
+    struct likeness *likeness; /* checks/dc501_gradients.c */
+    uint64_t equal_before; /* checks/dc503_parameters.c: the named buffers were equal before this
+                              collective */
     bool was_equal;
-    uint32_t parted;            /* its finding */
+    uint32_t parted; /* its finding */
 };
 void payloads_free(struct comm *comm);
 void likeness_free(struct likeness *likeness);

@@ -4,12 +4,15 @@
 
 #include "analyzer/progress.h"
 
-enum { MOST_OF_A_STREAM = 4096, LEAST_CAPACITY = 256 };     /* later ones are not found: they count as done */
+enum {
+    MOST_OF_A_STREAM = 4096,
+    LEAST_CAPACITY = 256
+}; /* later ones are not found: they count as done */
 
 struct pending_index {
-    const struct pending **entry;       /* open addressing */
+    const struct pending **entry; /* open addressing */
     uint32_t count, capacity;
-    bool *taken;                        /* by process */
+    bool *taken; /* by process */
 };
 
 struct pending_index *pending_index_new(const struct analyzer *analyzer)
@@ -34,15 +37,16 @@ void pending_index_free(struct pending_index *index)
     free(index);
 }
 
-static uint64_t hash_of(const struct member *member, const struct channel *channel, bool receives, uint64_t number)
+static uint64_t hash_of(const struct member *member, const struct channel *channel, bool receives,
+                        uint64_t number)
 {
     uint64_t hash = (uintptr_t)member ^ (uintptr_t)channel * 31 ^ number << 1 ^ receives;
     hash *= UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
 }
 
-static bool is_it(const struct pending *pending, const struct member *member, const struct channel *channel,
-                  bool receives, uint64_t number)
+static bool is_it(const struct pending *pending, const struct member *member,
+                  const struct channel *channel, bool receives, uint64_t number)
 {
     return pending->member == member && pending->number == number && pending->channel == channel &&
            pending->receives == receives;
@@ -59,7 +63,8 @@ static void put(struct pending_index *index, const struct pending *pending)
 
 static int grow(struct pending_index *index)
 {
-    struct pending_index grown = {.capacity = index->capacity ? 2 * index->capacity : LEAST_CAPACITY};
+    struct pending_index grown = {.capacity = index->capacity ? 2 * index->capacity
+                                                              : LEAST_CAPACITY};
     grown.entry = calloc(grown.capacity, sizeof(*grown.entry));
     if (!grown.entry)
         return -1;
@@ -81,8 +86,9 @@ static int take(void *context, const struct pending *pending)
     return 0;
 }
 
-int pending_index_find(struct pending_index *index, const struct member *member, const struct channel *channel,
-                       bool receives, uint64_t number, const struct pending **found)
+int pending_index_find(struct pending_index *index, const struct member *member,
+                       const struct channel *channel, bool receives, uint64_t number,
+                       const struct pending **found)
 {
     struct process *process = member->process;
     *found = NULL;

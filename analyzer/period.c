@@ -29,7 +29,8 @@ static bool is_uniform(const struct period *period, uint32_t round, uint64_t las
 static void lock(struct period *period, uint32_t round, uint64_t last)
 {
     uint64_t begin = last + 1 - (uint64_t)ROUNDS_PROOF * round;
-    while (begin > period->first && seen_at(period, begin - 1) == seen_at(period, begin - 1 + round))
+    while (begin > period->first &&
+           seen_at(period, begin - 1) == seen_at(period, begin - 1 + round))
         begin--;
     struct round found = {.operations = round, .begin = begin, .until = last + 1};
     for (uint32_t i = 0; i < round; i++)
@@ -58,7 +59,8 @@ void period_feed(struct period *period, uint64_t number, uint64_t hash)
     }
     period->locked = false;
     for (uint32_t round = 2; round <= ROUND_MAX && number >= period->first + round; round++)
-        if (seen_at(period, number - round) == hash && is_repeated(period, round, number) && !is_uniform(period, round, number)) {
+        if (seen_at(period, number - round) == hash && is_repeated(period, round, number) &&
+            !is_uniform(period, round, number)) {
             lock(period, round, number);
             return;
         }
@@ -68,7 +70,9 @@ const struct round *period_place(const struct period *period, uint64_t number, u
 {
     for (int i = 0; i < 2; i++) {
         const struct round *round = &period->round[i];
-        if (!round->operations || number < round->begin + (uint64_t)ROUNDS_PROOF * round->operations || number > round->until)
+        if (!round->operations ||
+            number < round->begin + (uint64_t)ROUNDS_PROOF * round->operations ||
+            number > round->until)
             continue;
         *place = (uint32_t)((number - round->begin) % round->operations);
         return round;

@@ -13,7 +13,8 @@
 #include "lib/trace/lacks.h"
 
 enum {
-    STRINGS_MAX = 16384,        /* of one process; the one not used for longest goes (a range per iteration is common) */
+    STRINGS_MAX = 16384, /* of one process; the one not used for longest goes (a range per iteration
+                            is common) */
     STRING_BYTES_MAX = 4096
 };
 
@@ -132,7 +133,7 @@ struct thread *process_thread(struct process *process, uint32_t tid)
 
 void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
-    thread_leave(analyzer, thread);     /* its LEAVE was lost */
+    thread_leave(analyzer, thread); /* its LEAVE was lost */
     thread->in_call = true;
     thread->enter = *record;
     thread->enter_site = thread_site(thread, record);
@@ -166,7 +167,7 @@ static void touch_string(struct process *process, uint64_t id)
         return;
     HASH_DEL(process->strings, string);
     TABLE_ADD(process->strings, id, string);
-    if (!TABLE_ADDED(string)) {     /* a name less is no reason to stop */
+    if (!TABLE_ADDED(string)) { /* a name less is no reason to stop */
         free(string->text);
         free(string);
     }
@@ -182,7 +183,8 @@ struct range_meaning process_range_meaning(struct process *process, uint64_t tex
         return (struct range_meaning){0};
     if (!string->is_range) {
         string->is_range = true;
-        string->meaning = range_meaning_of(string->text, process_string(process, process->iteration_name));
+        string->meaning =
+            range_meaning_of(string->text, process_string(process, process->iteration_name));
     }
     return string->meaning;
 }
@@ -197,7 +199,8 @@ void process_name_iterations(struct process *process, uint64_t text)
 struct site thread_site(const struct thread *thread, const struct record *record)
 {
     return (struct site){
-        .process = thread->process, .stack = record->stack,
+        .process = thread->process,
+        .stack = record->stack,
         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
         .phase = thread_phase(thread),
         .time_ns = record_realtime(thread->process, record),
@@ -206,7 +209,7 @@ struct site thread_site(const struct thread *thread, const struct record *record
 
 static void drop_oldest_string(struct process *process)
 {
-    struct interned *oldest = process->strings;     /* uthash iterates in order of addition */
+    struct interned *oldest = process->strings; /* uthash iterates in order of addition */
     HASH_DEL(process->strings, oldest);
     free(oldest->text);
     free(oldest);
@@ -233,7 +236,8 @@ static struct interned *string_new(struct process *process, uint64_t id, uint32_
 
 int process_add_string(struct process *process, const struct record *record)
 {
-    uint32_t bytes = record->string.bytes < STRING_BYTES_MAX ? record->string.bytes : STRING_BYTES_MAX;
+    uint32_t bytes = record->string.bytes < STRING_BYTES_MAX ? record->string.bytes
+                                                             : STRING_BYTES_MAX;
     uint32_t offset = record->string.offset;
     uint64_t id = record->string.id;
     struct interned *string;
@@ -242,8 +246,9 @@ int process_add_string(struct process *process, const struct record *record)
         return ENGINE_FAILED;
     if (offset > string->bytes)
         return record->string.offset >= record->string.bytes ? ENGINE_SKIPPED : ENGINE_OK;
-    uint32_t piece = string->bytes - offset < sizeof record->string.text ? string->bytes - offset
-                                                                        : (uint32_t)sizeof record->string.text;
+    uint32_t piece = string->bytes - offset < sizeof record->string.text
+                         ? string->bytes - offset
+                         : (uint32_t)sizeof record->string.text;
     memcpy(string->text + offset, record->string.text, piece);
     return ENGINE_OK;
 }
@@ -273,7 +278,7 @@ int process_shown_rank(const struct process *process)
 {
     if (process->info.rank >= 0 && !process->several_ranks)
         return process->info.rank;
-    const struct member *first = process->members;      /* the newest is first in the list */
+    const struct member *first = process->members; /* the newest is first in the list */
     for (const struct member *member = first; member; member = member->process_next)
         first = member;
     return first ? first->rank : process->info.rank;

@@ -8,8 +8,8 @@
 #include "lib/trace/lacks.h"
 
 enum {
-    QUEUE_LONG = 4096,          /* from here on operations that nobody can be waiting in are let go */
-    QUEUE_MAX = 65536           /* the oldest go; nothing in CUDA queues as many */
+    QUEUE_LONG = 4096, /* from here on operations that nobody can be waiting in are let go */
+    QUEUE_MAX = 65536  /* the oldest go; nothing in CUDA queues as many */
 };
 
 static struct slot_state *slot_get(struct process *process, uint64_t key)
@@ -57,13 +57,15 @@ static void count_done(const struct pending *pending)
         pending->member->done = pending->number + 1;
 }
 
-/* How many at the front are done: all up to the last one that is known to be, since streams are in order. */
+/* How many at the front are done: all up to the last one that is known to be, since streams are in
+ * order. */
 static uint32_t count_passed(const struct stream_state *stream)
 {
     uint32_t passed = 0;
     for (uint32_t i = 0; i < stream->count; i++) {
         const struct pending *pending = queue_at(stream, i);
-        if (pending->place.position <= stream->seen || (pending->slot && pending->launch <= pending->slot->done))
+        if (pending->place.position <= stream->seen ||
+            (pending->slot && pending->launch <= pending->slot->done))
             passed = i + 1;
         else if (pending->slot)
             break;
@@ -138,17 +140,20 @@ static void note_launch(struct pending *pending)
     member->last_launch = pending->place;
     member->last_group = pending->group;
     bool told = !(member->process->info.lacks & LACKS_STREAM);
-    if (told && member->launch_before.position && member->launch_before.timeline != pending->place.timeline)
+    if (told && member->launch_before.position &&
+        member->launch_before.timeline != pending->place.timeline)
         pending->serial = member->launch_before;
 }
 
 /* What is ahead of it on other streams, without what an earlier operation of its stream names. */
-static int note_before(const struct process *process, struct stream_state *stream, struct pending *pending)
+static int note_before(const struct process *process, struct stream_state *stream,
+                       struct pending *pending)
 {
     timelines_prune(process, &stream->told);
     for (uint32_t i = 0; i < stream->ahead.count; i++) {
         const struct place *place = &stream->ahead.entry[i];
-        if (place->timeline == stream->timeline || clock_at(&stream->told, place->timeline) >= place->position)
+        if (place->timeline == stream->timeline ||
+            clock_at(&stream->told, place->timeline) >= place->position)
             continue;
         if (clock_raise(&stream->told, *place) || clock_raise(&pending->before, *place)) {
             clock_free(&pending->before);
@@ -158,22 +163,30 @@ static int note_before(const struct process *process, struct stream_state *strea
     return 0;
 }
 
-int progress_issue(struct process *process, const struct operation *operation, struct channel *channel,
-                   struct clock *launch_clock)
+int progress_issue(struct process *process, const struct operation *operation,
+                   struct channel *channel, struct clock *launch_clock)
 {
     const struct record *record = &operation->record;
     struct stream_state *stream = operation->stream;
     struct pending pending = {
-        .number = record->op.number, .launch = record->op.launch, .place = operation->place,
-        .member = operation->member, .channel = channel, .signature = operation->signature, .site = operation->site,
-        .group = record->op.group, .stream = record->stream, .receives = record->api == API_ncclRecv,
+        .number = record->op.number,
+        .launch = record->op.launch,
+        .place = operation->place,
+        .member = operation->member,
+        .channel = channel,
+        .signature = operation->signature,
+        .site = operation->site,
+        .group = record->op.group,
+        .stream = record->stream,
+        .receives = record->api == API_ncclRecv,
     };
     note_launch(&pending);
     if (record->op.slot != RECORD_NO_SLOT) {
         if (!(pending.slot = slot_get(process, record->op.slot)))
             return -1;
         pending.slot->stream = stream;
-        if (pending.launch <= pending.slot->done) {     /* progress was read after the record was written */
+        if (pending.launch <=
+            pending.slot->done) { /* progress was read after the record was written */
             count_done(&pending);
             return 0;
         }
@@ -265,11 +278,13 @@ static uint32_t index_above(const struct stream_state *stream, uint64_t position
     return low;
 }
 
-enum { VISITED_MOST = 64 };      /* of one position; leaving some out can only make others look free */
+enum { VISITED_MOST = 64 }; /* of one position; leaving some out can only make others look free */
 
-/* The operations from index `begin` to `end` - 1, of one position, that are of this unit, or (unit 0) of the last one. */
-static int visit_unit(const struct stream_state *stream, uint32_t begin, uint32_t end, uint64_t unit,
-                      int (*visit)(void *context, const struct pending *pending), void *context)
+/* The operations from index `begin` to `end` - 1, of one position, that are of this unit, or (unit
+ * 0) of the last one. */
+static int visit_unit(const struct stream_state *stream, uint32_t begin, uint32_t end,
+                      uint64_t unit, int (*visit)(void *context, const struct pending *pending),
+                      void *context)
 {
     uint64_t last = 0;
     for (uint32_t i = begin; i < end; i++)
@@ -287,13 +302,15 @@ static int visit_unit(const struct stream_state *stream, uint32_t begin, uint32_
     return 0;
 }
 
-/* What stands up to this place and before `pending`. Calls of one group have one position; a communicator's are launched
- * together, and the communicators in the order of their first use (NCCL, ncclGroupCommJoin). */
+/* What stands up to this place and before `pending`. Calls of one group have one position; a
+ * communicator's are launched together, and the communicators in the order of their first use
+ * (NCCL, ncclGroupCommJoin). */
 static int visit_upto(struct process *process, struct place upto, const struct pending *pending,
                       int (*visit)(void *context, const struct pending *pending), void *context)
 {
     const struct stream_state *stream = timeline_find(process, upto.timeline);
-    uint32_t end = stream ? index_above(stream, upto.position) : 0, passed = stream ? count_passed(stream) : 0;
+    uint32_t end = stream ? index_above(stream, upto.position) : 0,
+             passed = stream ? count_passed(stream) : 0;
     while (end > passed) {
         uint64_t position = queue_at(stream, end - 1)->place.position;
         uint32_t begin = index_above(stream, position - 1);
@@ -338,7 +355,7 @@ int progress_visit_first(struct process *process, uint32_t most,
         for (uint32_t i = count_passed(stream); i < stream->count && visited < most; i++) {
             const struct pending *pending = queue_at(stream, i);
             if (!pending->slot && process->info.lacks & LACKS_STATE && nobody_waits_in(pending))
-                continue;       /* nobody will ever say that it is done */
+                continue; /* nobody will ever say that it is done */
             visited++;
             int result = visit(context, pending);
             if (result)

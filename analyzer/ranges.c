@@ -8,7 +8,7 @@
 enum { WORDS_MAX = 12, WORD_BYTES = 24 };
 
 struct words {
-    char word[WORDS_MAX][WORD_BYTES];   /* lower case; a number is a word of its own */
+    char word[WORDS_MAX][WORD_BYTES]; /* lower case; a number is a word of its own */
     int count;
     bool truncated;
 };
@@ -18,7 +18,8 @@ static bool is_number(const char *word)
     return isdigit((unsigned char)*word);
 }
 
-/* "Optimizer.step#Adam.step" is optimizer, step, adam, step. PyTorch's ", seq = 7, op_id = 9" is left out. */
+/* "Optimizer.step#Adam.step" is optimizer, step, adam, step. PyTorch's ", seq = 7, op_id = 9" is
+ * left out. */
 static struct words split(const char *text)
 {
     struct words words = {.count = 0};
@@ -59,8 +60,9 @@ static int find(const struct words *words, const char *list)
 }
 
 /* Not of the training loop, whatever else the name says. */
-static const char not_training[] = "eval evaluate evaluation val valid validate validation test testing inference predict "
-                                   "zero warmup";
+static const char not_training[] =
+    "eval evaluate evaluation val valid validate validation test testing inference predict "
+    "zero warmup";
 /* What may come after the word that says the phase: "discriminator reduce bucket 3". */
 static const char trailing[] = "bucket pass phase grads gradients gradient";
 
@@ -144,10 +146,12 @@ struct range_meaning range_meaning_of(const char *text, const char *iteration_na
 {
     struct range_meaning meaning = {.kind = RANGE_OTHER};
     struct words words = split(text);
-    bool is_named = iteration_name && *iteration_name && !strncmp(text, iteration_name, strlen(iteration_name));
+    bool is_named = iteration_name && *iteration_name &&
+                    !strncmp(text, iteration_name, strlen(iteration_name));
     if (is_named)
         return iteration_at(&words, -1, RANGE_ITERATION);
-    /* "aten::convolution_backward" is one operator of many, and "autograd::engine::..." the framework's own. */
+    /* "aten::convolution_backward" is one operator of many, and "autograd::engine::..." the
+     * framework's own. */
     if (!words.count || words.truncated || strstr(text, "::") || find(&words, not_training) >= 0)
         return meaning;
     if (find(&words, "micro microbatch microstep accumulation") >= 0)

@@ -36,10 +36,12 @@ int redops_feed(struct process *process, const struct record *record)
         if (redop && redop->comm == record->redop.comm)
             redop->destroyed = true;
     }
-    if (record->phase != RECORD_LEAVE || record->api != API_ncclRedOpCreatePreMulSum || record->result != 0)
+    if (record->phase != RECORD_LEAVE || record->api != API_ncclRedOpCreatePreMulSum ||
+        record->result != 0)
         return 0;
     if (process->redops_made < REDOPS_KEPT) {
-        struct redop_made *grown = array_room(process->redop, sizeof *grown, (uint32_t)process->redops_made,
+        struct redop_made *grown = array_room(process->redop, sizeof *grown,
+                                              (uint32_t)process->redops_made,
                                               &process->redop_capacity, 8);
         if (!grown)
             return -1;

@@ -3,7 +3,8 @@
 
 #include "analyzer/engine.h"
 
-/* The groups of functions, in the order in which they are asked: what happened first explains what follows. */
+/* The groups of functions, in the order in which they are asked: what happened first explains what
+ * follows. */
 #define GROUPS            \
     GROUP(lockstep)       \
     GROUP(match)          \
@@ -44,7 +45,7 @@ const struct check_group *const check_groups[] = {
 #define GROUP(name) &checks_##name,
     GROUPS
 #undef GROUP
-    NULL,
+        NULL,
 };
 
 const struct check analyzer_checks[] = {

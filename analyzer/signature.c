@@ -7,9 +7,9 @@
 
 enum share { NOTHING, ONE, ALL, ONE_AT_ROOT, ALL_AT_ROOT };
 
-/* nccl.h 2.28 and the NCCL user guide, "Collective Operations": every member calls with the same count
- * and datatype; a reduction needs the same operator; a rooted call the same root. ONE and ALL: the buffer
- * holds count, or nranks * count, elements. ncclBcast is ncclBroadcast in place. */
+/* nccl.h 2.28 and the NCCL user guide, "Collective Operations": every member calls with the same
+ * count and datatype; a reduction needs the same operator; a rooted call the same root. ONE and
+ * ALL: the buffer holds count, or nranks * count, elements. ncclBcast is ncclBroadcast in place. */
 static const struct kind_rule {
     uint16_t api, same_as;
     bool redop, root;
@@ -40,9 +40,13 @@ void signature_of(const struct record *record, struct signature *signature)
 {
     const struct kind_rule *rule = rule_of(record->api);
     *signature = (struct signature){
-        .api = record->api, .count = record->op.count, .datatype = record->op.datatype,
-        .redop = REDOP_NONE, .root = -1,
-        .unknown = (record->op.flags & RECORD_OP_NO_COUNT ? FIELD_COUNT : 0) | (record->op.flags & RECORD_OP_NO_ROOT ? FIELD_ROOT : 0),
+        .api = record->api,
+        .count = record->op.count,
+        .datatype = record->op.datatype,
+        .redop = REDOP_NONE,
+        .root = -1,
+        .unknown = (record->op.flags & RECORD_OP_NO_COUNT ? FIELD_COUNT : 0) |
+                   (record->op.flags & RECORD_OP_NO_ROOT ? FIELD_ROOT : 0),
     };
     if (!rule)
         return;
@@ -57,12 +61,14 @@ void signature_of(const struct record *record, struct signature *signature)
     }
 }
 
-/* A group is compared only with a group that begins at the same operation: NCCL aggregates the calls of
- * a group into one launch (user guide, "Group Calls", "Aggregated Operations"), and does not say that one
- * rank may group what another issues singly, nor that it may not. That difference is left alone. */
+/* A group is compared only with a group that begins at the same operation: NCCL aggregates the
+ * calls of a group into one launch (user guide, "Group Calls", "Aggregated Operations"), and does
+ * not say that one rank may group what another issues singly, nor that it may not. That difference
+ * is left alone. */
 static bool group_differs(const struct signature *a, const struct signature *b)
 {
-    return a->group_size && b->group_size && a->group_index == b->group_index && a->group_size != b->group_size;
+    return a->group_size && b->group_size && a->group_index == b->group_index &&
+           a->group_size != b->group_size;
 }
 
 unsigned signature_differs(const struct signature *a, const struct signature *b)
@@ -79,14 +85,15 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
         bool comparable = a->redop != REDOP_UNKNOWN && b->redop != REDOP_UNKNOWN;
         if (comparable && a->redop != b->redop)
             fields |= FIELD_REDOP;
-        else if (comparable && a->scalar != b->scalar && !a->scalar_on_device && !b->scalar_on_device)
+        else if (comparable && a->scalar != b->scalar && !a->scalar_on_device &&
+                 !b->scalar_on_device)
             fields |= FIELD_SCALAR;
         if (a->root != b->root && !((a->unknown | b->unknown) & FIELD_ROOT))
             fields |= FIELD_ROOT;
     }
     /* The same calls in another order are a difference of the group, not of its calls. */
-    if (fields && a->group_size && b->group_size == a->group_size && a->group_index == b->group_index &&
-        a->group_hash == b->group_hash)
+    if (fields && a->group_size && b->group_size == a->group_size &&
+        a->group_index == b->group_index && a->group_hash == b->group_hash)
         fields |= FIELD_GROUP;
     return fields;
 }
@@ -94,7 +101,8 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
 uint64_t signature_hash(const struct signature *signature)
 {
     const uint64_t words[] = {
-        signature->count, (uint32_t)signature->root,
+        signature->count,
+        (uint32_t)signature->root,
         (uint64_t)signature->api << 16 | (uint64_t)signature->datatype << 8 |
             (signature->redop == REDOP_UNKNOWN ? REDOP_PREMULSUM : signature->redop),
     };
@@ -109,7 +117,8 @@ char *signature_text(const struct signature *signature, char *text, size_t bytes
     record.op.redop = signature->redop;
     record.op.root = signature->root;
     record.op.scalar = signature->scalar;
-    record.op.flags = (signature->unknown & FIELD_COUNT ? RECORD_OP_NO_COUNT : 0) | (signature->unknown & FIELD_ROOT ? RECORD_OP_NO_ROOT : 0);
+    record.op.flags = (signature->unknown & FIELD_COUNT ? RECORD_OP_NO_COUNT : 0) |
+                      (signature->unknown & FIELD_ROOT ? RECORD_OP_NO_ROOT : 0);
     return record_text(&record, text, bytes);
 }
 
@@ -118,7 +127,8 @@ static uint64_t share_bytes(enum share share, uint64_t bytes, bool at_root, int 
     if (share == NOTHING || ((share == ONE_AT_ROOT || share == ALL_AT_ROOT) && !at_root))
         return 0;
     uint64_t all = bytes;
-    if ((share == ALL || share == ALL_AT_ROOT) && __builtin_mul_overflow(bytes, (uint64_t)nranks, &all))
+    if ((share == ALL || share == ALL_AT_ROOT) &&
+        __builtin_mul_overflow(bytes, (uint64_t)nranks, &all))
         return UINT64_MAX;
     return all;
 }
@@ -129,9 +139,10 @@ bool op_extent_of(const struct record *record, int nranks, struct op_extent *ext
     size_t element = datatype_bytes(record->op.datatype);
     if (!rule || !element)
         return false;
-    bool needs_all = rule->send == ALL || rule->send == ALL_AT_ROOT || rule->recv == ALL || rule->recv == ALL_AT_ROOT;
+    bool needs_all = rule->send == ALL || rule->send == ALL_AT_ROOT || rule->recv == ALL ||
+                     rule->recv == ALL_AT_ROOT;
     if (needs_all && nranks < 1)
-        nranks = 1;     /* not known: at least its own share */
+        nranks = 1; /* not known: at least its own share */
     uint64_t bytes;
     if (__builtin_mul_overflow(record->op.count, (uint64_t)element, &bytes))
         bytes = UINT64_MAX;

@@ -5,12 +5,12 @@
 #ifndef DDPCHECK_TABLE_H
 #define DDPCHECK_TABLE_H
 
-#define HASH_NONFATAL_OOM 1
+#define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 #include <uthash.h>
 
 #define TABLE_ADD(head, field, element) HASH_ADD(hh, head, field, sizeof((element)->field), element)
-#define TABLE_ADDED(element) ((element)->hh.tbl != NULL)
-#define TABLE_FIND(head, key, element) HASH_FIND(hh, head, key, sizeof *(key), element)
+#define TABLE_ADDED(element)            ((element)->hh.tbl != NULL)
+#define TABLE_FIND(head, key, element)  HASH_FIND(hh, head, key, sizeof *(key), element)
 
 #endif

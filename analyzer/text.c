@@ -23,7 +23,8 @@ void text_add(struct text *text, const char *format, ...)
         }
     }
     if (need >= 0 && text->len + (size_t)need + 1 <= text->capacity)
-        text->len += (size_t)vsnprintf(text->data + text->len, text->capacity - text->len, format, again);
+        text->len +=
+            (size_t)vsnprintf(text->data + text->len, text->capacity - text->len, format, again);
     va_end(again);
 }
 
@@ -79,9 +80,10 @@ char *text_kernel_name(const char *mangled, char *name, size_t bytes)
         unsigned long length = strtoul(at, &identifier, 10);
         if (length > strlen(identifier) || used + length + 3 > bytes)
             break;
-        used += (size_t)snprintf(name + used, bytes - used, "%s%.*s", used ? "::" : "", (int)length, identifier);
+        used += (size_t)snprintf(name + used, bytes - used, "%s%.*s", used ? "::" : "", (int)length,
+                                 identifier);
         at = identifier + length;
-        if (!is_nested)     /* what follows is a parameter's type */
+        if (!is_nested) /* what follows is a parameter's type */
             break;
     }
     return name;

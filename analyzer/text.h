@@ -10,7 +10,7 @@
 struct text {
     char *data;
     size_t len, capacity;
-    bool failed;        /* memory was short: what was added since is missing */
+    bool failed; /* memory was short: what was added since is missing */
 };
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -26,8 +26,8 @@ uint64_t hash_text(uint64_t hash, const char *string);
 /* "comm 5ae7". Returns buffer, of at least 16 bytes. */
 char *comm_name(uint64_t comm, char buffer[16]);
 
-/* The identifier inside a kernel's mangled name (Itanium C++ ABI, 5.1): "ns::conv2d" of "_ZN2ns6conv2dEPKf";
- * template arguments are left out, other names are copied. Returns name. */
+/* The identifier inside a kernel's mangled name (Itanium C++ ABI, 5.1): "ns::conv2d" of
+ * "_ZN2ns6conv2dEPKf"; template arguments are left out, other names are copied. Returns name. */
 char *text_kernel_name(const char *mangled, char *name, size_t bytes);
 
 #endif

@@ -54,7 +54,9 @@ static uint32_t lower_bound(const struct process *process, uint64_t timeline)
 struct stream_state *timeline_find(const struct process *process, uint64_t timeline)
 {
     uint32_t i = lower_bound(process, timeline);
-    return i < process->timelines && process->timeline[i]->timeline == timeline ? process->timeline[i] : NULL;
+    return i < process->timelines && process->timeline[i]->timeline == timeline
+               ? process->timeline[i]
+               : NULL;
 }
 
 struct stream_state *timeline_new(struct process *process, const struct stream_key *key, int device)
@@ -77,7 +79,8 @@ struct stream_state *timeline_new(struct process *process, const struct stream_k
 void timeline_free(struct process *process, struct stream_state *stream)
 {
     uint32_t i = lower_bound(process, stream->timeline);
-    memmove(&process->timeline[i], &process->timeline[i + 1], (--process->timelines - i) * sizeof(*process->timeline));
+    memmove(&process->timeline[i], &process->timeline[i + 1],
+            (--process->timelines - i) * sizeof(*process->timeline));
     process->gone_streams -= stream->gone;
     progress_forget(process, stream);
     clock_free(&stream->ahead);
@@ -106,7 +109,7 @@ struct stream_state *timeline_get(struct process *process, const struct record *
     }
     stream->known = stream->blocking = key.handle <= HANDLE_PER_THREAD;
     if (record->device >= 0 && record->device < PEER_DEVICES_MAX)
-        stream->seen = process->device_seen[record->device];    /* it may have been there for long */
+        stream->seen = process->device_seen[record->device]; /* it may have been there for long */
     struct stream_state **legacy = legacy_of(process, record->device);
     if (order_is_default(stream) && legacy)
         *legacy = stream;
@@ -131,19 +134,24 @@ void timelines_reap(struct process *process)
 {
     for (uint32_t i = 0; i < process->timelines && process->gone_streams;) {
         struct stream_state *stream = process->timeline[i];
-        if (stream->gone && (stream->seen >= stream->position || process->gone_streams > TIMELINES_GONE_MAX))
+        if (stream->gone &&
+            (stream->seen >= stream->position || process->gone_streams > TIMELINES_GONE_MAX))
             timeline_free(process, stream);
         else
             i++;
     }
 }
 
-int timeline_into(const struct process *process, const struct stream_state *stream, struct clock *clock)
+int timeline_into(const struct process *process, const struct stream_state *stream,
+                  struct clock *clock)
 {
-    return clock_merge(clock, &stream->ahead) ? -1 : clock_raise(clock, (struct place){stream->timeline, process->now});
+    return clock_merge(clock, &stream->ahead)
+               ? -1
+               : clock_raise(clock, (struct place){stream->timeline, process->now});
 }
 
-/* Work on the legacy default stream comes after all that is on the other blocking streams of its device. */
+/* Work on the legacy default stream comes after all that is on the other blocking streams of its
+ * device. */
 static int join_all(struct process *process, struct stream_state *legacy)
 {
     legacy->joined = process->now;
@@ -165,7 +173,8 @@ int timeline_join_legacy(struct process *process, struct stream_state *stream)
         return 0;
     if (order_is_default(stream))
         return join_all(process, stream);
-    struct stream_state **slot = stream->blocking || !stream->known ? legacy_of(process, stream->device) : NULL;
+    struct stream_state **slot =
+        stream->blocking || !stream->known ? legacy_of(process, stream->device) : NULL;
     struct stream_state *legacy = slot ? *slot : NULL;
     if (!legacy || legacy->joined == stream->joined)
         return 0;
@@ -176,7 +185,9 @@ int timeline_join_legacy(struct process *process, struct stream_state *stream)
     }
     timelines_prune(process, &legacy->ahead);
     return clock_merge(&stream->ahead, &legacy->ahead) ||
-           clock_raise(&stream->ahead, (struct place){legacy->timeline, legacy->joined}) ? -1 : 0;
+                   clock_raise(&stream->ahead, (struct place){legacy->timeline, legacy->joined})
+               ? -1
+               : 0;
 }
 
 void timeline_seen(struct process *process, const struct place *place)
@@ -199,7 +210,8 @@ void timelines_prune(const struct process *process, struct clock *clock)
         const struct place *place = &clock->entry[i];
         while (t < process->timelines && process->timeline[t]->timeline < place->timeline)
             t++;
-        bool is_past = t == process->timelines || process->timeline[t]->timeline != place->timeline ||
+        bool is_past = t == process->timelines ||
+                       process->timeline[t]->timeline != place->timeline ||
                        process->timeline[t]->seen >= place->position;
         if (!is_past)
             clock->entry[kept++] = *place;

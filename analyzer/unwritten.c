@@ -29,7 +29,9 @@ void unwritten_forget(struct allocation *allocation)
 static struct allocation *find(struct process *process, uint64_t pointer)
 {
     const struct allocation *allocation = memory_find(process, pointer);
-    return allocation && allocation->written ? &process->allocation[allocation - process->allocation] : NULL;
+    return allocation && allocation->written
+               ? &process->allocation[allocation - process->allocation]
+               : NULL;
 }
 
 void unwritten_wrote_all(struct process *process, uint64_t pointer)
@@ -66,7 +68,8 @@ void unwritten_wrote(struct process *process, uint64_t begin, uint64_t end)
         unwritten_forget(allocation);
         return;
     }
-    memmove(&written->stretch[from + 1], &written->stretch[to], (written->count - to) * sizeof *written->stretch);
+    memmove(&written->stretch[from + 1], &written->stretch[to],
+            (written->count - to) * sizeof *written->stretch);
     written->count += 1 - (to - from);
     written->stretch[from].begin = begin;
     written->stretch[from].end = end;
@@ -79,7 +82,8 @@ const struct allocation *unwritten_find(const struct process *process, uint64_t 
         allocation->birth.position <= process->wrote_anything)
         return NULL;
     for (uint32_t i = 0; i < allocation->written->count; i++)
-        if (allocation->written->stretch[i].begin < end && allocation->written->stretch[i].end > begin)
+        if (allocation->written->stretch[i].begin < end &&
+            allocation->written->stretch[i].end > begin)
             return NULL;
     return allocation;
 }

@@ -6,10 +6,14 @@
 #include "analyzer/process.h"
 #include "analyzer/where.h"
 
-enum { CALL_BYTES = 256, UNSEEN_MAX = 4096 };    /* ranks without a trace that are shown of one communicator */
+enum {
+    CALL_BYTES = 256,
+    UNSEEN_MAX = 4096
+}; /* ranks without a trace that are shown of one communicator */
 
 static void view_member(const struct wait_graph *graph, const struct member *member,
-                        void (*visit)(void *context, const struct member_view *member), void *context)
+                        void (*visit)(void *context, const struct member_view *member),
+                        void *context)
 {
     char call[CALL_BYTES] = "";
     struct text text = {0};
@@ -17,12 +21,23 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
     where_text(member->process->ended ? NULL : graph, member->process, member, &text, &site);
     char *where = text_take(&text);
     const struct member_view view = {
-        .comm = member->comm->id, .rank = member->rank, .shown_rank = member_shown_rank(member),
-        .nranks = member->comm->nranks, .process = member->process->index, .device = member->device,
-        .issued = member->next, .started = member->started, .done = member->done, .calls_p2p = member->calls_p2p,
-        .destroyed = member->destroyed, .ended = member->process->ended,
-        .where = where ? where : "", .phase = process_string(member->process, site.phase),
-        .where_stack = site.stack, .where_stack_is_address = site.stack_is_address, .where_since_ns = site.time_ns,
+        .comm = member->comm->id,
+        .rank = member->rank,
+        .shown_rank = member_shown_rank(member),
+        .nranks = member->comm->nranks,
+        .process = member->process->index,
+        .device = member->device,
+        .issued = member->next,
+        .started = member->started,
+        .done = member->done,
+        .calls_p2p = member->calls_p2p,
+        .destroyed = member->destroyed,
+        .ended = member->process->ended,
+        .where = where ? where : "",
+        .phase = process_string(member->process, site.phase),
+        .where_stack = site.stack,
+        .where_stack_is_address = site.stack_is_address,
+        .where_since_ns = site.time_ns,
         .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
     };
     visit(context, &view);
@@ -30,16 +45,25 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
 }
 
 static void view_unseen(const struct comm *comm, int rank,
-                        void (*visit)(void *context, const struct member_view *member), void *context)
+                        void (*visit)(void *context, const struct member_view *member),
+                        void *context)
 {
     const struct member_view view = {
-        .comm = comm->id, .rank = rank, .shown_rank = rank, .nranks = comm->nranks, .process = -1,
-        .device = RECORD_NO_DEVICE, .where = "not seen", .phase = "", .last_call = "",
+        .comm = comm->id,
+        .rank = rank,
+        .shown_rank = rank,
+        .nranks = comm->nranks,
+        .process = -1,
+        .device = RECORD_NO_DEVICE,
+        .where = "not seen",
+        .phase = "",
+        .last_call = "",
     };
     visit(context, &view);
 }
 
-void analyzer_visit_members(struct analyzer *analyzer, void (*visit)(void *context, const struct member_view *member),
+void analyzer_visit_members(struct analyzer *analyzer,
+                            void (*visit)(void *context, const struct member_view *member),
                             void *context)
 {
     struct wait_graph graph;

@@ -38,13 +38,16 @@ static bool is_in_cycle(const struct wait_graph *graph, const struct wait_node *
 static void show_waits_of(struct walk *walk, const struct blocked *blocked, int depth);
 static void show_wait(struct walk *walk, struct wait_node *wait, int depth);
 
-static void show_missing(struct walk *walk, const struct wait_node *wait, const struct missing *missing, int depth)
+static void show_missing(struct walk *walk, const struct wait_node *wait,
+                         const struct missing *missing, int depth)
 {
     struct text text = {0};
     struct site site;
     int rank = missing_shown_rank(missing);
-    const struct blocked *blocked = missing->process ? wait_graph_member(walk->graph, missing->member, missing->process) : NULL;
-    text_add(&text, "rank %d has not %s: ", rank, wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER ? "called it" : "come");
+    const struct blocked *blocked =
+        missing->process ? wait_graph_member(walk->graph, missing->member, missing->process) : NULL;
+    text_add(&text, "rank %d has not %s: ", rank,
+             wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER ? "called it" : "come");
     if (blocked && blocked->waits && !missing->process->ended) {
         char call[CALL_BYTES];
         site = blocked->thread->enter_site;
@@ -53,8 +56,13 @@ static void show_missing(struct walk *walk, const struct wait_node *wait, const 
         where_text(walk->graph, missing->process, missing->member, &text, &site);
     }
     struct wait_view view = {
-        .depth = depth, .process = missing->process ? missing->process->index : -1, .shown_rank = rank,
-        .stuck = !missing->can_come, .since_ns = site.time_ns, .stack = site.stack, .stack_is_address = site.stack_is_address,
+        .depth = depth,
+        .process = missing->process ? missing->process->index : -1,
+        .shown_rank = rank,
+        .stuck = !missing->can_come,
+        .since_ns = site.time_ns,
+        .stack = site.stack,
+        .stack_is_address = site.stack_is_address,
     };
     show(walk, &view, &text);
     if (blocked)
@@ -66,11 +74,17 @@ static void show_behind(struct walk *walk, const struct waiting_op *op, int dept
     struct text text = {0};
     const struct waiting_op *culprit = waiting_op_culprit(op);
     const struct site *site = &op->pending->site;
-    text_add(&text, "rank %d has called it, behind %s on its stream", member_shown_rank(op->pending->member),
+    text_add(&text, "rank %d has called it, behind %s on its stream",
+             member_shown_rank(op->pending->member),
              culprit->wait ? "another operation" : "a host function");
     struct wait_view view = {
-        .depth = depth, .process = op->process->index, .shown_rank = member_shown_rank(op->pending->member), .stuck = true,
-        .since_ns = site->time_ns, .stack = site->stack, .stack_is_address = site->stack_is_address,
+        .depth = depth,
+        .process = op->process->index,
+        .shown_rank = member_shown_rank(op->pending->member),
+        .stuck = true,
+        .since_ns = site->time_ns,
+        .stack = site->stack,
+        .stack_is_address = site->stack_is_address,
     };
     show(walk, &view, &text);
     if (culprit->wait)
@@ -78,14 +92,16 @@ static void show_behind(struct walk *walk, const struct waiting_op *op, int dept
 }
 
 /* Who waits in it; an example in `view`. */
-static void add_waiting(const struct wait_graph *graph, const struct wait_node *wait, struct wait_view *view, struct text *text)
+static void add_waiting(const struct wait_graph *graph, const struct wait_node *wait,
+                        struct wait_view *view, struct text *text)
 {
     char ranks[RANKS_BYTES];
     struct rankset waiting = {0};
     for (uint32_t i = 0; i < wait->comm->members; i++) {
         const struct member *member = wait->comm->member[i];
         const struct blocked *blocked;
-        if (!hang_waits_in(graph, wait, member, &blocked) || rankset_add(&waiting, member_shown_rank(member)))
+        if (!hang_waits_in(graph, wait, member, &blocked) ||
+            rankset_add(&waiting, member_shown_rank(member)))
             continue;
         if (!blocked || view->process >= 0)
             continue;
@@ -103,8 +119,13 @@ static void show_wait(struct walk *walk, struct wait_node *wait, int depth)
 {
     struct text text = {0};
     struct wait_view view = {
-        .depth = depth, .process = -1, .shown_rank = -1, .stuck = !wait->satisfiable, .since_ns = wait->begin_ns,
-        .in_cycle = is_in_cycle(walk->graph, wait), .again = wait->shown,
+        .depth = depth,
+        .process = -1,
+        .shown_rank = -1,
+        .stuck = !wait->satisfiable,
+        .since_ns = wait->begin_ns,
+        .in_cycle = is_in_cycle(walk->graph, wait),
+        .again = wait->shown,
     };
     add_waiting(walk->graph, wait, &view, &text);
     wait_text(wait, &text);
@@ -140,7 +161,8 @@ static const struct blocked *next_root(const struct wait_graph *graph)
     return root;
 }
 
-int analyzer_visit_waits(struct analyzer *analyzer, void (*visit)(void *context, const struct wait_view *wait), void *context)
+int analyzer_visit_waits(struct analyzer *analyzer,
+                         void (*visit)(void *context, const struct wait_view *wait), void *context)
 {
     struct wait_graph graph;
     if (wait_graph_build(analyzer, analyzer->finished, &graph))

@@ -14,8 +14,8 @@
 #include "lib/trace/names.h"
 
 enum {
-    WAITS_MAX = 256,        /* of one thread; leaving some out can only make it look less stuck */
-    FIRST_OF_A_STREAM = 4   /* operations that are looked at although no thread waits for them */
+    WAITS_MAX = 256,      /* of one thread; leaving some out can only make it look less stuck */
+    FIRST_OF_A_STREAM = 4 /* operations that are looked at although no thread waits for them */
 };
 
 uint64_t process_known_until(const struct process *process)
@@ -25,7 +25,8 @@ uint64_t process_known_until(const struct process *process)
 
 bool process_is_gone(const struct process *process)
 {
-    return process && (process->end_class == END_CLASS_CAUSE || process->end_class == END_CLASS_CLEAN);
+    return process &&
+           (process->end_class == END_CLASS_CAUSE || process->end_class == END_CLASS_CLEAN);
 }
 
 struct building {
@@ -37,7 +38,8 @@ static int blocked_add_wait(struct blocked *blocked, struct wait_node *node)
 {
     if (!node->missing_count && !node->behind_count)
         return 0;
-    struct wait_node **grown = array_room(blocked->wait, sizeof(*grown), blocked->waits, &blocked->capacity, 4);
+    struct wait_node **grown =
+        array_room(blocked->wait, sizeof(*grown), blocked->waits, &blocked->capacity, 4);
     if (!grown)
         return -1;
     blocked->wait = grown;
@@ -49,7 +51,8 @@ static int blocked_add_op(struct blocked *blocked, struct waiting_op *op)
 {
     if (!op)
         return errno ? -1 : 0;
-    struct waiting_op **grown = array_room(blocked->op, sizeof(*grown), blocked->ops, &blocked->op_capacity, 4);
+    struct waiting_op **grown =
+        array_room(blocked->op, sizeof(*grown), blocked->ops, &blocked->op_capacity, 4);
     if (!grown)
         return -1;
     blocked->op = grown;
@@ -61,8 +64,9 @@ static int add_op(void *context, const struct pending *pending)
 {
     struct building *building = context;
     errno = 0;
-    return building->blocked->ops == WAITS_MAX ? 0
-           : blocked_add_op(building->blocked, wait_op_get(building->graph, pending));
+    return building->blocked->ops == WAITS_MAX
+               ? 0
+               : blocked_add_op(building->blocked, wait_op_get(building->graph, pending));
 }
 
 /* Host functions that must have returned before the call can. */
@@ -71,7 +75,8 @@ static int add_callbacks(struct wait_graph *graph, struct blocked *blocked)
     struct process *process = blocked->thread->process;
     for (struct callback *callback = process->callbacks; callback; callback = callback->next) {
         errno = 0;
-        if (clock_at(&blocked->thread->waits_for, callback->place.timeline) >= callback->place.position &&
+        if (clock_at(&blocked->thread->waits_for, callback->place.timeline) >=
+                callback->place.position &&
             blocked_add_op(blocked, wait_callback_get(graph, process, callback)))
             return -1;
     }
@@ -92,10 +97,14 @@ static int add_own_op(void *context, const struct pending *pending)
 static int add_setup(struct building *building, const struct setup *setup)
 {
     static const enum wait_kind kinds[] = {
-        [SETUP_INIT] = WAIT_INIT, [SETUP_SPLIT] = WAIT_SPLIT, [SETUP_LEAVE] = WAIT_LEAVE,
+        [SETUP_INIT] = WAIT_INIT,
+        [SETUP_SPLIT] = WAIT_SPLIT,
+        [SETUP_LEAVE] = WAIT_LEAVE,
     };
     struct wait_node key = {
-        .kind = kinds[setup->kind], .comm = setup->comm, .number = setup->ordinal,
+        .kind = kinds[setup->kind],
+        .comm = setup->comm,
+        .number = setup->ordinal,
         .begin_ns = building->blocked->thread->enter_site.time_ns,
     };
     struct wait_node *node = wait_get(building->graph, &key);
@@ -103,21 +112,24 @@ static int add_setup(struct building *building, const struct setup *setup)
         return -1;
     /* "ncclCommDestroy ... waits for outstanding operations": both end what was issued first. */
     struct leaving leaving = {*building, setup->member};
-    return setup->kind != SETUP_LEAVE || !setup->member ? 0
-           : progress_visit_first(building->blocked->thread->process, WAITS_MAX, add_own_op, &leaving);
+    return setup->kind != SETUP_LEAVE || !setup->member
+               ? 0
+               : progress_visit_first(building->blocked->thread->process, WAITS_MAX, add_own_op,
+                                      &leaving);
 }
 
 static bool is_settled(const struct wait_graph *graph, const struct thread *thread)
 {
-    return graph->final || process_known_until(thread->process) >= thread->enter_site.time_ns + SETTLE_NS;
+    return graph->final ||
+           process_known_until(thread->process) >= thread->enter_site.time_ns + SETTLE_NS;
 }
 
 static bool may_be_blocked(const struct wait_graph *graph, const struct thread *thread)
 {
     /* Setups in an open group do not block; the ncclGroupEnd does. */
     bool deferred = thread->group_depth && api_class_of(thread->enter.api) == CLASS_COMM;
-    return !process_is_gone(thread->process) && thread->process->end_class != END_CLASS_PENDING && !deferred &&
-           is_settled(graph, thread);
+    return !process_is_gone(thread->process) && thread->process->end_class != END_CLASS_PENDING &&
+           !deferred && is_settled(graph, thread);
 }
 
 static int add_blocked(struct wait_graph *graph, struct thread *thread)
@@ -126,7 +138,8 @@ static int add_blocked(struct wait_graph *graph, struct thread *thread)
     *blocked = (struct blocked){.thread = thread, .component = -1};
     thread->blocked_node = graph->blocked_count;
     struct building building = {graph, blocked};
-    if (progress_visit(thread->process, &thread->waits_for, add_op, &building) || add_callbacks(graph, blocked))
+    if (progress_visit(thread->process, &thread->waits_for, add_op, &building) ||
+        add_callbacks(graph, blocked))
         return -1;
     for (uint32_t i = 0; i < thread->setups; i++)
         if (add_setup(&building, &thread->setup[i]))
@@ -134,11 +147,16 @@ static int add_blocked(struct wait_graph *graph, struct thread *thread)
     return 0;
 }
 
-struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm, uint64_t number,
-                                        const struct signature *signature, uint64_t begin_ns)
+struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm,
+                                        uint64_t number, const struct signature *signature,
+                                        uint64_t begin_ns)
 {
     struct wait_node key = {
-        .kind = WAIT_COLLECTIVE, .comm = comm, .number = number, .signature = *signature, .begin_ns = begin_ns,
+        .kind = WAIT_COLLECTIVE,
+        .comm = comm,
+        .number = number,
+        .signature = *signature,
+        .begin_ns = begin_ns,
     };
     struct wait_node *node = wait_get(graph, &key);
     if (node)
@@ -156,7 +174,8 @@ static int add_first_op(void *context, const struct pending *pending)
     return wait_op_get(graph, pending) || !errno ? 0 : -1;
 }
 
-/* What no thread waits for can be stuck as well: a program may poll, or find out only at its end. */
+/* What no thread waits for can be stuck as well: a program may poll, or find out only at its end.
+ */
 static int add_ops_of_all(struct wait_graph *graph)
 {
     for (int i = 0; i < graph->analyzer->processes; i++) {
@@ -179,7 +198,9 @@ static int add_initialising(struct wait_graph *graph)
                 first = member;
         }
         const struct wait_node key = {
-            .kind = WAIT_INIT, .comm = comm, .begin_ns = first ? first->arrival.time_ns : 0,
+            .kind = WAIT_INIT,
+            .comm = comm,
+            .begin_ns = first ? first->arrival.time_ns : 0,
             .waiter = first ? first->process : NULL,
         };
         if (first && !wait_get(graph, &key))
@@ -188,13 +209,17 @@ static int add_initialising(struct wait_graph *graph)
     return 0;
 }
 
-/* Of imported operations nobody may say how far they are; one that a member has not issued yet is done on none. */
+/* Of imported operations nobody may say how far they are; one that a member has not issued yet is
+ * done on none. */
 static int add_untold(struct wait_graph *graph)
 {
     struct standing_apart apart;
     for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
-        const struct slot *slot = comm_stands_apart(comm, LACKS_STATE, &apart) ? window_slot(comm, apart.least) : NULL;
-        if (slot && slot->variants && !wait_graph_collective(graph, comm, apart.least, &slot->first.signature, slot->first.site.time_ns))
+        const struct slot *slot =
+            comm_stands_apart(comm, LACKS_STATE, &apart) ? window_slot(comm, apart.least) : NULL;
+        if (slot && slot->variants &&
+            !wait_graph_collective(graph, comm, apart.least, &slot->first.signature,
+                                   slot->first.site.time_ns))
             return -1;
     }
     return 0;
@@ -217,7 +242,8 @@ static int build(struct wait_graph *graph)
     for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         if (may_be_blocked(graph, thread) && add_blocked(graph, thread))
             return -1;
-    if (add_ops_of_all(graph) || add_initialising(graph) || add_untold(graph) || wait_ops_expand(graph) || add_waits_of_blocked(graph))
+    if (add_ops_of_all(graph) || add_initialising(graph) || add_untold(graph) ||
+        wait_ops_expand(graph) || add_waits_of_blocked(graph))
         return -1;
     return wait_graph_solve(graph);
 }
@@ -264,7 +290,8 @@ const struct waiting_op *waiting_op_culprit(const struct waiting_op *op)
     return op;
 }
 
-const struct blocked *wait_graph_blocked(const struct wait_graph *graph, const struct thread *thread)
+const struct blocked *wait_graph_blocked(const struct wait_graph *graph,
+                                         const struct thread *thread)
 {
     return thread->blocked_node ? &graph->blocked[thread->blocked_node - 1] : NULL;
 }
@@ -290,7 +317,8 @@ const struct blocked *wait_graph_member(const struct wait_graph *graph, const st
     /* Where a process holds several ranks, another thread's wait is another rank's. */
     if (member && process && process->several_ranks && member->issuers && !member->more_issuers)
         return blocked;
-    for (const struct thread *thread = process ? process->threads : NULL; thread && !blocked; thread = thread->hh.next)
+    for (const struct thread *thread = process ? process->threads : NULL; thread && !blocked;
+         thread = thread->hh.next)
         blocked = wait_graph_blocked(graph, thread);
     return blocked;
 }

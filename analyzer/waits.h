@@ -1,65 +1,73 @@
 /* waits.h: who waits for whom, as it stands now.
  *
- * Nodes are host threads that are in a call which may block, the operations on streams, and the waits of
- * these for others:
+ * Nodes are host threads that are in a call which may block, the operations on streams, and the
+ * waits of these for others:
  *
- *     thread ──all of──▶ operation ──all of──▶ operations ahead of it (its stream, events, its member's last)
- *        │                  └──▶ wait ──each of──▶ member that has not issued it ──any of──▶ its issuing threads
- *        └──all of──▶ wait        └──each of──▶ operation of a member that has, until it can start
+ *     thread ──all of──▶ operation ──all of──▶ operations ahead of it (its stream, events, its
+ * member's last) │                  └──▶ wait ──each of──▶ member that has not issued it ──any
+ * of──▶ its issuing threads └──all of──▶ wait        └──each of──▶ operation of a member that has,
+ * until it can start
  *
- * A thread can go on when all that it waits for is done. An operation can start when all that is ahead of it
- * can finish, and can finish when it can start and its wait is satisfied: each member has issued its own, or
- * can, and can start it ("NCCL calls return when the operation has been enqueued; it is executed
- * asynchronously": the kernels of all ranks must run at one time). A member that has not issued it can come
- * when one of the threads that issue for it can go on and its process lives. Threads that are in no call can
- * always go on. What is left when this is applied until nothing changes is stuck for certain: each waits,
- * directly or not, for itself or for somebody who is gone.
+ * A thread can go on when all that it waits for is done. An operation can start when all that is
+ * ahead of it can finish, and can finish when it can start and its wait is satisfied: each member
+ * has issued its own, or can, and can start it ("NCCL calls return when the operation has been
+ * enqueued; it is executed asynchronously": the kernels of all ranks must run at one time). A
+ * member that has not issued it can come when one of the threads that issue for it can go on and
+ * its process lives. Threads that are in no call can always go on. What is left when this is
+ * applied until nothing changes is stuck for certain: each waits, directly or not, for itself or
+ * for somebody who is gone.
  *
- * Certain, but only of the records seen so far. A record that still lies in a ring could undo it, so a
- * thread counts as blocked only if its host's collector has since said that time passed (notice_tick,
- * which comes after all rings were read) at least SETTLE_NS after the call was entered: until then the
- * thread counts as able to go on. A thread that moved has left its call by then. At the end of the trace
- * every ring has been read to its end, so nothing is in doubt. Operations need no such care: what is ahead
- * of one was issued before it. What is left out for the sake of bounded memory only makes others look free. */
+ * Certain, but only of the records seen so far. A record that still lies in a ring could undo it,
+ * so a thread counts as blocked only if its host's collector has since said that time passed
+ * (notice_tick, which comes after all rings were read) at least SETTLE_NS after the call was
+ * entered: until then the thread counts as able to go on. A thread that moved has left its call by
+ * then. At the end of the trace every ring has been read to its end, so nothing is in doubt.
+ * Operations need no such care: what is ahead of one was issued before it. What is left out for the
+ * sake of bounded memory only makes others look free. */
 #ifndef DDPCHECK_WAITS_H
 #define DDPCHECK_WAITS_H
 
 #include "analyzer/engine.h"
 
-#define SETTLE_NS UINT64_C(100000000)
+#define SETTLE_NS     UINT64_C(100000000)
 #define HANG_AFTER_NS UINT64_C(10000000000)
-enum { IDLE_PART = 5 };      /* a thread that has done nothing for a fifth of hang_after, while another is blocked, may do nothing more */
+enum {
+    IDLE_PART = 5
+}; /* a thread that has done nothing for a fifth of hang_after, while another is blocked, may do
+      nothing more */
 
 enum wait_kind {
-    WAIT_COLLECTIVE,    /* for members to issue (comm, number), or whose process ended before it was done */
-    WAIT_PEER,          /* for the counterpart of a send or receive */
-    WAIT_INIT,          /* for ranks to come to ncclCommInit* */
-    WAIT_SPLIT,         /* for members of the parent to call ncclCommSplit for the number-th time */
-    WAIT_LEAVE          /* for members to finalize or destroy the communicator */
+    WAIT_COLLECTIVE, /* for members to issue (comm, number), or whose process ended before it was
+                        done */
+    WAIT_PEER,       /* for the counterpart of a send or receive */
+    WAIT_INIT,       /* for ranks to come to ncclCommInit* */
+    WAIT_SPLIT,      /* for members of the parent to call ncclCommSplit for the number-th time */
+    WAIT_LEAVE       /* for members to finalize or destroy the communicator */
 };
 
-/* An operation on a stream that is not done, or a host function there (callbacks.h): that one can finish when the
- * thread that runs it can go on. */
+/* An operation on a stream that is not done, or a host function there (callbacks.h): that one can
+ * finish when the thread that runs it can go on. */
 struct waiting_op {
     const struct pending *pending;
-    struct callback *callback;      /* one of the two; the other NULL */
+    struct callback *callback; /* one of the two; the other NULL */
     struct process *process;
-    struct waiting_op **ahead;      /* what must be done before it can start */
+    struct waiting_op **ahead; /* what must be done before it can start */
     uint32_t aheads, capacity;
     struct wait_node *wait;
-    bool started;                   /* its stream has reached it */
+    bool started; /* its stream has reached it */
     bool can_start, can_finish;
     struct waiting_op *next, *previous, *bucket_next;
 };
 
 /* A rank that a wait is for. */
 struct missing {
-    int rank;                   /* in the communicator */
-    struct member *member;      /* NULL: never seen */
-    struct process *process;    /* NULL: not known */
+    int rank;                /* in the communicator */
+    struct member *member;   /* NULL: never seen */
+    struct process *process; /* NULL: not known */
     bool can_come;
-    bool issued;                /* it issued the operation, but its process ended before it was done */
-    const struct operation *held;       /* the call, in an ncclGroup that its thread has not ended; else NULL */
+    bool issued; /* it issued the operation, but its process ended before it was done */
+    const struct operation
+        *held; /* the call, in an ncclGroup that its thread has not ended; else NULL */
 };
 
 struct wait_node {
@@ -67,70 +75,76 @@ struct wait_node {
     struct comm *comm;
     uint64_t number;
     struct signature signature;
-    const struct channel *channel;      /* WAIT_PEER */
+    const struct channel *channel; /* WAIT_PEER */
     int sender, receiver;
     bool receives;
-    uint64_t begin_ns;          /* when the first of those who wait issued it, or entered the call */
+    uint64_t begin_ns; /* when the first of those who wait issued it, or entered the call */
     struct missing *missing;
     uint32_t missing_count;
     struct waiting_op **behind; /* of members that issued it, where something may be ahead of it */
     uint32_t behind_count, behind_capacity;
     bool satisfiable;
-    const struct process *waiter;       /* where nobody is in a call that waits for it: one that does; else NULL */
-    int component;              /* as of struct blocked; -1 if it can be satisfied */
-    bool shown;                 /* view_waits.c */
+    const struct process
+        *waiter;   /* where nobody is in a call that waits for it: one that does; else NULL */
+    int component; /* as of struct blocked; -1 if it can be satisfied */
+    bool shown;    /* view_waits.c */
     struct wait_node *next;
     struct wait_node *bucket_next;
 };
 
 struct blocked {
     struct thread *thread;
-    struct wait_node **wait;        /* that are not satisfied yet */
+    struct wait_node **wait; /* that are not satisfied yet */
     uint32_t waits, capacity;
     struct waiting_op **op;
     uint32_t ops, op_capacity;
     bool can_go_on;
-    int component;              /* the same for all threads that are stuck together; -1 if it can go on */
+    int component; /* the same for all threads that are stuck together; -1 if it can go on */
 };
 
 enum { WAIT_BUCKETS = 256, GRAPH_OPS_MAX = 1 << 17, OP_BUCKETS = 1 << 12 };
 
 struct wait_graph {
     struct analyzer *analyzer;
-    struct wait_node *waits;    /* all, in order of their making */
+    struct wait_node *waits; /* all, in order of their making */
     struct wait_node *bucket[WAIT_BUCKETS];
-    struct waiting_op *ops, *last_op, *expanded;    /* all, in order of their making */
+    struct waiting_op *ops, *last_op, *expanded; /* all, in order of their making */
     struct waiting_op **op_bucket;
     uint32_t op_count;
     struct pending_index *index;
     struct blocked *blocked;
     uint32_t blocked_count;
-    uint64_t now_ns;            /* the latest tick */
-    bool final;                 /* the end of the trace */
+    uint64_t now_ns; /* the latest tick */
+    bool final;      /* the end of the trace */
     bool supposes_idle;
 };
 
 /* Builds the graph. 0, or -1 with errno = ENOMEM (nothing to free then). */
 int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph);
-/* Solves it anew, now supposing that threads which have done nothing for long do nothing more (an autograd thread issues
- * for the member, but only while the main thread, which is blocked, runs a backward pass). What is stuck then is possible.
- * False if there is no such thread, or no memory: nothing has changed then. */
+/* Solves it anew, now supposing that threads which have done nothing for long do nothing more (an
+ * autograd thread issues for the member, but only while the main thread, which is blocked, runs a
+ * backward pass). What is stuck then is possible. False if there is no such thread, or no memory:
+ * nothing has changed then. */
 bool wait_graph_suppose_idle(struct wait_graph *graph);
 void wait_graph_free(struct wait_graph *graph);
 
 /* What a thread is blocked on; NULL if it is in no call, or only just entered it. */
-const struct blocked *wait_graph_blocked(const struct wait_graph *graph, const struct thread *thread);
+const struct blocked *wait_graph_blocked(const struct wait_graph *graph,
+                                         const struct thread *thread);
 /* The first wait in `blocked` that can't be satisfied, else its first wait, else NULL. */
 struct wait_node *blocked_reason(const struct blocked *blocked);
-/* A thread of the member's process that is blocked, the one that issues for it first; NULL if there is none. */
+/* A thread of the member's process that is blocked, the one that issues for it first; NULL if there
+ * is none. */
 const struct blocked *wait_graph_member(const struct wait_graph *graph, const struct member *member,
                                         const struct process *process);
-/* The operation that holds up `op`: itself if it can start, else the one ahead of it that can and can't finish. */
+/* The operation that holds up `op`: itself if it can start, else the one ahead of it that can and
+ * can't finish. */
 const struct waiting_op *waiting_op_culprit(const struct waiting_op *op);
-/* A wait that no thread is blocked in: for the members that have not issued this collective. NULL with
- * errno = ENOMEM. */
-struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm, uint64_t number,
-                                        const struct signature *signature, uint64_t begin_ns);
+/* A wait that no thread is blocked in: for the members that have not issued this collective. NULL
+ * with errno = ENOMEM. */
+struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm,
+                                        uint64_t number, const struct signature *signature,
+                                        uint64_t begin_ns);
 /* It ended, and that is judged to be its own doing: it will never do anything again. */
 bool process_is_gone(const struct process *process);
 /* Up to when everything that happened on the process's host is known. */

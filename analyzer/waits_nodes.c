@@ -11,13 +11,14 @@
 #include "analyzer/progress.h"
 #include "lib/trace/names.h"
 
-enum { MISSING_MAX = 4096 };        /* ranks named in one wait */
+enum { MISSING_MAX = 4096 }; /* ranks named in one wait */
 
-static int add_missing(struct wait_node *node, int rank, struct member *member, struct process *process, bool issued)
+static int add_missing(struct wait_node *node, int rank, struct member *member,
+                       struct process *process, bool issued)
 {
     if (node->missing_count == MISSING_MAX)
         return 0;
-    if ((node->missing_count & (node->missing_count - 1)) == 0) {      /* full at each power of two */
+    if ((node->missing_count & (node->missing_count - 1)) == 0) { /* full at each power of two */
         uint32_t capacity = node->missing_count ? 2 * node->missing_count : 1;
         struct missing *grown = realloc(node->missing, capacity * sizeof *grown);
         if (!grown)
@@ -25,14 +26,18 @@ static int add_missing(struct wait_node *node, int rank, struct member *member, 
         node->missing = grown;
     }
     node->missing[node->missing_count++] = (struct missing){
-        .rank = rank, .member = member, .process = process, .issued = issued,
+        .rank = rank,
+        .member = member,
+        .process = process,
+        .issued = issued,
     };
     return 0;
 }
 
 static int add_behind(struct wait_node *node, struct waiting_op *op)
 {
-    struct waiting_op **grown = array_room(node->behind, sizeof(*grown), node->behind_count, &node->behind_capacity, 2);
+    struct waiting_op **grown =
+        array_room(node->behind, sizeof(*grown), node->behind_count, &node->behind_capacity, 2);
     if (!grown)
         return -1;
     node->behind = grown;
@@ -71,14 +76,15 @@ static const struct operation *held_by(const struct member *member, const struct
     return NULL;
 }
 
-/* Whose host call has not come, or whose GPU work ended with its process; or whose stream is not there yet. */
+/* Whose host call has not come, or whose GPU work ended with its process; or whose stream is not
+ * there yet. */
 static int find_members(struct wait_graph *graph, struct wait_node *node)
 {
     for (uint32_t i = 0; i < node->comm->members; i++) {
         struct member *member = node->comm->member[i];
         bool issued = member->next > node->number;
-        bool died_in_it = issued && member->process->end_class == END_CLASS_CAUSE && member->has_progress &&
-                          member->done <= node->number;
+        bool died_in_it = issued && member->process->end_class == END_CLASS_CAUSE &&
+                          member->has_progress && member->done <= node->number;
         if (issued && !died_in_it) {
             if (add_issued(graph, node, member, NULL, false))
                 return -1;
@@ -113,12 +119,14 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
         while (next < node->comm->members && node->comm->member[next]->rank < rank)
             next++;
         struct member *member = next < node->comm->members ? node->comm->member[next] : NULL;
-        if (member && member->rank == rank) {       /* known at all: it came; it may have gone again */
-            if (!member->exists && process_is_gone(member->process) && add_missing(node, rank, member, member->process, true))
+        if (member && member->rank == rank) { /* known at all: it came; it may have gone again */
+            if (!member->exists && process_is_gone(member->process) &&
+                add_missing(node, rank, member, member->process, true))
                 return -1;
             continue;
         }
-        if (add_missing(node, rank, NULL, comm_guess_process(graph->analyzer, node->comm, rank), false))
+        if (add_missing(node, rank, NULL, comm_guess_process(graph->analyzer, node->comm, rank),
+                        false))
             return -1;
     }
     return 0;
@@ -128,8 +136,9 @@ static int find_callers(struct wait_node *node)
 {
     for (uint32_t i = 0; i < node->comm->members; i++) {
         struct member *member = node->comm->member[i];
-        bool came = node->kind == WAIT_SPLIT ? member->splits > node->number
-                                             : member->leaving || member->aborted || member->process->ended;
+        bool came = node->kind == WAIT_SPLIT
+                        ? member->splits > node->number
+                        : member->leaving || member->aborted || member->process->ended;
         if (!came && add_missing(node, member->rank, member, member->process, false))
             return -1;
     }
@@ -139,18 +148,23 @@ static int find_callers(struct wait_node *node)
 static int find_whom(struct wait_graph *graph, struct wait_node *node)
 {
     switch (node->kind) {
-    case WAIT_COLLECTIVE: return find_members(graph, node);
-    case WAIT_PEER: return find_peer(graph, node);
-    case WAIT_INIT: return find_ranks_of_init(graph, node);
-    case WAIT_SPLIT: case WAIT_LEAVE: return find_callers(node);
+    case WAIT_COLLECTIVE:
+        return find_members(graph, node);
+    case WAIT_PEER:
+        return find_peer(graph, node);
+    case WAIT_INIT:
+        return find_ranks_of_init(graph, node);
+    case WAIT_SPLIT:
+    case WAIT_LEAVE:
+        return find_callers(node);
     }
     return 0;
 }
 
 static bool same_wait(const struct wait_node *a, const struct wait_node *b)
 {
-    return a->kind == b->kind && a->comm == b->comm && a->number == b->number && a->sender == b->sender &&
-           a->receiver == b->receiver && a->receives == b->receives;
+    return a->kind == b->kind && a->comm == b->comm && a->number == b->number &&
+           a->sender == b->sender && a->receiver == b->receiver && a->receives == b->receives;
 }
 
 static void wait_free(struct wait_node *node)
@@ -162,8 +176,9 @@ static void wait_free(struct wait_node *node)
 
 struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key)
 {
-    uint64_t hash = (key->comm->id ^ key->number * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)key->kind << 7 ^
-                     (uint64_t)(uint32_t)key->sender << 13 ^ (uint64_t)(uint32_t)key->receiver << 29);
+    uint64_t hash = (key->comm->id ^ key->number * UINT64_C(0x9e3779b97f4a7c15) ^
+                     (uint64_t)key->kind << 7 ^ (uint64_t)(uint32_t)key->sender << 13 ^
+                     (uint64_t)(uint32_t)key->receiver << 29);
     struct wait_node **bucket = &graph->bucket[(hash ^ hash >> 17 ^ hash >> 41) % WAIT_BUCKETS];
     for (struct wait_node *node = *bucket; node; node = node->bucket_next)
         if (same_wait(node, key)) {
@@ -225,7 +240,8 @@ struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *p
     return op;
 }
 
-struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *process, struct callback *callback)
+struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *process,
+                                     struct callback *callback)
 {
     if (callback->node)
         return callback->node;
@@ -265,7 +281,8 @@ static int add_ahead(void *context, const struct pending *pending)
 static int add_callbacks(struct wait_graph *graph, struct waiting_op *op, struct place upto)
 {
     for (struct callback *callback = op->process->callbacks; callback; callback = callback->next) {
-        if (callback->place.timeline != upto.timeline || callback->place.position > upto.position || callback == op->callback)
+        if (callback->place.timeline != upto.timeline || callback->place.position > upto.position ||
+            callback == op->callback)
             continue;
         errno = 0;
         if (op_add_ahead(op, wait_callback_get(graph, op->process, callback)))
@@ -281,7 +298,9 @@ static int expand_callback(struct wait_graph *graph, struct waiting_op *op)
     if (op->started)
         return 0;
     return progress_visit_before(op->process, op->callback->place, add_ahead, &expansion) ||
-           add_callbacks(graph, op, before) ? -1 : 0;
+                   add_callbacks(graph, op, before)
+               ? -1
+               : 0;
 }
 
 static int expand_ahead(struct wait_graph *graph, struct waiting_op *op)
@@ -308,8 +327,11 @@ static int expand(struct wait_graph *graph, struct waiting_op *op)
     if (expand_ahead(graph, op))
         return -1;
     struct wait_node key = {
-        .kind = pending->channel ? WAIT_PEER : WAIT_COLLECTIVE, .comm = pending->member->comm,
-        .number = pending->number, .signature = pending->signature, .begin_ns = pending->site.time_ns,
+        .kind = pending->channel ? WAIT_PEER : WAIT_COLLECTIVE,
+        .comm = pending->member->comm,
+        .number = pending->number,
+        .signature = pending->signature,
+        .begin_ns = pending->site.time_ns,
     };
     if (pending->channel) {
         key.channel = pending->channel;

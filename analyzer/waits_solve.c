@@ -1,27 +1,33 @@
-/* waits_solve.c: who of the wait graph can go on, applied until nothing changes, and what of the rest is stuck together. */
+/* waits_solve.c: who of the wait graph can go on, applied until nothing changes, and what of the
+ * rest is stuck together. */
 #include <stdlib.h>
 
 #include "analyzer/callbacks.h"
 #include "analyzer/waits_nodes.h"
 
-/* It has done nothing since long before now, while another thread that issues for the same member has been blocked.
- * member NULL: one that no thread issued for yet; then any other thread of a process with one rank will do. */
-static bool is_idle(const struct wait_graph *graph, const struct thread *thread, const struct member *member)
+/* It has done nothing since long before now, while another thread that issues for the same member
+ * has been blocked. member NULL: one that no thread issued for yet; then any other thread of a
+ * process with one rank will do. */
+static bool is_idle(const struct wait_graph *graph, const struct thread *thread,
+                    const struct member *member)
 {
     const struct process *process = thread->process;
-    uint64_t since_ns = process_known_until(process) - graph->analyzer->options.hang_after_ns / IDLE_PART;
+    uint64_t since_ns = process_known_until(process) -
+                        graph->analyzer->options.hang_after_ns / IDLE_PART;
     if (thread->in_call || thread->last_ns > since_ns)
         return false;
     for (uint32_t i = 0; member && i < member->issuers; i++)
         if (member->issuer[i]->blocked_node && member->issuer[i]->enter_site.time_ns <= since_ns)
             return true;
-    for (const struct thread *other = process->threads; other && !member && !process->several_ranks; other = other->hh.next)
+    for (const struct thread *other = process->threads; other && !member && !process->several_ranks;
+         other = other->hh.next)
         if (other->blocked_node && other->enter_site.time_ns <= since_ns)
             return true;
     return false;
 }
 
-static bool thread_can_go_on(const struct wait_graph *graph, const struct thread *thread, const struct member *member)
+static bool thread_can_go_on(const struct wait_graph *graph, const struct thread *thread,
+                             const struct member *member)
 {
     if (thread->blocked_node)
         return graph->blocked[thread->blocked_node - 1].can_go_on;
@@ -42,7 +48,8 @@ static bool process_can_come(const struct wait_graph *graph, const struct proces
     return !any;
 }
 
-static bool can_come(const struct wait_graph *graph, const struct wait_node *node, const struct missing *missing)
+static bool can_come(const struct wait_graph *graph, const struct wait_node *node,
+                     const struct missing *missing)
 {
     if (!missing->process)
         return true;
@@ -85,13 +92,15 @@ static bool op_can_start(const struct waiting_op *op)
     return true;
 }
 
-/* The host function runs, and its thread waits. It may also be busy, or wait for a lock: nobody knows how long. */
+/* The host function runs, and its thread waits. It may also be busy, or wait for a lock: nobody
+ * knows how long. */
 static bool callback_can_return(const struct wait_graph *graph, const struct callback *callback)
 {
     const struct thread *thread = callback->thread;
     if (!thread || thread->blocked_node)
         return !thread || graph->blocked[thread->blocked_node - 1].can_go_on;
-    uint64_t long_ago_ns = process_known_until(thread->process) - graph->analyzer->options.hang_after_ns;
+    uint64_t long_ago_ns = process_known_until(thread->process) -
+                           graph->analyzer->options.hang_after_ns;
     return !graph->supposes_idle || thread->last_ns > long_ago_ns;
 }
 
@@ -113,7 +122,8 @@ static bool reduce_wait(struct wait_graph *graph, struct wait_node *node)
     return node->satisfiable = true;
 }
 
-/* What is ahead of an operation was made after it, so the last ones come first: few rounds are needed. */
+/* What is ahead of an operation was made after it, so the last ones come first: few rounds are
+ * needed. */
 static bool reduce_once(struct wait_graph *graph)
 {
     bool changed = false;
@@ -183,10 +193,12 @@ static int find_components(struct wait_graph *graph)
         if (wait->waiter && !wait->satisfiable)
             unite_with_wait(parent, wait->waiter->index, wait);
     for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
-        wait->component = wait->waiter && !wait->satisfiable ? root_of(parent, wait->waiter->index) : -1;
+        wait->component = wait->waiter && !wait->satisfiable ? root_of(parent, wait->waiter->index)
+                                                             : -1;
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         struct blocked *blocked = &graph->blocked[i];
-        blocked->component = blocked->can_go_on ? -1 : root_of(parent, blocked->thread->process->index);
+        blocked->component = blocked->can_go_on ? -1
+                                                : root_of(parent, blocked->thread->process->index);
         for (uint32_t k = 0; k < blocked->waits; k++)
             if (!blocked->wait[k]->satisfiable)
                 blocked->wait[k]->component = blocked->component;

@@ -34,7 +34,8 @@ void wait_text(const struct wait_node *wait, struct text *text)
     char comm[16], call[CALL_BYTES];
     comm_name(wait->comm->id, comm);
     switch (wait->kind) {
-    case WAIT_COLLECTIVE: case WAIT_PEER:
+    case WAIT_COLLECTIVE:
+    case WAIT_PEER:
         text_add(text, "%s #%llu of %s", signature_text(&wait->signature, call, sizeof call),
                  (unsigned long long)wait->number, comm);
         break;
@@ -58,7 +59,8 @@ static void add_behind(const struct wait_node *wait, struct text *text)
         if (op->can_start)
             continue;
         const struct wait_node *next = waiting_op_culprit(op)->wait;
-        text_add(text, " of rank %d, whose call stands behind ", member_shown_rank(op->pending->member));
+        text_add(text, " of rank %d, whose call stands behind ",
+                 member_shown_rank(op->pending->member));
         if (next)
             wait_text(next, text);
         else
@@ -78,8 +80,10 @@ static void add_reason(const struct wait_node *wait, struct text *text)
         return;
     }
     missing_text(wait, false, ranks, sizeof ranks);
-    text_add(text, wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT ? " that %s %s %s not called"
-                                                                           : ", to which %s %s %s not come",
+    text_add(text,
+             wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT
+                 ? " that %s %s %s not called"
+                 : ", to which %s %s %s not come",
              one ? "rank" : "ranks", ranks, one ? "has" : "have");
 }
 
@@ -94,22 +98,26 @@ static bool is_of_member(const struct thread *thread, const struct member *membe
     return false;
 }
 
-static const struct thread *call_in_progress(const struct process *process, const struct member *member)
+static const struct thread *call_in_progress(const struct process *process,
+                                             const struct member *member)
 {
     const struct thread *found = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-        if (thread->in_call && is_of_member(thread, member) && (!found || thread->enter_site.time_ns < found->enter_site.time_ns))
+        if (thread->in_call && is_of_member(thread, member) &&
+            (!found || thread->enter_site.time_ns < found->enter_site.time_ns))
             found = thread;
     return found;
 }
 
-/* A source that tells of NCCL's calls alone can't say where the program is: what it called last is all that is known. */
+/* A source that tells of NCCL's calls alone can't say where the program is: what it called last is
+ * all that is known. */
 static void add_last_call(const struct process *process, struct text *text, struct site *site)
 {
     char buffer[CALL_BYTES];
     const struct thread *last = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-        if (thread->uses_nccl && thread->enter.serial && (!last || thread->enter.serial > last->enter.serial))
+        if (thread->uses_nccl && thread->enter.serial &&
+            (!last || thread->enter.serial > last->enter.serial))
             last = thread;
     if (!last) {
         text_add(text, "no call of it is known");
@@ -118,11 +126,12 @@ static void add_last_call(const struct process *process, struct text *text, stru
     *site = last->enter_site;
     text_add(text, "last seen in %s", record_text(&last->enter, buffer, sizeof buffer));
     if (api_class_of(last->enter.api) == CLASS_COLLECTIVE)
-        text_add(text, " #%llu of %s", (unsigned long long)last->enter.op.number, comm_name(last->enter.op.comm, buffer));
+        text_add(text, " #%llu of %s", (unsigned long long)last->enter.op.number,
+                 comm_name(last->enter.op.comm, buffer));
 }
 
-void where_text(const struct wait_graph *graph, const struct process *process, const struct member *member,
-                struct text *text, struct site *site)
+void where_text(const struct wait_graph *graph, const struct process *process,
+                const struct member *member, struct text *text, struct site *site)
 {
     char buffer[CALL_BYTES];
     *site = (struct site){0};
@@ -131,9 +140,11 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
         return;
     }
     /* Killed with the rest: where it was before says more. */
-    bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE && wait_graph_member(graph, member, process);
+    bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE &&
+                      wait_graph_member(graph, member, process);
     if (process->ended && !was_killed) {
-        const struct thread *stood = process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
+        const struct thread *stood =
+            process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
         text_add(text, "%s", end_text(process, buffer, sizeof buffer));
         if (stood) {
             *site = stood->enter_site;
@@ -149,7 +160,8 @@ void where_text(const struct wait_graph *graph, const struct process *process, c
         return;
     }
     if (!thread) {
-        text_add(text, member && member->destroyed ? "running (it has destroyed the communicator)" : "running");
+        text_add(text, member && member->destroyed ? "running (it has destroyed the communicator)"
+                                                   : "running");
         site->phase = process_phase(process);
         return;
     }

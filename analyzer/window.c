@@ -11,10 +11,10 @@ struct block {
 };
 
 struct window {
-    struct slot *slot;      /* ring by number */
-    uint32_t capacity;      /* power of two */
-    uint64_t base, end;     /* numbers base .. end - 1 have slots */
-    struct block *block;    /* ring, oldest at block_head */
+    struct slot *slot;   /* ring by number */
+    uint32_t capacity;   /* power of two */
+    uint64_t base, end;  /* numbers base .. end - 1 have slots */
+    struct block *block; /* ring, oldest at block_head */
     uint32_t block_head, blocks;
 };
 
@@ -124,7 +124,8 @@ static void drop_passed(struct comm *comm)
 {
     struct window *window = comm->window;
     uint32_t expected = expected_members(comm);
-    while (window->base < window->end && window->slot[window->base & (window->capacity - 1)].passed >= expected)
+    while (window->base < window->end &&
+           window->slot[window->base & (window->capacity - 1)].passed >= expected)
         pop_front(window);
 }
 
@@ -140,7 +141,7 @@ static int condense(struct window *window)
     if (!window->block && !(window->block = calloc(BLOCKS_MAX, sizeof *window->block)))
         return -1;
     struct block block = {.first = window->base};
-    bool complete = true;       /* a number whose records were lost makes the block's hash useless */
+    bool complete = true; /* a number whose records were lost makes the block's hash useless */
     do {
         const struct slot *slot = &window->slot[window->base & (window->capacity - 1)];
         complete = complete && slot->variants;
@@ -149,7 +150,7 @@ static int condense(struct window *window)
         pop_front(window);
     } while (window->base % BLOCK_OPERATIONS && window->base < window->end);
     if (!complete)
-        block.count = 0;        /* never the end of a comparison */
+        block.count = 0; /* never the end of a comparison */
     if (window->blocks == BLOCKS_MAX) {
         window->block_head = (window->block_head + 1) % BLOCKS_MAX;
         window->blocks--;
@@ -169,7 +170,8 @@ static int window_reach(struct comm *comm, uint64_t number)
 {
     struct window *window = comm->window;
     if (window->base == window->end || number - window->base >= 4 * (uint64_t)WINDOW_MAX) {
-        /* Empty, or a jump that no lag explains (lost records, a trace that begins late): begin anew. */
+        /* Empty, or a jump that no lag explains (lost records, a trace that begins late): begin
+         * anew. */
         if (window->base == window->end ? number > window->end : number > window->base) {
             while (window->base < window->end)
                 pop_front(window);
@@ -205,7 +207,7 @@ static bool condensed_differs(struct window *window, struct member *member, uint
                               const struct signature *signature, uint64_t *block_first)
 {
     uint32_t low = 0, high = window->blocks;
-    while (low < high) {        /* the last block that begins at or below number */
+    while (low < high) { /* the last block that begins at or below number */
         uint32_t middle = (low + high) / 2;
         if (window->block[(window->block_head + middle) % BLOCKS_MAX].first <= number)
             low = middle + 1;
@@ -218,7 +220,7 @@ static bool condensed_differs(struct window *window, struct member *member, uint
     if (number == block->first)
         member->condensed_hash = 0;
     else if (number != member->condensed_next)
-        return false;           /* it came in the middle of the block: this one can't be compared */
+        return false; /* it came in the middle of the block: this one can't be compared */
     member->condensed_hash = condensed_step(member->condensed_hash, signature);
     member->condensed_next = number + 1;
     *block_first = block->first;
@@ -226,7 +228,8 @@ static bool condensed_differs(struct window *window, struct member *member, uint
 }
 
 /* Gives each variant its ranks, now that there is a second one. */
-static int name_ranks(struct comm *comm, struct slot *slot, uint64_t number, const struct member *newcomer)
+static int name_ranks(struct comm *comm, struct slot *slot, uint64_t number,
+                      const struct member *newcomer)
 {
     int failed = 0;
     for (uint32_t i = 0; i < comm->members; i++)
@@ -235,7 +238,8 @@ static int name_ranks(struct comm *comm, struct slot *slot, uint64_t number, con
     return failed;
 }
 
-static int add_variant(struct slot *slot, const struct signature *signature, const struct site *site)
+static int add_variant(struct slot *slot, const struct signature *signature,
+                       const struct site *site)
 {
     struct variant *more = realloc(slot->more, slot->variants * sizeof *more);
     if (!more)
@@ -247,7 +251,8 @@ static int add_variant(struct slot *slot, const struct signature *signature, con
 }
 
 static int slot_pass(struct comm *comm, struct slot *slot, struct member *member, uint64_t number,
-                     const struct signature *signature, const struct site *site, struct window_answer *answer)
+                     const struct signature *signature, const struct site *site,
+                     struct window_answer *answer)
 {
     answer->slot = slot;
     slot->passed++;
@@ -261,11 +266,13 @@ static int slot_pass(struct comm *comm, struct slot *slot, struct member *member
         i++;
     if (i == slot->variants) {
         answer->fresh = slot->variants == 1;
-        if ((answer->fresh && name_ranks(comm, slot, number, member)) || add_variant(slot, signature, site))
+        if ((answer->fresh && name_ranks(comm, slot, number, member)) ||
+            add_variant(slot, signature, site))
             return -1;
     }
     struct variant *variant = slot_variant(slot, i);
-    if (!variant->signature.group_size) {       /* so that a third member's group is compared with a group */
+    if (!variant->signature
+             .group_size) { /* so that a third member's group is compared with a group */
         variant->signature.group_size = signature->group_size;
         variant->signature.group_index = signature->group_index;
         variant->signature.group_hash = signature->group_hash;
@@ -274,16 +281,17 @@ static int slot_pass(struct comm *comm, struct slot *slot, struct member *member
     return slot->variants > 1 ? rankset_add(&variant->ranks, member->rank) : 0;
 }
 
-int window_pass(struct comm *comm, struct member *member, uint64_t number, const struct signature *signature,
-                const struct site *site, struct window_answer *answer)
+int window_pass(struct comm *comm, struct member *member, uint64_t number,
+                const struct signature *signature, const struct site *site,
+                struct window_answer *answer)
 {
     *answer = (struct window_answer){0};
     if (!comm->window && !(comm->window = calloc(1, sizeof *comm->window)))
         return -1;
     struct window *window = comm->window;
     if (number < member->next)
-        return 0;               /* a number twice: a damaged trace, or two threads on one communicator */
-    drop_passed(comm);          /* what the last call answered with */
+        return 0;      /* a number twice: a damaged trace, or two threads on one communicator */
+    drop_passed(comm); /* what the last call answered with */
     if (number >= window->base) {
         if (window_reach(comm, number))
             return -1;

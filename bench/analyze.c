@@ -1,4 +1,5 @@
-/* How fast a trace is read and analysed, beside a scan of the same rows with nothing done to them. */
+/* How fast a trace is read and analysed, beside a scan of the same rows with nothing done to them.
+ */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -67,7 +68,8 @@ static double read_trace(const char *path, bool analyze)
     bench_check(more, &err);
     double rate = (double)rows / ((double)(bench_now_ns() - begin) / 1e9);
     if (analyzer_skipped(analyzer))
-        bench_die("the analyzer skipped %ju records of the made-up job", (uintmax_t)analyzer_skipped(analyzer));
+        bench_die("the analyzer skipped %ju records of the made-up job",
+                  (uintmax_t)analyzer_skipped(analyzer));
     analyzer_free(analyzer);
     trace_close(trace);
     return rate;
@@ -89,8 +91,10 @@ int main(void)
     double rate = bench_median(analyzed, ROUNDS);
     getrusage(RUSAGE_SELF, &usage);
     printf("raw scan                 %12.0f rows/s\n", raw_rate);
-    printf("trace_next               %12.0f rows/s   %5.2f of raw\n", read_rate, read_rate / raw_rate);
-    printf("trace_next + analyzer    %12.0f rows/s   %5.2f of raw (aim: at least 0.70)\n", rate, rate / raw_rate);
+    printf("trace_next               %12.0f rows/s   %5.2f of raw\n", read_rate,
+           read_rate / raw_rate);
+    printf("trace_next + analyzer    %12.0f rows/s   %5.2f of raw (aim: at least 0.70)\n", rate,
+           rate / raw_rate);
     printf("peak memory              %12.1f MB\n", (double)usage.ru_maxrss / 1024);
     return 0;
 }

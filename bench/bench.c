@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static const uint64_t comm = 0x5ae77eb5ea4ec1ee;
-static const uint64_t record_ns = 1000;         /* between two records of the job */
+static const uint64_t record_ns = 1000; /* between two records of the job */
 
 uint64_t bench_now_ns(void)
 {
@@ -73,8 +73,15 @@ const char *bench_directory(void)
 struct process_info bench_process(int rank)
 {
     struct process_info info = {
-        .pid = 1000 + rank, .rank = rank, .local_rank = rank, .world_size = JOB_RANKS, .start_ticks = 1,
-        .realtime_ns = 1795271000000000000, .monotonic_ns = 1000000000000, .boot_id = "bench", .host = "bench",
+        .pid = 1000 + rank,
+        .rank = rank,
+        .local_rank = rank,
+        .world_size = JOB_RANKS,
+        .start_ticks = 1,
+        .realtime_ns = 1795271000000000000,
+        .monotonic_ns = 1000000000000,
+        .boot_id = "bench",
+        .host = "bench",
     };
     return info;
 }
@@ -87,7 +94,8 @@ static void fill_step(struct record *record, int part, int rank, uint64_t step, 
     record->thread = 100 + (uint32_t)rank;
     record->device = rank;
     switch (part) {
-    case 12: case 18:
+    case 12:
+    case 18:
         record->api = API_ncclAllReduce;
         record->phase = RECORD_ENTER;
         record->op.comm = comm;
@@ -99,17 +107,21 @@ static void fill_step(struct record *record, int part, int rank, uint64_t step, 
         record->op.rank = rank;
         record->op.launch = launch;
         break;
-    case 13: case 19: case 24:
+    case 13:
+    case 19:
+    case 24:
         record->api = part == 24 ? API_cudaStreamSynchronize : API_ncclAllReduce;
         record->phase = RECORD_LEAVE;
         record->leave.enter = serial - 1;
         record->leave.comm = part == 24 ? 0 : comm;
         break;
-    case 14: case 20:
+    case 14:
+    case 20:
         record->api = API_cudaEventRecord;
         record->event.event = 0x2000;
         break;
-    case 15: case 21:
+    case 15:
+    case 21:
         record->api = API_cudaStreamWaitEvent;
         record->event.event = 0x2000;
         break;
@@ -137,7 +149,7 @@ static void fill_step(struct record *record, int part, int rank, uint64_t step, 
 int bench_job_next(struct bench_job *job, struct record *record)
 {
     uint64_t at = job->emitted++;
-    *record = (struct record){ .time_ns = 1000000000000 + at * record_ns };
+    *record = (struct record){.time_ns = 1000000000000 + at * record_ns};
     if (at < JOB_RANKS) {
         record->serial = ++job->serial[at];
         record->api = API_notice_member;

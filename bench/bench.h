@@ -15,8 +15,8 @@ uint64_t bench_now_ns(void);
 /* The middle of `count` values; sorts them. */
 double bench_median(double *value, int count);
 
-/* An empty directory of its own under TMPDIR, removed with all in it when the program ends. Ends the
- * program if it can't be made. */
+/* An empty directory of its own under TMPDIR, removed with all in it when the program ends. Ends
+ * the program if it can't be made. */
 const char *bench_directory(void);
 
 /* Ends the program with the message. */
@@ -27,8 +27,9 @@ void bench_check(int result, const struct error *err);
 
 enum { JOB_RANKS = 8, JOB_STEP_RECORDS = 26 };
 
-/* Training with a communicator of JOB_RANKS members, a process each: a step is some kernels, an event, two gradient
- * buckets and a wait, and what the GPU says of its progress. Zero-initialised is the beginning. */
+/* Training with a communicator of JOB_RANKS members, a process each: a step is some kernels, an
+ * event, two gradient buckets and a wait, and what the GPU says of its progress. Zero-initialised
+ * is the beginning. */
 struct bench_job {
     uint64_t emitted, serial[JOB_RANKS];
 };
@@ -37,8 +38,8 @@ struct bench_job {
 struct process_info bench_process(int rank);
 /* The job's next record, and the rank whose it is. */
 int bench_job_next(struct bench_job *job, struct record *record);
-/* A new trace with the processes of the job, in a transaction that has begun. Ends the program if it can't be made.
- * The caller commits and closes it. */
+/* A new trace with the processes of the job, in a transaction that has begun. Ends the program if
+ * it can't be made. The caller commits and closes it. */
 struct store *bench_store_begin(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
-/* ns per call of some CUDA and NCCL functions whose own work is small. bench/run runs this with and without
- * the shim: the difference is what the shim costs. Calls come in bursts that the rings can hold, with a rest
- * after each in which the collector empties them, as in a real step; only the bursts are timed. */
+/* ns per call of some CUDA and NCCL functions whose own work is small. bench/run runs this with and
+ * without the shim: the difference is what the shim costs. Calls come in bursts that the rings can
+ * hold, with a rest after each in which the collector empties them, as in a real step; only the
+ * bursts are timed. */
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ struct subject {
     ncclComm_t comm;
     cudaStream_t stream;
     cudaEvent_t event;
-    void *buffer, *scratch;     /* NCCL uses the one, not the other */
+    void *buffer, *scratch; /* NCCL uses the one, not the other */
 };
 
 static void need(int result, const char *what)
@@ -58,15 +59,15 @@ static void all_reduce(const struct subject *on)
 
 static const struct {
     const char *name;
-    int calls;      /* that one turn makes */
+    int calls; /* that one turn makes */
     void (*turn)(const struct subject *on);
 } loops[] = {
-    { "cudaStreamSynchronize (idle stream)", 1, synchronize },
-    { "ncclGroupStart, ncclGroupEnd (empty)", 2, group },
-    { "cudaStreamWaitEvent (event not recorded)", 1, wait_event },
-    { "ncclAllReduce (1 rank, 1 element)", 1, all_reduce },
-    { "cudaMemsetAsync (memory that NCCL uses)", 1, set_used },
-    { "cudaMemsetAsync (other memory: kept, not told)", 1, set_scratch },
+    {"cudaStreamSynchronize (idle stream)", 1, synchronize},
+    {"ncclGroupStart, ncclGroupEnd (empty)", 2, group},
+    {"cudaStreamWaitEvent (event not recorded)", 1, wait_event},
+    {"ncclAllReduce (1 rank, 1 element)", 1, all_reduce},
+    {"cudaMemsetAsync (memory that NCCL uses)", 1, set_used},
+    {"cudaMemsetAsync (other memory: kept, not told)", 1, set_scratch},
 };
 
 static double ns_per_call(const struct subject *on, int loop)
@@ -78,7 +79,7 @@ static double ns_per_call(const struct subject *on, int loop)
             loops[loop].turn(on);
         ns[burst] = (double)(bench_now_ns() - begin) / (BURST * loops[loop].calls);
         NEED(cudaStreamSynchronize(on->stream));
-        nanosleep(&(struct timespec){ .tv_nsec = REST_MS * 1000000 }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000}, NULL);
     }
     return bench_median(ns, BURSTS);
 }

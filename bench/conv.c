@@ -1,7 +1,8 @@
-/* The trainer's convolutions on a GPU: microseconds of each pass of one layer, for tests/gpu/convolutions.py, which
- * names the layer and holds cuDNN's beside it.
+/* The trainer's convolutions on a GPU: microseconds of each pass of one layer, for
+ * tests/gpu/convolutions.py, which names the layer and holds cuDNN's beside it.
  *
- * bench_conv N C_IN H W C_OUT K STRIDE PAD: prints "MATH PASS MICROSECONDS" for each math and pass. */
+ * bench_conv N C_IN H W C_OUT K STRIDE PAD: prints "MATH PASS MICROSECONDS" for each math and pass.
+ */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ struct layer {
 };
 
 enum pass { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHT, PASSES };
-static const char *const pass_names[] = { "forward", "backward-data", "backward-weight" };
-static const char *const math_names[] = { "fp32", "tf32", "bf16" };
+static const char *const pass_names[] = {"forward", "backward-data", "backward-weight"};
+static const char *const math_names[] = {"fp32", "tf32", "bf16"};
 
 static float *new_values(size_t count, cudaStream_t stream)
 {
@@ -89,7 +90,8 @@ int main(int argc, char **argv)
     for (int math = KERNELS_FP32; math <= KERNELS_BF16; math++) {
         kernels_set_math((enum kernels_math)math);
         for (int pass = 0; pass < PASSES; pass++)
-            printf("%s %s %.1f\n", math_names[math], pass_names[pass], median_of_turns(&l, (enum pass)pass));
+            printf("%s %s %.1f\n", math_names[math], pass_names[pass],
+                   median_of_turns(&l, (enum pass)pass));
     }
     NEED(cudaFree(l.x));
     NEED(cudaFree(l.w));

@@ -1,4 +1,5 @@
-/* json_tree.c: reads a JSON file as most programs do, into a tree: the yardstick of the streaming reader (lib/import). */
+/* json_tree.c: reads a JSON file as most programs do, into a tree: the yardstick of the streaming
+ * reader (lib/import). */
 #include <jansson.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* A job of days in minutes: the analyzer alone, over many events of a made-up job that makes all kinds of order and
- * never stands still. Prints its speed and its memory as it goes: the memory must stay where it is.
+/* A job of days in minutes: the analyzer alone, over many events of a made-up job that makes all
+ * kinds of order and never stands still. Prints its speed and its memory as it goes: the memory
+ * must stay where it is.
  *
  *     bench_long [EVENTS]     default 50,000,000 */
 #include <malloc.h>
@@ -61,12 +62,14 @@ static void wait_for(struct rank *rank, uint16_t api, uint64_t stream, uint64_t 
     struct record record = {.api = api, .phase = RECORD_ENTER, .stream = stream};
     record.wait.event = event;
     feed(rank, record);
-    feed(rank, (struct record){.api = api, .phase = RECORD_LEAVE, .leave = {.enter = rank->serial}});
+    feed(rank,
+         (struct record){.api = api, .phase = RECORD_LEAVE, .leave = {.enter = rank->serial}});
 }
 
 static void all_reduce(struct rank *rank, int comm, uint64_t stream, uint64_t buffer)
 {
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = stream, .stack = 0x77};
+    struct record record = {
+        .api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = stream, .stack = 0x77};
     record.op.comm = comms[comm];
     record.op.number = rank->operations[comm]++;
     record.op.sendbuff = record.op.recvbuff = buffer;
@@ -77,7 +80,9 @@ static void all_reduce(struct rank *rank, int comm, uint64_t stream, uint64_t bu
     record.op.slot = (uint32_t)comm;
     record.op.launch = ++rank->launches[comm];
     feed(rank, record);
-    feed(rank, (struct record){.api = API_ncclAllReduce, .phase = RECORD_LEAVE, .leave = {.enter = rank->serial}});
+    feed(rank, (struct record){.api = API_ncclAllReduce,
+                               .phase = RECORD_LEAVE,
+                               .leave = {.enter = rank->serial}});
 }
 
 /* Memory of a pool that moves on, a stream of its own for it and an event that is made anew. */
@@ -86,12 +91,17 @@ static void passing_work(struct rank *rank)
     uint64_t at = 0x600000000000 + rank->step % 4096 * 65536, stream = 0x10000 + rank->step * 16;
     uint64_t done = 0x900000 + rank->step * 16;
     event(rank, API_cudaStreamCreateWithFlags, 0, stream);
-    feed(rank, (struct record){.api = API_cudaMallocAsync, .stream = stream, .memory = {.pointer = at, .bytes = 65536}});
-    feed(rank, (struct record){.api = API_cudaMemsetAsync, .stream = stream, .copy = {.dst = at, .bytes = 65536}});
+    feed(rank, (struct record){.api = API_cudaMallocAsync,
+                               .stream = stream,
+                               .memory = {.pointer = at, .bytes = 65536}});
+    feed(rank, (struct record){.api = API_cudaMemsetAsync,
+                               .stream = stream,
+                               .copy = {.dst = at, .bytes = 65536}});
     event(rank, API_cudaEventCreateWithFlags, done, 0);
     event(rank, API_cudaEventRecord, done, stream);
     event(rank, API_cudaStreamWaitEvent, done, 0x1000);
-    feed(rank, (struct record){.api = API_cudaFreeAsync, .stream = 0x1000, .memory = {.pointer = at}});
+    feed(rank,
+         (struct record){.api = API_cudaFreeAsync, .stream = 0x1000, .memory = {.pointer = at}});
     event(rank, API_cudaEventDestroy, done, 0);
     event(rank, API_cudaStreamDestroy, 0, stream);
 }
@@ -100,11 +110,14 @@ static void step(struct rank *rank)
 {
     uint64_t streams[KERNEL_STREAMS] = {0x1000, 0x1010, 0};
     for (uint64_t i = 0; i < BUCKETS; i++) {
-        uint64_t bucket = bucket_at(i + rank->step % 2 * BUCKETS), communication = i % 2 ? 0x2010 : 0x2000;
+        uint64_t bucket = bucket_at(i + rank->step % 2 * BUCKETS),
+                 communication = i % 2 ? 0x2010 : 0x2000;
         if (rank->step >= 2)
             event(rank, API_cudaStreamWaitEvent, 0x5000 + i + rank->step % 2 * BUCKETS, 0x1000);
         for (uint64_t k = 0; k < PIECES; k++)
-            kernel(rank, streams[k % 2 ? 0 : 1], 0x700000000000 + (rank->step * 97 + i * PIECES + k) % 20000 * 4096, bucket_at(100 + k));
+            kernel(rank, streams[k % 2 ? 0 : 1],
+                   0x700000000000 + (rank->step * 97 + i * PIECES + k) % 20000 * 4096,
+                   bucket_at(100 + k));
         kernel(rank, 0x1000, bucket, bucket_at(50));
         event(rank, API_cudaEventRecord, 0x4000 + i, 0x1000);
         event(rank, API_cudaStreamWaitEvent, 0x4000 + i, communication);
@@ -155,13 +168,15 @@ static void count_finding(void *context, const struct finding *finding)
 {
     (void)context;
     if (!findings++)
-        fprintf(stderr, "bench_long: found in a correct job: %s: %s\n", finding->code, finding->what);
+        fprintf(stderr, "bench_long: found in a correct job: %s: %s\n", finding->code,
+                finding->what);
 }
 
 int main(int argc, char **argv)
 {
     uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000, told = 0;
-    struct analyzer *analyzer = analyzer_new(&(struct analyzer_options){.on_finding = count_finding});
+    struct analyzer *analyzer =
+        analyzer_new(&(struct analyzer_options){.on_finding = count_finding});
     struct rank rank[RANKS] = {{0}};
     for (int i = 0; analyzer && i < RANKS; i++) {
         struct process_info info = bench_process(i);
@@ -181,13 +196,15 @@ int main(int argc, char **argv)
         if (fed * 10 / events != told) {
             told = fed * 10 / events;
             struct mallinfo2 heap = mallinfo2();
-            printf("%12ju %16.0f %14.2f\n", (uintmax_t)fed, (double)fed / (processor_seconds() - start),
+            printf("%12ju %16.0f %14.2f\n", (uintmax_t)fed,
+                   (double)fed / (processor_seconds() - start),
                    (double)(heap.uordblks + heap.hblkhd) / 1e6);
         }
     }
     uint64_t skipped = analyzer_skipped(analyzer);
     analyzer_free(analyzer);
     if (skipped || findings)
-        bench_die("%ju records skipped, %ju findings in a correct job", (uintmax_t)skipped, (uintmax_t)findings);
+        bench_die("%ju records skipped, %ju findings in a correct job", (uintmax_t)skipped,
+                  (uintmax_t)findings);
     return 0;
 }

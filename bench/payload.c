@@ -1,5 +1,6 @@
-/* The kernel of --hash against a copy of the same buffer on the same device (of a GPU, or emu's): both in one run, in
- * turns. A hash reads the buffer once, a copy reads and writes it; figures are bytes moved a second. */
+/* The kernel of --hash against a copy of the same buffer on the same device (of a GPU, or emu's):
+ * both in one run, in turns. A hash reads the buffer once, a copy reads and writes it; figures are
+ * bytes moved a second. */
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static void need(int result, const char *what)
 
 struct subject {
     char *from, *to;
-    struct payload_found *found;        /* host memory that the device writes */
+    struct payload_found *found; /* host memory that the device writes */
     unsigned blocks;
     uint64_t ticket;
     cudaStream_t stream;
@@ -33,9 +34,11 @@ static double seconds(struct subject *on, size_t offset, size_t bytes, int times
     uint64_t begin = bench_now_ns();
     for (int i = 0; i < times; i++) {
         if (hash)
-            NEED(kernels_payload_hash(on->from + offset, bytes, FLOAT32, on->found, ++on->ticket, 0, on->blocks, on->stream));
+            NEED(kernels_payload_hash(on->from + offset, bytes, FLOAT32, on->found, ++on->ticket, 0,
+                                      on->blocks, on->stream));
         else
-            NEED(cudaMemcpyAsync(on->to + offset, on->from + offset, bytes, cudaMemcpyDeviceToDevice, on->stream));
+            NEED(cudaMemcpyAsync(on->to + offset, on->from + offset, bytes,
+                                 cudaMemcpyDeviceToDevice, on->stream));
     }
     NEED(cudaStreamSynchronize(on->stream));
     if (hash && on->found->done != on->ticket)
@@ -53,14 +56,16 @@ static void compare(struct subject *on, const char *name, size_t offset, size_t 
     }
     double copied = 2.0 * (double)bytes * times / bench_median(copy, TURNS);
     double hashed = (double)bytes * times / bench_median(hash, TURNS);
-    printf("%-34s %9.2f GB/s hashed %9.2f GB/s copied (read + written)    %.2f of it, %9.2f us each\n", name, hashed / 1e9,
-           copied / 1e9, hashed / copied, (double)bytes / hashed * 1e6);
+    printf(
+        "%-34s %9.2f GB/s hashed %9.2f GB/s copied (read + written)    %.2f of it, %9.2f us each\n",
+        name, hashed / 1e9, copied / 1e9, hashed / copied, (double)bytes / hashed * 1e6);
 }
 
 int main(int argc, char **argv)
 {
     struct subject on = {.ticket = 0};
-    size_t most = argc > 1 ? (size_t)atol(argv[1]) << 20 : 16 << 20;    /* MB; more for a GPU, whose cache is large */
+    size_t most = argc > 1 ? (size_t)atol(argv[1]) << 20
+                           : 16 << 20; /* MB; more for a GPU, whose cache is large */
     int multiprocessors = 0;
     NEED(cudaSetDevice(0));
     NEED(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
@@ -68,7 +73,8 @@ int main(int argc, char **argv)
     NEED(cudaStreamCreateWithFlags(&on.stream, cudaStreamNonBlocking));
     NEED(cudaMalloc((void **)&on.from, most + 16));
     NEED(cudaMalloc((void **)&on.to, most + 16));
-    NEED(cudaHostAlloc((void **)&on.found, sizeof *on.found, cudaHostAllocMapped | cudaHostAllocPortable));
+    NEED(cudaHostAlloc((void **)&on.found, sizeof *on.found,
+                       cudaHostAllocMapped | cudaHostAllocPortable));
     NEED(cudaMemset(on.from, 0x3c, most + 16));
     NEED(cudaDeviceSynchronize());
     compare(&on, "4 KB", 0, 4096, 200);

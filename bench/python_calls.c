@@ -1,5 +1,5 @@
-/* What bench/python_calls.py times: calls of CUDA in a loop of C, so that Python's own time is not in the figure,
- * while the Python frames of the caller are on the thread's stack. */
+/* What bench/python_calls.py times: calls of CUDA in a loop of C, so that Python's own time is not
+ * in the figure, while the Python frames of the caller are on the thread's stack. */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 #include <time.h>

@@ -1,4 +1,5 @@
-/* ns to append a record to a ring that is drained in time: what an intercepted call can't cost less than. */
+/* ns to append a record to a ring that is drained in time: what an intercepted call can't cost less
+ * than. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ enum { APPENDS = 5000000, ROUNDS = 5, CAPACITY = RING_BULK_RECORDS };
 static double ns_per_append(struct ring *ring, struct record *records, bool look_at_clock)
 {
     double ns[ROUNDS];
-    struct record record = { .api = API_cudaEventRecord };
+    struct record record = {.api = API_cudaEventRecord};
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t begin = bench_now_ns();
         for (uint64_t i = 0; i < APPENDS; i++) {

@@ -1,4 +1,5 @@
-/* How fast the store takes events, beside a prepared INSERT into the same table with nothing around it. */
+/* How fast the store takes events, beside a prepared INSERT into the same table with nothing around
+ * it. */
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -32,9 +33,17 @@ static double insert_by_store(const char *path)
 
 static void bind(sqlite3_stmt *insert, int rank, const struct record *record)
 {
-    const sqlite3_int64 value[] = { rank, (sqlite3_int64)record->time_ns, (sqlite3_int64)record->serial, record->api,
-        record->phase, record->flags, record->thread, record->result, record->device, (sqlite3_int64)record->stack,
-        (sqlite3_int64)record->stream };
+    const sqlite3_int64 value[] = {rank,
+                                   (sqlite3_int64)record->time_ns,
+                                   (sqlite3_int64)record->serial,
+                                   record->api,
+                                   record->phase,
+                                   record->flags,
+                                   record->thread,
+                                   record->result,
+                                   record->device,
+                                   (sqlite3_int64)record->stack,
+                                   (sqlite3_int64)record->stream};
     for (int i = 0; i < 11; i++)
         sqlite3_bind_int64(insert, i + 1, value[i]);
     for (int i = 0; i < 10; i++)
@@ -48,7 +57,8 @@ static void run(sqlite3 *db, const char *sql)
         bench_die("%s: %s", sql, message);
 }
 
-/* The file is the store's, so that schema and settings are the same; only the code around the INSERT is not. */
+/* The file is the store's, so that schema and settings are the same; only the code around the
+ * INSERT is not. */
 static double insert_raw(const char *path)
 {
     struct error err = {{0}};
@@ -61,7 +71,9 @@ static double insert_raw(const char *path)
         bench_die("can't open %s", path);
     run(db, "PRAGMA journal_mode = WAL");
     run(db, "PRAGMA synchronous = NORMAL");
-    if (sqlite3_prepare_v2(db, "INSERT INTO event VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &insert, NULL))
+    if (sqlite3_prepare_v2(
+            db, "INSERT INTO event VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1,
+            &insert, NULL))
         bench_die("%s", sqlite3_errmsg(db));
     struct bench_job job = {0};
     struct record record;
@@ -96,6 +108,7 @@ int main(void)
     }
     double raw_rate = bench_median(raw, ROUNDS), rate = bench_median(ours, ROUNDS);
     printf("raw prepared insert      %12.0f rows/s\n", raw_rate);
-    printf("store_event              %12.0f rows/s   %5.2f of raw (aim: at least 0.70)\n", rate, rate / raw_rate);
+    printf("store_event              %12.0f rows/s   %5.2f of raw (aim: at least 0.70)\n", rate,
+           rate / raw_rate);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* tui_trace DATABASE OPERATIONS: a trace with so many collectives, as a job of 8 ranks leaves that stands at its end in an
- * operation that rank 5 never called: what `ddpcheck tui` opens in run.py's part "tui". */
+/* tui_trace DATABASE OPERATIONS: a trace with so many collectives, as a job of 8 ranks leaves that
+ * stands at its end in an operation that rank 5 never called: what `ddpcheck tui` opens in run.py's
+ * part "tui". */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,9 +14,19 @@ static void add_member(struct store *store, int rank, uint64_t operations, uint6
     struct error err = {{0}};
     uint64_t issued = operations - (rank == LATE_RANK);
     const struct store_member member = {
-        .comm = comm, .rank = rank, .shown_rank = rank, .nranks = JOB_RANKS, .process = rank, .device = rank, .issued = issued,
-        .started = issued, .done = operations - 1, .where = rank == LATE_RANK ? "running" : "in cudaStreamSynchronize", .phase = "",
-        .last_call = "ncclAllReduce(count=4096, float32, sum)", .since_ns = now_ns,
+        .comm = comm,
+        .rank = rank,
+        .shown_rank = rank,
+        .nranks = JOB_RANKS,
+        .process = rank,
+        .device = rank,
+        .issued = issued,
+        .started = issued,
+        .done = operations - 1,
+        .where = rank == LATE_RANK ? "running" : "in cudaStreamSynchronize",
+        .phase = "",
+        .last_call = "ncclAllReduce(count=4096, float32, sum)",
+        .since_ns = now_ns,
     };
     bench_check(store_member(store, &member, &err), &err);
 }
@@ -27,7 +38,9 @@ int main(int argc, char **argv)
     if (!operations)
         bench_die("tui_trace DATABASE OPERATIONS");
     struct store *store = bench_store_begin(argv[1]);
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .op = {.comm = comm, .datatype = TYPE_FLOAT32, .root = -1}};
+    struct record record = {.api = API_ncclAllReduce,
+                            .phase = RECORD_ENTER,
+                            .op = {.comm = comm, .datatype = TYPE_FLOAT32, .root = -1}};
     for (uint64_t number = 0; number < operations; number++) {
         for (int rank = 0; rank < JOB_RANKS; rank++) {
             if (rank == LATE_RANK && number == operations - 1)

@@ -63,9 +63,16 @@ static bool copy_side(struct store_side *to, const struct finding_side *from)
 {
     char ranks[512];
     *to = (struct store_side){
-        .ranks = copy(rankset_text(&from->ranks, ranks, sizeof ranks)), .call = copy(from->call), .phase = copy(from->phase),
-        .where = copy(from->where), .process = from->process, .stack = from->stack, .stack_is_address = from->stack_is_address,
-        .where_stack = from->where_stack, .where_stack_is_address = from->where_stack_is_address, .since_ns = from->since_ns,
+        .ranks = copy(rankset_text(&from->ranks, ranks, sizeof ranks)),
+        .call = copy(from->call),
+        .phase = copy(from->phase),
+        .where = copy(from->where),
+        .process = from->process,
+        .stack = from->stack,
+        .stack_is_address = from->stack_is_address,
+        .where_stack = from->where_stack,
+        .where_stack_is_address = from->where_stack_is_address,
+        .since_ns = from->since_ns,
     };
     return to->ranks && to->call && to->phase && to->where;
 }
@@ -76,11 +83,21 @@ static struct batch_finding *finding_copy(const struct finding *from)
     if (!to)
         return NULL;
     to->stored = (struct store_finding){
-        .id = from->id, .code = copy(from->code), .severity = severity_name(from->severity),
-        .certainty = certainty_name(from->certainty), .state = from->state == FINDING_RESOLVED ? "resolved" : "open",
-        .what = copy(from->what), .todo = copy(from->todo), .comm = from->comm, .number = from->number,
-        .has_number = from->has_number, .first_ns = from->first_ns, .last_ns = from->last_ns, .times = from->times,
-        .fingerprint = from->fingerprint, .side = to->side,
+        .id = from->id,
+        .code = copy(from->code),
+        .severity = severity_name(from->severity),
+        .certainty = certainty_name(from->certainty),
+        .state = from->state == FINDING_RESOLVED ? "resolved" : "open",
+        .what = copy(from->what),
+        .todo = copy(from->todo),
+        .comm = from->comm,
+        .number = from->number,
+        .has_number = from->has_number,
+        .first_ns = from->first_ns,
+        .last_ns = from->last_ns,
+        .times = from->times,
+        .fingerprint = from->fingerprint,
+        .side = to->side,
     };
     bool complete = to->stored.code && to->stored.what && to->stored.todo;
     for (int i = 0; i < from->sides && i < FINDING_SIDES_MAX; i++) {

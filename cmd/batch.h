@@ -1,7 +1,7 @@
 /* batch.h: what one pass of the collector took from the rings, until it is safely stored.
  *
- * Bounded: BATCH_RECORDS records of 128 bytes and their process numbers, about 1.1 MB, and the findings
- * that these records gave rise to. A batch can be written again after a failure. */
+ * Bounded: BATCH_RECORDS records of 128 bytes and their process numbers, about 1.1 MB, and the
+ * findings that these records gave rise to. A batch can be written again after a failure. */
 #ifndef DDPCHECK_BATCH_H
 #define DDPCHECK_BATCH_H
 
@@ -19,7 +19,7 @@ struct batch {
     struct record record[BATCH_RECORDS];
     int process[BATCH_RECORDS];
     int count;
-    struct batch_finding *findings;     /* newest state of each, in order of id */
+    struct batch_finding *findings; /* newest state of each, in order of id */
 };
 
 /* A finding that waits to be stored; owns copies of the texts. */

@@ -18,7 +18,9 @@ static int check_codes(const char *option, const char *codes, struct error *err)
 {
     char unknown[32];
     if (codes && codes_unknown(codes, unknown, sizeof unknown))
-        return error_set(err, "--%s: no finding has the code '%s' ('ddpcheck explain --list' shows all)", option, unknown);
+        return error_set(err,
+                         "--%s: no finding has the code '%s' ('ddpcheck explain --list' shows all)",
+                         option, unknown);
     return 0;
 }
 
@@ -42,18 +44,22 @@ static int take_line(struct choice *choice, const char *text, int line, struct e
     json_error_t why;
     json_t *object = json_loads(text, 0, &why);
     if (!object)
-        return error_set(err, "%s:%d: this is no line of 'ddpcheck report --json': %s", choice->options.baseline, line, why.text);
+        return error_set(err, "%s:%d: this is no line of 'ddpcheck report --json': %s",
+                         choice->options.baseline, line, why.text);
     const char *schema = json_string_value(json_object_get(object, "schema"));
     const char *fingerprint = json_string_value(json_object_get(object, "fingerprint"));
     int result = 0;
     char *end = NULL;
     if (!schema || strncmp(schema, "ddpcheck.", 9))
-        result = error_set(err, "%s:%d: this is no line of 'ddpcheck report --json': it has no ddpcheck schema",
-                           choice->options.baseline, line);
+        result = error_set(
+            err, "%s:%d: this is no line of 'ddpcheck report --json': it has no ddpcheck schema",
+            choice->options.baseline, line);
     else if (!strncmp(schema, "ddpcheck.finding/", 17)) {
         uint64_t value = fingerprint ? strtoull(fingerprint, &end, 16) : 0;
-        result = end && end != fingerprint && !*end ? add_known(choice, value, err)
-                     : error_set(err, "%s:%d: a finding without a fingerprint", choice->options.baseline, line);
+        result = end && end != fingerprint && !*end
+                     ? add_known(choice, value, err)
+                     : error_set(err, "%s:%d: a finding without a fingerprint",
+                                 choice->options.baseline, line);
     }
     json_decref(object);
     return result;
@@ -63,7 +69,8 @@ static int read_baseline(struct choice *choice, struct error *err)
 {
     FILE *in = fopen(choice->options.baseline, "re");
     if (!in)
-        return error_set(err, "can't read the baseline %s: %s", choice->options.baseline, strerror(errno));
+        return error_set(err, "can't read the baseline %s: %s", choice->options.baseline,
+                         strerror(errno));
     char *text = NULL;
     size_t room = 0;
     int result = 0;
@@ -72,7 +79,8 @@ static int read_baseline(struct choice *choice, struct error *err)
         if (text[strspn(text, " \t\r\n")])
             result = take_line(choice, text, line, err);
     if (result == 0 && ferror(in))
-        result = error_set(err, "can't read the baseline %s: %s", choice->options.baseline, strerror(errno));
+        result = error_set(err, "can't read the baseline %s: %s", choice->options.baseline,
+                           strerror(errno));
     free(text);
     fclose(in);
     return result;
@@ -84,7 +92,8 @@ int choice_load(struct choice *choice, const struct choice_options *options, str
     if (!choice->options.suppressions)
         choice->options.suppressions = getenv("DDPCHECK_SUPPRESSIONS");
     const char *file = choice->options.suppressions;
-    if (!check_codes("only", options->only, err) && !check_codes("disable", options->disable, err) &&
+    if (!check_codes("only", options->only, err) &&
+        !check_codes("disable", options->disable, err) &&
         (!file || !*file || !suppressions_load(&choice->suppressions, file, err)) &&
         (!options->baseline || !read_baseline(choice, err)))
         return 0;
@@ -105,12 +114,13 @@ void choice_free(struct choice *choice)
 
 static bool is_wanted(const struct choice_options *options, const struct finding *finding)
 {
-    return codes_have(options->only, finding->code) && !(options->disable && codes_have(options->disable, finding->code)) &&
+    return codes_have(options->only, finding->code) &&
+           !(options->disable && codes_have(options->disable, finding->code)) &&
            !(options->certain && finding->certainty == POSSIBLE);
 }
 
-static enum verdict judge(const struct choice *choice, const struct finding *finding, struct trace *trace,
-                          struct suppression **line, struct known **known)
+static enum verdict judge(const struct choice *choice, const struct finding *finding,
+                          struct trace *trace, struct suppression **line, struct known **known)
 {
     if (!is_wanted(&choice->options, finding))
         return NOT_WANTED;
@@ -119,7 +129,8 @@ static enum verdict judge(const struct choice *choice, const struct finding *fin
     return *line ? SUPPRESSED : *known ? KNOWN : TELL;
 }
 
-enum verdict choice_judge(const struct choice *choice, const struct finding *finding, struct trace *trace)
+enum verdict choice_judge(const struct choice *choice, const struct finding *finding,
+                          struct trace *trace)
 {
     struct suppression *line;
     struct known *known;
@@ -152,7 +163,9 @@ int choice_words(const struct choice_options *options, const char **argv)
 {
     const struct {
         const char *option, *value;
-    } words[] = {{"--only", options->only}, {"--disable", options->disable}, {"--suppressions", options->suppressions},
+    } words[] = {{"--only", options->only},
+                 {"--disable", options->disable},
+                 {"--suppressions", options->suppressions},
                  {"--baseline", options->baseline}};
     int count = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -13,12 +13,12 @@ enum { CHECKS_MAX = 256 };
 static const struct {
     const char *word, *codes;
 } categories[] = {
-    {"mismatch", "DC1XX"}, {"hang", "DC2XX"}, {"hazard", "DC3XX"}, {"device", "DC4XX"},
+    {"mismatch", "DC1XX"}, {"hang", "DC2XX"},        {"hazard", "DC3XX"}, {"device", "DC4XX"},
     {"training", "DC5XX"}, {"performance", "DC6XX"}, {"trace", "DC9XX"},
 };
 
-/* Compares `bytes` of a typed code with a real one, which lies under "DC": upper and lower case are one, the
- * letters may be left out, x is any digit. */
+/* Compares `bytes` of a typed code with a real one, which lies under "DC": upper and lower case are
+ * one, the letters may be left out, x is any digit. */
 static bool is_like(const char *typed, size_t bytes, const char *code)
 {
     if (bytes > 0 && isdigit((unsigned char)typed[0]))
@@ -99,7 +99,7 @@ const struct check *codes_find(const char *text)
 
 const char *codes_nearest(const char *text)
 {
-    const char *names[CHECKS_MAX + 1] = { NULL };
+    const char *names[CHECKS_MAX + 1] = {NULL};
     char typed[16];
     int count = 0;
     for (const struct check *check = analyzer_checks; check->code && count < CHECKS_MAX; check++)

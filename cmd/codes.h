@@ -7,12 +7,14 @@
 
 struct check;
 
-/* Categories are words for groups of codes: mismatch, hang, hazard, device, training, performance, trace. */
+/* Categories are words for groups of codes: mismatch, hang, hazard, device, training, performance,
+ * trace. */
 
 /* True if `list`, "DC102,dc2xx,hang", names `code`; x stands for any digit. NULL names all. */
 bool codes_have(const char *list, const char *code);
 
-/* Looks for an item of `list` that names no check of this build and no category. Returns true if there is one, copied to item. */
+/* Looks for an item of `list` that names no check of this build and no category. Returns true if
+ * there is one, copied to item. */
 bool codes_unknown(const char *list, char *item, size_t bytes);
 
 /* The word for the group that a code belongs to, "trace" for one of none. */

@@ -1,4 +1,5 @@
-/* ddpcheck collect: stores what the watched programs of a trace directory recorded, in the foreground or as a daemon. */
+/* ddpcheck collect: stores what the watched programs of a trace directory recorded, in the
+ * foreground or as a daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,11 +21,12 @@ struct request {
     bool daemon, foreground, quiet, fresh;
     double hang_after;
     long notify_fd;
-    struct choice_options choice;      /* of what is told through notify_fd */
+    struct choice_options choice; /* of what is told through notify_fd */
 };
 
-static const double daemon_wait_s = 30;     /* for the first producer: it started us, but may not have its ring yet */
-static const double run_wait_s = 1e9;       /* `ddpcheck run` says when the job is over */
+static const double daemon_wait_s =
+    30; /* for the first producer: it started us, but may not have its ring yet */
+static const double run_wait_s = 1e9; /* `ddpcheck run` says when the job is over */
 
 static int fail(const struct error *err)
 {
@@ -42,13 +44,14 @@ static void close_all_from(int first)
         close(fd);
 }
 
-/* Becomes a process that neither terminal nor job can take with it. Returns 0 in the daemon, 1 in the caller's
- * process, or -1 with err. */
+/* Becomes a process that neither terminal nor job can take with it. Returns 0 in the daemon, 1 in
+ * the caller's process, or -1 with err. */
 static int go_to_background(const char *directory, struct error *err)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/collector.log", directory);
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
+        null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (log < 0 || null < 0)
         return error_set(err, "can't open %s: %s", log < 0 ? path : "/dev/null", strerror(errno));
     pid_t child = fork();
@@ -74,20 +77,25 @@ static int say_held(const struct request *request, const char *directory, int ho
     if (request->daemon || request->notify_fd >= 0)
         return STATUS_CLEAN;
     if (holder > 0)
-        fprintf(stderr, "ddpcheck: process %d already collects into %s; it takes the records of new processes, too\n", holder, directory);
+        fprintf(stderr,
+                "ddpcheck: process %d already collects into %s; it takes the records of new "
+                "processes, too\n",
+                holder, directory);
     else
         fprintf(stderr, "ddpcheck: another process already collects into %s\n", directory);
     return STATUS_CLEAN;
 }
 
-static void say_result(const struct request *request, const char *directory, const struct collector_summary *summary)
+static void say_result(const struct request *request, const char *directory,
+                       const struct collector_summary *summary)
 {
     if (request->quiet || request->daemon || request->notify_fd >= 0)
         return;
     if (!summary->database[0])
         fprintf(stderr, "ddpcheck: nothing to collect in %s\n", directory);
     else
-        fprintf(stderr, "ddpcheck: %" PRIu64 " records stored in %s\n", summary->records, summary->database);
+        fprintf(stderr, "ddpcheck: %" PRIu64 " records stored in %s\n", summary->records,
+                summary->database);
 }
 
 static int collect(const struct request *request, const char *directory, struct choice *choice,
@@ -100,9 +108,14 @@ static int collect(const struct request *request, const char *directory, struct 
     if (lock < 0)
         return fail(&err);
     const struct collector_options options = {
-        .directory = directory, .hang_after_ns = (uint64_t)(request->hang_after * 1e9), .fresh = request->fresh,
-        .notify_fd = (int)request->notify_fd, .choice = choice,
-        .first_wait_s = request->notify_fd >= 0 ? run_wait_s : request->daemon ? daemon_wait_s : 0,
+        .directory = directory,
+        .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
+        .fresh = request->fresh,
+        .notify_fd = (int)request->notify_fd,
+        .choice = choice,
+        .first_wait_s = request->notify_fd >= 0 ? run_wait_s
+                        : request->daemon       ? daemon_wait_s
+                                                : 0,
     };
     int result = collector_run(&options, summary, &err);
     close(lock);
@@ -112,8 +125,8 @@ static int collect(const struct request *request, const char *directory, struct 
     return STATUS_CLEAN;
 }
 
-/* A process that starts recording while the collector is about to end sees the lock held and starts no other:
- * whoever left a ring file since then is taken care of by another round. */
+/* A process that starts recording while the collector is about to end sees the lock held and starts
+ * no other: whoever left a ring file since then is taken care of by another round. */
 static int collect_rounds(const struct request *request, const char *directory)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -130,7 +143,8 @@ static int collect_rounds(const struct request *request, const char *directory)
     if (choice_load(&choice, &request->choice, &err) < 0)
         return fail(&err);
     int status = collect(&next, directory, &choice, &summary);
-    while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() && collector_has_newcomers(directory)) {
+    while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() &&
+           collector_has_newcomers(directory)) {
         next.quiet = true;
         summary.records = 0;
         status = collect(&next, directory, &choice, &summary);
@@ -146,20 +160,27 @@ int command_collect(int argc, char **argv)
     if (hang_after)
         request.hang_after = strtod(hang_after, NULL);
     const struct option_entry entries[] = {
-        {"daemon", 'd', OPTION_FLAG, NULL, "in the background; messages go to DIR/collector.log", &request.daemon},
-        {"foreground", 'f', OPTION_FLAG, NULL, "in the foreground (the default)", &request.foreground},
-        {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &request.hang_after},
+        {"daemon", 'd', OPTION_FLAG, NULL, "in the background; messages go to DIR/collector.log",
+         &request.daemon},
+        {"foreground", 'f', OPTION_FLAG, NULL, "in the foreground (the default)",
+         &request.foreground},
+        {"hang-after", 0, OPTION_SECONDS, "S",
+         "call a rank missing after S silent seconds (default 10)", &request.hang_after},
         {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
         CHOICE_ENTRIES(request.choice, false),
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
     };
     const struct options options = {
-        .command = "collect", .operands = "DIR",
-        .summary = "Stores what watched programs recorded in trace directory DIR, until the last of them has ended.",
-        .details = "'ddpcheck run' and libddpcheck.so start it by themselves. By hand it takes over what a collector\n"
+        .command = "collect",
+        .operands = "DIR",
+        .summary = "Stores what watched programs recorded in trace directory DIR, until the last "
+                   "of them has ended.",
+        .details = "'ddpcheck run' and libddpcheck.so start it by themselves. By hand it takes "
+                   "over what a collector\n"
                    "that was killed left behind; there is one per directory and host.\n",
-        .entries = entries, .count = OPTION_COUNT(entries),
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)

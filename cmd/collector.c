@@ -16,7 +16,9 @@
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t tick_idle_ns = 1000000000, tick_waiting_ns = 250000000;
-static const uint64_t grace_ns = 2000000000, grace_over_ns = 200000000;     /* for newcomers; when the job is known to be over */
+static const uint64_t grace_ns = 2000000000,
+                      grace_over_ns =
+                          200000000; /* for newcomers; when the job is known to be over */
 static const uint64_t symbol_budget_ns = 5000000;
 enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
 
@@ -41,12 +43,14 @@ bool collector_stopping(void)
 {
     sigset_t pending;
     return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) || sigismember(&pending, SIGHUP));
+           (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) ||
+            sigismember(&pending, SIGHUP));
 }
 
 static int write_once(struct collector *collector, struct error *err)
 {
-    if (store_begin(collector->store, err) < 0 || batch_write(collector->batch, collector->store, err) < 0)
+    if (store_begin(collector->store, err) < 0 ||
+        batch_write(collector->batch, collector->store, err) < 0)
         return -1;
     for (int i = 0; i < collector->producer_count; i++)
         if (producer_store_positions(collector->producers[i], collector->store, err) < 0)
@@ -72,15 +76,18 @@ static void tell_finding(void *context, const struct finding *finding)
 {
     struct collector *collector = context;
     if (finding->id > collector->highest_told &&
-        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) == TELL)
-        notify(collector->options.notify_fd, "finding %s %s %s", severity_name(finding->severity), finding->code, finding->what);
+        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) ==
+            TELL)
+        notify(collector->options.notify_fd, "finding %s %s %s", severity_name(finding->severity),
+               finding->code, finding->what);
 }
 
 /* After they were stored, and with them the stacks by which some may be suppressed. */
 static void tell_findings(struct collector *collector)
 {
     uint32_t highest = collector->highest_told;
-    for (const struct batch_finding *finding = collector->batch->findings; finding; finding = finding->next)
+    for (const struct batch_finding *finding = collector->batch->findings; finding;
+         finding = finding->next)
         highest = finding->stored.id > highest ? finding->stored.id : highest;
     if (highest == collector->highest_told)
         return;
@@ -113,8 +120,8 @@ int collector_write_batch(struct collector *collector, struct error *err)
     return 0;
 }
 
-/* Takes from every process, in turn no more than its share, so that one busy process can't starve the others. Returns
- * whether all rings have been read to their ends. */
+/* Takes from every process, in turn no more than its share, so that one busy process can't starve
+ * the others. Returns whether all rings have been read to their ends. */
 static bool take(struct collector *collector, uint64_t now_ns)
 {
     int quota = collector->producer_count ? BATCH_RECORDS / collector->producer_count : 0;
@@ -123,7 +130,8 @@ static bool take(struct collector *collector, uint64_t now_ns)
     bool all = true;
     for (int i = 0; i < collector->producer_count; i++) {
         struct error why;
-        int taken = producer_pass(collector->producers[i], collector->store, collector->batch, quota, now_ns, &why);
+        int taken = producer_pass(collector->producers[i], collector->store, collector->batch,
+                                  quota, now_ns, &why);
         if (taken < 0)
             collector_set_aside(collector->producers[i]->path, &why);
         all = all && taken < quota;
@@ -132,8 +140,9 @@ static bool take(struct collector *collector, uint64_t now_ns)
     return all && batch_room(collector->batch) > 0;
 }
 
-/* Time passes for the analyzer whether anything happens or not: some ranks may hang while another is busy. A tick says that
- * all that happened until then is known, so it comes only when all rings have been read. */
+/* Time passes for the analyzer whether anything happens or not: some ranks may hang while another
+ * is busy. A tick says that all that happened until then is known, so it comes only when all rings
+ * have been read. */
 static void tick(struct collector *collector, uint64_t now_ns)
 {
     const struct producer *living = NULL;
@@ -144,7 +153,8 @@ static void tick(struct collector *collector, uint64_t now_ns)
         waits |= producer_waits(collector->producers[i]);
     }
     if (living && now_ns - collector->last_tick_ns >= (waits ? tick_waiting_ns : tick_idle_ns)) {
-        const struct record record = {.time_ns = now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
+        const struct record record = {
+            .time_ns = now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
         batch_add(collector->batch, living->process, &record);
         collector->last_tick_ns = now_ns;
     }
@@ -153,9 +163,11 @@ static void tick(struct collector *collector, uint64_t now_ns)
 static int feed(struct collector *collector, uint64_t now_ns, struct error *err)
 {
     for (int i = 0; i < collector->batch->count; i++) {
-        symbolizer_note(collector->symbolizer, collector->batch->process[i], &collector->batch->record[i]);
+        symbolizer_note(collector->symbolizer, collector->batch->process[i],
+                        &collector->batch->record[i]);
         collector_note_record(collector, &collector->batch->record[i], now_ns);
-        if (analyzer_feed(collector->analyzer, collector->batch->process[i], &collector->batch->record[i]) < 0)
+        if (analyzer_feed(collector->analyzer, collector->batch->process[i],
+                          &collector->batch->record[i]) < 0)
             return error_set(err, "can't analyse %s: out of memory", collector->database);
     }
     return 0;
@@ -202,11 +214,14 @@ static bool is_over(struct collector *collector, bool job_over)
     if (collector->recovering || collector_stopping())
         return true;
     bool only_left_overs = !collector->saw_living && collector->options.first_wait_s == 0;
-    /* Between two incarnations that a launcher starts there may be minutes; `ddpcheck run` says when the job is over. */
+    /* Between two incarnations that a launcher starts there may be minutes; `ddpcheck run` says
+     * when the job is over. */
     bool may_come = collector->options.notify_fd >= 0 && !job_over;
     if (collector->last_producer_ns)
-        return only_left_overs || (!may_come && now_ns - collector->last_producer_ns >= (job_over ? grace_over_ns : grace_ns));
-    return job_over || (double)(now_ns - collector->began_ns) / 1e9 >= collector->options.first_wait_s;
+        return only_left_overs || (!may_come && now_ns - collector->last_producer_ns >=
+                                                    (job_over ? grace_over_ns : grace_ns));
+    return job_over ||
+           (double)(now_ns - collector->began_ns) / 1e9 >= collector->options.first_wait_s;
 }
 
 /* Passes until there is nothing more to wait for. Returns 0, or -1 with err. */
@@ -216,7 +231,7 @@ static int collect(struct collector *collector, struct error *err)
     bool job_over = false;
     uint64_t told_ns = 0;
     for (;;) {
-        bool last = collector_stopping();    /* seen before the pass: that one takes all there was */
+        bool last = collector_stopping(); /* seen before the pass: that one takes all there was */
         int result = pass(collector, err);
         if (result < 0)
             return -1;
@@ -226,7 +241,9 @@ static int collect(struct collector *collector, struct error *err)
         }
         if (result < 2 && (last || is_over(collector, job_over)))
             return 0;
-        sleep_ms = result ? SLEEP_MIN_MS : sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5 : SLEEP_MAX_MS;
+        sleep_ms = result                        ? SLEEP_MIN_MS
+                   : sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5
+                                                 : SLEEP_MAX_MS;
         if (result == 2)
             continue;
         if (job_over)
@@ -245,12 +262,13 @@ static int end(struct collector *collector, struct error *err)
         return -1;
     const struct collector_summary *summary = collector->summary;
     if (!collector->recovering)
-        notify(collector->options.notify_fd, "end %d %d %d %d", summary->processes, summary->communicators, summary->errors,
-               summary->warnings);
+        notify(collector->options.notify_fd, "end %d %d %d %d", summary->processes,
+               summary->communicators, summary->errors, summary->warnings);
     return 0;
 }
 
-/* Finishes, if a collector died, what it left behind; unless its job goes on, which makes it ours. */
+/* Finishes, if a collector died, what it left behind; unless its job goes on, which makes it ours.
+ */
 static int recover(struct collector *collector, struct error *err)
 {
     if (access(collector->database, F_OK) < 0)
@@ -282,7 +300,8 @@ static int recover(struct collector *collector, struct error *err)
 static int run(struct collector *collector, struct error *err)
 {
     if (directory_rings(collector->options.directory, collector->rings, err) < 0 ||
-        directory_database(collector->options.directory, collector->database, err) < 0 || recover(collector, err) < 0)
+        directory_database(collector->options.directory, collector->database, err) < 0 ||
+        recover(collector, err) < 0)
         return -1;
     if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
         return -1;
@@ -293,11 +312,13 @@ static int run(struct collector *collector, struct error *err)
 /* An empty directory holds nothing of anybody; the next process makes it again. */
 static void remove_rings(const struct collector *collector)
 {
-    if (collector->rings[0] && rmdir(collector->rings) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
+    if (collector->rings[0] && rmdir(collector->rings) < 0 && errno != ENOTEMPTY &&
+        errno != EEXIST && errno != ENOENT)
         fprintf(stderr, "ddpcheck: can't remove %s: %s\n", collector->rings, strerror(errno));
 }
 
-int collector_run(const struct collector_options *options, struct collector_summary *summary, struct error *err)
+int collector_run(const struct collector_options *options, struct collector_summary *summary,
+                  struct error *err)
 {
     *summary = (struct collector_summary){0};
     struct collector *collector = calloc(1, sizeof *collector);

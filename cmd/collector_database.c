@@ -20,12 +20,14 @@ static void on_finding(void *context, const struct finding *finding)
         collector->memory_short = true;
     if (!collector->replaying)
         collector_note_finding(collector, finding);
-    /* Those found again while the database is replayed were told by the collector before this one. */
+    /* Those found again while the database is replayed were told by the collector before this one.
+     */
     if (collector->replaying && finding->id > collector->highest_told)
         collector->highest_told = finding->id;
 }
 
-static int add_to_analyzer(struct collector *collector, int process, const struct process_info *info, struct error *err)
+static int add_to_analyzer(struct collector *collector, int process,
+                           const struct process_info *info, struct error *err)
 {
     bool *more = realloc(collector->process_ended, (size_t)process + 1);
     if (!more || analyzer_add_process(collector->analyzer, process, info) < 0)
@@ -36,10 +38,12 @@ static int add_to_analyzer(struct collector *collector, int process, const struc
     return 0;
 }
 
-int collector_add_process(struct collector *collector, const struct process_info *info, struct error *err)
+int collector_add_process(struct collector *collector, const struct process_info *info,
+                          struct error *err)
 {
     int process = store_process(collector->store, info, err);
-    const struct store_import plugin = {"nccl-profiler", "NCCL's profiler interface", "", info->lacks};
+    const struct store_import plugin = {"nccl-profiler", "NCCL's profiler interface", "",
+                                        info->lacks};
     if (process >= 0 && info->lacks && store_imported(collector->store, process, &plugin, err) < 0)
         return -1;
     if (process >= collector->process_count && add_to_analyzer(collector, process, info, err) < 0)
@@ -64,7 +68,8 @@ static int replay(struct collector *collector, struct error *err)
         if (record.api == API_notice_end)
             collector->process_ended[process] = true;
         result = analyzer_feed(collector->analyzer, process, &record) < 0
-                     ? error_set(err, "can't replay %s: out of memory", path) : 0;
+                     ? error_set(err, "can't replay %s: out of memory", path)
+                     : 0;
     }
     collector->replaying = false;
     trace_close(trace);
@@ -87,7 +92,8 @@ static void count_finding(void *context, const struct finding *finding)
     struct collector *collector = context;
     struct collector_summary *summary = collector->summary;
     if (finding->state == FINDING_RESOLVED ||
-        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) != TELL)
+        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) !=
+            TELL)
         return;
     summary->errors += finding->severity == SEVERITY_ERROR;
     summary->warnings += finding->severity == SEVERITY_WARNING;
@@ -114,9 +120,10 @@ static void write_moment(char text[32])
     strftime(text, 32, "%Y%m%d-%H%M%S", &local);
 }
 
-/* Moves the database of a finished job away, unless `info` is one of its processes (NULL: none is). Returns 1 if
- * there is one to go on with, 0 if there is none any more, or -1 with err. */
-static int settle_old_database(struct collector *collector, const struct process_info *info, struct error *err)
+/* Moves the database of a finished job away, unless `info` is one of its processes (NULL: none is).
+ * Returns 1 if there is one to go on with, 0 if there is none any more, or -1 with err. */
+static int settle_old_database(struct collector *collector, const struct process_info *info,
+                               struct error *err)
 {
     char ended[32], started[32];
     if (access(collector->database, F_OK) < 0)
@@ -126,7 +133,9 @@ static int settle_old_database(struct collector *collector, const struct process
         return -1;
     int known = info ? store_process_find(store, info, err) : -1;
     int result = known == -2 || store_meta_get(store, "ended", ended, sizeof ended, err) < 0 ||
-                 store_meta_get(store, "started", started, sizeof started, err) < 0 ? -1 : 0;
+                         store_meta_get(store, "started", started, sizeof started, err) < 0
+                     ? -1
+                     : 0;
     if (result < 0) {
         store_close(store, NULL);
         return -1;
@@ -154,8 +163,10 @@ static int begin_session(struct collector *collector, struct error *err)
         return -1;
     if (store_meta_get(collector->store, "started", started, sizeof started, err) < 0 ||
         (!started[0] && store_meta(collector->store, "started", now, err) < 0) ||
-        store_meta(collector->store, "hang_after_ns", collector->options.hang_after_ns ? hang_after : NULL, err) < 0 ||
-        store_meta(collector->store, "ended", NULL, err) < 0 || store_commit(collector->store, err) < 0) {
+        store_meta(collector->store, "hang_after_ns",
+                   collector->options.hang_after_ns ? hang_after : NULL, err) < 0 ||
+        store_meta(collector->store, "ended", NULL, err) < 0 ||
+        store_commit(collector->store, err) < 0) {
         store_rollback(collector->store);
         return -1;
     }
@@ -168,10 +179,13 @@ int collector_open(struct collector *collector, const struct process_info *info,
     if (go_on < 0)
         return -1;
     const struct analyzer_options options = {
-        .hang_after_ns = collector->options.hang_after_ns, .on_finding = on_finding, .context = collector,
+        .hang_after_ns = collector->options.hang_after_ns,
+        .on_finding = on_finding,
+        .context = collector,
     };
     collector->highest_told = 0;
-    snprintf(collector->summary->database, sizeof collector->summary->database, "%s", collector->database);
+    snprintf(collector->summary->database, sizeof collector->summary->database, "%s",
+             collector->database);
     collector->analyzer = analyzer_new(&options);
     collector->symbolizer = symbolizer_new(collector->database);
     collector->state = collector_state_new();
@@ -184,10 +198,12 @@ int collector_open(struct collector *collector, const struct process_info *info,
     return go_on ? replay(collector, err) : 0;
 }
 
-/* Processes of a dead collector's job whose ring files are gone, too: nobody can say how they ended. */
+/* Processes of a dead collector's job whose ring files are gone, too: nobody can say how they
+ * ended. */
 static void end_lost_processes(struct collector *collector)
 {
-    struct record record = {.time_ns = monotonic_now_ns(), .api = API_notice_end, .device = RECORD_NO_DEVICE};
+    struct record record = {
+        .time_ns = monotonic_now_ns(), .api = API_notice_end, .device = RECORD_NO_DEVICE};
     record.end.how = END_UNKNOWN;
     for (int i = 0; i < collector->process_count; i++)
         if (!collector->process_ended[i] && batch_add(collector->batch, i, &record))
@@ -200,7 +216,8 @@ int collector_finish(struct collector *collector, struct error *err)
     if (collector_write_batch(collector, err) < 0)
         return -1;
     if (analyzer_finish(collector->analyzer) < 0)
-        return error_set(err, "can't finish the analysis of %s: out of memory", collector->database);
+        return error_set(err, "can't finish the analysis of %s: out of memory",
+                         collector->database);
     if (collector_write_batch(collector, err) < 0)
         return -1;
     summarise(collector);
@@ -210,7 +227,7 @@ int collector_finish(struct collector *collector, struct error *err)
     write_moment(now);
     if (store_meta(collector->store, "ended", now, err) < 0)
         return -1;
-    store_checkpoint(collector->store, NULL);   /* a reader may hold it up; closing does it then */
+    store_checkpoint(collector->store, NULL); /* a reader may hold it up; closing does it then */
     return collector_close(collector, err);
 }
 

@@ -6,7 +6,8 @@
  *     finding SEVERITY CODE TEXT              a new finding
  *     end RANKS COMMUNICATORS ERRORS WARNINGS the job is over and stored
  *
- * The other side ends its writing direction when the job is over: then the collector ends with the last producer. */
+ * The other side ends its writing direction when the job is over: then the collector ends with the
+ * last producer. */
 #ifndef DDPCHECK_COLLECTOR_NOTIFY_H
 #define DDPCHECK_COLLECTOR_NOTIFY_H
 

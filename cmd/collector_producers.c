@@ -12,13 +12,14 @@
 #include "cmd/collector.h"
 #include "cmd/trace_directory.h"
 
-enum { UNREADY_SECONDS = 10 };      /* no process takes longer to fill in a header */
+enum { UNREADY_SECONDS = 10 }; /* no process takes longer to fill in a header */
 
 void collector_set_aside(const char *path, const struct error *why)
 {
     char bad[PATH_MAX];
     if (snprintf(bad, sizeof bad, "%s.bad", path) < (int)sizeof bad && rename(path, bad) == 0)
-        fprintf(stderr, "ddpcheck: %s; set aside as %s, the other processes go on\n", why->text, bad);
+        fprintf(stderr, "ddpcheck: %s; set aside as %s, the other processes go on\n", why->text,
+                bad);
     else
         fprintf(stderr, "ddpcheck: %s; the other processes go on\n", why->text);
 }
@@ -38,7 +39,8 @@ bool collector_has_newcomers(const char *trace_directory)
     if (!directory)
         return false;
     for (struct dirent *entry; !found && (entry = readdir(directory));)
-        found = is_ring_file(entry->d_name) && fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
+        found = is_ring_file(entry->d_name) &&
+                fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
                 status.st_size >= (off_t)sizeof(struct ring_file);
     closedir(directory);
     return found;
@@ -70,15 +72,19 @@ static void remove_unready(const char *path)
         unlink(path);
 }
 
-/* While a dead collector's job is finished, a live process that this job doesn't know belongs to the next one. */
-static bool must_wait(struct collector *collector, const struct process_info *info, const struct liveness *liveness)
+/* While a dead collector's job is finished, a live process that this job doesn't know belongs to
+ * the next one. */
+static bool must_wait(struct collector *collector, const struct process_info *info,
+                      const struct liveness *liveness)
 {
-    return collector->recovering && !liveness->ended && store_process_find(collector->store, info, NULL) < 0;
+    return collector->recovering && !liveness->ended &&
+           store_process_find(collector->store, info, NULL) < 0;
 }
 
 static int append(struct collector *collector, struct producer *producer)
 {
-    struct producer **more = realloc(collector->producers, ((size_t)collector->producer_count + 1) * sizeof *more);
+    struct producer **more =
+        realloc(collector->producers, ((size_t)collector->producer_count + 1) * sizeof *more);
     if (!more)
         return -1;
     collector->producers = more;
@@ -115,7 +121,9 @@ static int admit(struct collector *collector, const char *path, struct error *er
         if (result == 0)
             result = producer->process = collector_add_process(collector, info, err);
         if (result >= 0)
-            result = append(collector, producer) < 0 ? error_set(err, "can't watch %s: out of memory", path) : 1;
+            result = append(collector, producer) < 0
+                         ? error_set(err, "can't watch %s: out of memory", path)
+                         : 1;
     }
     if (result == 1)
         producer->end_told = collector->process_ended[producer->process];
@@ -128,12 +136,16 @@ int collector_admit(struct collector *collector, struct error *err)
 {
     DIR *directory = opendir(collector->rings);
     if (!directory)
-        return errno == ENOENT ? 0 : error_set(err, "can't read the ring files in %s: %s", collector->rings, strerror(errno));
+        return errno == ENOENT ? 0
+                               : error_set(err, "can't read the ring files in %s: %s",
+                                           collector->rings, strerror(errno));
     int admitted = 0;
     for (struct dirent *entry; admitted >= 0 && (entry = readdir(directory));) {
         char path[PATH_MAX];
         if (!is_ring_file(entry->d_name) ||
-            snprintf(path, sizeof path, "%s/%s", collector->rings, entry->d_name) >= (int)sizeof path || is_known(collector, path))
+            snprintf(path, sizeof path, "%s/%s", collector->rings, entry->d_name) >=
+                (int)sizeof path ||
+            is_known(collector, path))
             continue;
         int result = admit(collector, path, err);
         admitted = result < 0 ? -1 : admitted + result;
@@ -154,7 +166,7 @@ void collector_dismiss(struct collector *collector)
         }
         collector->process_ended[producer->process] = true;
         if (producer->reader)
-            unlink(producer->path);     /* a damaged one was renamed and stays */
+            unlink(producer->path); /* a damaged one was renamed and stays */
         producer_free(producer);
     }
     collector->producer_count = kept;

@@ -1,5 +1,5 @@
-/* collector_state.c: keeps the tables member_state and wait_state as the analyzer sees the job, for readers that can't
- * replay. */
+/* collector_state.c: keeps the tables member_state and wait_state as the analyzer sees the job, for
+ * readers that can't replay. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -24,11 +24,11 @@ struct stored_member {
 
 struct collector_state {
     struct stored_member *members;
-    uint64_t last_ns, events;       /* when it was looked at last, and at how many records */
-    struct store *store;            /* while members are visited */
+    uint64_t last_ns, events; /* when it was looked at last, and at how many records */
+    struct store *store;      /* while members are visited */
     uint64_t now_ns;
-    uint64_t waits_hash, stored_waits_hash;     /* of the tree of waits as it is, as it was stored */
-    int waits;                  /* its lines, counted while it is visited */
+    uint64_t waits_hash, stored_waits_hash; /* of the tree of waits as it is, as it was stored */
+    int waits;                              /* its lines, counted while it is visited */
     bool failed;
 };
 
@@ -62,8 +62,16 @@ static uint64_t hash_add(uint64_t hash, const void *data, size_t bytes)
 
 static uint64_t hash_of(const struct member_view *view)
 {
-    const uint64_t numbers[] = {view->issued, view->started, view->done, view->calls_p2p, view->where_stack, view->where_since_ns,
-                                (uint64_t)view->process, view->destroyed, view->ended, (uint64_t)view->nranks};
+    const uint64_t numbers[] = {view->issued,
+                                view->started,
+                                view->done,
+                                view->calls_p2p,
+                                view->where_stack,
+                                view->where_since_ns,
+                                (uint64_t)view->process,
+                                view->destroyed,
+                                view->ended,
+                                (uint64_t)view->nranks};
     uint64_t hash = hash_add(14695981039346656037u, numbers, sizeof numbers);
     hash = hash_add(hash, view->where, strlen(view->where));
     return hash_add(hash, view->phase, strlen(view->phase));
@@ -99,7 +107,8 @@ static void store_one(void *context, const struct member_view *view)
 static void hash_wait(void *context, const struct wait_view *wait)
 {
     struct collector_state *state = context;
-    const uint64_t numbers[] = {(uint64_t)wait->depth, wait->in_cycle, wait->stuck, wait->since_ns, wait->stack};
+    const uint64_t numbers[] = {(uint64_t)wait->depth, wait->in_cycle, wait->stuck, wait->since_ns,
+                                wait->stack};
     state->waits_hash = hash_add(state->waits_hash, numbers, sizeof numbers);
     state->waits_hash = hash_add(state->waits_hash, wait->text, strlen(wait->text));
     state->waits++;
@@ -113,15 +122,15 @@ static void store_one_wait(void *context, const struct wait_view *view)
         state->failed = store_wait(state->store, &wait, NULL) < 0;
 }
 
-/* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it was: that is what
- * whoever opens the trace wants to see. */
+/* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it
+ * was: that is what whoever opens the trace wants to see. */
 static void store_waits(struct collector *collector, bool end)
 {
     struct collector_state *state = collector->state;
     state->waits_hash = 14695981039346656037u;
     state->waits = 0;
-    if (analyzer_visit_waits(collector->analyzer, hash_wait, state) < 0 || state->waits_hash == state->stored_waits_hash ||
-        (end && state->waits == 0))
+    if (analyzer_visit_waits(collector->analyzer, hash_wait, state) < 0 ||
+        state->waits_hash == state->stored_waits_hash || (end && state->waits == 0))
         return;
     state->stored_waits_hash = state->waits_hash;
     if (state->waits == 0)
@@ -135,7 +144,8 @@ void collector_state_store(struct collector *collector, bool now)
 {
     struct collector_state *state = collector->state;
     uint64_t time_ns = monotonic_now_ns(), events = collector->summary->records;
-    if (!state || !collector->store || (!now && (time_ns - state->last_ns < every_ns || events == state->events)))
+    if (!state || !collector->store ||
+        (!now && (time_ns - state->last_ns < every_ns || events == state->events)))
         return;
     state->last_ns = time_ns;
     state->events = events;

@@ -11,8 +11,8 @@ struct collector_state;
 struct collector_state *collector_state_new(void);
 void collector_state_free(struct collector_state *state);
 
-/* Stores the members that changed since, twice a second at most unless `now`. A failure is no harm: it is tried
- * again the next time. */
+/* Stores the members that changed since, twice a second at most unless `now`. A failure is no harm:
+ * it is tried again the next time. */
 void collector_state_store(struct collector *collector, bool now);
 
 #endif

@@ -1,5 +1,5 @@
-/* ddpcheck completion: the completions of shells; and the manual page of ddpcheck itself. Every command writes its own part
- * from its option table (option_table.h), here they are joined. */
+/* ddpcheck completion: the completions of shells; and the manual page of ddpcheck itself. Every
+ * command writes its own part from its option table (option_table.h), here they are joined. */
 #include "cmd/completion.h"
 
 #include <stdio.h>
@@ -56,11 +56,10 @@ static const char bash_start[] =
     "    COMPREPLY=()\n"
     "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
     "        COMPREPLY=($(compgen -W '";
-static const char bash_middle[] =
-    " --help --version' -- \"$current\"))\n"
-    "        return\n"
-    "    fi\n"
-    "    case $command in\n";
+static const char bash_middle[] = " --help --version' -- \"$current\"))\n"
+                                  "        return\n"
+                                  "    fi\n"
+                                  "    case $command in\n";
 static const char bash_end[] =
     "    esac\n"
     "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
@@ -81,9 +80,12 @@ static const char bash_end[] =
     "    fi\n"
     "    case $value in\n"
     "        words) COMPREPLY=($(compgen -W \"$words\" -- \"$current\")) ;;\n"
-    "        files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
-    "        folders) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- \"$current\")) ;;\n"
-    "        codes) COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" explain --list --color never 2>/dev/null |\n"
+    "        files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$current\")) "
+    ";;\n"
+    "        folders) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- \"$current\")) "
+    ";;\n"
+    "        codes) COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" explain --list --color never "
+    "2>/dev/null |\n"
     "            sed -n 's/^\\(DC[0-9]*\\).*/\\1/p')\" -- \"$current\")) ;;\n"
     "        program) COMPREPLY=($(compgen -W '--' -- \"$current\")) ;;\n"
     "    esac\n"
@@ -105,33 +107,33 @@ static const char zsh_start[] =
     "# Completion of ddpcheck for zsh, made by 'ddpcheck completion zsh'.\n"
     "_ddpcheck_codes() {\n"
     "    local -a codes\n"
-    "    codes=(${(f)\"$(ddpcheck explain --list --color never 2>/dev/null | sed -n 's/^\\(DC[0-9]*\\) *[a-z]* */\\1:/p')\"})\n"
+    "    codes=(${(f)\"$(ddpcheck explain --list --color never 2>/dev/null | sed -n "
+    "'s/^\\(DC[0-9]*\\) *[a-z]* */\\1:/p')\"})\n"
     "    _describe finding codes\n"
     "}\n"
     "_ddpcheck() {\n"
     "    local curcontext=$curcontext state line\n"
     "    local -a names\n"
-    "    _arguments -C '(- *)--version[say the version]' '(- *)'{-h,--help}'[list the commands]' \\\n"
+    "    _arguments -C '(- *)--version[say the version]' '(- *)'{-h,--help}'[list the commands]' "
+    "\\\n"
     "        '1: :->command' '*:: :->arguments'\n"
     "    case $state in\n"
     "    command)\n"
     "        names=(\n";
-static const char zsh_middle[] =
-    "        )\n"
-    "        _describe command names\n"
-    "        return ;;\n"
-    "    arguments) ;;\n"
-    "    *) return ;;\n"
-    "    esac\n"
-    "    case $words[1] in\n";
-static const char zsh_end[] =
-    "    esac\n"
-    "}\n"
-    "if [ \"$funcstack[1]\" = _ddpcheck ]; then\n"
-    "    _ddpcheck \"$@\"\n"
-    "else\n"
-    "    compdef _ddpcheck ddpcheck\n"
-    "fi\n";
+static const char zsh_middle[] = "        )\n"
+                                 "        _describe command names\n"
+                                 "        return ;;\n"
+                                 "    arguments) ;;\n"
+                                 "    *) return ;;\n"
+                                 "    esac\n"
+                                 "    case $words[1] in\n";
+static const char zsh_end[] = "    esac\n"
+                              "}\n"
+                              "if [ \"$funcstack[1]\" = _ddpcheck ]; then\n"
+                              "    _ddpcheck \"$@\"\n"
+                              "else\n"
+                              "    compdef _ddpcheck ddpcheck\n"
+                              "fi\n";
 
 static int print_zsh(void)
 {
@@ -165,14 +167,17 @@ static const char fish_start[] =
     "    and __fish_complete_subcommand --fcs-skip=$at\n"
     "end\n"
     "complete -c ddpcheck -f\n"
-    "complete -c ddpcheck -n 'test (count (commandline -opc)) -eq 1' -l version -d 'say the version'\n"
-    "complete -c ddpcheck -n 'test (count (commandline -opc)) -eq 1' -s h -l help -d 'list the commands'\n";
+    "complete -c ddpcheck -n 'test (count (commandline -opc)) -eq 1' -l version -d 'say the "
+    "version'\n"
+    "complete -c ddpcheck -n 'test (count (commandline -opc)) -eq 1' -s h -l help -d 'list the "
+    "commands'\n";
 
 static int print_fish(void)
 {
     fputs(fish_start, stdout);
     for (int i = 0; i < COMMANDS; i++) {
-        printf("complete -c ddpcheck -n 'test (count (commandline -opc)) -eq 1' -a %s -d '", commands[i].name);
+        printf("complete -c ddpcheck -n 'test (count (commandline -opc)) -eq 1' -a %s -d '",
+               commands[i].name);
         put_escaped(commands[i].help, "'\\", "\\", stdout);
         puts("'");
     }
@@ -181,16 +186,23 @@ static int print_fish(void)
 
 void completion_print_manual(void)
 {
-    man_head("ddpcheck", "find out why a multi-GPU training job hangs, crashes or silently learns the wrong thing", stdout);
-    puts(".SH SYNOPSIS\n.B ddpcheck\n[\\fB\\-\\-version\\fR | \\fB\\-\\-help\\fR] \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH DESCRIPTION");
-    man_text("ddpcheck watches NCCL and CUDA from outside a program, keeps what every rank did in SQLite, and says which rank\n"
-             "did what, where, and how to mend it. Each command has a page of its own.\n", stdout);
+    man_head(
+        "ddpcheck",
+        "find out why a multi-GPU training job hangs, crashes or silently learns the wrong thing",
+        stdout);
+    puts(".SH SYNOPSIS\n.B ddpcheck\n[\\fB\\-\\-version\\fR | \\fB\\-\\-help\\fR] \\fICOMMAND\\fR "
+         "[\\fIoptions\\fR]\n.SH DESCRIPTION");
+    man_text("ddpcheck watches NCCL and CUDA from outside a program, keeps what every rank did in "
+             "SQLite, and says which rank\n"
+             "did what, where, and how to mend it. Each command has a page of its own.\n",
+             stdout);
     puts(".SH COMMANDS");
     for (int i = 0; i < COMMANDS; i++) {
         printf(".TP\n.BR ddpcheck\\-%s (1)\n", commands[i].name);
         man_text(commands[i].help, stdout);
     }
-    puts(".SH EXIT STATUS\n0 clean, 1 findings, 2 wrong use or unreadable input, 3 incomplete trace;\n"
+    puts(".SH EXIT STATUS\n0 clean, 1 findings, 2 wrong use or unreadable input, 3 incomplete "
+         "trace;\n"
          ".BR ddpcheck\\-run (1)\nreturns the program's own.\n.SH SEE ALSO");
     for (int i = 0; i < COMMANDS; i++)
         printf(".BR ddpcheck\\-%s (1)%s\n", commands[i].name, i + 1 < COMMANDS ? "," : "");
@@ -200,7 +212,8 @@ int command_completion(int argc, char **argv)
 {
     static const char shells[] = "bash|zsh|fish";
     const struct options options = {
-        .command = "completion", .operands = shells,
+        .command = "completion",
+        .operands = shells,
         .summary = "Prints a completion script for a shell. Packages install them already.",
         .details = "By hand:\n\n"
                    "  source <(ddpcheck completion bash)      in ~/.bashrc\n"

@@ -2,7 +2,8 @@
 #ifndef DDPCHECK_COMPLETION_H
 #define DDPCHECK_COMPLETION_H
 
-/* Prints ddpcheck(1), the page that lists the commands, to stdout. Those of the commands: COMMAND --option-table=man. */
+/* Prints ddpcheck(1), the page that lists the commands, to stdout. Those of the commands: COMMAND
+ * --option-table=man. */
 void completion_print_manual(void);
 
 #endif

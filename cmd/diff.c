@@ -11,7 +11,7 @@ enum { LIMIT = 20, RANK_NONE = -1 };
 
 struct request {
     bool json;
-    int color;              /* enum color_when */
+    int color; /* enum color_when */
     long limit, rank, with;
 };
 
@@ -31,7 +31,8 @@ static bool has_rank(const struct diff_side *side, long rank)
 }
 
 /* Everything is read: compares and prints. */
-static int compare(struct diff_side *const side[2], const struct request *request, struct error *err)
+static int compare(struct diff_side *const side[2], const struct request *request,
+                   struct error *err)
 {
     char name[2][32];
     bool two_ranks = request->rank != RANK_NONE;
@@ -39,8 +40,13 @@ static int compare(struct diff_side *const side[2], const struct request *reques
     struct diff_result result = {0};
     struct diff_orders orders = {0};
     struct diff_setup setup = {0};
-    struct diff_report report = { .side = side, .name = {"A", "B"}, .pairs = &pairs, .result = &result, .orders = &orders, .setup = &setup,
-                                  .limit = (int)request->limit };
+    struct diff_report report = {.side = side,
+                                 .name = {"A", "B"},
+                                 .pairs = &pairs,
+                                 .result = &result,
+                                 .orders = &orders,
+                                 .setup = &setup,
+                                 .limit = (int)request->limit};
     for (int which = 0; which < 2 && two_ranks; which++) {
         long rank = which ? request->with : request->rank;
         if (!has_rank(side[which], rank))
@@ -48,13 +54,17 @@ static int compare(struct diff_side *const side[2], const struct request *reques
         snprintf(name[which], sizeof name[which], "rank %ld", rank);
         report.name[which] = name[which];
     }
-    int status = two_ranks ? diff_pair_ranks(&pairs, side[0], (int)request->rank, (int)request->with)
-                           : diff_pair_traces(&pairs, side[0], side[1]);
+    int status = two_ranks
+                     ? diff_pair_ranks(&pairs, side[0], (int)request->rank, (int)request->with)
+                     : diff_pair_traces(&pairs, side[0], side[1]);
     if (status || diff_setup(&setup, side, (int)request->rank, (int)request->with))
         status = error_set(err, "can't compare the traces: memory is short");
     else
-        status = diff_compare(&result, &pairs, side, two_ranks, err) ||
-                 diff_orders(&orders, &pairs, side, (int)request->rank, (int)request->with, err) ? -1 : 0;
+        status =
+            diff_compare(&result, &pairs, side, two_ranks, err) ||
+                    diff_orders(&orders, &pairs, side, (int)request->rank, (int)request->with, err)
+                ? -1
+                : 0;
     if (!status && request->json) {
         status = diff_print_json(&report, stdout, err);
     } else if (!status) {
@@ -93,21 +103,27 @@ static int diff_paths(char *const *path, int paths, const struct request *reques
 
 int command_diff(int argc, char **argv)
 {
-    struct request request = { .limit = LIMIT, .rank = RANK_NONE, .with = RANK_NONE };
+    struct request request = {.limit = LIMIT, .rank = RANK_NONE, .with = RANK_NONE};
     const struct option_entry entries[] = {
         {"rank", 0, OPTION_NUMBER, "R", "compare rank R of one trace ...", &request.rank},
         {"with", 0, OPTION_NUMBER, "S", "... with its rank S", &request.with},
-        {"limit", 0, OPTION_NUMBER, "N", "tell the first N differences (default: 20)", &request.limit},
+        {"limit", 0, OPTION_NUMBER, "N", "tell the first N differences (default: 20)",
+         &request.limit},
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/diff.md)", &request.json},
         OPTION_COLOR(&request.color),
     };
     const struct options options = {
-        .command = "diff", .operands = "DIR|DATABASE [DIR|DATABASE]",
-        .summary = "Says where two traces first differ: what their ranks called, on which communicators, and how they\n"
-                   "were started. A good run and a bad one, or with --rank and --with two ranks of one trace.",
-        .entries = entries, .count = OPTION_COUNT(entries),
+        .command = "diff",
+        .operands = "DIR|DATABASE [DIR|DATABASE]",
+        .summary = "Says where two traces first differ: what their ranks called, on which "
+                   "communicators, and how they\n"
+                   "were started. A good run and a bad one, or with --rank and --with two ranks of "
+                   "one trace.",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
         .details = "Lines with - are in the first only, lines with + in the second only.\n"
-                   "Exit status: 0 the same operations; 1 they differ; 2 wrong use or a trace that can't be read.\n"
+                   "Exit status: 0 the same operations; 1 they differ; 2 wrong use or a trace that "
+                   "can't be read.\n"
                    "A difference in versions or the command line alone is told, and leaves 0.\n",
     };
     int status = options_parse(&options, &argc, &argv);
@@ -117,6 +133,7 @@ int command_diff(int argc, char **argv)
     if (two_ranks && (request.rank == RANK_NONE || request.with == RANK_NONE))
         return options_usage_error(&options, "--rank and --with go together");
     if (argc != (two_ranks ? 1 : 2))
-        return options_usage_error(&options, two_ranks ? "one trace with --rank and --with" : "two traces: ddpcheck diff GOOD BAD");
+        return options_usage_error(&options, two_ranks ? "one trace with --rank and --with"
+                                                       : "two traces: ddpcheck diff GOOD BAD");
     return diff_paths(argv, argc, &request);
 }

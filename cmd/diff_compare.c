@@ -3,17 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HASHED_MAX = 256 };      /* operations of a difference that tell it from others */
+enum { HASHED_MAX = 256 }; /* operations of a difference that tell it from others */
 
 /* Two members under comparison. */
 struct comparison {
     struct diff_side *const *side;
     int member[2];
-    int clock[2];           /* members of the pair by whose time differences are put in order: one for all ranks */
+    int clock[2]; /* members of the pair by whose time differences are put in order: one for all
+                     ranks */
     int nranks[2];
     bool relative;
     unsigned unknown;
-    struct kind {           /* a difference, however often */
+    struct kind { /* a difference, however often */
         uint64_t what, times, last;
         struct hunk first;
     } kind[DIFF_KINDS_MAX];
@@ -60,11 +61,13 @@ static int next_word(void *context, uint64_t *word)
 }
 
 /* Hash of the operations [at, at + count) of a member; long ones by their beginning. */
-static int hash_ops(struct comparison *comparison, int which, uint64_t at, uint64_t count, uint64_t *hash)
+static int hash_ops(struct comparison *comparison, int which, uint64_t at, uint64_t count,
+                    uint64_t *hash)
 {
     struct diff_op op;
     *hash = mix(*hash, count);
-    sqlite3_stmt *ops = diff_ops(comparison->side[which], comparison->member[which], at, comparison->err);
+    sqlite3_stmt *ops =
+        diff_ops(comparison->side[which], comparison->member[which], at, comparison->err);
     if (!ops)
         return -1;
     for (uint64_t i = 0; i < count && i < HASHED_MAX && diff_op_next(ops, &op) > 0; i++)
@@ -90,7 +93,7 @@ static int on_hunk(void *user, const struct hunk *hunk)
         kind->times++;
         kind->last = hunk->at[0];
     } else {
-        *kind = (struct kind){ .what = what, .times = 1, .last = hunk->at[0], .first = *hunk };
+        *kind = (struct kind){.what = what, .times = 1, .last = hunk->at[0], .first = *hunk};
         comparison->kinds++;
     }
     return comparison->hunks == DIFF_HUNKS_MAX;
@@ -102,7 +105,9 @@ static uint64_t when(struct diff_side *side, int member, uint64_t index, struct 
     const struct process_info *info = trace_process(side->trace, side->member[member].process);
     uint64_t operations = side->member[member].operations;
     struct diff_op op;
-    sqlite3_stmt *ops = operations ? diff_ops(side, member, index < operations ? index : operations - 1, err) : NULL;
+    sqlite3_stmt *ops =
+        operations ? diff_ops(side, member, index < operations ? index : operations - 1, err)
+                   : NULL;
     int got = ops ? diff_op_next(ops, &op) : 0;
     sqlite3_finalize(ops);
     if (got != 1)
@@ -111,11 +116,14 @@ static uint64_t when(struct diff_side *side, int member, uint64_t index, struct 
     return now > side->begin_ns ? now - side->begin_ns : 0;
 }
 
-static struct difference *add_difference(struct diff_result *result, const struct comparison *comparison, const struct kind *kind,
-                                         const struct difference_key *key)
+static struct difference *add_difference(struct diff_result *result,
+                                         const struct comparison *comparison,
+                                         const struct kind *kind, const struct difference_key *key)
 {
     struct difference *new = calloc(1, sizeof *new);
-    struct difference **more = new ? reallocarray(result->difference, (size_t)result->differences + 1, sizeof *more) : NULL;
+    struct difference **more =
+        new ? reallocarray(result->difference, (size_t)result->differences + 1, sizeof *more)
+            : NULL;
     if (!more) {
         free(new);
         return NULL;
@@ -129,8 +137,11 @@ static struct difference *add_difference(struct diff_result *result, const struc
         new->at_end[which] = kind->first.at[which] + kind->first.count[which] ==
                              comparison->side[which]->member[comparison->member[which]].operations;
     }
-    int timed = comparison->side[0]->member[comparison->clock[0]].operations ? 0 : 1;        /* of the side that has any */
-    new->since_begin_ns = when(comparison->side[timed], comparison->clock[timed], kind->first.at[timed], comparison->err);
+    int timed = comparison->side[0]->member[comparison->clock[0]].operations
+                    ? 0
+                    : 1; /* of the side that has any */
+    new->since_begin_ns = when(comparison->side[timed], comparison->clock[timed],
+                               kind->first.at[timed], comparison->err);
     HASH_ADD(hh, result->table, key, sizeof new->key, new);
     return new;
 }
@@ -143,8 +154,11 @@ static int merge(struct diff_result *result, const struct comparison *comparison
         const struct kind *kind = &comparison->kind[i];
         struct difference_key key;
         memset(&key, 0, sizeof key);
-        key = (struct difference_key){ .what = kind->what, .at = {kind->first.at[0], kind->first.at[1]}, .times = kind->times,
-                                       .last = kind->last, .pair = pair };
+        key = (struct difference_key){.what = kind->what,
+                                      .at = {kind->first.at[0], kind->first.at[1]},
+                                      .times = kind->times,
+                                      .last = kind->last,
+                                      .pair = pair};
         struct difference *difference;
         HASH_FIND(hh, result->table, &key, sizeof key, difference);
         if (!difference)
@@ -162,11 +176,13 @@ static int compare_members(struct diff_result *result, struct comparison *compar
     struct cursor cursor[2];
     int status = 0;
     for (int which = 0; which < 2; which++) {
-        cursor[which] = (struct cursor){ .comparison = comparison, .which = which };
-        cursor[which].ops = diff_ops(comparison->side[which], comparison->member[which], 0, comparison->err);
+        cursor[which] = (struct cursor){.comparison = comparison, .which = which};
+        cursor[which].ops =
+            diff_ops(comparison->side[which], comparison->member[which], 0, comparison->err);
         status = cursor[which].ops ? status : -1;
     }
-    if (!status && alignment_run(next_word, (void *const[2]){ &cursor[0], &cursor[1] }, on_hunk, comparison, NULL) < 0) {
+    if (!status && alignment_run(next_word, (void *const[2]){&cursor[0], &cursor[1]}, on_hunk,
+                                 comparison, NULL) < 0) {
         status = -1;
         if (!comparison->err->text[0])
             no_memory(comparison->err);
@@ -181,7 +197,8 @@ static int compare_members(struct diff_result *result, struct comparison *compar
     return merge(result, comparison, pair);
 }
 
-static int compare_pair(struct diff_result *result, const struct diff_pairs *pairs, int index, struct comparison *comparison)
+static int compare_pair(struct diff_result *result, const struct diff_pairs *pairs, int index,
+                        struct comparison *comparison)
 {
     const struct diff_pair *pair = &pairs->pair[index];
     bool first = true;
@@ -205,7 +222,8 @@ static int compare_pair(struct diff_result *result, const struct diff_pairs *pai
 
 static int by_time(const void *left, const void *right)
 {
-    const struct difference *a = *(struct difference *const *)left, *b = *(struct difference *const *)right;
+    const struct difference *a = *(struct difference *const *)left,
+                            *b = *(struct difference *const *)right;
     if (a->since_begin_ns != b->since_begin_ns)
         return a->since_begin_ns < b->since_begin_ns ? -1 : 1;
     if (a->key.pair != b->key.pair)
@@ -224,9 +242,12 @@ static int ranks_of(const struct diff_side *side, struct rankset *ranks)
 static int find_only(struct diff_result *result, struct diff_side *const side[2])
 {
     struct rankset ranks[2] = {{0}, {0}};
-    int status = side[0] == side[1] ? 0 : ranks_of(side[0], &ranks[0]) || ranks_of(side[1], &ranks[1]) ? -1 : 0;
+    int status = side[0] == side[1]                                             ? 0
+                 : ranks_of(side[0], &ranks[0]) || ranks_of(side[1], &ranks[1]) ? -1
+                                                                                : 0;
     for (int which = 0; which < 2; which++)
-        for (int rank = rankset_next(&ranks[which], 0); rank >= 0 && !status; rank = rankset_next(&ranks[which], rank + 1))
+        for (int rank = rankset_next(&ranks[which], 0); rank >= 0 && !status;
+             rank = rankset_next(&ranks[which], rank + 1))
             if (!rankset_has(&ranks[1 - which], rank))
                 status = rankset_add(&result->only[which], rank);
     rankset_free(&ranks[0]);
@@ -234,8 +255,8 @@ static int find_only(struct diff_result *result, struct diff_side *const side[2]
     return status;
 }
 
-int diff_compare(struct diff_result *result, const struct diff_pairs *pairs, struct diff_side *const side[2], bool relative,
-                 struct error *err)
+int diff_compare(struct diff_result *result, const struct diff_pairs *pairs,
+                 struct diff_side *const side[2], bool relative, struct error *err)
 {
     *result = (struct diff_result){0};
     struct comparison *comparison = calloc(1, sizeof *comparison);
@@ -252,7 +273,8 @@ int diff_compare(struct diff_result *result, const struct diff_pairs *pairs, str
         status = compare_pair(result, pairs, i, comparison);
     free(comparison);
     if (result->differences)
-        qsort(result->difference, (size_t)result->differences, sizeof(struct difference *), by_time);
+        qsort(result->difference, (size_t)result->differences, sizeof(struct difference *),
+              by_time);
     return status;
 }
 

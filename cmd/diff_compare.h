@@ -10,29 +10,30 @@
 
 /* What is one difference: the same operations, first at the same place, as often. */
 struct difference_key {
-    uint64_t what;          /* hash of the operations on both sides */
+    uint64_t what; /* hash of the operations on both sides */
     uint64_t at[2], times, last;
     int64_t pair;
 };
 
 struct difference {
     struct difference_key key;
-    struct rankset ranks;   /* of side 0 */
-    int member[2];          /* an example of them */
-    struct hunk hunk;       /* the first time */
-    /* From the beginning of side 0's trace to this place, by the time of the communicator's first rank (of side 1's, if that
-     * did nothing on side 0): what ranks do at one place is not put in order by chance. */
+    struct rankset ranks; /* of side 0 */
+    int member[2];        /* an example of them */
+    struct hunk hunk;     /* the first time */
+    /* From the beginning of side 0's trace to this place, by the time of the communicator's first
+     * rank (of side 1's, if that did nothing on side 0): what ranks do at one place is not put in
+     * order by chance. */
     uint64_t since_begin_ns;
-    bool at_end[2];         /* nothing follows on that side */
+    bool at_end[2]; /* nothing follows on that side */
     UT_hash_handle hh;
 };
 
 struct diff_result {
-    struct difference **difference;         /* in the order of time */
+    struct difference **difference; /* in the order of time */
     int differences;
-    uint64_t members, unequal;      /* compared; that differ */
-    uint64_t not_counted;           /* differences beyond what is kept of a member */
-    struct rankset only[2];         /* ranks that have a trace on one side only */
+    uint64_t members, unequal; /* compared; that differ */
+    uint64_t not_counted;      /* differences beyond what is kept of a member */
+    struct rankset only[2];    /* ranks that have a trace on one side only */
     struct difference *table;
 };
 
@@ -40,8 +41,8 @@ struct diff_result {
 enum { DIFF_KINDS_MAX = 256, DIFF_HUNKS_MAX = 100000 };
 
 /* Compares the members of all pairs. relative: see diff_op_word. Returns 0, or -1 with err. */
-int diff_compare(struct diff_result *result, const struct diff_pairs *pairs, struct diff_side *const side[2], bool relative,
-                 struct error *err);
+int diff_compare(struct diff_result *result, const struct diff_pairs *pairs,
+                 struct diff_side *const side[2], bool relative, struct error *err);
 void diff_result_free(struct diff_result *result);
 
 #endif

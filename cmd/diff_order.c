@@ -6,7 +6,7 @@
 struct walk {
     struct diff_side *const *side;
     const struct diff_pairs *pairs;
-    int *pair_of[2];        /* by communicator: its pair, -1 none */
+    int *pair_of[2]; /* by communicator: its pair, -1 none */
     bool relative;
     unsigned unknown;
     sqlite3_stmt *ops[2];
@@ -44,36 +44,44 @@ static int next(struct walk *walk, int which)
         int pair = walk->pair_of[which][comm - side->comm];
         if (pair < 0)
             continue;
-        walk->word[which] = diff_op_word(&walk->op[which], walk->unknown, walk->relative, comm->nranks) ^
-                            ((uint64_t)pair + 1) * 0x9e3779b97f4a7c15u;
+        walk->word[which] =
+            diff_op_word(&walk->op[which], walk->unknown, walk->relative, comm->nranks) ^
+            ((uint64_t)pair + 1) * 0x9e3779b97f4a7c15u;
         return 1;
     }
     return got;
 }
 
-static int add(struct diff_orders *orders, const struct walk *walk, uint64_t index, int rank, struct error *err)
+static int add(struct diff_orders *orders, const struct walk *walk, uint64_t index, int rank,
+               struct error *err)
 {
     int i = 0;
-    while (i < orders->differences && (orders->difference[i].index != index || orders->difference[i].word[0] != walk->word[0] ||
+    while (i < orders->differences && (orders->difference[i].index != index ||
+                                       orders->difference[i].word[0] != walk->word[0] ||
                                        orders->difference[i].word[1] != walk->word[1]))
         i++;
     if (i == orders->differences) {
-        struct order_difference *more = reallocarray(orders->difference, (size_t)i + 1, sizeof *more);
+        struct order_difference *more =
+            reallocarray(orders->difference, (size_t)i + 1, sizeof *more);
         if (!more)
             return no_memory(err);
         orders->difference = more;
         orders->differences++;
-        more[i] = (struct order_difference){ .index = index, .word = {walk->word[0], walk->word[1]}, .op = {walk->op[0], walk->op[1]} };
+        more[i] = (struct order_difference){.index = index,
+                                            .word = {walk->word[0], walk->word[1]},
+                                            .op = {walk->op[0], walk->op[1]}};
     }
     return rankset_add(&orders->difference[i].ranks, rank) ? no_memory(err) : 0;
 }
 
 static int failed(const struct walk *walk, int which, struct error *err)
 {
-    return error_set(err, "can't read the temporary file of %s: %s", walk->side[which]->path, sqlite3_errmsg(walk->side[which]->store));
+    return error_set(err, "can't read the temporary file of %s: %s", walk->side[which]->path,
+                     sqlite3_errmsg(walk->side[which]->store));
 }
 
-static int compare(struct diff_orders *orders, struct walk *walk, const int process[2], int rank, struct error *err)
+static int compare(struct diff_orders *orders, struct walk *walk, const int process[2], int rank,
+                   struct error *err)
 {
     int result = 0;
     for (int which = 0; which < 2; which++) {
@@ -96,7 +104,8 @@ static int compare(struct diff_orders *orders, struct walk *walk, const int proc
     return result;
 }
 
-/* The process of a rank if its order can be compared, else -1: one process, one thread, and nothing else differs. */
+/* The process of a rank if its order can be compared, else -1: one process, one thread, and nothing
+ * else differs. */
 static int process_of(const struct diff_side *side, int rank)
 {
     int process = -1;
@@ -104,7 +113,8 @@ static int process_of(const struct diff_side *side, int rank)
         const struct diff_member *member = &side->member[i];
         if (member->shown_rank != rank)
             continue;
-        if (member->differs || (process >= 0 && process != member->process) || side->process[member->process].several_threads)
+        if (member->differs || (process >= 0 && process != member->process) ||
+            side->process[member->process].several_threads)
             return -1;
         process = member->process;
     }
@@ -121,15 +131,20 @@ static int ranks_of(const struct diff_side *side, int rank, struct rankset *rank
     return 0;
 }
 
-int diff_orders(struct diff_orders *orders, const struct diff_pairs *pairs, struct diff_side *const side[2], int rank, int with,
-                struct error *err)
+int diff_orders(struct diff_orders *orders, const struct diff_pairs *pairs,
+                struct diff_side *const side[2], int rank, int with, struct error *err)
 {
     *orders = (struct diff_orders){0};
-    struct walk walk = { .side = side, .pairs = pairs, .relative = rank >= 0, .unknown = side[0]->unknown | side[1]->unknown };
+    struct walk walk = {.side = side,
+                        .pairs = pairs,
+                        .relative = rank >= 0,
+                        .unknown = side[0]->unknown | side[1]->unknown};
     struct rankset ranks = {0};
     int result = map_pairs(&walk) || ranks_of(side[0], rank, &ranks) ? no_memory(err) : 0;
-    for (int of = rankset_next(&ranks, 0); of >= 0 && !result && pairs->pairs > 1; of = rankset_next(&ranks, of + 1)) {
-        const int process[2] = {process_of(side[0], of), process_of(side[1], rank >= 0 ? with : of)};
+    for (int of = rankset_next(&ranks, 0); of >= 0 && !result && pairs->pairs > 1;
+         of = rankset_next(&ranks, of + 1)) {
+        const int process[2] = {process_of(side[0], of),
+                                process_of(side[1], rank >= 0 ? with : of)};
         if (process[0] >= 0 && process[1] >= 0)
             result = compare(orders, &walk, process, of, err);
     }

@@ -2,14 +2,15 @@
 
 #include <stdlib.h>
 
-/* What is being paired: for each communicator of both sides who is in it, and whether it has found its other. */
+/* What is being paired: for each communicator of both sides who is in it, and whether it has found
+ * its other. */
 struct pairing {
     struct diff_pairs *pairs;
     const struct diff_side *side[2];
-    int rank[2];            /* diff_pair_ranks: only of these; -1 all */
-    uint64_t *who[2];       /* hash of the members' ranks; 0 for one that is not to be paired */
+    int rank[2];      /* diff_pair_ranks: only of these; -1 all */
+    uint64_t *who[2]; /* hash of the members' ranks; 0 for one that is not to be paired */
     bool *done[2];
-    int largest[2];         /* members of the largest communicator */
+    int largest[2]; /* members of the largest communicator */
 };
 
 typedef bool pairing_rule(const struct pairing *pairing, int a, int b);
@@ -28,12 +29,14 @@ int diff_member_shown(const struct diff_side *side, const struct diff_comm *comm
     return -1;
 }
 
-/* Ranks in order, and how many there should be. A rank without a trace is a gap, which the other side may not have. */
+/* Ranks in order, and how many there should be. A rank without a trace is a gap, which the other
+ * side may not have. */
 static uint64_t members_hash(const struct diff_side *side, const struct diff_comm *comm)
 {
     uint64_t hash = mix(1, (uint64_t)comm->nranks);
     for (int i = 0; i < comm->ranks; i++)
-        hash = mix(hash, comm->member[i] < 0 ? UINT64_MAX : (uint64_t)side->member[comm->member[i]].shown_rank);
+        hash = mix(hash, comm->member[i] < 0 ? UINT64_MAX
+                                             : (uint64_t)side->member[comm->member[i]].shown_rank);
     return hash ? hash : 1;
 }
 
@@ -53,7 +56,8 @@ static bool known_members_agree(const struct pairing *pairing, int a, int b)
         if (one->member[i] < 0 || other->member[i] < 0)
             continue;
         both++;
-        if (pairing->side[0]->member[one->member[i]].shown_rank != pairing->side[1]->member[other->member[i]].shown_rank)
+        if (pairing->side[0]->member[one->member[i]].shown_rank !=
+            pairing->side[1]->member[other->member[i]].shown_rank)
             return false;
     }
     return both > 0;
@@ -69,7 +73,8 @@ static int ranks_with_trace(const struct diff_comm *comm)
 
 static bool both_of_all_ranks(const struct pairing *pairing, int a, int b)
 {
-    return pairing->side[0]->comm[a].nranks == pairing->largest[0] && pairing->side[1]->comm[b].nranks == pairing->largest[1];
+    return pairing->side[0]->comm[a].nranks == pairing->largest[0] &&
+           pairing->side[1]->comm[b].nranks == pairing->largest[1];
 }
 
 static bool same_communicator(const struct pairing *pairing, int a, int b)
@@ -97,12 +102,15 @@ static int member_by(const struct pairing *pairing, int which, int comm, int ran
     return rank < of->ranks ? of->member[rank] : -1;
 }
 
-/* Which members stand side by side. Between communicators of different size it is the ranks of the same name. */
+/* Which members stand side by side. Between communicators of different size it is the ranks of the
+ * same name. */
 static int pair_members(const struct pairing *pairing, struct diff_pair *pair)
 {
-    const struct diff_comm *of[2] = {&pairing->side[0]->comm[pair->comm[0]], &pairing->side[1]->comm[pair->comm[1]]};
+    const struct diff_comm *of[2] = {&pairing->side[0]->comm[pair->comm[0]],
+                                     &pairing->side[1]->comm[pair->comm[1]]};
     bool two_ranks = pairing->rank[0] >= 0, by_shown = two_ranks || of[0]->nranks != of[1]->nranks;
-    int most = of[0]->ranks > of[1]->ranks ? of[0]->ranks : of[1]->ranks, ranks = two_ranks ? 1 : most;
+    int most = of[0]->ranks > of[1]->ranks ? of[0]->ranks : of[1]->ranks,
+        ranks = two_ranks ? 1 : most;
     for (int which = 0; which < 2; which++) {
         pair->member[which] = malloc(((size_t)ranks + 1) * sizeof(int));
         if (!pair->member[which])
@@ -111,11 +119,12 @@ static int pair_members(const struct pairing *pairing, struct diff_pair *pair)
     for (int i = 0; i < ranks; i++) {
         int member[2];
         for (int which = 0; which < 2; which++)
-            member[which] = member_by(pairing, which, pair->comm[which], two_ranks ? pairing->rank[which] : i, by_shown);
+            member[which] = member_by(pairing, which, pair->comm[which],
+                                      two_ranks ? pairing->rank[which] : i, by_shown);
         if (member[0] < 0 && member[1] < 0)
             continue;
         if ((member[0] < 0 || member[1] < 0) && of[0]->nranks != of[1]->nranks)
-            continue;       /* a rank that the smaller job never had */
+            continue; /* a rank that the smaller job never had */
         pair->member[0][pair->members] = member[0];
         pair->member[1][pair->members++] = member[1];
     }
@@ -129,7 +138,7 @@ static int add_pair(struct pairing *pairing, int a, int b)
     if (!more)
         return -1;
     pairs->pair = more;
-    more[pairs->pairs] = (struct diff_pair){ .comm = {a, b} };
+    more[pairs->pairs] = (struct diff_pair){.comm = {a, b}};
     pairing->done[0][a] = pairing->done[1][b] = true;
     return pair_members(pairing, &more[pairs->pairs++]);
 }
@@ -137,7 +146,7 @@ static int add_pair(struct pairing *pairing, int a, int b)
 /* Pairs, in order, what the rule allows. */
 static int apply(struct pairing *pairing, pairing_rule *rule)
 {
-    int first = 0;      /* all of side 1 before it are taken */
+    int first = 0; /* all of side 1 before it are taken */
     for (int a = 0; a < pairing->side[0]->comms; a++) {
         if (pairing->done[0][a])
             continue;
@@ -161,10 +170,12 @@ static int start(struct pairing *pairing)
             return -1;
         for (int i = 0; i < side->comms; i++) {
             const struct diff_comm *comm = &side->comm[i];
-            pairing->largest[which] = comm->nranks > pairing->largest[which] ? comm->nranks : pairing->largest[which];
+            pairing->largest[which] =
+                comm->nranks > pairing->largest[which] ? comm->nranks : pairing->largest[which];
             pairing->who[which][i] = members_hash(side, comm);
-            bool wanted = pairing->rank[which] < 0 ? ranks_with_trace(comm) > 0
-                                                   : diff_member_shown(side, comm, pairing->rank[which]) >= 0;
+            bool wanted = pairing->rank[which] < 0
+                              ? ranks_with_trace(comm) > 0
+                              : diff_member_shown(side, comm, pairing->rank[which]) >= 0;
             pairing->done[which][i] = !wanted;
         }
     }
@@ -203,17 +214,17 @@ static int run(struct pairing *pairing, pairing_rule *const *rule, int rules)
 
 int diff_pair_traces(struct diff_pairs *pairs, const struct diff_side *a, const struct diff_side *b)
 {
-    static pairing_rule *const rule[] = { same_members, known_members_agree, both_of_all_ranks };
+    static pairing_rule *const rule[] = {same_members, known_members_agree, both_of_all_ranks};
     *pairs = (struct diff_pairs){0};
-    struct pairing pairing = { .pairs = pairs, .side = {a, b}, .rank = {-1, -1} };
+    struct pairing pairing = {.pairs = pairs, .side = {a, b}, .rank = {-1, -1}};
     return run(&pairing, rule, sizeof rule / sizeof *rule);
 }
 
 int diff_pair_ranks(struct diff_pairs *pairs, const struct diff_side *side, int rank, int with)
 {
-    static pairing_rule *const rule[] = { same_communicator, same_size };
+    static pairing_rule *const rule[] = {same_communicator, same_size};
     *pairs = (struct diff_pairs){0};
-    struct pairing pairing = { .pairs = pairs, .side = {side, side}, .rank = {rank, with} };
+    struct pairing pairing = {.pairs = pairs, .side = {side, side}, .rank = {rank, with}};
     return run(&pairing, rule, sizeof rule / sizeof *rule);
 }
 

@@ -9,7 +9,7 @@ static void nccl_version(const struct process_info *info, char *text, size_t byt
     int version = info->nccl_version;
     if (version >= 10000)
         snprintf(text, bytes, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
-    else if (version > 0)       /* before 2.9 */
+    else if (version > 0) /* before 2.9 */
         snprintf(text, bytes, "%d.%d.%d", version / 1000, version / 100 % 10, version % 100);
 }
 
@@ -55,8 +55,13 @@ static const struct field {
     const char *what;
     void (*write)(const struct process_info *info, char *text, size_t bytes);
 } fields[] = {
-    {"world size", world_size}, {"NCCL", nccl_version}, {"CUDA runtime", runtime_version}, {"CUDA driver", driver_version},
-    {"launcher", launcher}, {"program", program}, {"command", command},
+    {"world size", world_size},
+    {"NCCL", nccl_version},
+    {"CUDA runtime", runtime_version},
+    {"CUDA driver", driver_version},
+    {"launcher", launcher},
+    {"program", program},
+    {"command", command},
 };
 
 /* The process of a rank, the last of several incarnations; NULL if the trace has none. */
@@ -74,23 +79,26 @@ static const struct process_info *process_of(const struct diff_side *side, int r
 static int add(struct diff_setup *setup, const char *what, const char *a, const char *b, int rank)
 {
     int i = 0;
-    while (i < setup->differences && (setup->difference[i].what != what || strcmp(setup->difference[i].value[0], a) ||
-                                      strcmp(setup->difference[i].value[1], b)))
+    while (i < setup->differences &&
+           (setup->difference[i].what != what || strcmp(setup->difference[i].value[0], a) ||
+            strcmp(setup->difference[i].value[1], b)))
         i++;
     if (i == setup->differences) {
-        struct setup_difference *more = reallocarray(setup->difference, (size_t)i + 1, sizeof *more);
+        struct setup_difference *more =
+            reallocarray(setup->difference, (size_t)i + 1, sizeof *more);
         if (!more)
             return -1;
         setup->difference = more;
         setup->differences++;
-        more[i] = (struct setup_difference){ .what = what };
+        more[i] = (struct setup_difference){.what = what};
         snprintf(more[i].value[0], sizeof more[i].value[0], "%s", a);
         snprintf(more[i].value[1], sizeof more[i].value[1], "%s", b);
     }
     return rankset_add(&setup->difference[i].ranks, rank);
 }
 
-static int compare(struct diff_setup *setup, const struct process_info *a, const struct process_info *b, int rank)
+static int compare(struct diff_setup *setup, const struct process_info *a,
+                   const struct process_info *b, int rank)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char value[2][512] = {"", ""};
@@ -115,7 +123,8 @@ int diff_setup(struct diff_setup *setup, struct diff_side *const side[2], int ra
         if (side[0]->member[i].shown_rank >= 0)
             status = rankset_add(&ranks, side[0]->member[i].shown_rank);
     for (int of = rankset_next(&ranks, 0); of >= 0 && !status; of = rankset_next(&ranks, of + 1)) {
-        const struct process_info *a = process_of(side[0], of), *b = process_of(side[1], rank >= 0 ? with : of);
+        const struct process_info *a = process_of(side[0], of),
+                                  *b = process_of(side[1], rank >= 0 ? with : of);
         if (a && b)
             status = compare(setup, a, b, of);
     }

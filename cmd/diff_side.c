@@ -12,7 +12,7 @@
 
 struct table_key {
     uint64_t comm;
-    int64_t rank;           /* -1: the communicator itself */
+    int64_t rank; /* -1: the communicator itself */
 };
 
 /* Finds communicators and members by what records call them. */
@@ -27,9 +27,11 @@ enum { STORE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NO
 
 static const char schema[] =
     "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-32768;"
-    "CREATE TABLE op(member INTEGER, number INTEGER, api INTEGER, flags INTEGER, count INTEGER, kind INTEGER, scalar INTEGER,"
+    "CREATE TABLE op(member INTEGER, number INTEGER, api INTEGER, flags INTEGER, count INTEGER, "
+    "kind INTEGER, scalar INTEGER,"
     " stack INTEGER, time INTEGER, rank INTEGER, idx INTEGER, process INTEGER)";
-static const char columns[] = "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx, member FROM op ";
+static const char columns[] =
+    "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx, member FROM op ";
 
 static int no_memory(struct error *err)
 {
@@ -38,8 +40,11 @@ static int no_memory(struct error *err)
 
 static int store_failed(struct diff_side *side, struct error *err)
 {
-    return error_set(err, "can't keep the operations of %s in a temporary file: %s; is there room in SQLITE_TMPDIR, TMPDIR or "
-                     "/var/tmp?", side->path, sqlite3_errmsg(side->store));
+    return error_set(err,
+                     "can't keep the operations of %s in a temporary file: %s; is there room in "
+                     "SQLITE_TMPDIR, TMPDIR or "
+                     "/var/tmp?",
+                     side->path, sqlite3_errmsg(side->store));
 }
 
 static struct diff_table *find(const struct diff_side *side, uint64_t comm, int rank)
@@ -78,7 +83,7 @@ static struct diff_comm *comm_of(struct diff_side *side, uint64_t id)
     side->comm = more;
     if (remember(side, id, -1, side->comms))
         return NULL;
-    more[side->comms] = (struct diff_comm){ .id = id };
+    more[side->comms] = (struct diff_comm){.id = id};
     return &more[side->comms++];
 }
 
@@ -100,8 +105,10 @@ static int set_member(struct diff_comm *comm, int rank, int member)
     return 0;
 }
 
-/* The member that a record speaks of; *member is -1 if it makes no sense. Returns 0, or -1 when memory is short. */
-static int member_of(struct diff_side *side, int process, uint64_t id, int rank, int nranks, int *member)
+/* The member that a record speaks of; *member is -1 if it makes no sense. Returns 0, or -1 when
+ * memory is short. */
+static int member_of(struct diff_side *side, int process, uint64_t id, int rank, int nranks,
+                     int *member)
 {
     *member = -1;
     if (rank < 0 || rank >= RANKS_MAX || nranks > RANKS_MAX || !id)
@@ -121,7 +128,8 @@ static int member_of(struct diff_side *side, int process, uint64_t id, int rank,
         return -1;
     side->member = more;
     *member = side->members++;
-    more[*member] = (struct diff_member){ .comm = (int)(comm - side->comm), .rank = rank, .process = process };
+    more[*member] =
+        (struct diff_member){.comm = (int)(comm - side->comm), .rank = rank, .process = process};
     return remember(side, id, rank, *member) || set_member(comm, rank, *member) ? -1 : 0;
 }
 
@@ -134,7 +142,8 @@ static void note_thread(struct diff_side *side, int process, uint32_t thread)
     of->thread = thread;
 }
 
-static int add_op(struct diff_side *side, int process, const struct record *record, struct error *err)
+static int add_op(struct diff_side *side, int process, const struct record *record,
+                  struct error *err)
 {
     int index;
     if (member_of(side, process, record->op.comm, record->op.rank, -1, &index))
@@ -142,11 +151,20 @@ static int add_op(struct diff_side *side, int process, const struct record *reco
     if (index < 0)
         return 0;
     struct diff_member *member = &side->member[index];
-    const int64_t column[] = {index, (int64_t)record->op.number, record->api, record->flags, (int64_t)record->op.count,
-        (int64_t)((uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 | (uint64_t)record->op.flags << 16 |
-                  (uint64_t)(uint32_t)record->op.root << 32),
-        (int64_t)record->op.scalar, (int64_t)record->stack, (int64_t)record->time_ns, record->op.rank,
-        (int64_t)member->operations, process};
+    const int64_t column[] = {
+        index,
+        (int64_t)record->op.number,
+        record->api,
+        record->flags,
+        (int64_t)record->op.count,
+        (int64_t)((uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 |
+                  (uint64_t)record->op.flags << 16 | (uint64_t)(uint32_t)record->op.root << 32),
+        (int64_t)record->op.scalar,
+        (int64_t)record->stack,
+        (int64_t)record->time_ns,
+        record->op.rank,
+        (int64_t)member->operations,
+        process};
     note_thread(side, process, record->thread);
     for (int i = 0; i < (int)(sizeof column / sizeof *column); i++)
         sqlite3_bind_int64(side->insert, i + 1, column[i]);
@@ -167,7 +185,10 @@ static int take(struct diff_side *side, int process, const struct record *record
     }
     if (record->api == API_notice_member) {
         int member;
-        return member_of(side, process, record->comm.comm, record->comm.rank, record->comm.nranks, &member) ? no_memory(err) : 0;
+        return member_of(side, process, record->comm.comm, record->comm.rank, record->comm.nranks,
+                         &member)
+                   ? no_memory(err)
+                   : 0;
     }
     enum api_class class = api_class_of(record->api);
     bool is_op = record->phase == RECORD_ENTER && (class == CLASS_COLLECTIVE || class == CLASS_P2P);
@@ -176,11 +197,13 @@ static int take(struct diff_side *side, int process, const struct record *record
     return add_op(side, process, record, err);
 }
 
-/* A process that is several ranks of one communicator has no rank of its own: its members are known by theirs. */
+/* A process that is several ranks of one communicator has no rank of its own: its members are known
+ * by theirs. */
 static int name_ranks(struct diff_side *side)
 {
     int processes = trace_process_count(side->trace);
-    int *first = malloc(((size_t)processes + 1) * sizeof *first), *last_comm = malloc(((size_t)processes + 1) * sizeof *first);
+    int *first = malloc(((size_t)processes + 1) * sizeof *first),
+        *last_comm = malloc(((size_t)processes + 1) * sizeof *first);
     if (!first || !last_comm) {
         free(first);
         free(last_comm);
@@ -195,7 +218,7 @@ static int name_ranks(struct diff_side *side)
                 continue;
             int process = side->member[index].process;
             if (last_comm[process] == i)
-                first[process] = -2;        /* several */
+                first[process] = -2; /* several */
             else if (first[process] == -1)
                 first[process] = rank;
             last_comm[process] = i;
@@ -203,7 +226,9 @@ static int name_ranks(struct diff_side *side)
     for (int i = 0; i < side->members; i++) {
         struct diff_member *member = &side->member[i];
         int known = trace_process(side->trace, member->process)->rank;
-        member->shown_rank = first[member->process] == -2 ? member->rank : known >= 0 ? known : first[member->process];
+        member->shown_rank = first[member->process] == -2 ? member->rank
+                             : known >= 0                 ? known
+                                                          : first[member->process];
     }
     free(first);
     free(last_comm);
@@ -216,7 +241,8 @@ static void say_progress(const struct diff_side *side, uint64_t events, uint64_t
     if (now == *last)
         return;
     *last = now;
-    fprintf(stderr, "\rddpcheck: reading %s: %3.0f%% ", side->path, all ? 100.0 * (double)events / (double)all : 100);
+    fprintf(stderr, "\rddpcheck: reading %s: %3.0f%% ", side->path,
+            all ? 100.0 * (double)events / (double)all : 100);
 }
 
 static int read_events(struct diff_side *side, bool progress, struct error *err)
@@ -227,7 +253,7 @@ static int read_events(struct diff_side *side, bool progress, struct error *err)
     time_t last = time(NULL), begun = last;
     while ((got = trace_next(side->trace, &process, &record, &side->damage)) != 0) {
         if (got < 0)
-            continue;       /* damaged: the other databases go on */
+            continue; /* damaged: the other databases go on */
         if (take(side, process, &record, err))
             return -1;
         if (progress && ++events % 65536 == 0)
@@ -241,8 +267,14 @@ static int read_events(struct diff_side *side, bool progress, struct error *err)
 /* What the sources of the trace's processes never say. */
 static unsigned unknown_of(struct trace *trace)
 {
-    static const struct { uint32_t lacks; unsigned unknown; } fields[] = {
-        {LACKS_COUNT, DIFF_NO_COUNT}, {LACKS_DATATYPE, DIFF_NO_TYPE}, {LACKS_REDOP, DIFF_NO_REDOP}, {LACKS_ROOT, DIFF_NO_ROOT},
+    static const struct {
+        uint32_t lacks;
+        unsigned unknown;
+    } fields[] = {
+        {LACKS_COUNT, DIFF_NO_COUNT},
+        {LACKS_DATATYPE, DIFF_NO_TYPE},
+        {LACKS_REDOP, DIFF_NO_REDOP},
+        {LACKS_ROOT, DIFF_NO_ROOT},
     };
     unsigned unknown = 0;
     for (int i = 0; i < trace_process_count(trace); i++)
@@ -260,13 +292,16 @@ static int load(struct diff_side *side, bool progress, struct error *err)
     side->process = calloc((size_t)side->processes + 1, sizeof *side->process);
     if (!side->process)
         return no_memory(err);
-    if (sqlite3_open_v2("", &side->store, STORE_FLAGS, NULL) != SQLITE_OK || sqlite3_exec(side->store, schema, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1, &side->insert, NULL) != SQLITE_OK ||
+    if (sqlite3_open_v2("", &side->store, STORE_FLAGS, NULL) != SQLITE_OK ||
+        sqlite3_exec(side->store, schema, NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1,
+                           &side->insert, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return store_failed(side, err);
     if (read_events(side, progress, err))
         return -1;
-    if (sqlite3_exec(side->store, "COMMIT; CREATE INDEX op_member ON op(member, idx)", NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_exec(side->store, "COMMIT; CREATE INDEX op_member ON op(member, idx)", NULL, NULL,
+                     NULL) != SQLITE_OK)
         return store_failed(side, err);
     side->unknown = unknown_of(side->trace);
     return name_ranks(side) ? no_memory(err) : 0;
@@ -274,7 +309,7 @@ static int load(struct diff_side *side, bool progress, struct error *err)
 
 int diff_side_load(struct diff_side *side, const char *path, bool progress, struct error *err)
 {
-    *side = (struct diff_side){ .path = path };
+    *side = (struct diff_side){.path = path};
     if (!load(side, progress, err))
         return 0;
     diff_side_free(side);
@@ -323,7 +358,8 @@ sqlite3_stmt *diff_ops(struct diff_side *side, int member, uint64_t index, struc
 
 sqlite3_stmt *diff_process_ops(struct diff_side *side, int process, struct error *err)
 {
-    if (sqlite3_exec(side->store, "CREATE INDEX IF NOT EXISTS op_process ON op(process)", NULL, NULL, NULL) != SQLITE_OK) {
+    if (sqlite3_exec(side->store, "CREATE INDEX IF NOT EXISTS op_process ON op(process)", NULL,
+                     NULL, NULL) != SQLITE_OK) {
         store_failed(side, err);
         return NULL;
     }
@@ -339,12 +375,21 @@ int diff_op_next(sqlite3_stmt *ops, struct diff_op *op)
     if (got != SQLITE_ROW)
         return got == SQLITE_DONE ? 0 : -1;
     uint64_t kind = (uint64_t)sqlite3_column_int64(ops, 4);
-    *op = (struct diff_op){ .index = (uint64_t)sqlite3_column_int64(ops, 9), .member = sqlite3_column_int(ops, 10), .record = {
-        .phase = RECORD_ENTER, .api = (uint16_t)sqlite3_column_int(ops, 1), .flags = (uint8_t)sqlite3_column_int(ops, 2),
-        .stack = (uint64_t)sqlite3_column_int64(ops, 6), .time_ns = (uint64_t)sqlite3_column_int64(ops, 7),
-        .op = { .number = (uint64_t)sqlite3_column_int64(ops, 0), .count = (uint64_t)sqlite3_column_int64(ops, 3),
-                .datatype = (uint8_t)kind, .redop = (uint8_t)(kind >> 8), .flags = (uint16_t)(kind >> 16), .root = (int32_t)(uint32_t)(kind >> 32),
-                .scalar = (uint64_t)sqlite3_column_int64(ops, 5), .rank = sqlite3_column_int(ops, 8) } } };
+    *op = (struct diff_op){.index = (uint64_t)sqlite3_column_int64(ops, 9),
+                           .member = sqlite3_column_int(ops, 10),
+                           .record = {.phase = RECORD_ENTER,
+                                      .api = (uint16_t)sqlite3_column_int(ops, 1),
+                                      .flags = (uint8_t)sqlite3_column_int(ops, 2),
+                                      .stack = (uint64_t)sqlite3_column_int64(ops, 6),
+                                      .time_ns = (uint64_t)sqlite3_column_int64(ops, 7),
+                                      .op = {.number = (uint64_t)sqlite3_column_int64(ops, 0),
+                                             .count = (uint64_t)sqlite3_column_int64(ops, 3),
+                                             .datatype = (uint8_t)kind,
+                                             .redop = (uint8_t)(kind >> 8),
+                                             .flags = (uint16_t)(kind >> 16),
+                                             .root = (int32_t)(uint32_t)(kind >> 32),
+                                             .scalar = (uint64_t)sqlite3_column_int64(ops, 5),
+                                             .rank = sqlite3_column_int(ops, 8)}}};
     return 1;
 }
 

@@ -1,4 +1,5 @@
-/* ddpcheck doctor: says whether this machine, and a program, can be watched, and by which front end. */
+/* ddpcheck doctor: says whether this machine, and a program, can be watched, and by which front
+ * end. */
 #include "cmd/doctor.h"
 
 #include <stdarg.h>
@@ -13,15 +14,18 @@
 
 struct table {
     bool colored, json;
-    const char *about;      /* "machine", "environment", or the program */
+    const char *about; /* "machine", "environment", or the program */
     int failures;
 };
 
 static const struct {
     const char *word, *shown, *color;
-} looks[] = {[VERDICT_OK] = {"ok", "ok", "\033[32m"}, [VERDICT_WARN] = {"warn", "warn", "\033[33m"}, [VERDICT_FAIL] = {"fail", "FAIL", "\033[31m"}};
+} looks[] = {[VERDICT_OK] = {"ok", "ok", "\033[32m"},
+             [VERDICT_WARN] = {"warn", "warn", "\033[33m"},
+             [VERDICT_FAIL] = {"fail", "FAIL", "\033[31m"}};
 
-void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hint, const char *format, ...)
+void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hint,
+              const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -45,18 +49,21 @@ static void print_row(void *context, const char *name, const struct diagnosis *d
     struct table *table = context;
     table->failures += diagnosis->verdict == VERDICT_FAIL;
     if (table->json) {
-        print_json(json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1", "about", json_of_text(table->about), "check",
-                             name, "verdict", looks[diagnosis->verdict].word, "text", json_of_text(diagnosis->text), "todo",
-                             json_of_text(diagnosis->hint)));
+        print_json(json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1",
+                             "about", json_of_text(table->about), "check", name, "verdict",
+                             looks[diagnosis->verdict].word, "text", json_of_text(diagnosis->text),
+                             "todo", json_of_text(diagnosis->hint)));
         return;
     }
     const char *color = table->colored ? looks[diagnosis->verdict].color : "";
-    printf("  %s%-4s%s  %-17s %s\n", color, looks[diagnosis->verdict].shown, table->colored ? "\033[0m" : "", name, diagnosis->text);
+    printf("  %s%-4s%s  %-17s %s\n", color, looks[diagnosis->verdict].shown,
+           table->colored ? "\033[0m" : "", name, diagnosis->text);
     if (diagnosis->hint[0])
         printf("  %23s  -> %s\n", "", diagnosis->hint);
 }
 
-static void print_checks(struct table *table, const char *about, const char *title, const struct machine_check *check, int count)
+static void print_checks(struct table *table, const char *about, const char *title,
+                         const struct machine_check *check, int count)
 {
     table->about = about;
     if (!table->json)
@@ -71,13 +78,16 @@ static void print_checks(struct table *table, const char *about, const char *tit
 /* What it comes to: the command to give. */
 static void print_end(const struct table *table, const char *program, enum front_end front_end)
 {
-    static const char *const names[] = {[FRONT_END_NONE] = "none", [FRONT_END_PRELOAD] = "preload", [FRONT_END_PLUGIN] = "plugin"};
+    static const char *const names[] = {
+        [FRONT_END_NONE] = "none", [FRONT_END_PRELOAD] = "preload", [FRONT_END_PLUGIN] = "plugin"};
     const char *option = front_end == FRONT_END_PLUGIN ? " --plugin" : "";
     if (table->json)
-        print_json(json_pack("{s:s, s:b, s:i, s:o}", "schema", "ddpcheck.doctor-summary/1", "works", table->failures == 0, "failures",
-                             table->failures, "front_end", program ? json_of_text(names[front_end]) : json_null()));
+        print_json(json_pack("{s:s, s:b, s:i, s:o}", "schema", "ddpcheck.doctor-summary/1", "works",
+                             table->failures == 0, "failures", table->failures, "front_end",
+                             program ? json_of_text(names[front_end]) : json_null()));
     else if (table->failures)
-        printf("\nIt will not work: %d check%s failed.\n", table->failures, table->failures == 1 ? "" : "s");
+        printf("\nIt will not work: %d check%s failed.\n", table->failures,
+               table->failures == 1 ? "" : "s");
     else if (program)
         printf("\nIt will work: ddpcheck run%s -- %s\n", option, program);
     else
@@ -93,18 +103,25 @@ int command_doctor(int argc, char **argv)
         OPTION_COLOR(&color),
     };
     const struct options options = {
-        .command = "doctor", .operands = "[-- PROGRAM [ARGUMENT...]]",
-        .summary = "Says what of CUDA and NCCL is here, and whether and how ddpcheck can watch a program.",
-        .details = "The program is looked at, not run. Exit status: 0 it will work, 1 something prevents it.\n",
-        .entries = entries, .count = OPTION_COUNT(entries), .stop_at_operand = true,
+        .command = "doctor",
+        .operands = "[-- PROGRAM [ARGUMENT...]]",
+        .summary =
+            "Says what of CUDA and NCCL is here, and whether and how ddpcheck can watch a program.",
+        .details = "The program is looked at, not run. Exit status: 0 it will work, 1 something "
+                   "prevents it.\n",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
+        .stop_at_operand = true,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
     enum front_end front_end = FRONT_END_NONE;
-    struct table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO), .json = json};
+    struct table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO),
+                          .json = json};
     print_checks(&table, "machine", "This machine", machine_checks, machine_check_count);
-    print_checks(&table, "environment", "\nThis environment", environment_checks, environment_check_count);
+    print_checks(&table, "environment", "\nThis environment", environment_checks,
+                 environment_check_count);
     if (argc > 0) {
         table.about = argv[0];
         if (!json)

@@ -1,4 +1,5 @@
-/* doctor: the libraries of a program, as ld.so finds them (as ldd has it do, which maps them and runs nothing). */
+/* doctor: the libraries of a program, as ld.so finds them (as ldd has it do, which maps them and
+ * runs nothing). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,13 +18,17 @@ static void become_list(const char *program, const char *interpreter, int output
     dup2(null, STDERR_FILENO);
     unsetenv("LD_PRELOAD");
     alarm(LIST_SECONDS);
-    setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);     /* unlike --list it goes on where a library is missing */
+    setenv("LD_TRACE_LOADED_OBJECTS", "1",
+           1); /* unlike --list it goes on where a library is missing */
     execl(interpreter, interpreter, program, (char *)NULL);
     _exit(127);
 }
 
-/* "\tlibfoo.so.1 => /lib/libfoo.so.1 (0x00007f...)", "\tlibfoo.so.1 => not found", "\t/lib64/ld-linux... (0x...)" */
-static void visit_line(char *line, void (*visit)(void *context, const char *path, const char *missing), void *context)
+/* "\tlibfoo.so.1 => /lib/libfoo.so.1 (0x00007f...)", "\tlibfoo.so.1 => not found",
+ * "\t/lib64/ld-linux... (0x...)" */
+static void visit_line(char *line,
+                       void (*visit)(void *context, const char *path, const char *missing),
+                       void *context)
 {
     char *name = line + strspn(line, " \t"), *arrow = strstr(name, " => ");
     if (!arrow)
@@ -40,7 +45,8 @@ static void visit_line(char *line, void (*visit)(void *context, const char *path
     visit(context, path, NULL);
 }
 
-bool doctor_libraries(const char *program, const char *interpreter, void (*visit)(void *context, const char *path, const char *missing),
+bool doctor_libraries(const char *program, const char *interpreter,
+                      void (*visit)(void *context, const char *path, const char *missing),
                       void *context)
 {
     int ends[2], status = 0;
@@ -62,5 +68,6 @@ bool doctor_libraries(const char *program, const char *interpreter, void (*visit
         fclose(list);
     else
         close(ends[0]);
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) != 127;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) != 127;
 }

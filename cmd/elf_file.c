@@ -22,7 +22,8 @@ static const void *part(const struct image *image, uint64_t offset, uint64_t byt
 }
 
 /* A string inside [offset, offset + size), or "". */
-static const char *text_at(const struct image *image, uint64_t offset, uint64_t size, uint64_t index)
+static const char *text_at(const struct image *image, uint64_t offset, uint64_t size,
+                           uint64_t index)
 {
     const char *text = index < size ? part(image, offset, size) : NULL;
     return text && memchr(text + index, 0, size - index) ? text + index : "";
@@ -35,10 +36,12 @@ static bool is_nccl(const char *name)
 
 static bool is_cudart(const char *name)
 {
-    return strcmp(name, "cudaMalloc") == 0 || strcmp(name, "cudaLaunchKernel") == 0 || strcmp(name, "cudaStreamSynchronize") == 0;
+    return strcmp(name, "cudaMalloc") == 0 || strcmp(name, "cudaLaunchKernel") == 0 ||
+           strcmp(name, "cudaStreamSynchronize") == 0;
 }
 
-static void read_symbols(struct elf_file *elf, const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *names)
+static void read_symbols(struct elf_file *elf, const struct image *image, const Elf64_Shdr *table,
+                         const Elf64_Shdr *names)
 {
     uint64_t count = table->sh_size / sizeof(Elf64_Sym);
     const Elf64_Sym *symbol = part(image, table->sh_offset, count * sizeof *symbol);
@@ -54,11 +57,13 @@ static void read_symbols(struct elf_file *elf, const struct image *image, const 
     }
 }
 
-static void read_needed(struct elf_file *elf, const struct image *image, const Elf64_Shdr *dynamic, const Elf64_Shdr *names)
+static void read_needed(struct elf_file *elf, const struct image *image, const Elf64_Shdr *dynamic,
+                        const Elf64_Shdr *names)
 {
     uint64_t count = dynamic->sh_size / sizeof(Elf64_Dyn);
     const Elf64_Dyn *entry = part(image, dynamic->sh_offset, count * sizeof *entry);
-    for (uint64_t i = 0; entry && i < count && entry[i].d_tag != DT_NULL && elf->needed_count < ELF_NEEDED_MAX; i++)
+    for (uint64_t i = 0;
+         entry && i < count && entry[i].d_tag != DT_NULL && elf->needed_count < ELF_NEEDED_MAX; i++)
         if (entry[i].d_tag == DT_NEEDED)
             snprintf(elf->needed[elf->needed_count++], sizeof elf->needed[0], "%s",
                      text_at(image, names->sh_offset, names->sh_size, entry[i].d_un.d_val));
@@ -69,12 +74,14 @@ static void read_texts(struct elf_file *elf, const struct image *image)
 {
     static const char nccl[] = "NCCL_DEBUG_SUBSYS", plugin[] = "libnccl-profiler";
     elf->holds_plugins = memmem(image->bytes, image->size, plugin, sizeof plugin - 1);
-    elf->holds_nccl = elf->holds_plugins || memmem(image->bytes, image->size, nccl, sizeof nccl - 1);
+    elf->holds_nccl = elf->holds_plugins ||
+                      memmem(image->bytes, image->size, nccl, sizeof nccl - 1);
 }
 
 static int read_sections(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
 {
-    const Elf64_Shdr *section = part(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section);
+    const Elf64_Shdr *section =
+        part(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section);
     if (!section || header->e_shentsize != sizeof *section)
         return header->e_shnum == 0 ? 0 : -1;
     elf->is_stripped = true;
@@ -93,14 +100,16 @@ static int read_sections(struct elf_file *elf, const struct image *image, const 
 
 static int read_segments(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
 {
-    const Elf64_Phdr *segment = part(image, header->e_phoff, (uint64_t)header->e_phnum * sizeof *segment);
+    const Elf64_Phdr *segment =
+        part(image, header->e_phoff, (uint64_t)header->e_phnum * sizeof *segment);
     if (!segment || header->e_phentsize != sizeof *segment)
         return header->e_phnum == 0 ? 0 : -1;
     for (unsigned i = 0; i < header->e_phnum; i++)
         if (segment[i].p_type == PT_INTERP)
             snprintf(elf->interpreter, sizeof elf->interpreter, "%s",
                      text_at(image, segment[i].p_offset, segment[i].p_filesz, 0));
-    elf->is_static = !elf->interpreter[0];      /* a static-pie has a dynamic section, but no ld.so either */
+    elf->is_static =
+        !elf->interpreter[0]; /* a static-pie has a dynamic section, but no ld.so either */
     return 0;
 }
 
@@ -109,7 +118,9 @@ static void read_script(struct elf_file *elf, const struct image *image)
 {
     char line[300], program[256] = "", argument[256] = "";
     elf->kind = ELF_SCRIPT;
-    snprintf(line, sizeof line, "%.*s", (int)(image->size < sizeof line ? image->size : sizeof line - 1), (const char *)image->bytes);
+    snprintf(line, sizeof line, "%.*s",
+             (int)(image->size < sizeof line ? image->size : sizeof line - 1),
+             (const char *)image->bytes);
     line[strcspn(line, "\n")] = 0;
     sscanf(line + 2, " %255s %255s", program, argument);
     const char *base = strrchr(program, '/');
@@ -117,7 +128,8 @@ static void read_script(struct elf_file *elf, const struct image *image)
     snprintf(elf->interpreter, sizeof elf->interpreter, "%s", is_env ? argument : program);
 }
 
-static int read_image(struct elf_file *elf, const struct image *image, const char *path, struct error *err)
+static int read_image(struct elf_file *elf, const struct image *image, const char *path,
+                      struct error *err)
 {
     const Elf64_Ehdr *header = part(image, 0, sizeof *header);
     if (image->size >= 3 && memcmp(image->bytes, "#!", 2) == 0) {
@@ -146,9 +158,11 @@ int elf_file_read(struct elf_file *elf, const char *path, struct error *err)
         int number = errno;
         if (fd >= 0)
             close(fd);
-        return error_set(err, "can't read %s: %s", path, fd < 0 ? strerror(number) : "it is no regular file");
+        return error_set(err, "can't read %s: %s", path,
+                         fd < 0 ? strerror(number) : "it is no regular file");
     }
-    elf->is_setuid = (status.st_mode & S_ISUID && status.st_uid != geteuid()) || status.st_mode & S_ISGID;
+    elf->is_setuid = (status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
+                     status.st_mode & S_ISGID;
     struct image image = {.size = (uint64_t)status.st_size};
     void *bytes = image.size ? mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
     close(fd);

@@ -14,12 +14,13 @@
 struct section {
     const char *title;
     const char *text;
-    const char *language;   /* of a listing; NULL for prose */
+    const char *language; /* of a listing; NULL for prose */
 };
 
 enum { SECTIONS = 5, PROGRAM_BYTES = 16384 };
 
-/* The suite's smallest program with the fault and, below it, what its twin does instead; NULL if it has none. */
+/* The suite's smallest program with the fault and, below it, what its twin does instead; NULL if it
+ * has none. */
 static const char *program_of(const struct check *check)
 {
     static char text[PROGRAM_BYTES];
@@ -33,11 +34,11 @@ static const char *program_of(const struct check *check)
 
 static void sections_of(const struct check *check, struct section section[SECTIONS])
 {
-    section[0] = (struct section){ NULL, check->text, NULL };
-    section[1] = (struct section){ "How to get it", check->example, "c" };
-    section[2] = (struct section){ "The mend in C", check->mend_c, "c" };
-    section[3] = (struct section){ "The mend in PyTorch", check->mend_torch, "python" };
-    section[4] = (struct section){ "A whole program", program_of(check), "c" };
+    section[0] = (struct section){NULL, check->text, NULL};
+    section[1] = (struct section){"How to get it", check->example, "c"};
+    section[2] = (struct section){"The mend in C", check->mend_c, "c"};
+    section[3] = (struct section){"The mend in PyTorch", check->mend_torch, "python"};
+    section[4] = (struct section){"A whole program", program_of(check), "c"};
 }
 
 static void print_check(const struct check *check, struct page *page)
@@ -70,8 +71,8 @@ void explain_print_markdown(const struct check *check, FILE *out)
 {
     struct section section[SECTIONS];
     sections_of(check, section);
-    fprintf(out, "# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n", check->code, check->title,
-           severity_name(check->severity), check->code);
+    fprintf(out, "# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n", check->code,
+            check->title, severity_name(check->severity), check->code);
     for (int i = 0; i < SECTIONS; i++) {
         const char *text = section[i].text;
         if (!text || !*text)
@@ -104,19 +105,25 @@ static void print_markdown_list(void)
 {
     puts("# Findings\n\n| code | severity | what |\n| --- | --- | --- |");
     for (const struct check *check = analyzer_checks; check->code; check++)
-        printf("| [%s](%s.md) | %s | %s |\n", check->code, check->code, severity_name(check->severity), check->title);
+        printf("| [%s](%s.md) | %s | %s |\n", check->code, check->code,
+               severity_name(check->severity), check->title);
 }
 
 static int unknown_code(const struct options *options, const char *code)
 {
     const char *nearest = codes_nearest(code);
     if (nearest)
-        return options_usage_error(options, "no finding has the code '%s'; did you mean %s? 'ddpcheck explain --list' shows "
-                                   "all", code, nearest);
-    return options_usage_error(options, "no finding has the code '%s'; 'ddpcheck explain --list' shows all", code);
+        return options_usage_error(
+            options,
+            "no finding has the code '%s'; did you mean %s? 'ddpcheck explain --list' shows "
+            "all",
+            code, nearest);
+    return options_usage_error(
+        options, "no finding has the code '%s'; 'ddpcheck explain --list' shows all", code);
 }
 
-static int explain(const struct options *options, int count, char **codes, bool markdown, struct page *page)
+static int explain(const struct options *options, int count, char **codes, bool markdown,
+                   struct page *page)
 {
     for (int i = 0; i < count; i++)
         if (!codes_find(codes[i]))
@@ -142,15 +149,18 @@ int command_explain(int argc, char **argv)
         OPTION_COLOR(&color),
     };
     const struct options options = {
-        .command = "explain", .operands = "CODE...",
+        .command = "explain",
+        .operands = "CODE...",
         .summary = "Explains a finding: what it means, how it shows, an example, the mend.",
-        .entries = entries, .count = OPTION_COUNT(entries),
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
     if (!list && argc == 0)
-        return options_usage_error(&options, "which finding? 'ddpcheck explain DC201', or --list for all");
+        return options_usage_error(&options,
+                                   "which finding? 'ddpcheck explain DC201', or --list for all");
     struct page page;
     page_init(&page, stdout, (enum color_when)color);
     if (!list)

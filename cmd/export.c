@@ -9,7 +9,7 @@
 #include "cmd/export/place.h"
 #include "cmd/options.h"
 
-static const char usual_trace[] = "ddpcheck-trace";     /* where `ddpcheck run` puts it without -o */
+static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 enum { FORMATS_BYTES = 256, DETAILS_BYTES = 2048 };
 
@@ -27,7 +27,8 @@ static int say(const struct error *err)
 }
 
 /* A write that failed is told by the commit, which knows the file. */
-static int write_to(struct output *output, const struct export *export, const struct export_format *format, struct error *err)
+static int write_to(struct output *output, const struct export *export,
+                    const struct export_format *format, struct error *err)
 {
     struct export complete = *export;
     complete.out = output->file;
@@ -38,15 +39,20 @@ static int write_to(struct output *output, const struct export *export, const st
 }
 
 /* Writes the document, or leaves nothing. */
-static int write_out(struct report *report, const char *const *paths, int count, const struct request *request, struct error *err)
+static int write_out(struct report *report, const char *const *paths, int count,
+                     const struct request *request, struct error *err)
 {
     struct output output;
     struct not_checked *not_checked = NULL;
     int not_checked_count = not_checked_find(report->trace, &not_checked), result = -1;
     if (not_checked_count < 0)
         return error_set(err, "can't write the export: memory is short");
-    const struct export export = {.report = report, .paths = paths, .path_count = count, .not_checked = not_checked,
-                                  .not_checked_count = not_checked_count, .src_prefix = request->src_prefix};
+    const struct export export = {.report = report,
+                                  .paths = paths,
+                                  .path_count = count,
+                                  .not_checked = not_checked,
+                                  .not_checked_count = not_checked_count,
+                                  .src_prefix = request->src_prefix};
     if (output_open(&output, request->path, err) == 0)
         result = write_to(&output, &export, request->format, err);
     not_checked_free(not_checked, not_checked_count);
@@ -58,9 +64,11 @@ static int export_paths(const char *const *paths, int count, const struct reques
     struct report report;
     struct choice choice;
     struct error err = {{0}};
-    if (place_check_prefix(request->src_prefix, &err) || choice_load(&choice, &request->choice, &err))
+    if (place_check_prefix(request->src_prefix, &err) ||
+        choice_load(&choice, &request->choice, &err))
         return say(&err);
-    const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9), .choice = &choice};
+    const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
+                                           .choice = &choice};
     if (report_load(&report, paths, count, &options, &err)) {
         choice_free(&choice);
         return say(&err);
@@ -76,7 +84,8 @@ static int export_paths(const char *const *paths, int count, const struct reques
 static bool ends_with(const char *text, const char *end, size_t bytes)
 {
     size_t length = strlen(text);
-    return length > bytes && !strncmp(text + length - bytes, end, bytes) && text[length - bytes - 1] != '/';
+    return length > bytes && !strncmp(text + length - bytes, end, bytes) &&
+           text[length - bytes - 1] != '/';
 }
 
 /* The format that the file's name asks for, NULL if it tells none. */
@@ -98,10 +107,14 @@ static void list_formats(char *names, char *details)
     size_t used = 0, told = (size_t)snprintf(details, DETAILS_BYTES, "Formats:\n");
     *names = '\0';
     for (const struct export_format *format = export_formats; format->name; format++) {
-        used += (size_t)snprintf(names + used, FORMATS_BYTES - used, "%s%s", used ? "|" : "", format->name);
-        told += (size_t)snprintf(details + told, DETAILS_BYTES - told, "  %-12s%s\n", format->name, format->what);
+        used += (size_t)snprintf(names + used, FORMATS_BYTES - used, "%s%s", used ? "|" : "",
+                                 format->name);
+        told += (size_t)snprintf(details + told, DETAILS_BYTES - told, "  %-12s%s\n", format->name,
+                                 format->what);
     }
-    snprintf(details + told, DETAILS_BYTES - told, "\nExit status: 0 written, whatever was found; 2 wrong use, or input or output that can't be\n"
+    snprintf(details + told, DETAILS_BYTES - told,
+             "\nExit status: 0 written, whatever was found; 2 wrong use, or input or output that "
+             "can't be\n"
              "read or written. docs/export.md says more about each format.\n");
 }
 
@@ -113,16 +126,23 @@ int command_export(int argc, char **argv)
     list_formats(names, details);
     const struct option_entry entries[] = {
         {"format", 'f', OPTION_CHOICE, names, "default: what the name of FILE ends with", &format},
-        {"output", 'o', OPTION_TEXT, "FILE", "where to (default: -, standard output)", &request.path},
+        {"output", 'o', OPTION_TEXT, "FILE", "where to (default: -, standard output)",
+         &request.path},
         CHOICE_ENTRIES(request.choice, true),
-        {"src-prefix", 0, OPTION_TEXT, "FROM=TO", "sources recorded below FROM lie below TO; several by ','", &request.src_prefix},
-        {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
+        {"src-prefix", 0, OPTION_TEXT, "FROM=TO",
+         "sources recorded below FROM lie below TO; several by ','", &request.src_prefix},
+        {"hang-after", 0, OPTION_SECONDS, "S",
+         "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
     };
     const struct options options = {
-        .command = "export", .operands = "[DIR|DATABASE...]",
-        .summary = "Writes what is in traces in a format that other tools read. Traces of several hosts are put together.\n"
+        .command = "export",
+        .operands = "[DIR|DATABASE...]",
+        .summary = "Writes what is in traces in a format that other tools read. Traces of several "
+                   "hosts are put together.\n"
                    "Without an operand: ddpcheck-trace.",
-        .entries = entries, .count = OPTION_COUNT(entries), .details = details,
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
+        .details = details,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -132,10 +152,13 @@ int command_export(int argc, char **argv)
         return options_usage_error(&options, "which format? --format %s", names);
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
-        fprintf(stderr, "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run -- PROGRAM\n",
+        fprintf(stderr,
+                "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run "
+                "-- PROGRAM\n",
                 usual_trace);
         return STATUS_USAGE;
     }
     const char *const usual[] = {usual_trace};
-    return argc ? export_paths((const char *const *)argv, argc, &request) : export_paths(usual, 1, &request);
+    return argc ? export_paths((const char *const *)argv, argc, &request)
+                : export_paths(usual, 1, &request);
 }

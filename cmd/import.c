@@ -1,4 +1,5 @@
-/* ddpcheck import: turns what other tools recorded (Flight Recorder dumps, logs, profiles) into a trace. */
+/* ddpcheck import: turns what other tools recorded (Flight Recorder dumps, logs, profiles) into a
+ * trace. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,17 +43,23 @@ static void show(void *context, uint64_t files, uint64_t bytes)
     struct progress *progress = context;
     if (!progress->wanted || time(NULL) < progress->begin + QUIET_S)
         return;
-    fprintf(stderr, "\rimporting: %llu files, %.1f MB\033[K", (unsigned long long)files, (double)bytes / 1e6);
+    fprintf(stderr, "\rimporting: %llu files, %.1f MB\033[K", (unsigned long long)files,
+            (double)bytes / 1e6);
     progress->drawn = true;
 }
 
 static void list_formats(char *text, size_t bytes)
 {
-    size_t at = (size_t)snprintf(text, bytes, "Formats (--format; by default each file is known by how it begins):\n");
-    for (const struct import_source *const *source = import_sources; *source && at < bytes; source++)
-        at += (size_t)snprintf(text + at, bytes - at, "  %-16s %s\n", (*source)->name, (*source)->title);
+    size_t at = (size_t)snprintf(
+        text, bytes, "Formats (--format; by default each file is known by how it begins):\n");
+    for (const struct import_source *const *source = import_sources; *source && at < bytes;
+         source++)
+        at += (size_t)snprintf(text + at, bytes - at, "  %-16s %s\n", (*source)->name,
+                               (*source)->title);
     if (at < bytes)
-        snprintf(text + at, bytes - at, "\nExit status: 0 all was taken; 2 wrong use, or something could not be read (the rest is there).\n");
+        snprintf(text + at, bytes - at,
+                 "\nExit status: 0 all was taken; 2 wrong use, or something could not be read (the "
+                 "rest is there).\n");
 }
 
 static int unknown_format(const struct options *options, const char *format)
@@ -61,33 +68,44 @@ static int unknown_format(const struct options *options, const char *format)
     for (int i = 0; import_sources[i] && i < 31; i++)
         names[i] = import_sources[i]->name;
     const char *nearest = options_nearest(format, names);
-    return options_usage_error(options, "no format '%s'%s%s%s", format, nearest ? "; did you mean '" : "",
-                               nearest ? nearest : "", nearest ? "'?" : "");
+    return options_usage_error(options, "no format '%s'%s%s%s", format,
+                               nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                               nearest ? "'?" : "");
 }
 
-static void print_result(const struct import_result *result, const struct import_verdict *verdict, const char *output)
+static void print_result(const struct import_result *result, const struct import_verdict *verdict,
+                         const char *output)
 {
     printf("%llu %s of %llu %s and %llu %s from %llu %s are in %s\n",
            (unsigned long long)result->records, result->records == 1 ? "record" : "records",
            (unsigned long long)result->processes, result->processes == 1 ? "process" : "processes",
-           (unsigned long long)result->communicators, result->communicators == 1 ? "communicator" : "communicators",
+           (unsigned long long)result->communicators,
+           result->communicators == 1 ? "communicator" : "communicators",
            (unsigned long long)result->files, result->files == 1 ? "file" : "files", output);
     if (verdict->errors + verdict->warnings)
-        printf("%d %s, %d %s: ddpcheck report %s\n", verdict->errors, verdict->errors == 1 ? "error" : "errors",
-               verdict->warnings, verdict->warnings == 1 ? "warning" : "warnings", output);
+        printf("%d %s, %d %s: ddpcheck report %s\n", verdict->errors,
+               verdict->errors == 1 ? "error" : "errors", verdict->warnings,
+               verdict->warnings == 1 ? "warning" : "warnings", output);
     if (result->refused_files)
-        fprintf(stderr, "ddpcheck: of %llu of %llu %s not all could be taken\n", (unsigned long long)result->refused_files,
-                (unsigned long long)result->files, result->files == 1 ? "file" : "files");
+        fprintf(stderr, "ddpcheck: of %llu of %llu %s not all could be taken\n",
+                (unsigned long long)result->refused_files, (unsigned long long)result->files,
+                result->files == 1 ? "file" : "files");
 }
 
-static int import(const char *const *paths, int count, const struct request *request, const struct import_source *source)
+static int import(const char *const *paths, int count, const struct request *request,
+                  const struct import_source *source)
 {
-    struct progress progress = {.wanted = !request->quiet && isatty(STDERR_FILENO), .begin = time(NULL)};
+    struct progress progress = {.wanted = !request->quiet && isatty(STDERR_FILENO),
+                                .begin = time(NULL)};
     struct import_verdict verdict;
     struct error err = {{0}};
     const struct import_judge *judge = import_judge_new(&verdict, &err);
     const struct import_options options = {
-        .source = source, .say = say, .progress = show, .context = &progress, .judge = judge,
+        .source = source,
+        .say = say,
+        .progress = show,
+        .context = &progress,
+        .judge = judge,
     };
     struct import_result result;
     int failed = !judge ? -1 : import_files(paths, count, request->output, &options, &result, &err);
@@ -108,15 +126,20 @@ int command_import(int argc, char **argv)
     char formats[FORMATS_BYTES];
     list_formats(formats, sizeof formats);
     const struct option_entry entries[] = {
-        {"output", 'o', OPTION_TEXT, "DATABASE", "the trace to make; it must not be there yet", &request.output},
+        {"output", 'o', OPTION_TEXT, "DATABASE", "the trace to make; it must not be there yet",
+         &request.output},
         {"format", 0, OPTION_TEXT, "FORMAT", "what the files are (default: auto)", &request.format},
         {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
     };
     const struct options options = {
-        .command = "import", .operands = "-o DATABASE FILE|DIR...",
-        .summary = "Makes a trace of what other tools recorded, for `ddpcheck report` and `tui` (docs/import.md).\n"
+        .command = "import",
+        .operands = "-o DATABASE FILE|DIR...",
+        .summary = "Makes a trace of what other tools recorded, for `ddpcheck report` and `tui` "
+                   "(docs/import.md).\n"
                    "Directories are searched; gzipped files are unpacked on the way.",
-        .entries = entries, .count = OPTION_COUNT(entries), .details = formats,
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
+        .details = formats,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -127,10 +150,12 @@ int command_import(int argc, char **argv)
         return options_usage_error(&options, "name files or directories to import");
     if (!request.output)
         return options_usage_error(&options, "name the trace to make: -o DATABASE");
-    if (request.format && strcmp(request.format, "auto") && !(source = import_source_find(request.format)))
+    if (request.format && strcmp(request.format, "auto") &&
+        !(source = import_source_find(request.format)))
         return unknown_format(&options, request.format);
     if (stat(request.output, &file) == 0) {
-        fprintf(stderr, "ddpcheck: %s is there already; name another, or remove it\n", request.output);
+        fprintf(stderr, "ddpcheck: %s is there already; name another, or remove it\n",
+                request.output);
         return STATUS_USAGE;
     }
     return import((const char *const *)argv, argc, &request, source);

@@ -12,8 +12,8 @@ struct judge {
     struct import_judge judge;
     struct analyzer *analyzer;
     struct import_verdict *verdict;
-    struct batch *batch;        /* findings on their way */
-    struct store *store;        /* in end() */
+    struct batch *batch; /* findings on their way */
+    struct store *store; /* in end() */
     struct error *err;
     uint64_t last_ns;
     int waits;
@@ -25,7 +25,8 @@ static int no_memory(struct error *err)
     return error_set(err, "can't analyse what was imported: memory is short");
 }
 
-static int add_process(void *context, int process, const struct process_info *info, struct error *err)
+static int add_process(void *context, int process, const struct process_info *info,
+                       struct error *err)
 {
     struct judge *judge = context;
     return analyzer_add_process(judge->analyzer, process, info) ? no_memory(err) : 0;
@@ -90,7 +91,8 @@ const struct import_judge *import_judge_new(struct import_verdict *verdict, stru
     *verdict = (struct import_verdict){0};
     if (judge && (judge->analyzer = analyzer_new(NULL)) && (judge->batch = batch_new())) {
         judge->verdict = verdict;
-        judge->judge = (struct import_judge){.process = add_process, .record = add_record, .end = end, .context = judge};
+        judge->judge = (struct import_judge){
+            .process = add_process, .record = add_record, .end = end, .context = judge};
         return &judge->judge;
     }
     import_judge_free(judge ? &judge->judge : NULL);

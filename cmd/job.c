@@ -40,7 +40,8 @@ static void become_program(char *const *argv, int report, bool has_terminal)
 int job_start(struct job *job, char *const *argv, struct error *err)
 {
     int report[2], number = 0;
-    *job = (struct job){.has_terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp()};
+    *job =
+        (struct job){.has_terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp()};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (pipe2(report, O_CLOEXEC) < 0 || (job->pid = fork()) < 0) {
         error_set(err, "can't start %s: %s", argv[0], strerror(errno));
@@ -48,7 +49,7 @@ int job_start(struct job *job, char *const *argv, struct error *err)
     }
     if (job->pid == 0)
         become_program(argv, report[1], job->has_terminal);
-    setpgid(job->pid, job->pid);    /* both do it, so that neither has to wait for the other */
+    setpgid(job->pid, job->pid); /* both do it, so that neither has to wait for the other */
     close(report[1]);
     ssize_t got = read(report[0], &number, sizeof number);
     close(report[0]);
@@ -56,7 +57,9 @@ int job_start(struct job *job, char *const *argv, struct error *err)
         return 0;
     waitpid(job->pid, NULL, 0);
     job_release_terminal(job);
-    const char *hint = number == ENOENT ? " (is it in PATH?)" : number == EACCES ? " (is it executable?)" : "";
+    const char *hint = number == ENOENT   ? " (is it in PATH?)"
+                       : number == EACCES ? " (is it executable?)"
+                                          : "";
     error_set(err, "can't run %s: %s%s", argv[0], strerror(number), hint);
     return number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE;
 }
@@ -112,7 +115,8 @@ static int read_processes(struct family *processes)
 {
     DIR *directory = opendir("/proc");
     int count = 0;
-    for (struct dirent *entry; directory && count < PROCESSES_MAX && (entry = readdir(directory));) {
+    for (struct dirent *entry;
+         directory && count < PROCESSES_MAX && (entry = readdir(directory));) {
         char path[300], text[512];
         int pid = atoi(entry->d_name), parent;
         if (pid <= 0)
@@ -133,7 +137,8 @@ static int read_processes(struct family *processes)
     return count;
 }
 
-/* Moves descendants of `root` to the front, `spared` and its children left out. Returns how many there are. */
+/* Moves descendants of `root` to the front, `spared` and its children left out. Returns how many
+ * there are. */
 static int find_descendants(struct family *processes, int count, pid_t root, pid_t spared)
 {
     int found = 0;

@@ -31,11 +31,13 @@ json_t *json_of_frames(const struct frame *frame, int count)
 {
     json_t *frames = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(frames, json_pack("{s:o, s:o, s:i, s:o, s:o}",
-            "function", *frame[i].function ? json_of_text(frame[i].function) : json_null(),
-            "file", *frame[i].file ? json_of_text(frame[i].file) : json_null(),
-            "line", frame[i].line,
-            "module", *frame[i].module ? json_of_text(frame[i].module) : json_null(),
-            "address", frame[i].address ? json_of_address(frame[i].address) : json_null()));
+        json_array_append_new(
+            frames,
+            json_pack("{s:o, s:o, s:i, s:o, s:o}", "function",
+                      *frame[i].function ? json_of_text(frame[i].function) : json_null(), "file",
+                      *frame[i].file ? json_of_text(frame[i].file) : json_null(), "line",
+                      frame[i].line, "module",
+                      *frame[i].module ? json_of_text(frame[i].module) : json_null(), "address",
+                      frame[i].address ? json_of_address(frame[i].address) : json_null()));
     return frames;
 }

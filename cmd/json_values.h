@@ -1,5 +1,5 @@
-/* json_values.h: what every JSON that ddpcheck prints has in common (docs/json.md). Each function returns a new value, NULL
- * when memory is short. */
+/* json_values.h: what every JSON that ddpcheck prints has in common (docs/json.md). Each function
+ * returns a new value, NULL when memory is short. */
 #ifndef DDPCHECK_JSON_VALUES_H
 #define DDPCHECK_JSON_VALUES_H
 

@@ -25,10 +25,14 @@ static bool alike(const struct live_group *a, const struct live_group *b)
 }
 
 /* A group of one. */
-static int begin(struct live_group *group, const struct live_process *process, const struct live_thread *thread, bool every_frame)
+static int begin(struct live_group *group, const struct live_process *process,
+                 const struct live_thread *thread, bool every_frame)
 {
-    *group = (struct live_group){ .process = process, .first = thread, .is_main = thread->id == (uint32_t)process->pid,
-                                  .frame = calloc((size_t)thread->frames + 1, sizeof *group->frame), .all_have_ranks = true };
+    *group = (struct live_group){.process = process,
+                                 .first = thread,
+                                 .is_main = thread->id == (uint32_t)process->pid,
+                                 .frame = calloc((size_t)thread->frames + 1, sizeof *group->frame),
+                                 .all_have_ranks = true};
     if (!group->frame)
         return -1;
     memcpy(group->frame, thread->frame, (size_t)thread->frames * sizeof *group->frame);
@@ -65,8 +69,8 @@ static int compare(const void *a, const void *b)
     return x->first->id < y->first->id ? -1 : 1;
 }
 
-static int add(struct live_group *groups, int *count, const struct live_process *process, const struct live_thread *thread,
-               bool every_frame)
+static int add(struct live_group *groups, int *count, const struct live_process *process,
+               const struct live_thread *thread, bool every_frame)
 {
     struct live_group one;
     int at = 0;
@@ -81,7 +85,8 @@ static int add(struct live_group *groups, int *count, const struct live_process 
     return join(&groups[at], process);
 }
 
-int live_groups(const struct live_process *processes, int process_count, bool every_frame, struct live_group **result)
+int live_groups(const struct live_process *processes, int process_count, bool every_frame,
+                struct live_group **result)
 {
     int threads = 0, count = 0, failed = 0;
     for (int i = 0; i < process_count; i++)

@@ -42,7 +42,8 @@ static bool read_stat(pid_t pid, struct stat_line *line)
         return false;
     *line = (struct stat_line){.state = line->state};
     int field = 2;
-    for (char *save, *word = strtok_r(at + 1, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+    for (char *save, *word = strtok_r(at + 1, " ", &save); word;
+         word = strtok_r(NULL, " ", &save)) {
         field++;
         if (field == 22)
             sscanf(word, "%" SCNu64, &line->start_ticks);
@@ -79,8 +80,10 @@ static void find_memory_events(struct liveness *liveness)
             continue;
         bool is_v2 = strncmp(line, "0::", 3) == 0;
         if (is_v2 || strstr(line, ":memory:"))
-            snprintf(liveness->memory_events, sizeof liveness->memory_events, is_v2 ? "/sys/fs/cgroup%.3900s/memory.events"
-                     : "/sys/fs/cgroup/memory%.3900s/memory.oom_control", group + 1);
+            snprintf(liveness->memory_events, sizeof liveness->memory_events,
+                     is_v2 ? "/sys/fs/cgroup%.3900s/memory.events"
+                           : "/sys/fs/cgroup/memory%.3900s/memory.oom_control",
+                     group + 1);
         if (!is_v2 && liveness->memory_events[0])
             break;
     }
@@ -98,16 +101,18 @@ static void set_end(struct liveness *liveness, int wait_status)
         liveness->oom = read_oom_kills(liveness->memory_events) > liveness->oom_kills;
 }
 
-/* A zombie shows its exit code in /proc; once its parent has taken it, the kernel keeps it with the pidfd. Returns
- * false where it may be between the two. */
+/* A zombie shows its exit code in /proc; once its parent has taken it, the kernel keeps it with the
+ * pidfd. Returns false where it may be between the two. */
 static bool ask_how(struct liveness *liveness)
 {
     struct stat_line line;
     struct exit_info info = {.mask = EXIT_INFO_MASK};
-    if (read_stat(liveness->pid, &line) && line.start_ticks == liveness->start_ticks && line.state == 'Z')
+    if (read_stat(liveness->pid, &line) && line.start_ticks == liveness->start_ticks &&
+        line.state == 'Z')
         set_end(liveness, line.exit_code);
-    else if (liveness->pidfd < 0 || (ioctl(liveness->pidfd, PIDFD_GET_EXIT_INFO, &info) && errno != ESRCH))
-        return true;    /* nothing to ask, or an older kernel */
+    else if (liveness->pidfd < 0 ||
+             (ioctl(liveness->pidfd, PIDFD_GET_EXIT_INFO, &info) && errno != ESRCH))
+        return true; /* nothing to ask, or an older kernel */
     else if (info.mask & EXIT_INFO_MASK)
         set_end(liveness, info.exit_code);
     return liveness->how != END_UNKNOWN;
@@ -122,7 +127,8 @@ static void find_out_how(struct liveness *liveness)
 
 void liveness_watch(struct liveness *liveness, pid_t pid, uint64_t start_ticks)
 {
-    *liveness = (struct liveness){.pid = pid, .start_ticks = start_ticks, .pidfd = -1, .how = END_UNKNOWN, .oom_kills = -1};
+    *liveness = (struct liveness){
+        .pid = pid, .start_ticks = start_ticks, .pidfd = -1, .how = END_UNKNOWN, .oom_kills = -1};
     struct stat_line line;
     if (pid > 0)
         liveness->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -139,7 +145,8 @@ static bool has_ended(const struct liveness *liveness)
     struct stat_line line;
     if (liveness->pidfd >= 0)
         return poll(&(struct pollfd){.fd = liveness->pidfd, .events = POLLIN}, 1, 0) == 1;
-    return !read_stat(liveness->pid, &line) || line.start_ticks != liveness->start_ticks || line.state == 'Z';
+    return !read_stat(liveness->pid, &line) || line.start_ticks != liveness->start_ticks ||
+           line.state == 'Z';
 }
 
 bool liveness_ended(struct liveness *liveness)

@@ -26,12 +26,15 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 static void print_help(FILE *out)
 {
     fputs("Usage: ddpcheck [--version|--help] COMMAND [options]\n\n"
-          "Finds out why a multi-GPU training job hangs, crashes or silently learns the wrong thing.\n\n"
-          "Commands:\n", out);
+          "Finds out why a multi-GPU training job hangs, crashes or silently learns the wrong "
+          "thing.\n\n"
+          "Commands:\n",
+          out);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fputs("\n'ddpcheck COMMAND --help' says more about each. Exit status: 0 clean, 1 findings,\n"
-          "2 wrong use or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n", out);
+          "2 wrong use or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",
+          out);
 }
 
 static const struct command *find_command(const char *name)
@@ -64,7 +67,7 @@ static int finish_output(int status)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_DFL);   /* `ddpcheck report | head` ends quietly */
+    signal(SIGPIPE, SIG_DFL); /* `ddpcheck report | head` ends quietly */
     if (argc < 2) {
         print_help(stderr);
         return STATUS_USAGE;
@@ -73,7 +76,8 @@ int main(int argc, char **argv)
         printf("ddpcheck %s\n", DDPCHECK_VERSION);
         return finish_output(STATUS_CLEAN);
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         print_help(stdout);
         return finish_output(STATUS_CLEAN);
     }

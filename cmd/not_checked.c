@@ -12,7 +12,8 @@ struct gathering {
     bool failed;
 };
 
-static struct not_checked *entry_of(struct gathering *gathering, const struct lack_text *lack, const char *title)
+static struct not_checked *entry_of(struct gathering *gathering, const struct lack_text *lack,
+                                    const char *title)
 {
     for (int i = 0; i < gathering->count; i++)
         if (gathering->list[i].lack == lack && !strcmp(gathering->list[i].title, title))
@@ -48,8 +49,9 @@ static void add_database(struct gathering *gathering, int database)
 {
     sqlite3_stmt *row = NULL;
     /* Databases before schema 1.3 have no such table: all of theirs is the shim's. */
-    if (sqlite3_prepare_v2(trace_database(gathering->trace, database), "SELECT process, title FROM imported ORDER BY process", -1,
-                           &row, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(trace_database(gathering->trace, database),
+                           "SELECT process, title FROM imported ORDER BY process", -1, &row,
+                           NULL) != SQLITE_OK)
         return;
     while (sqlite3_step(row) == SQLITE_ROW && !gathering->failed) {
         int process = trace_process_of(gathering->trace, database, sqlite3_column_int(row, 0));
@@ -92,12 +94,13 @@ char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes
     if (entry->all || count == 0)
         snprintf(text, bytes, "%s does not say %s", entry->title, entry->lack->what);
     else
-        snprintf(text, bytes, "%s does not say %s (%s %s)", entry->title, entry->lack->what, count == 1 ? "rank" : "ranks",
-                 rankset_text(&entry->ranks, ranks, sizeof ranks));
+        snprintf(text, bytes, "%s does not say %s (%s %s)", entry->title, entry->lack->what,
+                 count == 1 ? "rank" : "ranks", rankset_text(&entry->ranks, ranks, sizeof ranks));
     return text;
 }
 
-const struct not_checked *not_checked_code(const struct not_checked *list, int count, const char *code)
+const struct not_checked *not_checked_code(const struct not_checked *list, int count,
+                                           const char *code)
 {
     for (int i = 0; i < count; i++)
         if (lacks_blind(list[i].lack->bit, code))

@@ -1,5 +1,5 @@
-/* not_checked.h: which checks could not be made, for which ranks, since the source of their records does not say what these
- * need (lib/trace/lacks.h). */
+/* not_checked.h: which checks could not be made, for which ranks, since the source of their records
+ * does not say what these need (lib/trace/lacks.h). */
 #ifndef DDPCHECK_NOT_CHECKED_H
 #define DDPCHECK_NOT_CHECKED_H
 
@@ -11,19 +11,21 @@
 
 struct not_checked {
     const struct lack_text *lack;
-    char title[64];         /* "Flight Recorder" */
-    struct rankset ranks;   /* those that are known */
+    char title[64];       /* "Flight Recorder" */
+    struct rankset ranks; /* those that are known */
     int processes;
-    bool all;               /* of the trace's processes */
+    bool all; /* of the trace's processes */
 };
 
-/* One entry for each source and each thing that it lacks and a check needs. *list is the caller's (not_checked_free). Returns how
- * many, or -1 when memory is short. A trace of the shim has none. */
+/* One entry for each source and each thing that it lacks and a check needs. *list is the caller's
+ * (not_checked_free). Returns how many, or -1 when memory is short. A trace of the shim has none.
+ */
 int not_checked_find(struct trace *trace, struct not_checked **list);
 /* "Flight Recorder does not say buffer addresses (ranks 0-3)". Returns text. */
 char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes);
 /* The first entry for which a finding of this code can't be judged, or NULL. */
-const struct not_checked *not_checked_code(const struct not_checked *list, int count, const char *code);
+const struct not_checked *not_checked_code(const struct not_checked *list, int count,
+                                           const char *code);
 void not_checked_free(struct not_checked *list, int count);
 
 #endif

@@ -9,7 +9,10 @@ static const struct {
     const char *name;
     void (*print)(const struct options *options, FILE *out);
 } formats[] = {
-    {"man", option_table_man}, {"bash", option_table_bash}, {"zsh", option_table_zsh}, {"fish", option_table_fish},
+    {"man", option_table_man},
+    {"bash", option_table_bash},
+    {"zsh", option_table_zsh},
+    {"fish", option_table_fish},
 };
 
 int option_table_print(const struct options *options, const char *format, FILE *out)
@@ -19,7 +22,8 @@ int option_table_print(const struct options *options, const char *format, FILE *
             formats[i].print(options, out);
             return STATUS_CLEAN;
         }
-    return options_usage_error(options, OPTION_TABLE_WORD "FORMAT is man, bash, zsh or fish, not '%s'", format);
+    return options_usage_error(
+        options, OPTION_TABLE_WORD "FORMAT is man, bash, zsh or fish, not '%s'", format);
 }
 
 const char *command_help(const char *command)
@@ -39,7 +43,8 @@ const char *command_help(const char *command)
 
 const struct option_entry *option_table_entry(const struct options *options, int i)
 {
-    static const struct option_entry help = {"help", 'h', OPTION_FLAG, NULL, "show the command's options", NULL};
+    static const struct option_entry help = {
+        "help", 'h', OPTION_FLAG, NULL, "show the command's options", NULL};
     int shown = 0;
     for (int at = 0; at < options->count; at++)
         if (options->entries[at].help && shown++ == i)
@@ -81,7 +86,8 @@ enum value_kind value_kind_of_operands(const char *operands)
 {
     if (!operands[0])
         return VALUE_NONE;
-    if (strchr(operands, '|') && strspn(operands, "abcdefghijklmnopqrstuvwxyz0123456789-|") == strlen(operands))
+    if (strchr(operands, '|') &&
+        strspn(operands, "abcdefghijklmnopqrstuvwxyz0123456789-|") == strlen(operands))
         return VALUE_WORDS;
     return kind_of_name(operands);
 }

@@ -11,8 +11,9 @@ static void put_names(const struct option_entry *entry, const char *between, FIL
 static void put_value(enum value_kind kind, const char *words, FILE *out)
 {
     static const char *const names[] = {
-        [VALUE_NONE] = "none", [VALUE_OTHER] = "none", [VALUE_WORDS] = "words", [VALUE_FILES] = "files",
-        [VALUE_FOLDERS] = "folders", [VALUE_CODES] = "codes", [VALUE_PROGRAM] = "program",
+        [VALUE_NONE] = "none",       [VALUE_OTHER] = "none",      [VALUE_WORDS] = "words",
+        [VALUE_FILES] = "files",     [VALUE_FOLDERS] = "folders", [VALUE_CODES] = "codes",
+        [VALUE_PROGRAM] = "program",
     };
     fprintf(out, "value=%s", names[kind]);
     if (kind == VALUE_WORDS) {

@@ -33,7 +33,7 @@ void man_text(const char *text, FILE *out)
         if (length == 0) {
             empty = true;
         } else {
-            bool prose = text[0] != ' ';    /* an indented line is an example or a table */
+            bool prose = text[0] != ' '; /* an indented line is an example or a table */
             set_filled(&filled, prose, out);
             if (empty)
                 fputs(prose ? ".PP\n" : ".sp\n", out);

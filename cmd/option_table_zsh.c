@@ -1,4 +1,5 @@
-/* option_table_zsh.c: a command's branch of the function in completion.c's script for zsh: one call of _arguments. */
+/* option_table_zsh.c: a command's branch of the function in completion.c's script for zsh: one call
+ * of _arguments. */
 #include "cmd/option_table.h"
 
 /* Text inside a specification, which stands in single quotes. */
@@ -17,8 +18,12 @@ static void put_text(const char *text, FILE *out)
 static void put_action(enum value_kind kind, const char *words, FILE *out)
 {
     static const char *const actions[] = {
-        [VALUE_NONE] = "", [VALUE_OTHER] = " ", [VALUE_FILES] = "_files", [VALUE_FOLDERS] = "_files -/",
-        [VALUE_CODES] = "_ddpcheck_codes", [VALUE_PROGRAM] = "{_normal -p ddpcheck}",
+        [VALUE_NONE] = "",
+        [VALUE_OTHER] = " ",
+        [VALUE_FILES] = "_files",
+        [VALUE_FOLDERS] = "_files -/",
+        [VALUE_CODES] = "_ddpcheck_codes",
+        [VALUE_PROGRAM] = "{_normal -p ddpcheck}",
     };
     if (kind == VALUE_WORDS) {
         putc('(', out);
@@ -35,8 +40,9 @@ static void put_option(const struct option_entry *entry, FILE *out)
     bool takes_argument = kind != VALUE_NONE;
     fputs(" \\\n            ", out);
     if (entry->short_name)
-        fprintf(out, "'(-%c --%s)'{-%c%s,--%s%s}'[", entry->short_name, entry->name, entry->short_name,
-                takes_argument ? "+" : "", entry->name, takes_argument ? "=" : "");
+        fprintf(out, "'(-%c --%s)'{-%c%s,--%s%s}'[", entry->short_name, entry->name,
+                entry->short_name, takes_argument ? "+" : "", entry->name,
+                takes_argument ? "=" : "");
     else
         fprintf(out, "'--%s%s[", entry->name, takes_argument ? "=" : "");
     put_text(entry->help, out);

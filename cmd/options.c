@@ -68,8 +68,9 @@ int options_usage_error(const struct options *options, const char *format, ...)
 static void print_entry(const struct option_entry *entry, FILE *out)
 {
     char left[96];
-    int used = entry->short_name ? snprintf(left, sizeof left, "  -%c, --%s", entry->short_name, entry->name)
-                                 : snprintf(left, sizeof left, "      --%s", entry->name);
+    int used = entry->short_name
+                   ? snprintf(left, sizeof left, "  -%c, --%s", entry->short_name, entry->name)
+                   : snprintf(left, sizeof left, "      --%s", entry->name);
     if (entry->argument)
         used += snprintf(left + used, sizeof left - (size_t)used, " %s", entry->argument);
     if (used < HELP_COLUMN)
@@ -80,8 +81,9 @@ static void print_entry(const struct option_entry *entry, FILE *out)
 
 void options_print_help(const struct options *options, FILE *out)
 {
-    fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command, options->count ? " [options]" : "",
-            options->operands[0] ? " " : "", options->operands, options->summary);
+    fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command,
+            options->count ? " [options]" : "", options->operands[0] ? " " : "", options->operands,
+            options->summary);
     for (int i = 0; i < options->count; i++)
         if (options->entries[i].help)
             print_entry(&options->entries[i], out);
@@ -103,8 +105,9 @@ static int unknown_option(const struct options *options, const char *given, size
         nearest = options_nearest(name, names);
         free(names);
     }
-    return nearest ? options_usage_error(options, "no option --%s; did you mean --%s?", name, nearest)
-                   : options_usage_error(options, "no option --%s", name);
+    return nearest
+               ? options_usage_error(options, "no option --%s; did you mean --%s?", name, nearest)
+               : options_usage_error(options, "no option --%s", name);
 }
 
 static bool parse_choice(const char *words, const char *text, int *value)
@@ -145,7 +148,8 @@ static bool parse_seconds(const char *text, double *value)
 }
 
 /* Stores the argument of an option. */
-static int set_value(const struct options *options, const struct option_entry *entry, const char *text)
+static int set_value(const struct options *options, const struct option_entry *entry,
+                     const char *text)
 {
     switch (entry->kind) {
     case OPTION_FLAG:
@@ -161,11 +165,13 @@ static int set_value(const struct options *options, const struct option_entry *e
     case OPTION_SECONDS:
         if (parse_seconds(text, entry->value))
             return OPTIONS_GO;
-        return options_usage_error(options, "--%s needs a number of seconds, not '%s'", entry->name, text);
+        return options_usage_error(options, "--%s needs a number of seconds, not '%s'", entry->name,
+                                   text);
     case OPTION_CHOICE:
         if (parse_choice(entry->argument, text, entry->value))
             return OPTIONS_GO;
-        return options_usage_error(options, "--%s is one of %s, not '%s'", entry->name, entry->argument, text);
+        return options_usage_error(options, "--%s is one of %s, not '%s'", entry->name,
+                                   entry->argument, text);
     }
     return OPTIONS_GO;
 }
@@ -190,7 +196,8 @@ static int parse_long(const struct options *options, char **argv, int *at)
         if (!attached && argv[*at + 1])
             attached = argv[++*at];
         if (!attached)
-            return options_usage_error(options, "--%s needs an argument (%s)", entry->name, entry->argument);
+            return options_usage_error(options, "--%s needs an argument (%s)", entry->name,
+                                       entry->argument);
         return set_value(options, entry, attached);
     }
     return unknown_option(options, text, length);
@@ -216,7 +223,8 @@ static int parse_short(const struct options *options, char **argv, int *at)
         }
         const char *argument = text[1] ? text + 1 : argv[*at + 1] ? argv[++*at] : NULL;
         if (!argument)
-            return options_usage_error(options, "-%c needs an argument (%s)", *text, entry->argument);
+            return options_usage_error(options, "-%c needs an argument (%s)", *text,
+                                       entry->argument);
         return set_value(options, entry, argument);
     }
     return OPTIONS_GO;
@@ -241,7 +249,8 @@ int options_parse(const struct options *options, int *argc, char ***argv)
             words[operands++] = words[at];
             continue;
         }
-        int status = word[1] == '-' ? parse_long(options, words, &at) : parse_short(options, words, &at);
+        int status = word[1] == '-' ? parse_long(options, words, &at)
+                                    : parse_short(options, words, &at);
         if (status != OPTIONS_GO)
             return status;
     }

@@ -9,8 +9,9 @@
 enum { WIDTH_USUAL = 80, WIDTH_LEAST = 40, WIDTH_MOST = 120 };
 
 static const char *const style_code[] = {
-    [STYLE_PLAIN] = "", [STYLE_STRONG] = "\033[1m", [STYLE_FAINT] = "\033[2m", [STYLE_ERROR] = "\033[1;31m",
-    [STYLE_WARNING] = "\033[1;33m", [STYLE_NOTE] = "\033[1;36m", [STYLE_GOOD] = "\033[1;32m",
+    [STYLE_PLAIN] = "",           [STYLE_STRONG] = "\033[1m",     [STYLE_FAINT] = "\033[2m",
+    [STYLE_ERROR] = "\033[1;31m", [STYLE_WARNING] = "\033[1;33m", [STYLE_NOTE] = "\033[1;36m",
+    [STYLE_GOOD] = "\033[1;32m",
 };
 
 static int page_width(FILE *out)
@@ -27,10 +28,12 @@ static int page_width(FILE *out)
 
 void page_init(struct page *page, FILE *out, enum color_when color)
 {
-    *page = (struct page){ .out = out, .width = page_width(out), .color = terminal_colored(color, fileno(out)) };
+    *page = (struct page){
+        .out = out, .width = page_width(out), .color = terminal_colored(color, fileno(out))};
 }
 
-/* Each character but UTF-8's continuation bytes is one column: names and paths rarely hold wider ones. */
+/* Each character but UTF-8's continuation bytes is one column: names and paths rarely hold wider
+ * ones. */
 static int bytes_width(const char *text, size_t bytes)
 {
     int width = 0;
@@ -90,8 +93,10 @@ void page_text(struct page *page, enum style style, const char *text)
     put_styled(page, style, text, strlen(text));
 }
 
-/* A space goes before a word unless the line begins there or the word is `glued` to what is before it. */
-static void put_word(struct page *page, enum style style, const char *word, size_t bytes, bool glued)
+/* A space goes before a word unless the line begins there or the word is `glued` to what is before
+ * it. */
+static void put_word(struct page *page, enum style style, const char *word, size_t bytes,
+                     bool glued)
 {
     bool begun = page->column > page->start;
     bool space = begun && !glued;
@@ -133,11 +138,12 @@ void page_sentence(struct page *page, enum style style, const char *text)
 {
     size_t bytes = strlen(text), letters = strspn(text, "abcdefghijklmnopqrstuvwxyz");
     bool is_word = letters > 0 && strchr(" ,'-", text[letters]);
-    char first[2] = { is_word ? (char)(text[0] - 'a' + 'A') : text[0], '\0' };
+    char first[2] = {is_word ? (char)(text[0] - 'a' + 'A') : text[0], '\0'};
     if (!bytes)
         return;
     char *sentence;
-    if (asprintf(&sentence, "%s%s%s", first, text + 1, strchr(".!?:", text[bytes - 1]) ? "" : ".") < 0)
+    if (asprintf(&sentence, "%s%s%s", first, text + 1, strchr(".!?:", text[bytes - 1]) ? "" : ".") <
+        0)
         return page_words(page, style, text);
     page_words(page, style, sentence);
     free(sentence);

@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t how_patience_ns = 300000000;      /* how long the kernel may take to say how a process ended */
-static const uint64_t lost_interval_ns = 100000000;     /* how often a growing number of losses is told */
-static const uint64_t progress_interval_ns = 200000000; /* progress is told after the records before it, but not later than this */
+static const uint64_t how_patience_ns =
+    300000000; /* how long the kernel may take to say how a process ended */
+static const uint64_t lost_interval_ns =
+    100000000; /* how often a growing number of losses is told */
+static const uint64_t progress_interval_ns =
+    200000000; /* progress is told after the records before it, but not later than this */
 
-/* Positions that an earlier collector stored, for rings seen for the first time. Returns 1 if there were
- * such rings, 0, or -1 with err. */
+/* Positions that an earlier collector stored, for rings seen for the first time. Returns 1 if there
+ * were such rings, 0, or -1 with err. */
 static int resume_rings(struct producer *producer, struct store *store, struct error *err)
 {
     unsigned rings = ring_reader_rings(producer->reader);
@@ -23,7 +26,8 @@ static int resume_rings(struct producer *producer, struct store *store, struct e
     return 1;
 }
 
-static int look(struct producer *producer, struct store *store, bool patient, uint64_t now_ns, struct error *err)
+static int look(struct producer *producer, struct store *store, bool patient, uint64_t now_ns,
+                struct error *err)
 {
     if (ring_reader_look(producer->reader, now_ns, patient, err) < 0)
         return -1;
@@ -56,8 +60,10 @@ static void tell_progress(struct producer *producer, struct batch *batch, uint64
     }
 }
 
-/* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in the batch. */
-static bool tell_hashes(struct producer *producer, struct batch *batch, bool drained, uint64_t now_ns)
+/* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in
+ * the batch. */
+static bool tell_hashes(struct producer *producer, struct batch *batch, bool drained,
+                        uint64_t now_ns)
 {
     for (unsigned i = 0; i < ring_reader_hashes(producer->reader); i++) {
         const struct ring_hash *hash = ring_reader_hash(producer->reader, i);
@@ -85,9 +91,11 @@ static bool tell_hashes(struct producer *producer, struct batch *batch, bool dra
 
 static void tell_lost(struct producer *producer, struct batch *batch, uint64_t now_ns, bool last)
 {
-    uint64_t control = ring_reader_lost(producer->reader, RING_CONTROL), bulk = ring_reader_lost(producer->reader, RING_BULK);
+    uint64_t control = ring_reader_lost(producer->reader, RING_CONTROL),
+             bulk = ring_reader_lost(producer->reader, RING_BULK);
     uint64_t hashes = ring_reader_hashes_lost(producer->reader);
-    bool changed = control != producer->lost[RING_CONTROL] || bulk != producer->lost[RING_BULK] || hashes != producer->hashes_lost;
+    bool changed = control != producer->lost[RING_CONTROL] || bulk != producer->lost[RING_BULK] ||
+                   hashes != producer->hashes_lost;
     if (!changed || (!last && now_ns - producer->lost_told_ns < lost_interval_ns))
         return;
     struct record record = notice(API_notice_lost, now_ns);
@@ -121,13 +129,14 @@ static void tell_end(struct producer *producer, struct batch *batch, uint64_t no
     producer->end_told = batch_add(batch, producer->process, &record);
 }
 
-static int drain(struct producer *producer, struct store *store, struct batch *batch, int quota, bool ended, uint64_t now_ns,
-                 struct error *err)
+static int drain(struct producer *producer, struct store *store, struct batch *batch, int quota,
+                 bool ended, uint64_t now_ns, struct error *err)
 {
     if (look(producer, store, !ended, now_ns, err) < 0)
         return -1;
     int room = batch_room(batch), count = 0;
-    int taken = ring_reader_take(producer->reader, batch->record + batch->count, quota < room ? quota : room, err);
+    int taken = ring_reader_take(producer->reader, batch->record + batch->count,
+                                 quota < room ? quota : room, err);
     if (taken < 0)
         return -1;
     for (; count < taken; count++) {
@@ -137,7 +146,8 @@ static int drain(struct producer *producer, struct store *store, struct batch *b
     return taken;
 }
 
-int producer_pass(struct producer *producer, struct store *store, struct batch *batch, int quota, uint64_t now_ns, struct error *err)
+int producer_pass(struct producer *producer, struct store *store, struct batch *batch, int quota,
+                  uint64_t now_ns, struct error *err)
 {
     /* Asked before the rings are looked at: what a process wrote before its end is seen then. */
     bool ended = liveness_ended(&producer->liveness);

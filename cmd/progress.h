@@ -1,4 +1,5 @@
-/* progress.h: "reading: 45 % of 2700000 events" on stderr, once it takes more than a second and where somebody looks. */
+/* progress.h: "reading: 45 % of 2700000 events" on stderr, once it takes more than a second and
+ * where somebody looks. */
 #ifndef DDPCHECK_CMD_PROGRESS_H
 #define DDPCHECK_CMD_PROGRESS_H
 
@@ -7,7 +8,7 @@
 #include <time.h>
 
 struct progress {
-    const char *doing;      /* "reading" */
+    const char *doing; /* "reading" */
     time_t begin;
     uint64_t events;
     bool wanted, shown;

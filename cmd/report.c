@@ -8,14 +8,14 @@
 #include "cmd/report_print.h"
 #include "lib/base/terminal.h"
 
-static const char usual_trace[] = "ddpcheck-trace";     /* where `ddpcheck run` puts it without -o */
+static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 struct request {
     bool json, all_ranks, allow_missing;
     struct choice_options choice;
     bool gen_suppressions;
-    int fail_on;            /* enum severity */
-    int color;              /* enum color_when */
+    int fail_on; /* enum severity */
+    int color;   /* enum color_when */
     double hang_after_s;
 };
 
@@ -61,8 +61,8 @@ static int report_paths(const char *const *paths, int count, const struct reques
     struct error err = {{0}};
     if (choice_load(&choice, &request->choice, &err))
         return say(&err);
-    const struct report_options options = {
-        .hang_after_ns = (uint64_t)(request->hang_after_s * 1e9), .choice = &choice };
+    const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
+                                           .choice = &choice};
     if (report_load(&report, paths, count, &options, &err)) {
         choice_free(&choice);
         return say(&err);
@@ -77,24 +77,33 @@ static int report_paths(const char *const *paths, int count, const struct reques
 
 int command_report(int argc, char **argv)
 {
-    struct request request = { .fail_on = SEVERITY_WARNING };
+    struct request request = {.fail_on = SEVERITY_WARNING};
     const struct option_entry entries[] = {
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},
         CHOICE_ENTRIES(request.choice, true),
-        {"gen-suppressions", 0, OPTION_FLAG, NULL, "print lines for a suppressions file, not the report", &request.gen_suppressions},
-        {"fail-on", 0, OPTION_CHOICE, "error|warning|note", "exit with 1 from this on (default: warning)", &request.fail_on},
-        {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state", &request.all_ranks},
-        {"hang-after", 0, OPTION_SECONDS, "S", "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
-        {"allow-missing", 0, OPTION_FLAG, NULL, "a trace without its end or some ranks is no failure", &request.allow_missing},
+        {"gen-suppressions", 0, OPTION_FLAG, NULL,
+         "print lines for a suppressions file, not the report", &request.gen_suppressions},
+        {"fail-on", 0, OPTION_CHOICE, "error|warning|note",
+         "exit with 1 from this on (default: warning)", &request.fail_on},
+        {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state",
+         &request.all_ranks},
+        {"hang-after", 0, OPTION_SECONDS, "S",
+         "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
+        {"allow-missing", 0, OPTION_FLAG, NULL,
+         "a trace without its end or some ranks is no failure", &request.allow_missing},
         OPTION_COLOR(&request.color),
     };
     const struct options options = {
-        .command = "report", .operands = "[DIR|DATABASE...]",
-        .summary = "Says what was found in traces, in plain words, and where every rank is. Traces of several hosts\n"
+        .command = "report",
+        .operands = "[DIR|DATABASE...]",
+        .summary = "Says what was found in traces, in plain words, and where every rank is. Traces "
+                   "of several hosts\n"
                    "are judged together. Without an operand: ddpcheck-trace.",
-        .entries = entries, .count = OPTION_COUNT(entries),
-        .details = "Exit status: 0 no finding; 1 findings; 2 wrong use or a trace that can't be read;\n"
-                   "3 no finding, but the trace lacks its end or some ranks.\n",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
+        .details =
+            "Exit status: 0 no finding; 1 findings; 2 wrong use or a trace that can't be read;\n"
+            "3 no finding, but the trace lacks its end or some ranks.\n",
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -103,10 +112,13 @@ int command_report(int argc, char **argv)
         return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
-        fprintf(stderr, "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run -- PROGRAM\n",
+        fprintf(stderr,
+                "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run "
+                "-- PROGRAM\n",
                 usual_trace);
         return STATUS_USAGE;
     }
-    const char *const usual[] = { usual_trace };
-    return argc ? report_paths((const char *const *)argv, argc, &request) : report_paths(usual, 1, &request);
+    const char *const usual[] = {usual_trace};
+    return argc ? report_paths((const char *const *)argv, argc, &request)
+                : report_paths(usual, 1, &request);
 }

@@ -1,6 +1,7 @@
 #include "cmd/report_print.h"
 
-void report_print_frames(struct page *page, const char *label, const int column[2], const struct frame *frame, int count)
+void report_print_frames(struct page *page, const char *label, const int column[2],
+                         const struct frame *frame, int count)
 {
     char function[sizeof frame->function + 32], place[sizeof frame->file];
     int widest = 0, most = (page->width - column[1]) / 2;
@@ -14,7 +15,8 @@ void report_print_frames(struct page *page, const char *label, const int column[
         page_column(page, column[0]);
         page_text(page, STYLE_FAINT, i == 0 ? label : "");
         page_column(page, column[1]);
-        page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN, frame_function(&frame[i], function, sizeof function));
+        page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN,
+                  frame_function(&frame[i], function, sizeof function));
         int begin = page->column + 2 > places ? page->column + 2 : places;
         if (!*frame_place(&frame[i], page->width - begin, place, sizeof place))
             continue;

@@ -8,20 +8,21 @@
 #include "lib/base/rankset.h"
 
 enum {
-    ROWS_MAX = 10,      /* of a communicator, unless all ranks are wanted */
+    ROWS_MAX = 10, /* of a communicator, unless all ranks are wanted */
     COMMS_MAX = 12,
-    NUMBERS = 3,        /* issued, started, done */
-    RANKS_WIDTH_MOST = 24, RANKS_BYTES = 256
+    NUMBERS = 3, /* issued, started, done */
+    RANKS_WIDTH_MOST = 24,
+    RANKS_BYTES = 256
 };
 
-static const char *const number_title[NUMBERS] = { "issued", "started", "done" };
+static const char *const number_title[NUMBERS] = {"issued", "started", "done"};
 
 /* Ranks whose state is the same, as far as the table shows it. */
 struct row {
     const struct report_member *first;
     struct rankset ranks;
     uint64_t least[NUMBERS], most[NUMBERS];
-    uint64_t since_ns;              /* the longest there */
+    uint64_t since_ns; /* the longest there */
 };
 
 struct table {
@@ -33,15 +34,15 @@ struct table {
 static bool same_place(const struct report_member *a, const struct report_member *b)
 {
     return a->process < 0 ? b->process < 0
-                          : b->process >= 0 && a->ended == b->ended && a->destroyed == b->destroyed &&
-                                !strcmp(a->where, b->where);
+                          : b->process >= 0 && a->ended == b->ended &&
+                                a->destroyed == b->destroyed && !strcmp(a->where, b->where);
 }
 
 static bool same_state(const struct report_member *a, const struct report_member *b)
 {
-    return same_place(a, b) && a->issued == b->issued && a->started == b->started && a->done == b->done &&
-           a->calls_p2p == b->calls_p2p && !strcmp(a->phase, b->phase) && !strcmp(a->last_call, b->last_call) &&
-           !strcmp(a->site, b->site);
+    return same_place(a, b) && a->issued == b->issued && a->started == b->started &&
+           a->done == b->done && a->calls_p2p == b->calls_p2p && !strcmp(a->phase, b->phase) &&
+           !strcmp(a->last_call, b->last_call) && !strcmp(a->site, b->site);
 }
 
 static bool same_member(const struct report_member *a, const struct report_member *b)
@@ -51,7 +52,7 @@ static bool same_member(const struct report_member *a, const struct report_membe
 
 static void row_add(struct row *row, const struct report_member *member)
 {
-    const uint64_t number[NUMBERS] = { member->issued, member->started, member->done };
+    const uint64_t number[NUMBERS] = {member->issued, member->started, member->done};
     bool is_first = !row->first;
     if (is_first)
         row->first = member;
@@ -119,8 +120,10 @@ static void print_where(const struct report *report, const struct row *row, stru
     }
     bool waits = row->since_ns && row->since_ns < report->end_ns && !member->ended;
     if (waits)
-        page_format(page, STYLE_PLAIN, "%s", moment_duration(report->end_ns - row->since_ns, duration, sizeof duration));
-    page_format(page, member->ended ? STYLE_WARNING : STYLE_PLAIN, "%s%s", waits ? " " : "", member->where);
+        page_format(page, STYLE_PLAIN, "%s",
+                    moment_duration(report->end_ns - row->since_ns, duration, sizeof duration));
+    page_format(page, member->ended ? STYLE_WARNING : STYLE_PLAIN, "%s%s", waits ? " " : "",
+                member->where);
     if (*member->phase && !member->ended)
         page_format(page, STYLE_PLAIN, ", phase %s", member->phase);
     if (*member->site && !member->ended) {
@@ -129,7 +132,8 @@ static void print_where(const struct report *report, const struct row *row, stru
     }
 }
 
-static void print_right(struct page *page, enum style style, int *column, int width, const char *text)
+static void print_right(struct page *page, enum style style, int *column, int width,
+                        const char *text)
 {
     *column += width + 2;
     int begin = *column - text_width(text);
@@ -137,7 +141,8 @@ static void print_right(struct page *page, enum style style, int *column, int wi
     page_text(page, style, text);
 }
 
-static void print_row(const struct report *report, const struct table *table, const struct row *row, struct page *page)
+static void print_row(const struct report *report, const struct table *table, const struct row *row,
+                      struct page *page)
 {
     char text[RANKS_BYTES];
     int column = 2 + table->ranks_width;
@@ -181,15 +186,18 @@ static void measure(struct table *table)
         if (width > table->ranks_width && width <= RANKS_WIDTH_MOST)
             table->ranks_width = width;
         for (int i = 0; i < NUMBERS; i++) {
-            width = text_width(number_text(table->row[row].least[i], table->row[row].most[i], text, sizeof text));
+            width = text_width(
+                number_text(table->row[row].least[i], table->row[row].most[i], text, sizeof text));
             if (width > table->number_width[i])
                 table->number_width[i] = width;
         }
     }
 }
 
-/* Which start of the job the communicator belongs to, where an elastic launcher started it more than once. */
-static void print_incarnation(const struct report *report, const struct report_member *member, int count, struct page *page)
+/* Which start of the job the communicator belongs to, where an elastic launcher started it more
+ * than once. */
+static void print_incarnation(const struct report *report, const struct report_member *member,
+                              int count, struct page *page)
 {
     int restart = -1, last = 0;
     for (int i = 0; i < count && restart < 0; i++)
@@ -204,8 +212,8 @@ static void print_incarnation(const struct report *report, const struct report_m
         page_text(page, STYLE_PLAIN, ", before the first restart");
 }
 
-static void print_communicator(const struct report *report, const struct report_member *member, int count,
-                               struct page *page, bool all_ranks)
+static void print_communicator(const struct report *report, const struct report_member *member,
+                               int count, struct page *page, bool all_ranks)
 {
     struct table table = {0};
     char name[16];
@@ -220,10 +228,11 @@ static void print_communicator(const struct report *report, const struct report_
     page->indent = 0;
     page_words(page, STYLE_STRONG, comm_name(member->comm, name));
     if (member->nranks < 0)
-        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", its size is not known", member->comm);
+        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", its size is not known",
+                    member->comm);
     else
-        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm, member->nranks,
-                    member->nranks == 1 ? "rank" : "ranks");
+        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm,
+                    member->nranks, member->nranks == 1 ? "rank" : "ranks");
     print_incarnation(report, member, count, page);
     page_text(page, STYLE_PLAIN, ")");
     page_line(page);
@@ -233,7 +242,8 @@ static void print_communicator(const struct report *report, const struct report_
         print_row(report, &table, &table.row[i], page);
     if (shown < table.rows) {
         page->indent = 2;
-        page_format(page, STYLE_FAINT, "and %d more states, further on than these; --all-ranks shows each rank",
+        page_format(page, STYLE_FAINT,
+                    "and %d more states, further on than these; --all-ranks shows each rank",
                     table.rows - shown);
     }
     page_gap(page);
@@ -244,7 +254,8 @@ static void print_communicator(const struct report *report, const struct report_
 static bool is_quiet(const struct report_member *member, int count)
 {
     for (int i = 0; i < count; i++)
-        if (member[i].process < 0 || member[i].done != member[i].issued || member[i].issued != member[0].issued)
+        if (member[i].process < 0 || member[i].done != member[i].issued ||
+            member[i].issued != member[0].issued)
             return false;
     return true;
 }
@@ -265,8 +276,10 @@ void report_print_members(const struct report *report, struct page *page, bool a
     }
     if (hidden) {
         page->indent = 0;
-        page_format(page, STYLE_FAINT, "and %d communicators in which every rank is done with all it issued; "
-                    "--all-ranks shows them", hidden);
+        page_format(page, STYLE_FAINT,
+                    "and %d communicators in which every rank is done with all it issued; "
+                    "--all-ranks shows them",
+                    hidden);
         page_gap(page);
     }
 }

@@ -51,11 +51,13 @@ static int replay(struct report *report, struct error *err)
     return more > 0 ? no_memory(err) : 0;
 }
 
-static int start_analyzer(struct report *report, const struct report_options *options, struct error *err)
+static int start_analyzer(struct report *report, const struct report_options *options,
+                          struct error *err)
 {
     int processes = trace_process_count(report->trace);
-    uint64_t hang_after_ns = options->hang_after_ns ? options->hang_after_ns : trace_hang_after_ns(report->trace);
-    report->analyzer = analyzer_new(&(struct analyzer_options){ .hang_after_ns = hang_after_ns });
+    uint64_t hang_after_ns = options->hang_after_ns ? options->hang_after_ns
+                                                    : trace_hang_after_ns(report->trace);
+    report->analyzer = analyzer_new(&(struct analyzer_options){.hang_after_ns = hang_after_ns});
     report->lost = calloc(processes + 1, sizeof *report->lost);
     if (!report->analyzer || !report->lost)
         return no_memory(err);
@@ -75,7 +77,8 @@ static char *member_site(struct report *report, const struct member_view *view)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file], *site;
-    if (site_frames(report->trace, view->process, view->where_stack, view->where_stack_is_address, frame) == 0)
+    if (site_frames(report->trace, view->process, view->where_stack, view->where_stack_is_address,
+                    frame) == 0)
         return strdup("");
     frame_function(frame, function, sizeof function);
     frame_place(frame, 60, place, sizeof place);
@@ -99,11 +102,23 @@ static void gather_member(void *context, const struct member_view *view)
     }
     struct report_member *member = &report->member[report->members++];
     *member = (struct report_member){
-        .comm = view->comm, .rank = view->rank, .shown_rank = view->shown_rank, .nranks = view->nranks,
-        .process = view->process, .device = view->device, .issued = view->issued, .started = view->started,
-        .done = view->done, .calls_p2p = view->calls_p2p, .destroyed = view->destroyed, .ended = view->ended,
-        .where = strdup(view->where), .phase = strdup(view->phase), .last_call = strdup(view->last_call),
-        .site = member_site(report, view), .where_since_ns = view->where_since_ns,
+        .comm = view->comm,
+        .rank = view->rank,
+        .shown_rank = view->shown_rank,
+        .nranks = view->nranks,
+        .process = view->process,
+        .device = view->device,
+        .issued = view->issued,
+        .started = view->started,
+        .done = view->done,
+        .calls_p2p = view->calls_p2p,
+        .destroyed = view->destroyed,
+        .ended = view->ended,
+        .where = strdup(view->where),
+        .phase = strdup(view->phase),
+        .last_call = strdup(view->last_call),
+        .site = member_site(report, view),
+        .where_since_ns = view->where_since_ns,
     };
     gather->failed = !member->where || !member->phase || !member->last_call || !member->site;
     report->unseen += view->process < 0;
@@ -124,15 +139,15 @@ static int gather(struct report *report, struct error *err)
 {
     for (int i = 0; i < trace_process_count(report->trace); i++)
         report->lost_total += report->lost[i];
-    struct gather gather = { .report = report };
+    struct gather gather = {.report = report};
     analyzer_visit_members(report->analyzer, gather_member, &gather);
     analyzer_visit_findings(report->analyzer, count_finding, report);
     report->skipped = analyzer_skipped(report->analyzer);
     return gather.failed || report->standings.failed ? no_memory(err) : 0;
 }
 
-static int load(struct report *report, const char *const *paths, int count, const struct report_options *options,
-                struct error *err)
+static int load(struct report *report, const char *const *paths, int count,
+                const struct report_options *options, struct error *err)
 {
     if (trace_open(&report->trace, paths, count, err))
         return -1;
@@ -148,10 +163,10 @@ static int load(struct report *report, const char *const *paths, int count, cons
     return gather(report, err);
 }
 
-int report_load(struct report *report, const char *const *paths, int count, const struct report_options *options,
-                struct error *err)
+int report_load(struct report *report, const char *const *paths, int count,
+                const struct report_options *options, struct error *err)
 {
-    *report = (struct report){ .choice = options->choice };
+    *report = (struct report){.choice = options->choice};
     if (!load(report, paths, count, options, err))
         return 0;
     report_free(report);
@@ -187,14 +202,16 @@ struct chosen {
 static void visit_chosen(void *context, const struct finding *finding)
 {
     const struct chosen *chosen = context;
-    if (finding->state == chosen->state && choice_judge(chosen->report->choice, finding, chosen->report->trace) == TELL)
+    if (finding->state == chosen->state &&
+        choice_judge(chosen->report->choice, finding, chosen->report->trace) == TELL)
         chosen->visit(chosen->context, finding);
 }
 
 void report_visit_findings(struct report *report, enum finding_state state,
-                           void (*visit)(void *context, const struct finding *finding), void *context)
+                           void (*visit)(void *context, const struct finding *finding),
+                           void *context)
 {
-    struct chosen chosen = { report, state, visit, context };
+    struct chosen chosen = {report, state, visit, context};
     analyzer_visit_findings(report->analyzer, visit_chosen, &chosen);
 }
 

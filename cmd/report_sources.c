@@ -20,8 +20,8 @@ static int no_memory(struct error *err)
     return error_set(err, "can't list the traces: memory is short");
 }
 
-/* /proc/locks names the file of each lock by device and inode. Asking the kernel for the lock itself would, for a
- * moment, take it from a collector that is just starting. */
+/* /proc/locks names the file of each lock by device and inode. Asking the kernel for the lock
+ * itself would, for a moment, take it from a collector that is just starting. */
 static bool is_locked(const struct stat *file)
 {
     FILE *locks = fopen("/proc/locks", "re");
@@ -33,9 +33,10 @@ static bool is_locked(const struct stat *file)
         unsigned device_major, device_minor;
         uint64_t inode;
         char kind[16];
-        found = sscanf(line, "%*d: %15s %*s %*s %*d %x:%x:%" SCNu64, kind, &device_major, &device_minor, &inode) == 4 &&
-                !strcmp(kind, "FLOCK") && inode == file->st_ino && device_major == major(file->st_dev) &&
-                device_minor == minor(file->st_dev);
+        found = sscanf(line, "%*d: %15s %*s %*s %*d %x:%x:%" SCNu64, kind, &device_major,
+                       &device_minor, &inode) == 4 &&
+                !strcmp(kind, "FLOCK") && inode == file->st_ino &&
+                device_major == major(file->st_dev) && device_minor == minor(file->st_dev);
     }
     fclose(locks);
     return found;
@@ -88,13 +89,14 @@ static int inspect(struct report_source *source, struct error *err)
     return result;
 }
 
-static int add_source(struct report_source **sources, int *count, const char *path, struct error *err)
+static int add_source(struct report_source **sources, int *count, const char *path,
+                      struct error *err)
 {
     struct report_source *more = reallocarray(*sources, *count + 1, sizeof *more);
     if (!more)
         return no_memory(err);
     *sources = more;
-    more[*count] = (struct report_source){ .path = strdup(path) };
+    more[*count] = (struct report_source){.path = strdup(path)};
     if (!more[*count].path)
         return no_memory(err);
     return inspect(&more[(*count)++], err);
@@ -106,7 +108,8 @@ static int is_database(const struct dirent *entry)
     return dot && dot != entry->d_name && !strcmp(dot, ".db");
 }
 
-static int add_directory(struct report_source **sources, int *count, const char *path, struct error *err)
+static int add_directory(struct report_source **sources, int *count, const char *path,
+                         struct error *err)
 {
     struct dirent **entry;
     int entries = scandir(path, &entry, is_database, alphasort);
@@ -115,7 +118,8 @@ static int add_directory(struct report_source **sources, int *count, const char 
     int result = 0;
     for (int i = 0; i < entries; i++) {
         char file[PATH_MAX];
-        if (!result && snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name) < (int)sizeof file)
+        if (!result &&
+            snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name) < (int)sizeof file)
             result = add_source(sources, count, file, err);
         free(entry[i]);
     }
@@ -123,7 +127,8 @@ static int add_directory(struct report_source **sources, int *count, const char 
     return result;
 }
 
-int sources_find(const char *const *paths, int count, struct report_source **sources, struct error *err)
+int sources_find(const char *const *paths, int count, struct report_source **sources,
+                 struct error *err)
 {
     int found = 0;
     *sources = NULL;

@@ -9,16 +9,17 @@
 
 struct report_source {
     char *path;
-    char *hosts;            /* of its processes: "a, b" */
+    char *hosts; /* of its processes: "a, b" */
     int processes;
     uint64_t events;
-    bool complete;          /* its collector ended in order */
-    bool collecting;        /* its collector runs now */
+    bool complete;   /* its collector ended in order */
+    bool collecting; /* its collector runs now */
 };
 
-/* Finds the databases of `paths` (files, or directories whose *.db are taken) and what each is. Returns how
- * many, with *sources for sources_free, or -1 with err. */
-int sources_find(const char *const *paths, int count, struct report_source **sources, struct error *err);
+/* Finds the databases of `paths` (files, or directories whose *.db are taken) and what each is.
+ * Returns how many, with *sources for sources_free, or -1 with err. */
+int sources_find(const char *const *paths, int count, struct report_source **sources,
+                 struct error *err);
 void sources_free(struct report_source *sources, int count);
 
 #endif

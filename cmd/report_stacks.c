@@ -11,7 +11,8 @@ enum { CALLERS = 1024 };
 
 static struct caller *caller_of(const struct standings *standings, int process, uint32_t thread)
 {
-    return &standings->caller[(thread * 0x9e3779b1u + (unsigned)process * 0x85ebca6bu) >> 16 & (CALLERS - 1)];
+    return &standings->caller[(thread * 0x9e3779b1u + (unsigned)process * 0x85ebca6bu) >> 16 &
+                              (CALLERS - 1)];
 }
 
 void standings_note_call(struct standings *standings, int process, const struct record *record)
@@ -23,7 +24,8 @@ void standings_note_call(struct standings *standings, int process, const struct 
     struct caller *caller = caller_of(standings, process, record->thread);
     bool same = caller->process == process && caller->thread == record->thread;
     bool other_rank = same && caller->comm == record->op.comm && caller->rank != record->op.rank;
-    *caller = (struct caller){ process, record->thread, record->op.comm, record->op.rank, other_rank || (same && caller->several) };
+    *caller = (struct caller){process, record->thread, record->op.comm, record->op.rank,
+                              other_rank || (same && caller->several)};
 }
 
 static void forget_older(struct standings *standings, int process, uint64_t capture)
@@ -35,7 +37,8 @@ static void forget_older(struct standings *standings, int process, uint64_t capt
     standings->count = kept;
 }
 
-void standings_note(struct standings *standings, int process, const struct record *record, uint64_t time_ns)
+void standings_note(struct standings *standings, int process, const struct record *record,
+                    uint64_t time_ns)
 {
     forget_older(standings, process, record->standing.capture);
     if (standings->count == standings->space) {
@@ -48,9 +51,15 @@ void standings_note(struct standings *standings, int process, const struct recor
         standings->standing = more;
         standings->space = space;
     }
-    standings->standing[standings->count++] = (struct standing){
-        .process = process, .thread = record->standing.thread, .capture = record->standing.capture, .stack = record->stack, .name = record->standing.name,
-        .time_ns = time_ns, .flags = record->standing.flags, .syscall = record->standing.syscall };
+    standings->standing[standings->count++] =
+        (struct standing){.process = process,
+                          .thread = record->standing.thread,
+                          .capture = record->standing.capture,
+                          .stack = record->stack,
+                          .name = record->standing.name,
+                          .time_ns = time_ns,
+                          .flags = record->standing.flags,
+                          .syscall = record->standing.syscall};
 }
 
 void standings_free(struct standings *standings)
@@ -60,10 +69,13 @@ void standings_free(struct standings *standings)
     *standings = (struct standings){0};
 }
 
-char *standing_called(const struct report *report, const struct standing *standing, char *text, size_t bytes)
+char *standing_called(const struct report *report, const struct standing *standing, char *text,
+                      size_t bytes)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
-    int count = frame ? trace_frames(report->trace, standing->process, standing->stack, false, frame, SITE_FRAMES_MAX) : 0;
+    int count = frame ? trace_frames(report->trace, standing->process, standing->stack, false,
+                                     frame, SITE_FRAMES_MAX)
+                      : 0;
     site_called(frame, count, text, bytes);
     free(frame);
     return text;
@@ -82,27 +94,37 @@ static char *stack_text(const struct report *report, const struct standing *stan
             if (frame[i].function[0])
                 fprintf(out, "%s %s:%d\n", frame[i].function, frame[i].file, frame[i].line);
             else
-                fprintf(out, "%s+%llx\n", frame[i].module, frame[i].module[0] ? 0 : (unsigned long long)frame[i].address);
-        fprintf(out, "%s %u", standing_called(report, standing, called, sizeof called), standing->flags & RECORD_THREAD_MAIN);
+                fprintf(out, "%s+%llx\n", frame[i].module,
+                        frame[i].module[0] ? 0 : (unsigned long long)frame[i].address);
+        fprintf(out, "%s %u", standing_called(report, standing, called, sizeof called),
+                standing->flags & RECORD_THREAD_MAIN);
         fclose(out);
     }
     free(frame);
     return text;
 }
 
-/* The launcher's rank; else the one whose operations the thread calls; else those of all members in the process. */
-static bool add_ranks(const struct report *report, const struct standing *standing, struct rankset *ranks)
+/* The launcher's rank; else the one whose operations the thread calls; else those of all members in
+ * the process. */
+static bool add_ranks(const struct report *report, const struct standing *standing,
+                      struct rankset *ranks)
 {
     int rank = trace_process(report->trace, standing->process)->rank;
     bool found = false;
     if (rank >= 0)
         return rankset_add(ranks, rank) == 0;
-    const struct caller *caller = report->standings.caller ? caller_of(&report->standings, standing->process, standing->thread) : NULL;
-    bool own = caller && caller->process == standing->process && caller->thread == standing->thread && !caller->several;
+    const struct caller *caller =
+        report->standings.caller
+            ? caller_of(&report->standings, standing->process, standing->thread)
+            : NULL;
+    bool own = caller && caller->process == standing->process &&
+               caller->thread == standing->thread && !caller->several;
     for (int i = 0; i < report->members; i++) {
         const struct report_member *member = &report->member[i];
-        if (member->process == standing->process && (!own || (member->comm == caller->comm && member->rank == caller->rank)))
-            found = rankset_add(ranks, member->shown_rank >= 0 ? member->shown_rank : member->rank) == 0;
+        if (member->process == standing->process &&
+            (!own || (member->comm == caller->comm && member->rank == caller->rank)))
+            found = rankset_add(ranks,
+                                member->shown_rank >= 0 ? member->shown_rank : member->rank) == 0;
     }
     return found;
 }
@@ -136,7 +158,7 @@ int stack_groups(const struct report *report, struct stack_group **result)
             break;
         if (at == count) {
             texts[count] = strdup(text);
-            groups[count++] = (struct stack_group){ .first = standing, .known_ranks = true };
+            groups[count++] = (struct stack_group){.first = standing, .known_ranks = true};
         }
         free(text);
         if (!texts[at])
@@ -160,7 +182,8 @@ void stack_groups_free(struct stack_group *groups, int count)
 }
 
 /* How well a thread stands for the side's ranks: 0 not at all. */
-static int fits(const struct report *report, const struct standing *standing, const struct finding_side *side)
+static int fits(const struct report *report, const struct standing *standing,
+                const struct finding_side *side)
 {
     struct rankset ranks = {0};
     if (standing->process != side->process)
@@ -174,7 +197,8 @@ static int fits(const struct report *report, const struct standing *standing, co
     return own ? 2 + is_main : is_main && shared;
 }
 
-uint64_t stack_of_where(const struct report *report, const struct finding_side *side, bool *is_address)
+uint64_t stack_of_where(const struct report *report, const struct finding_side *side,
+                        bool *is_address)
 {
     uint64_t stack = 0;
     int best = 0;

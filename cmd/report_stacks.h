@@ -1,5 +1,5 @@
-/* report_stacks.h: where the threads of every process stood when the job hung, threads that stood alike
- * as one group. */
+/* report_stacks.h: where the threads of every process stood when the job hung, threads that stood
+ * alike as one group. */
 #ifndef DDPCHECK_REPORT_STACKS_H
 #define DDPCHECK_REPORT_STACKS_H
 
@@ -18,8 +18,8 @@ struct report;
 struct standing {
     int process;
     uint32_t thread;
-    uint64_t capture, stack, name, time_ns;     /* realtime */
-    uint32_t flags;             /* RECORD_THREAD_* */
+    uint64_t capture, stack, name, time_ns; /* realtime */
+    uint32_t flags;                         /* RECORD_THREAD_* */
     int64_t syscall;
 };
 
@@ -29,40 +29,44 @@ struct caller {
     uint32_t thread;
     uint64_t comm;
     int rank;
-    bool several;               /* of more than one rank */
+    bool several; /* of more than one rank */
 };
 
 struct standings {
     struct standing *standing;
     int count, space;
-    struct caller *caller;      /* by a hash of process and thread; a newer one takes the place of an older */
-    bool failed;                /* memory was short */
+    struct caller
+        *caller; /* by a hash of process and thread; a newer one takes the place of an older */
+    bool failed; /* memory was short */
 };
 
 /* Threads with equal stacks and of one kind (main or not). */
 struct stack_group {
     const struct standing *first;
-    struct rankset ranks;       /* of their processes */
+    struct rankset ranks; /* of their processes */
     int threads;
-    bool known_ranks;           /* every process has a rank */
+    bool known_ranks; /* every process has a rank */
 };
 
 /* Takes the ENTER of an operation. */
 void standings_note_call(struct standings *standings, int process, const struct record *record);
 /* Takes a notice_thread_stack; an older capture of the same process is forgotten. */
-void standings_note(struct standings *standings, int process, const struct record *record, uint64_t time_ns);
+void standings_note(struct standings *standings, int process, const struct record *record,
+                    uint64_t time_ns);
 void standings_free(struct standings *standings);
 
-/* The groups: main threads and those that made NCCL or CUDA calls first, then the larger ones. Returns how
- * many (stack_groups_free them), 0 also when memory is short. */
+/* The groups: main threads and those that made NCCL or CUDA calls first, then the larger ones.
+ * Returns how many (stack_groups_free them), 0 also when memory is short. */
 int stack_groups(const struct report *report, struct stack_group **groups);
 void stack_groups_free(struct stack_group *groups, int count);
 
-/* The stack of a side's `where`: the analyzer's; where it knows none, that of the ranks' thread when the
- * job hung, if one thread is theirs; 0 if none. */
-uint64_t stack_of_where(const struct report *report, const struct finding_side *side, bool *is_address);
+/* The stack of a side's `where`: the analyzer's; where it knows none, that of the ranks' thread
+ * when the job hung, if one thread is theirs; 0 if none. */
+uint64_t stack_of_where(const struct report *report, const struct finding_side *side,
+                        bool *is_address);
 
 /* Which function of a library (NCCL, CUDA, libc) the thread is in; "" if in none. Returns text. */
-char *standing_called(const struct report *report, const struct standing *standing, char *text, size_t bytes);
+char *standing_called(const struct report *report, const struct standing *standing, char *text,
+                      size_t bytes);
 
 #endif

@@ -8,16 +8,19 @@
 #include "lib/trace/site.h"
 
 enum {
-    LABEL_COLUMN = 4, VALUE_COLUMN_LEAST = 14, VALUE_COLUMN_MOST = 26,      /* of what is said about a side */
+    LABEL_COLUMN = 4,
+    VALUE_COLUMN_LEAST = 14,
+    VALUE_COLUMN_MOST = 26, /* of what is said about a side */
     FRAMES_SHOWN = 5,
-    RANKS_BYTES = 256, TIME_BYTES = 64
+    RANKS_BYTES = 256,
+    TIME_BYTES = 64
 };
 
 struct writer {
     struct report *report;
     struct page *page;
-    int value_column;       /* of the finding at hand */
-    const char *code;       /* of the last finding; its `todo` is still to be said */
+    int value_column; /* of the finding at hand */
+    const char *code; /* of the last finding; its `todo` is still to be said */
     char *todo;
 };
 
@@ -25,9 +28,9 @@ static const struct {
     const char *title, *one, *many;
     enum style style;
 } severities[] = {
-    [SEVERITY_ERROR] = { "ERROR", "error", "errors", STYLE_ERROR },
-    [SEVERITY_WARNING] = { "WARNING", "warning", "warnings", STYLE_WARNING },
-    [SEVERITY_NOTE] = { "NOTE", "note", "notes", STYLE_NOTE },
+    [SEVERITY_ERROR] = {"ERROR", "error", "errors", STYLE_ERROR},
+    [SEVERITY_WARNING] = {"WARNING", "warning", "warnings", STYLE_WARNING},
+    [SEVERITY_NOTE] = {"NOTE", "note", "notes", STYLE_NOTE},
 };
 
 static const char *plural(uint64_t count, const char *one, const char *many)
@@ -74,18 +77,23 @@ static void print_head(const struct report *report, struct page *page)
     page_text(page, STYLE_PLAIN, ".");
     page_line(page);
     if (report->events == 0 && report->damage.text[0]) {
-        page_words(page, STYLE_PLAIN, "The file is damaged where its records begin; 'sqlite3 FILE .recover' may bring some back.");
+        page_words(page, STYLE_PLAIN,
+                   "The file is damaged where its records begin; 'sqlite3 FILE .recover' may bring "
+                   "some back.");
     } else if (report->events == 0) {
-        page_words(page, STYLE_PLAIN, "No process of the job made an NCCL call that ddpcheck can see; "
+        page_words(page, STYLE_PLAIN,
+                   "No process of the job made an NCCL call that ddpcheck can see; "
                    "'ddpcheck doctor -- PROGRAM' says why.");
     } else {
-        page_format(page, STYLE_PLAIN, "%d %s, watched for %s until %s.", trace_process_count(report->trace),
+        page_format(page, STYLE_PLAIN, "%d %s, watched for %s until %s.",
+                    trace_process_count(report->trace),
                     plural(trace_process_count(report->trace), "process", "processes"),
                     moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
                     moment_date(report->end_ns, date, sizeof date));
     }
     if (report->collecting)
-        page_line(page), page_words(page, STYLE_STRONG, "The job still runs: this is how it stands now.");
+        page_line(page),
+            page_words(page, STYLE_STRONG, "The job still runs: this is how it stands now.");
     page_gap(page);
 }
 
@@ -100,13 +108,15 @@ static void print_label(const struct writer *writer, const char *label)
     page->indent = writer->value_column;
 }
 
-static void print_frames(const struct writer *writer, const char *label, int process, uint64_t stack, bool is_address)
+static void print_frames(const struct writer *writer, const char *label, int process,
+                         uint64_t stack, bool is_address)
 {
     struct frame frame[SITE_FRAMES_MAX];
     struct page *page = writer->page;
     int count = site_frames(writer->report->trace, process, stack, is_address, frame);
     int shown = count > FRAMES_SHOWN + 1 ? FRAMES_SHOWN : count;
-    report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column}, frame, shown);
+    report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column}, frame,
+                        shown);
     page->indent = writer->value_column;
     if (count > shown) {
         print_label(writer, "");
@@ -121,7 +131,8 @@ static void print_since(const struct writer *writer, uint64_t since_ns)
     print_label(writer, "since");
     page_words(writer->page, STYLE_PLAIN, moment_clock(since_ns, end_ns, clock, sizeof clock));
     if (since_ns <= end_ns)
-        page_format(writer->page, STYLE_PLAIN, ", %s %s", moment_duration(end_ns - since_ns, duration, sizeof duration),
+        page_format(writer->page, STYLE_PLAIN, ", %s %s",
+                    moment_duration(end_ns - since_ns, duration, sizeof duration),
                     writer->report->collecting ? "ago" : "before the end");
 }
 
@@ -132,7 +143,7 @@ static void print_process(const struct writer *writer, const struct finding_side
         return;
     const struct process_info *info = trace_process(writer->report->trace, side->process);
     if (info->pid <= 0)
-        return;                 /* imported, and not known */
+        return; /* imported, and not known */
     print_label(writer, "process");
     page_format(writer->page, STYLE_PLAIN, *info->host ? "%d on %s" : "%d", info->pid, info->host);
 }
@@ -209,8 +220,8 @@ static void print_times(const struct writer *writer, const struct finding *findi
         page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times.", finding->times);
         return;
     }
-    page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times, from %s to %s.", finding->times,
-                moment_clock(finding->first_ns, end_ns, first, sizeof first),
+    page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times, from %s to %s.",
+                finding->times, moment_clock(finding->first_ns, end_ns, first, sizeof first),
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));
 }
 
@@ -238,13 +249,15 @@ static void print_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     struct page *page = writer->page;
-    if (writer->code && (strcmp(writer->code, finding->code) || !writer->todo || strcmp(writer->todo, finding->todo)))
+    if (writer->code && (strcmp(writer->code, finding->code) || !writer->todo ||
+                         strcmp(writer->todo, finding->todo)))
         print_todo(writer);
     writer->value_column = value_column(finding);
     const struct check *check = analyzer_check_find(finding->code);
     page->indent = 2;
     page_column(page, 2);
-    page_format(page, severities[finding->severity].style, "%s%s %s", finding->certainty == POSSIBLE ? "POSSIBLE " : "",
+    page_format(page, severities[finding->severity].style, "%s%s %s",
+                finding->certainty == POSSIBLE ? "POSSIBLE " : "",
                 severities[finding->severity].title, finding->code);
     page_format(page, STYLE_STRONG, ": %s", check ? check->title : "a check of another version");
     page_line(page);
@@ -280,7 +293,8 @@ static void print_suppressed(const struct report *report, struct page *page)
     for (int i = 0; i < file->count; i++) {
         if (!file->entry[i].used)
             continue;
-        page_format(page, STYLE_PLAIN, "%s%s:%d", any ? ", " : " (", file->path, file->entry[i].line);
+        page_format(page, STYLE_PLAIN, "%s%s:%d", any ? ", " : " (", file->path,
+                    file->entry[i].line);
         any = true;
     }
     page_text(page, STYLE_PLAIN, ").");
@@ -293,7 +307,8 @@ static void print_unused(const struct suppressions *file, struct page *page)
         if (file->entry[i].used)
             continue;
         page_column(page, 2);
-        page_format(page, STYLE_WARNING, "%s:%d suppresses nothing: %s", file->path, file->entry[i].line, file->entry[i].text);
+        page_format(page, STYLE_WARNING, "%s:%d suppresses nothing: %s", file->path,
+                    file->entry[i].line, file->entry[i].text);
         page_line(page);
     }
 }
@@ -316,9 +331,11 @@ static void print_quiet(const struct report *report, struct page *page)
         int gone = choice_gone(choice);
         page_column(page, 2);
         page_format(page, STYLE_PLAIN, "%d %s in the baseline %s", choice->known_again,
-                    plural(choice->known_again, "finding is", "findings are"), choice->options.baseline);
+                    plural(choice->known_again, "finding is", "findings are"),
+                    choice->options.baseline);
         if (gone)
-            page_format(page, STYLE_GOOD, "; %d of it %s not there any more", gone, plural(gone, "is", "are"));
+            page_format(page, STYLE_GOOD, "; %d of it %s not there any more", gone,
+                        plural(gone, "is", "are"));
         page_text(page, STYLE_PLAIN, ".");
         page_line(page);
     }
@@ -351,9 +368,9 @@ static void print_source(const struct report_source *source, bool damaged, struc
 {
     page->indent = 4;
     page_column(page, 2);
-    page_format(page, STYLE_PLAIN, "%s: %d %s%s%s, %" PRIu64 " events,", source->path, source->processes,
-                plural(source->processes, "process", "processes"), *source->hosts ? " on " : "", source->hosts,
-                source->events);
+    page_format(page, STYLE_PLAIN, "%s: %d %s%s%s, %" PRIu64 " events,", source->path,
+                source->processes, plural(source->processes, "process", "processes"),
+                *source->hosts ? " on " : "", source->hosts, source->events);
     if (source->complete)
         page_words(page, STYLE_PLAIN, " complete");
     else if (damaged)
@@ -361,7 +378,8 @@ static void print_source(const struct report_source *source, bool damaged, struc
     else if (source->collecting)
         page_words(page, STYLE_STRONG, " still being written");
     else
-        page_words(page, STYLE_WARNING, " without its end: the collector was stopped; 'ddpcheck collect' on that "
+        page_words(page, STYLE_WARNING,
+                   " without its end: the collector was stopped; 'ddpcheck collect' on that "
                    "directory, on that host, stores what the job's processes recorded since");
     page_line(page);
 }
@@ -397,21 +415,24 @@ static void print_trace(const struct report *report, struct page *page)
     page->indent = 4;
     if (report->unseen) {
         page_column(page, 2);
-        page_format(page, STYLE_WARNING, "%d %s no trace.", report->unseen,
-                    plural(report->unseen, "rank of a communicator left", "ranks of communicators left"));
+        page_format(
+            page, STYLE_WARNING, "%d %s no trace.", report->unseen,
+            plural(report->unseen, "rank of a communicator left", "ranks of communicators left"));
         page_line(page);
     }
     if (report->skipped) {
         page_column(page, 2);
-        page_format(page, STYLE_WARNING, "%" PRIu64 " %s no sense and %s left out: the trace is damaged.", report->skipped,
-                    plural(report->skipped, "record made", "records made"), plural(report->skipped, "was", "were"));
+        page_format(page, STYLE_WARNING,
+                    "%" PRIu64 " %s no sense and %s left out: the trace is damaged.",
+                    report->skipped, plural(report->skipped, "record made", "records made"),
+                    plural(report->skipped, "was", "were"));
         page_line(page);
     }
 }
 
 void report_print_text(struct report *report, struct page *page, bool all_ranks)
 {
-    struct writer writer = { .report = report, .page = page };
+    struct writer writer = {.report = report, .page = page};
     print_head(report, page);
     report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
     print_todo(&writer);

@@ -1,4 +1,5 @@
-/* ddpcheck run: runs a program under the shim, with a collector beside it, and says what is found as it is found. */
+/* ddpcheck run: runs a program under the shim, with a collector beside it, and says what is found
+ * as it is found. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,8 +24,8 @@
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
 enum { NO_STATUS = -1, COLLECTOR_STARTS_MAX = 5, LINE_BYTES = 4096 };
 
-static const double kill_after_s = 5;           /* between SIGTERM and SIGKILL */
-static const double collector_patience_s = 30;  /* for the collector, after the job */
+static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
+static const double collector_patience_s = 30; /* for the collector, after the job */
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 struct run {
@@ -35,17 +36,17 @@ struct run {
     struct choice_options choice;
     bool quiet, hash, plugin;
     bool tui;
-    int ready_fd;               /* closed once the collector is ready; -1 none */
+    int ready_fd; /* closed once the collector is ready; -1 none */
     char **argv;
 
     char directory[PATH_MAX];
     struct job job;
     pid_t collector;
     int collector_status, collector_starts;
-    int socket;                 /* to the collector; -1 none */
+    int socket; /* to the collector; -1 none */
     char line[LINE_BYTES];
     size_t line_bytes;
-    bool ready, shared;         /* shared: another `ddpcheck run` or shim collects into this directory */
+    bool ready, shared; /* shared: another `ddpcheck run` or shim collects into this directory */
     uint64_t last_activity_ns, ending_since_ns;
     bool killed;
     bool saw_end;
@@ -127,7 +128,8 @@ static void take_finding(struct run *run, const char *text)
         return;
     bool is_error = strcmp(severity, "error") == 0;
     if (!run->quiet)
-        fprintf(stderr, "ddpcheck: %s %s: %s\n          see: ddpcheck report %s\n", code, severity, text + what, run->directory_name);
+        fprintf(stderr, "ddpcheck: %s %s: %s\n          see: ddpcheck report %s\n", code, severity,
+                text + what, run->directory_name);
     run->errors += is_error;
     if (is_error && run->on_finding == ON_FINDING_ABORT)
         end_job(run, "--on-finding abort");
@@ -145,16 +147,20 @@ static void take_line(struct run *run, const char *line)
     else if (sscanf(line, "held %d", &holder) == 1) {
         run->shared = true;
         if (!run->quiet)
-            fprintf(stderr, "ddpcheck: process %d already collects into %s; it takes this job's records and findings, too\n",
+            fprintf(stderr,
+                    "ddpcheck: process %d already collects into %s; it takes this job's records "
+                    "and findings, too\n",
                     holder, run->directory_name);
-    } else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors, &run->warnings) == 4)
+    } else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
+                      &run->warnings) == 4)
         run->saw_end = true;
 }
 
 /* Reads what the collector says. Returns false when it has closed its end. */
 static bool read_collector(struct run *run)
 {
-    ssize_t got = recv(run->socket, run->line + run->line_bytes, sizeof run->line - run->line_bytes, MSG_DONTWAIT);
+    ssize_t got = recv(run->socket, run->line + run->line_bytes, sizeof run->line - run->line_bytes,
+                       MSG_DONTWAIT);
     if (got < 0)
         return errno == EAGAIN || errno == EINTR;
     if (got == 0)
@@ -168,7 +174,7 @@ static bool read_collector(struct run *run)
     }
     run->line_bytes -= (size_t)(start - run->line);
     memmove(run->line, start, run->line_bytes);
-    if (run->line_bytes == sizeof run->line)    /* no line of ours is that long */
+    if (run->line_bytes == sizeof run->line) /* no line of ours is that long */
         run->line_bytes = 0;
     return true;
 }
@@ -187,7 +193,7 @@ static int wait_ready(struct run *run)
         struct pollfd fd = {.fd = run->socket, .events = POLLIN};
         poll(&fd, 1, -1);
         if (!read_collector(run)) {
-            waitpid(run->collector, NULL, 0);   /* it has said why */
+            waitpid(run->collector, NULL, 0); /* it has said why */
             run->collector = 0;
             return STATUS_USAGE;
         }
@@ -204,8 +210,10 @@ static void replace_collector(struct run *run)
     struct error err = {"it keeps ending"};
     if (run->collector_starts < COLLECTOR_STARTS_MAX && start_collector(run, &err) == 0)
         return;
-    fprintf(stderr, "ddpcheck: no collector: %s; afterwards, 'ddpcheck collect %s' stores what the rings still hold\n", err.text,
-            run->directory_name);
+    fprintf(stderr,
+            "ddpcheck: no collector: %s; afterwards, 'ddpcheck collect %s' stores what the rings "
+            "still hold\n",
+            err.text, run->directory_name);
 }
 
 static void check_time(struct run *run)
@@ -216,7 +224,8 @@ static void check_time(struct run *run)
         snprintf(why, sizeof why, "no progress for %g s", run->timeout);
         end_job(run, why);
     }
-    if (run->ending_since_ns && !run->killed && (double)(now_ns - run->ending_since_ns) / 1e9 > kill_after_s) {
+    if (run->ending_since_ns && !run->killed &&
+        (double)(now_ns - run->ending_since_ns) / 1e9 > kill_after_s) {
         job_signal_all(&run->job, run->collector, SIGKILL);
         run->killed = true;
     }
@@ -236,7 +245,8 @@ static void watch(struct run *run, int signals)
 {
     run->last_activity_ns = monotonic_now_ns();
     while (!run->job.ended) {
-        struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = run->socket, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+                               {.fd = run->socket, .events = POLLIN}};
         poll(fds, 2, run->timeout > 0 || run->ending_since_ns ? 100 : -1);
         if (fds[0].revents)
             take_signals(run, signals);
@@ -244,7 +254,7 @@ static void watch(struct run *run, int signals)
             replace_collector(run);
         check_time(run);
     }
-    if (run->ending_since_ns)       /* what the program started and left behind ends with it */
+    if (run->ending_since_ns) /* what the program started and left behind ends with it */
         for (int i = 0; i < 20 && job_signal_all(&run->job, run->collector, SIGKILL) > 0; i++) {
             poll(NULL, 0, 50);
             job_reap(&run->job, &run->collector, &run->collector_status);
@@ -259,7 +269,8 @@ static void finish(struct run *run, int signals)
     shutdown(run->socket, SHUT_WR);
     uint64_t since_ns = monotonic_now_ns();
     while (run->socket >= 0) {
-        struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = run->socket, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+                               {.fd = run->socket, .events = POLLIN}};
         poll(fds, 2, 1000);
         if (fds[0].revents)
             take_signals(run, signals);
@@ -269,7 +280,8 @@ static void finish(struct run *run, int signals)
                 shutdown(run->socket, SHUT_WR);
         }
         if ((double)(monotonic_now_ns() - since_ns) / 1e9 > collector_patience_s) {
-            fprintf(stderr, "ddpcheck: processes of the job still run; the collector goes on with them in the background\n");
+            fprintf(stderr, "ddpcheck: processes of the job still run; the collector goes on with "
+                            "them in the background\n");
             return;
         }
     }
@@ -280,17 +292,23 @@ static void print_summary(const struct run *run, const char *program)
     if (run->quiet || run->shared)
         return;
     if (!run->saw_end || run->ranks == 0) {
-        fprintf(stderr, "ddpcheck: no NCCL call of the program was seen; 'ddpcheck doctor -- %s' says why\n", program);
+        fprintf(
+            stderr,
+            "ddpcheck: no NCCL call of the program was seen; 'ddpcheck doctor -- %s' says why\n",
+            program);
         return;
     }
     char found[64] = "no finding";
     int used = 0;
     if (run->errors)
-        used = snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
+        used =
+            snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
     if (run->warnings)
-        snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "", run->warnings, run->warnings == 1 ? "" : "s");
-    fprintf(stderr, "ddpcheck: %d rank%s, %d communicator%s, %s; report: ddpcheck report %s\n", run->ranks, run->ranks == 1 ? "" : "s",
-            run->communicators, run->communicators == 1 ? "" : "s", found, run->directory_name);
+        snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "",
+                 run->warnings, run->warnings == 1 ? "" : "s");
+    fprintf(stderr, "ddpcheck: %d rank%s, %d communicator%s, %s; report: ddpcheck report %s\n",
+            run->ranks, run->ranks == 1 ? "" : "s", run->communicators,
+            run->communicators == 1 ? "" : "s", found, run->directory_name);
 }
 
 /* Signals arrive through a file descriptor. Returns it, or -1 with err. */
@@ -318,11 +336,14 @@ static int check_choice(const struct run *run, struct error *err)
 
 static int run_program(struct run *run, char **argv)
 {
-    static const char *const stacks[] = {"0", "nccl", "all"};  /* as the shim reads DDPCHECK_STACKS */
+    static const char *const stacks[] = {"0", "nccl",
+                                         "all"}; /* as the shim reads DDPCHECK_STACKS */
     static const char *const cuda[] = {"used", "all", "none"};
     struct error err;
     char hang_after[32];
-    if (check_choice(run, &err) < 0 || directory_make(run->directory_name, run->directory, &err) < 0 || start_collector(run, &err) < 0)
+    if (check_choice(run, &err) < 0 ||
+        directory_make(run->directory_name, run->directory, &err) < 0 ||
+        start_collector(run, &err) < 0)
         return fail(&err);
     int status = wait_ready(run);
     if (run->ready_fd >= 0)
@@ -332,11 +353,18 @@ static int run_program(struct run *run, char **argv)
         return status;
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
     const struct run_environment environment = {
-        .directory = run->directory, .has_collector = !run->shared, .emulate = run->emulate,
-        .hash = run->hash, .plugin = run->plugin, .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL,
-        .cuda = run->cuda >= 0 ? cuda[run->cuda] : NULL, .hang_after = run->hang_after > 0 ? hang_after : NULL,
+        .directory = run->directory,
+        .has_collector = !run->shared,
+        .emulate = run->emulate,
+        .hash = run->hash,
+        .plugin = run->plugin,
+        .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL,
+        .cuda = run->cuda >= 0 ? cuda[run->cuda] : NULL,
+        .hang_after = run->hang_after > 0 ? hang_after : NULL,
     };
-    status = signals < 0 || run_environment_set(&environment, &err) < 0 ? STATUS_USAGE : job_start(&run->job, argv, &err);
+    status = signals < 0 || run_environment_set(&environment, &err) < 0
+                 ? STATUS_USAGE
+                 : job_start(&run->job, argv, &err);
     if (status) {
         fail(&err);
         close_collector(run);
@@ -347,7 +375,8 @@ static int run_program(struct run *run, char **argv)
     watch(run, signals);
     finish(run, signals);
     print_summary(run, argv[0]);
-    return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode : job_exit_status(&run->job);
+    return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
+                                                               : job_exit_status(&run->job);
 }
 
 /* The process that runs the job while another one shows the TUI. */
@@ -362,33 +391,60 @@ static int run_with_tui(struct run *run)
 {
     struct error err;
     char directory[PATH_MAX];
-    int status = directory_make(run->directory_name, directory, &err) < 0 ? -1 : run_under_tui(run_apart, run, directory, &err);
+    int status = directory_make(run->directory_name, directory, &err) < 0
+                     ? -1
+                     : run_under_tui(run_apart, run, directory, &err);
     return status < 0 ? fail(&err) : status;
 }
 
 int command_run(int argc, char **argv)
 {
-    struct run run = {.directory_name = "ddpcheck-trace", .error_exitcode = NO_STATUS, .stacks = -1, .cuda = -1, .socket = -1, .ready_fd = -1};
+    struct run run = {.directory_name = "ddpcheck-trace",
+                      .error_exitcode = NO_STATUS,
+                      .stacks = -1,
+                      .cuda = -1,
+                      .socket = -1,
+                      .ready_fd = -1};
     const struct option_entry entries[] = {
-        {"emulate", 0, OPTION_NUMBER, "N", "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
-        {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)", &run.directory_name},
-        {"timeout", 0, OPTION_SECONDS, "S", "end the job when nothing in it made progress for S seconds", &run.timeout},
-        {"on-finding", 0, OPTION_CHOICE, "warn|abort", "abort: end the job at the first error (default: warn)", &run.on_finding},
-        {"hang-after", 0, OPTION_SECONDS, "S", "call a rank missing after S silent seconds (default 10)", &run.hang_after},
+        {"emulate", 0, OPTION_NUMBER, "N",
+         "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
+        {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)",
+         &run.directory_name},
+        {"timeout", 0, OPTION_SECONDS, "S",
+         "end the job when nothing in it made progress for S seconds", &run.timeout},
+        {"on-finding", 0, OPTION_CHOICE, "warn|abort",
+         "abort: end the job at the first error (default: warn)", &run.on_finding},
+        {"hang-after", 0, OPTION_SECONDS, "S",
+         "call a rank missing after S silent seconds (default 10)", &run.hang_after},
         CHOICE_ENTRIES(run.choice, true),
-        {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)", &run.stacks},
-        {"cuda", 0, OPTION_CHOICE, "used|all|none", "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},
-        {"hash", 0, OPTION_FLAG, NULL, "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 to DC503", &run.hash},
-        {"plugin", 0, OPTION_FLAG, NULL, "for programs with NCCL linked in: NCCL loads the shim as its profiler plugin as well (docs/front-ends.md)", &run.plugin},
-        {"error-exitcode", 0, OPTION_NUMBER, "N", "exit with N if there were errors, whatever the program says", &run.error_exitcode},
-        {"tui", 0, OPTION_FLAG, NULL, "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
+        {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)",
+         &run.stacks},
+        {"cuda", 0, OPTION_CHOICE, "used|all|none",
+         "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},
+        {"hash", 0, OPTION_FLAG, NULL,
+         "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 "
+         "to DC503",
+         &run.hash},
+        {"plugin", 0, OPTION_FLAG, NULL,
+         "for programs with NCCL linked in: NCCL loads the shim as its profiler plugin as well "
+         "(docs/front-ends.md)",
+         &run.plugin},
+        {"error-exitcode", 0, OPTION_NUMBER, "N",
+         "exit with N if there were errors, whatever the program says", &run.error_exitcode},
+        {"tui", 0, OPTION_FLAG, NULL,
+         "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
     };
     const struct options options = {
-        .command = "run", .operands = "-- PROGRAM [ARGUMENT...]",
-        .summary = "Runs a program, records its NCCL and CUDA calls, and says what is wrong as soon as it is known.",
-        .details = "Exit status: the program's (128 + signal if it was killed; 127 if it is not found, 126 if it can't be run).\n",
-        .entries = entries, .count = OPTION_COUNT(entries), .stop_at_operand = true,
+        .command = "run",
+        .operands = "-- PROGRAM [ARGUMENT...]",
+        .summary = "Runs a program, records its NCCL and CUDA calls, and says what is wrong as "
+                   "soon as it is known.",
+        .details = "Exit status: the program's (128 + signal if it was killed; 127 if it is not "
+                   "found, 126 if it can't be run).\n",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
+        .stop_at_operand = true,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -396,7 +452,8 @@ int command_run(int argc, char **argv)
     if (argc == 0)
         return options_usage_error(&options, "which program?");
     if (run.emulate > 64 || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
-        return options_usage_error(&options, run.emulate > 64 ? "--emulate takes 1 to 64 devices" : "--error-exitcode is at most 255");
+        return options_usage_error(&options, run.emulate > 64 ? "--emulate takes 1 to 64 devices"
+                                                              : "--error-exitcode is at most 255");
     run.argv = argv;
     return run.tui ? run_with_tui(&run) : run_program(&run, argv);
 }

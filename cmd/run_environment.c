@@ -10,7 +10,8 @@ int tool_folder(char folder[PATH_MAX], struct error *err)
 {
     ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
     if (length < 0)
-        return error_set(err, "can't find out where ddpcheck lies: /proc/self/exe: %s", strerror(errno));
+        return error_set(err, "can't find out where ddpcheck lies: /proc/self/exe: %s",
+                         strerror(errno));
     folder[length] = 0;
     *strrchr(folder, '/') = 0;
     return 0;
@@ -28,7 +29,8 @@ static int below_lib(char path[PATH_MAX], const char *name, struct error *err)
         if (realpath(relative, path))
             return 0;
     }
-    return error_set(err, "can't find %s: %s; ddpcheck's bin/ and lib/ belong together", relative, strerror(errno));
+    return error_set(err, "can't find %s: %s; ddpcheck's bin/ and lib/ belong together", relative,
+                     strerror(errno));
 }
 
 int shim_path(char shim[PATH_MAX], struct error *err)
@@ -38,7 +40,8 @@ int shim_path(char shim[PATH_MAX], struct error *err)
 
 static int put(const char *name, const char *value, struct error *err)
 {
-    return setenv(name, value, 1) == 0 ? 0 : error_set(err, "can't set %s: %s", name, strerror(errno));
+    return setenv(name, value, 1) == 0 ? 0
+                                       : error_set(err, "can't set %s: %s", name, strerror(errno));
 }
 
 /* Puts `first` before what the variable holds, separated by a colon. */
@@ -61,7 +64,10 @@ static int set_emulation(long devices, struct error *err)
     if (below_lib(folder, "ddpcheck/emu", err) < 0)
         return error_prefix(err, "--emulate needs the emulated CUDA libraries");
     snprintf(number, sizeof number, "%ld", devices);
-    return prepend("LD_LIBRARY_PATH", folder, err) < 0 || put("DDPCHECK_EMU_DEVICES", number, err) < 0 ? -1 : 0;
+    return prepend("LD_LIBRARY_PATH", folder, err) < 0 ||
+                   put("DDPCHECK_EMU_DEVICES", number, err) < 0
+               ? -1
+               : 0;
 }
 
 int run_environment_set(const struct run_environment *environment, struct error *err)
@@ -71,9 +77,13 @@ int run_environment_set(const struct run_environment *environment, struct error 
         return -1;
     /* ld.so splits LD_PRELOAD at spaces and colons and knows no way to quote them. */
     if (strpbrk(shim, " :"))
-        return error_set(err, "can't preload %s: LD_PRELOAD allows no space and no colon in a path; install ddpcheck elsewhere", shim);
+        return error_set(err,
+                         "can't preload %s: LD_PRELOAD allows no space and no colon in a path; "
+                         "install ddpcheck elsewhere",
+                         shim);
     const char *injection = getenv("NVTX_INJECTION64_PATH");
-    if (prepend("LD_PRELOAD", shim, err) < 0 || put("DDPCHECK_DIR", environment->directory, err) < 0 ||
+    if (prepend("LD_PRELOAD", shim, err) < 0 ||
+        put("DDPCHECK_DIR", environment->directory, err) < 0 ||
         (environment->has_collector && put("DDPCHECK_COLLECT", "0", err) < 0) ||
         (!(injection && injection[0]) && put("NVTX_INJECTION64_PATH", shim, err) < 0) ||
         (environment->plugin && put("NCCL_PROFILER_PLUGIN", shim, err) < 0) ||

@@ -15,7 +15,7 @@
 #include "lib/base/terminal.h"
 #include "tui/tui.h"
 
-static volatile sig_atomic_t job_pid;       /* of the process that a signal is passed on to */
+static volatile sig_atomic_t job_pid; /* of the process that a signal is passed on to */
 
 struct child {
     pid_t pid;
@@ -35,21 +35,23 @@ static void become_job(int (*job)(void *context, int ready), void *context, int 
 {
     int nothing = open("/dev/null", O_RDONLY);
     setsid();
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0)
         _exit(2);
     int status = job(context, ready);
     fflush(NULL);
     _exit(status);
 }
 
-static int start(struct child *child, int (*job)(void *context, int ready), void *context, const char *directory, int *ready,
-                 struct error *err)
+static int start(struct child *child, int (*job)(void *context, int ready), void *context,
+                 const char *directory, int *ready, struct error *err)
 {
     int ends[2];
     snprintf(child->log, sizeof child->log, "%s/output.log", directory);
     int log = open(child->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (log < 0)
-        return error_set(err, "can't write the job's output to %s: %s", child->log, strerror(errno));
+        return error_set(err, "can't write the job's output to %s: %s", child->log,
+                         strerror(errno));
     if (pipe2(ends, O_CLOEXEC) < 0) {
         close(log);
         return error_set(err, "can't start the job: %s", strerror(errno));
@@ -99,7 +101,8 @@ static void wait_for_end(struct child *child)
     child->ended = true;
 }
 
-int run_under_tui(int (*job)(void *context, int ready), void *context, const char *directory, struct error *err)
+int run_under_tui(int (*job)(void *context, int ready), void *context, const char *directory,
+                  struct error *err)
 {
     struct child child = {0};
     int ready = -1;
@@ -109,14 +112,21 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
         return -1;
     wait_ready(ready);
     const struct tui_options options = {
-        .paths = &directory, .count = 1, .color = terminal_colored(COLOR_AUTO, STDOUT_FILENO), .wait_s = INT_MAX,
-        .give_up = has_ended, .context = &child, .waiting_for = "the job's first NCCL call",
+        .paths = &directory,
+        .count = 1,
+        .color = terminal_colored(COLOR_AUTO, STDOUT_FILENO),
+        .wait_s = INT_MAX,
+        .give_up = has_ended,
+        .context = &child,
+        .waiting_for = "the job's first NCCL call",
     };
     struct error why = {""};
     int shown = tui_run(&options, &why);
     wait_for_end(&child);
     if (shown < 0)
         fprintf(stderr, "ddpcheck: %s\n", why.text);
-    fprintf(stderr, "ddpcheck: the job has ended, its output is in %s; report: ddpcheck report %s\n", child.log, directory);
+    fprintf(stderr,
+            "ddpcheck: the job has ended, its output is in %s; report: ddpcheck report %s\n",
+            child.log, directory);
     return WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
 }

@@ -17,7 +17,9 @@
 #include "cmd/sql_views.h"
 #include "lib/trace/trace.h"
 
-enum { STEPS_PER_LOOK = 20000 };     /* of SQLite's machine between two looks for a Ctrl-C: well below a millisecond */
+enum {
+    STEPS_PER_LOOK = 20000
+}; /* of SQLite's machine between two looks for a Ctrl-C: well below a millisecond */
 
 static volatile sig_atomic_t interrupted;
 
@@ -40,8 +42,9 @@ static int is_interrupted(void *context)
     return interrupted;
 }
 
-/* Ctrl-C ends a query, or the line that is being typed. (sqlite3_interrupt does nothing between two statements.) It is
- * held back from now on but where it is waited for, so that none is lost just before; *open is the mask with it let in. */
+/* Ctrl-C ends a query, or the line that is being typed. (sqlite3_interrupt does nothing between two
+ * statements.) It is held back from now on but where it is waited for, so that none is lost just
+ * before; *open is the mask with it let in. */
 static void catch_interrupts(sqlite3 *database, sigset_t *open)
 {
     struct sigaction action = {.sa_handler = interrupt};
@@ -102,7 +105,8 @@ static bool obey(sqlite3 *database, const char *line)
     return true;
 }
 
-static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_format format, const sigset_t *open)
+static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_format format,
+                      const sigset_t *open)
 {
     struct error err;
     sigset_t held;
@@ -165,17 +169,21 @@ static int run_input(sqlite3 *database, enum sql_rows_format format, struct erro
             return error_set(err, "out of memory");
         }
     }
-    int result = ferror(stdin) ? error_set(err, "can't read the query from standard input: %s", strerror(errno))
-                 : typed.text ? sql_run(database, typed.text, format, stdout, err) : 0;
+    int result = ferror(stdin) ? error_set(err, "can't read the query from standard input: %s",
+                                           strerror(errno))
+                 : typed.text  ? sql_run(database, typed.text, format, stdout, err)
+                               : 0;
     free(typed.text);
     return result;
 }
 
-static int answer(struct trace *trace, bool views, const char *query, enum sql_rows_format format, struct error *err)
+static int answer(struct trace *trace, bool views, const char *query, enum sql_rows_format format,
+                  struct error *err)
 {
     if (trace_database_count(trace) != 1)
-        return error_set(err, "%d databases (%s, %s, ...): ask one of them", trace_database_count(trace),
-                         trace_database_path(trace, 0), trace_database_path(trace, 1));
+        return error_set(err, "%d databases (%s, %s, ...): ask one of them",
+                         trace_database_count(trace), trace_database_path(trace, 0),
+                         trace_database_path(trace, 1));
     sqlite3 *database = trace_database(trace, 0);
     if (sql_only_read(database, err) < 0)
         return -1;
@@ -195,13 +203,19 @@ int command_sql(int argc, char **argv)
         {"csv", 0, OPTION_FLAG, NULL, "comma-separated values with a line of names", &csv},
     };
     const struct options options = {
-        .command = "sql", .operands = "DIR|DATABASE [QUERY]",
-        .summary = "Asks a trace database with SQL. It is only read, also while a collector writes it.\n"
-                   "Without QUERY: what standard input says; on a terminal, a prompt.",
-        .details = "The views whose names begin with v_ are the place to start; docs/sql.md shows questions and answers.\n\n"
-                   "  ddpcheck sql ddpcheck-trace \"SELECT rank, name, count(*) FROM v_collective GROUP BY 1, 2\"\n\n"
-                   "Exit status: 0 answered, 2 wrong use, or a trace or query that can't be read.\n",
-        .entries = entries, .count = OPTION_COUNT(entries),
+        .command = "sql",
+        .operands = "DIR|DATABASE [QUERY]",
+        .summary =
+            "Asks a trace database with SQL. It is only read, also while a collector writes it.\n"
+            "Without QUERY: what standard input says; on a terminal, a prompt.",
+        .details =
+            "The views whose names begin with v_ are the place to start; docs/sql.md shows "
+            "questions and answers.\n\n"
+            "  ddpcheck sql ddpcheck-trace \"SELECT rank, name, count(*) FROM v_collective GROUP "
+            "BY 1, 2\"\n\n"
+            "Exit status: 0 answered, 2 wrong use, or a trace or query that can't be read.\n",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -212,7 +226,7 @@ int command_sql(int argc, char **argv)
         return options_usage_error(&options, "--json and --csv exclude each other");
     if (views && argc == 2)
         return options_usage_error(&options, "--views takes no query");
-    setlocale(LC_CTYPE, "");     /* how wide characters are */
+    setlocale(LC_CTYPE, ""); /* how wide characters are */
     struct error err = {{0}};
     struct trace *trace;
     if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0)

@@ -16,11 +16,12 @@ struct sql_rows {
     enum sql_rows_format format;
     FILE *out;
     int columns;
-    char **name;        /* of each column; for JSON each is there once */
-    int *width;         /* text: of each column; the sign says where it stands: < 0 left, as all but numbers do */
-    char **held;        /* text: cells of the rows that wait for the widths, row by row */
+    char **name; /* of each column; for JSON each is there once */
+    int *width; /* text: of each column; the sign says where it stands: < 0 left, as all but numbers
+                   do */
+    char **held; /* text: cells of the rows that wait for the widths, row by row */
     int held_rows;
-    bool flowing;       /* text: the widths are known */
+    bool flowing; /* text: the widths are known */
 };
 
 /* A blob as SQL writes it; the caller's. */
@@ -44,7 +45,8 @@ static char *cell_text(sqlite3_stmt *statement, int column, const char *null)
     int type = sqlite3_column_type(statement, column);
     if (type == SQLITE_BLOB)
         return blob_text(statement, column);
-    return strdup(type == SQLITE_NULL ? null : (const char *)sqlite3_column_text(statement, column));
+    return strdup(type == SQLITE_NULL ? null
+                                      : (const char *)sqlite3_column_text(statement, column));
 }
 
 /* Column names can come twice, keys of an object can't: the second is "name:2". */
@@ -75,8 +77,10 @@ struct sql_rows *sql_rows_begin(enum sql_rows_format format, sqlite3_stmt *state
     bool good = rows->name && rows->width && rows->held;
     for (int i = 0; good && i < rows->columns; i++) {
         const char *name = sqlite3_column_name(statement, i);
-        rows->name[i] = !name ? NULL : format == SQL_ROWS_JSON ? unique_name(rows->name, i, name)
-                                     : format == SQL_ROWS_TEXT ? width_clean(name) : strdup(name);
+        rows->name[i] = !name                     ? NULL
+                        : format == SQL_ROWS_JSON ? unique_name(rows->name, i, name)
+                        : format == SQL_ROWS_TEXT ? width_clean(name)
+                                                  : strdup(name);
         good = rows->name[i] != NULL;
     }
     if (!good) {
@@ -142,7 +146,7 @@ static int add_text(struct sql_rows *rows, sqlite3_stmt *statement)
     for (int column = 0; column < rows->columns; column++) {
         char *raw = cell_text(statement, column, "NULL"), *text = raw ? width_clean(raw) : NULL;
         free(raw);
-        if (!text) {        /* of a row that waits all cells are there or none */
+        if (!text) { /* of a row that waits all cells are there or none */
             for (int i = 0; i < column && !rows->flowing; i++)
                 free(rows->held[rows->held_rows * rows->columns + i]);
             return -1;
@@ -188,7 +192,7 @@ static json_t *cell_json(sqlite3_stmt *statement, int column)
     }
     char *text = cell_text(statement, column, "");
     json_t *value = text ? json_string(text) : NULL;
-    if (text && !value) {       /* no UTF-8 */
+    if (text && !value) { /* no UTF-8 */
         char *clean = width_clean(text);
         value = clean ? json_string(clean) : NULL;
         free(clean);
@@ -202,7 +206,8 @@ static int add_json(struct sql_rows *rows, sqlite3_stmt *statement)
     json_t *object = json_object();
     bool good = object != NULL;
     for (int column = 0; good && column < rows->columns; column++)
-        good = json_object_set_new_nocheck(object, rows->name[column], cell_json(statement, column)) == 0;
+        good = json_object_set_new_nocheck(object, rows->name[column],
+                                           cell_json(statement, column)) == 0;
     good = good && json_dumpf(object, rows->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0;
     putc('\n', rows->out);
     json_decref(object);

@@ -1,5 +1,5 @@
-/* sql_rows.h: rows of a query as people or programs want them. Rows are written as they come; text waits for a few, to
- * know how wide its columns are. */
+/* sql_rows.h: rows of a query as people or programs want them. Rows are written as they come; text
+ * waits for a few, to know how wide its columns are. */
 #ifndef DDPCHECK_SQL_ROWS_H
 #define DDPCHECK_SQL_ROWS_H
 

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-/* A read-only connection still attaches other files, and VACUUM INTO, which attaches, makes new ones. */
-static int authorize(void *context, int action, const char *first, const char *second, const char *database,
-                     const char *trigger)
+/* A read-only connection still attaches other files, and VACUUM INTO, which attaches, makes new
+ * ones. */
+static int authorize(void *context, int action, const char *first, const char *second,
+                     const char *database, const char *trigger)
 {
     (void)context;
     (void)first;
@@ -45,11 +46,12 @@ static int failed(sqlite3 *database, const char *text, struct error *err)
     if (at < 0)
         return error_set(err, "%s", sqlite3_errmsg(database));
     int near = (int)strcspn(text + at, "\n");
-    return error_set(err, "%s, at \"%.*s\"", sqlite3_errmsg(database), near < 40 ? near : 40, text + at);
+    return error_set(err, "%s, at \"%.*s\"", sqlite3_errmsg(database), near < 40 ? near : 40,
+                     text + at);
 }
 
-static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char *text, enum sql_rows_format format, FILE *out,
-                         struct error *err)
+static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char *text,
+                         enum sql_rows_format format, FILE *out, struct error *err)
 {
     if (!sqlite3_stmt_readonly(statement))
         return error_set(err, "%.*s: ddpcheck sql only reads the trace", word_length(text), text);
@@ -67,7 +69,8 @@ static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char 
     return result;
 }
 
-int sql_run(sqlite3 *database, const char *text, enum sql_rows_format format, FILE *out, struct error *err)
+int sql_run(sqlite3 *database, const char *text, enum sql_rows_format format, FILE *out,
+            struct error *err)
 {
     int result = 0;
     for (text = skip_blanks(text); *text && result == 0; text = skip_blanks(text)) {
@@ -75,7 +78,7 @@ int sql_run(sqlite3 *database, const char *text, enum sql_rows_format format, FI
         const char *rest = text;
         if (sqlite3_prepare_v2(database, text, -1, &statement, &rest) != SQLITE_OK)
             return failed(database, text, err);
-        if (statement)      /* else a comment */
+        if (statement) /* else a comment */
             result = run_statement(database, statement, text, format, out, err);
         sqlite3_finalize(statement);
         text = rest;

@@ -55,7 +55,8 @@ static int print_columns(sqlite3 *database, const char *name, FILE *out)
 {
     sqlite3_stmt *statement;
     int at = LINE_WIDTH;
-    if (sqlite3_prepare_v2(database, "SELECT name FROM pragma_table_info(?)", -1, &statement, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(database, "SELECT name FROM pragma_table_info(?)", -1, &statement,
+                           NULL) != SQLITE_OK)
         return -1;
     sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
     int code;
@@ -79,7 +80,8 @@ static int print_columns(sqlite3 *database, const char *name, FILE *out)
 static int print_view(sqlite3 *database, const char *name, FILE *out)
 {
     const char *help = sql_view_help(name);
-    fprintf(out, "%-*s%s%s\n", NAME_WIDTH, name, strlen(name) >= NAME_WIDTH ? "  " : "", help ? help : "");
+    fprintf(out, "%-*s%s%s\n", NAME_WIDTH, name, strlen(name) >= NAME_WIDTH ? "  " : "",
+            help ? help : "");
     return print_columns(database, name, out);
 }
 
@@ -87,8 +89,11 @@ static int print_view(sqlite3 *database, const char *name, FILE *out)
 static int print_kind(sqlite3 *database, const char *kind, FILE *out)
 {
     sqlite3_stmt *statement;
-    if (sqlite3_prepare_v2(database, "SELECT name FROM sqlite_schema WHERE type = ?1 AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
-                           "AND (?2 IS NULL OR name = ?2) ORDER BY name", -1, &statement, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(database,
+                           "SELECT name FROM sqlite_schema WHERE type = ?1 AND name NOT LIKE "
+                           "'sqlite@_%' ESCAPE '@' "
+                           "AND (?2 IS NULL OR name = ?2) ORDER BY name",
+                           -1, &statement, NULL) != SQLITE_OK)
         return -1;
     int code = SQLITE_DONE;
     for (int i = 0; i <= VIEWS && code == SQLITE_DONE; i++) {

@@ -1,4 +1,5 @@
-/* ddpcheck stacks: where the threads of running processes stand, or stood when a watched job hung. */
+/* ddpcheck stacks: where the threads of running processes stand, or stood when a watched job hung.
+ */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@ static void print_who(const struct live_group *group, struct page *page)
     const char *noun = group->all_have_ranks ? "rank" : "process";
     bool several = rankset_count(who) > 1;
     page_column(page, 2);
-    page_format(page, STYLE_STRONG, "%s%s %s", noun, several ? group->all_have_ranks ? "s" : "es" : "", rankset_text(who, text, sizeof text));
+    page_format(page, STYLE_STRONG, "%s%s %s", noun,
+                several ? group->all_have_ranks ? "s" : "es" : "",
+                rankset_text(who, text, sizeof text));
     if (page->column > VALUE_COLUMN - 2)
         page_line(page);
     page_column(page, VALUE_COLUMN);
@@ -49,7 +52,8 @@ static void print_group(const struct live_group *group, struct page *page)
         page_words(page, STYLE_PLAIN, ", stopped");
     else if (thread->state == 'Z')
         page_words(page, STYLE_PLAIN, ", ended");
-    report_print_frames(page, "", (const int[]){ VALUE_COLUMN, VALUE_COLUMN }, group->frame, group->frames);
+    report_print_frames(page, "", (const int[]){VALUE_COLUMN, VALUE_COLUMN}, group->frame,
+                        group->frames);
     page_gap(page);
 }
 
@@ -59,7 +63,8 @@ static void print_process(const struct live_process *process, struct page *page)
     page_format(page, STYLE_STRONG, "%d", process->pid);
     if (process->rank >= 0)
         page_format(page, STYLE_PLAIN, " rank %d,", process->rank);
-    page_format(page, STYLE_PLAIN, " %d thread%s", process->threads, process->threads == 1 ? "" : "s");
+    page_format(page, STYLE_PLAIN, " %d thread%s", process->threads,
+                process->threads == 1 ? "" : "s");
     if (process->python[0])
         page_format(page, STYLE_PLAIN, ", Python: %s", process->python);
     if (process->threads_left_out)
@@ -84,26 +89,22 @@ static void print_processes(const struct live_process *process, int count, struc
 
 static void print_json(const struct live_group *group)
 {
-    char ranks[RANKS_BYTES], pids[RANKS_BYTES], state[2] = { group->first->state };
-    json_t *line = json_pack("{s:s, s:s, s:s, s:b, s:i, s:b, s:o, s:s, s:o, s:b, s:o}",
-        "schema", "ddpcheck.live-stack/1",
-        "pids", rankset_text(&group->pids, pids, sizeof pids),
-        "ranks", rankset_count(&group->ranks) ? rankset_text(&group->ranks, ranks, sizeof ranks) : "",
-        "all_ranks_known", group->all_have_ranks,
-        "threads", group->threads,
-        "main", group->is_main,
-        "name", json_of_text(group->first->name),
-        "state", state,
-        "in", json_of_text(group->called),
-        "python", group->first->is_python,
-        "frames", json_of_frames(group->frame, group->frames));
+    char ranks[RANKS_BYTES], pids[RANKS_BYTES], state[2] = {group->first->state};
+    json_t *line = json_pack(
+        "{s:s, s:s, s:s, s:b, s:i, s:b, s:o, s:s, s:o, s:b, s:o}", "schema",
+        "ddpcheck.live-stack/1", "pids", rankset_text(&group->pids, pids, sizeof pids), "ranks",
+        rankset_count(&group->ranks) ? rankset_text(&group->ranks, ranks, sizeof ranks) : "",
+        "all_ranks_known", group->all_have_ranks, "threads", group->threads, "main", group->is_main,
+        "name", json_of_text(group->first->name), "state", state, "in", json_of_text(group->called),
+        "python", group->first->is_python, "frames", json_of_frames(group->frame, group->frames));
     if (line)
         json_dumpf(line, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(line);
 }
 
-static int print_live(const struct live_process *process, int processes, const struct request *request)
+static int print_live(const struct live_process *process, int processes,
+                      const struct request *request)
 {
     struct live_group *groups;
     struct page page;
@@ -170,15 +171,18 @@ static int show_told(const char *const *paths, int count, const struct request *
     struct choice choice;
     struct error err = {{0}};
     const struct choice_options nothing_special = {0};
-    const struct report_options options = { .choice = &choice };
-    if (choice_load(&choice, &nothing_special, &err) || report_load(&report, paths, count, &options, &err)) {
+    const struct report_options options = {.choice = &choice};
+    if (choice_load(&choice, &nothing_special, &err) ||
+        report_load(&report, paths, count, &options, &err)) {
         fprintf(stderr, "ddpcheck: %s\n", err.text);
         return STATUS_USAGE;
     }
     int status = STATUS_CLEAN;
     if (!report.standings.count) {
-        fprintf(stderr, "ddpcheck: the trace holds no stacks: the job did not hang, or not for long enough; "
-                "of running processes: ddpcheck stacks --pid PID\n");
+        fprintf(
+            stderr,
+            "ddpcheck: the trace holds no stacks: the job did not hang, or not for long enough; "
+            "of running processes: ddpcheck stacks --pid PID\n");
         status = STATUS_INCOMPLETE;
     } else if (request->json) {
         if (report_print_json_stacks(&report, stdout, &err)) {
@@ -199,30 +203,42 @@ int command_stacks(int argc, char **argv)
 {
     struct request request = {0};
     const struct option_entry entries[] = {
-        {"pid", 'p', OPTION_TEXT, "PID[,PID...]", "running processes, watched or not", &request.pids},
-        {"python", 0, OPTION_FLAG, NULL, "of running processes Python's frames only: no thread is stopped", &request.python_only},
-        {"all", 'a', OPTION_FLAG, NULL, "every frame, also those of libraries and of Python itself", &request.all},
+        {"pid", 'p', OPTION_TEXT, "PID[,PID...]", "running processes, watched or not",
+         &request.pids},
+        {"python", 0, OPTION_FLAG, NULL,
+         "of running processes Python's frames only: no thread is stopped", &request.python_only},
+        {"all", 'a', OPTION_FLAG, NULL, "every frame, also those of libraries and of Python itself",
+         &request.all},
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},
         OPTION_COLOR(&request.color),
     };
     const struct options options = {
-        .command = "stacks", .operands = "--pid PID[,PID...] | DIR|DATABASE...",
-        .summary = "Shows where the threads of processes stand, Python's frames first, equal stacks as one group: of running\n"
+        .command = "stacks",
+        .operands = "--pid PID[,PID...] | DIR|DATABASE...",
+        .summary = "Shows where the threads of processes stand, Python's frames first, equal "
+                   "stacks as one group: of running\n"
                    "processes, or of a watched job as its processes told when it hung.",
-        .details = "Reading a running process needs the right to ptrace it (the same user, or CAP_SYS_PTRACE). For native frames\n"
+        .details = "Reading a running process needs the right to ptrace it (the same user, or "
+                   "CAP_SYS_PTRACE). For native frames\n"
                    "each of its threads is stopped for some milliseconds, as a debugger does.\n\n"
-                   "Exit status: 0 shown; 2 wrong use, or a process or trace that can't be read; 3 the trace holds no stacks.\n",
-        .entries = entries, .count = OPTION_COUNT(entries),
+                   "Exit status: 0 shown; 2 wrong use, or a process or trace that can't be read; 3 "
+                   "the trace holds no stacks.\n",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
     int pids[PIDS_MAX], count = request.pids ? parse_pids(request.pids, pids) : 0;
     if (count < 0)
-        return options_usage_error(&options, "--pid takes at most %d process ids, as in --pid 4711,4712, not '%s'", PIDS_MAX, request.pids);
+        return options_usage_error(
+            &options, "--pid takes at most %d process ids, as in --pid 4711,4712, not '%s'",
+            PIDS_MAX, request.pids);
     if (count && argc)
         return options_usage_error(&options, "either --pid or a trace");
     if (!count && (!argc || request.python_only))
-        return options_usage_error(&options, argc ? "--python goes with --pid" : "--pid PID, or a trace's directory, is needed");
-    return count ? show_live(pids, count, &request) : show_told((const char *const *)argv, argc, &request);
+        return options_usage_error(&options, argc ? "--python goes with --pid"
+                                                  : "--pid PID, or a trace's directory, is needed");
+    return count ? show_live(pids, count, &request)
+                 : show_told((const char *const *)argv, argc, &request);
 }

@@ -12,7 +12,8 @@
 enum { KEY_FUNC, KEY_FILE, KEY_MODULE, KEY_CALL, KEY_PHASE, KEY_FINGERPRINT, KEYS };
 enum { NAME_BYTES = 320 };
 
-static const char *const keys[KEYS + 1] = {"func", "file", "module", "call", "phase", "fingerprint", NULL};
+static const char *const keys[KEYS + 1] = {"func",  "file",        "module", "call",
+                                           "phase", "fingerprint", NULL};
 
 static int key_of(const char *name)
 {
@@ -31,13 +32,16 @@ static char *trim(char *text)
     return text;
 }
 
-static int bad_line(const struct suppressions *file, int line, struct error *err, const char *what, const char *which)
+static int bad_line(const struct suppressions *file, int line, struct error *err, const char *what,
+                    const char *which)
 {
-    return error_set(err, "%s:%d: %s%s%s%s; a line is WHAT:KEY=GLOB[;KEY=GLOB...], as in DC301:func=clip_*", file->path, line,
-                     what, *which ? " '" : "", which, *which ? "'" : "");
+    return error_set(
+        err, "%s:%d: %s%s%s%s; a line is WHAT:KEY=GLOB[;KEY=GLOB...], as in DC301:func=clip_*",
+        file->path, line, what, *which ? " '" : "", which, *which ? "'" : "");
 }
 
-static int parse_condition(const struct suppressions *file, struct suppression *entry, char *text, struct error *err)
+static int parse_condition(const struct suppressions *file, struct suppression *entry, char *text,
+                           struct error *err)
 {
     char *glob = strchr(text, '=');
     if (!glob || !glob[1])
@@ -45,7 +49,9 @@ static int parse_condition(const struct suppressions *file, struct suppression *
     *glob++ = '\0';
     int key = key_of(trim(text));
     if (key < 0)
-        return bad_line(file, entry->line, err, "the keys are func, file, module, call, phase and fingerprint, not", trim(text));
+        return bad_line(file, entry->line, err,
+                        "the keys are func, file, module, call, phase and fingerprint, not",
+                        trim(text));
     if (entry->conditions == SUPPRESSION_CONDITIONS_MAX)
         return bad_line(file, entry->line, err, "too many conditions", "");
     entry->condition[entry->conditions++] = (struct suppression_condition){key, trim(glob)};
@@ -59,7 +65,8 @@ static int parse(const struct suppressions *file, struct suppression *entry, str
         return bad_line(file, entry->line, err, "no colon in", entry->text);
     *colon = '\0';
     entry->what = trim(entry->parts);
-    if (!*entry->what || (strcmp(entry->what, "*") && codes_unknown(entry->what, unknown, sizeof unknown)))
+    if (!*entry->what ||
+        (strcmp(entry->what, "*") && codes_unknown(entry->what, unknown, sizeof unknown)))
         return bad_line(file, entry->line, err, "no finding has the code or category", entry->what);
     for (char *part = strtok_r(colon + 1, ";", &save); part; part = strtok_r(NULL, ";", &save))
         if (parse_condition(file, entry, part, err))
@@ -92,11 +99,13 @@ static int read_lines(struct suppressions *file, FILE *in, struct error *err)
     errno = 0;
     for (ssize_t bytes; result == 0 && (bytes = getline(&text, &room, in)) >= 0;) {
         line++;
-        result = memchr(text, '\0', (size_t)bytes) ? bad_line(file, line, err, "this is no text file", "")
-                                                   : take_line(file, text, line, err);
+        result = memchr(text, '\0', (size_t)bytes)
+                     ? bad_line(file, line, err, "this is no text file", "")
+                     : take_line(file, text, line, err);
     }
     if (result == 0 && ferror(in))
-        result = error_set(err, "can't read the suppressions in %s: %s", file->path, strerror(errno));
+        result =
+            error_set(err, "can't read the suppressions in %s: %s", file->path, strerror(errno));
     free(text);
     return result;
 }
@@ -107,8 +116,9 @@ int suppressions_load(struct suppressions *suppressions, const char *path, struc
     if (!suppressions->path)
         return error_set(err, "can't read %s: memory is short", path);
     FILE *in = fopen(path, "re");
-    int result = in ? read_lines(suppressions, in, err)
-                    : error_set(err, "can't read the suppressions in %s: %s", path, strerror(errno));
+    int result =
+        in ? read_lines(suppressions, in, err)
+           : error_set(err, "can't read the suppressions in %s: %s", path, strerror(errno));
     if (in)
         fclose(in);
     if (result)
@@ -144,7 +154,7 @@ static bool is_function(const char *glob, const struct frame *frame)
         return false;
     frame_function(frame, name, sizeof name);
     size_t bytes = strlen(name);
-    if (bytes > 2 && !strcmp(name + bytes - 2, "()"))   /* that is ours, for people */
+    if (bytes > 2 && !strcmp(name + bytes - 2, "()")) /* that is ours, for people */
         name[bytes - 2] = '\0';
     return !fnmatch(glob, name, 0) || !fnmatch(glob, frame->function, 0);
 }
@@ -152,28 +162,35 @@ static bool is_function(const char *glob, const struct frame *frame)
 static bool frame_matches(const struct suppression_condition *condition, const struct frame *frame)
 {
     switch (condition->key) {
-    case KEY_FUNC: return is_function(condition->glob, frame);
-    case KEY_FILE: return frame->file[0] && is_path(condition->glob, frame->file);
-    default: return frame->module[0] && is_path(condition->glob, frame->module);
+    case KEY_FUNC:
+        return is_function(condition->glob, frame);
+    case KEY_FILE:
+        return frame->file[0] && is_path(condition->glob, frame->file);
+    default:
+        return frame->module[0] && is_path(condition->glob, frame->module);
     }
 }
 
-static bool stack_matches(const struct suppression_condition *condition, struct trace *trace, const struct finding_side *side)
+static bool stack_matches(const struct suppression_condition *condition, struct trace *trace,
+                          const struct finding_side *side)
 {
     struct frame frame[SITE_FRAMES_MAX];
-    int count = trace ? site_frames(trace, side->process, side->stack, side->stack_is_address, frame) : 0;
+    int count =
+        trace ? site_frames(trace, side->process, side->stack, side->stack_is_address, frame) : 0;
     for (int i = 0; i < count; i++)
         if (frame_matches(condition, &frame[i]))
             return true;
-    count = trace ? site_frames(trace, side->process, side->where_stack, side->where_stack_is_address, frame) : 0;
+    count = trace ? site_frames(trace, side->process, side->where_stack,
+                                side->where_stack_is_address, frame)
+                  : 0;
     for (int i = 0; i < count; i++)
         if (frame_matches(condition, &frame[i]))
             return true;
     return false;
 }
 
-static bool holds(const struct suppression_condition *condition, const struct finding *finding, const struct finding_side *side,
-                  struct trace *trace)
+static bool holds(const struct suppression_condition *condition, const struct finding *finding,
+                  const struct finding_side *side, struct trace *trace)
 {
     char fingerprint[24];
     switch (condition->key) {
@@ -189,8 +206,8 @@ static bool holds(const struct suppression_condition *condition, const struct fi
     }
 }
 
-static bool matches_side(const struct suppression *entry, const struct finding *finding, const struct finding_side *side,
-                         struct trace *trace)
+static bool matches_side(const struct suppression *entry, const struct finding *finding,
+                         const struct finding_side *side, struct trace *trace)
 {
     for (int i = 0; i < entry->conditions; i++)
         if (!holds(&entry->condition[i], finding, side, trace))
@@ -198,7 +215,8 @@ static bool matches_side(const struct suppression *entry, const struct finding *
     return true;
 }
 
-static bool matches(const struct suppression *entry, const struct finding *finding, struct trace *trace)
+static bool matches(const struct suppression *entry, const struct finding *finding,
+                    struct trace *trace)
 {
     if (strcmp(entry->what, "*") && !codes_have(entry->what, finding->code))
         return false;
@@ -208,8 +226,8 @@ static bool matches(const struct suppression *entry, const struct finding *findi
     return finding->sides == 0 && matches_side(entry, finding, NULL, trace);
 }
 
-struct suppression *suppressions_find(const struct suppressions *suppressions, const struct finding *finding,
-                                      struct trace *trace)
+struct suppression *suppressions_find(const struct suppressions *suppressions,
+                                      const struct finding *finding, struct trace *trace)
 {
     for (int i = 0; i < suppressions->count; i++)
         if (matches(&suppressions->entry[i], finding, trace))
@@ -228,12 +246,14 @@ static void print_literally(const char *text, FILE *out)
 }
 
 /* The side that has a function, the first if several have. */
-static const struct finding_side *side_with_site(const struct finding *finding, struct trace *trace, struct frame *frame)
+static const struct finding_side *side_with_site(const struct finding *finding, struct trace *trace,
+                                                 struct frame *frame)
 {
     struct frame frames[SITE_FRAMES_MAX];
     for (int i = 0; i < finding->sides; i++) {
         const struct finding_side *side = &finding->side[i];
-        if (site_frames(trace, side->process, side->stack, side->stack_is_address, frames) > 0 && frames[0].function[0]) {
+        if (site_frames(trace, side->process, side->stack, side->stack_is_address, frames) > 0 &&
+            frames[0].function[0]) {
             *frame = frames[0];
             return side;
         }
@@ -256,7 +276,7 @@ void suppression_print(const struct finding *finding, struct trace *trace, FILE 
     fputs("func=", out);
     print_literally(frame.function, out);
     size_t name = strcspn(side->call, "( ");
-    if (side->call[name] == '(') {      /* what follows are the sizes, which change from run to run */
+    if (side->call[name] == '(') { /* what follows are the sizes, which change from run to run */
         char call[NAME_BYTES];
         snprintf(call, sizeof call, "%.*s", (int)name, side->call);
         fputs(";call=", out);

@@ -15,10 +15,10 @@ struct wanted {
 struct symbolizer {
     char *path;
     struct trace *trace;
-    struct wanted *queue;       /* all that was ever asked for, in order; the first `done` are finished */
+    struct wanted *queue; /* all that was ever asked for, in order; the first `done` are finished */
     int count, done, room;
-    int *slots;                 /* hash table over the queue: index + 1 */
-    int slot_count;             /* power of two, more than twice `count` */
+    int *slots;     /* hash table over the queue: index + 1 */
+    int slot_count; /* power of two, more than twice `count` */
 };
 
 struct symbolizer *symbolizer_new(const char *path)
@@ -45,7 +45,8 @@ void symbolizer_free(struct symbolizer *symbolizer)
 static int *find_slot(const struct symbolizer *symbolizer, int process, uint64_t address)
 {
     unsigned mask = (unsigned)symbolizer->slot_count - 1;
-    unsigned at = (unsigned)((address * 0x9e3779b97f4a7c15u + (unsigned)process * 0xc2b2ae35u) >> 32) & mask;
+    unsigned at =
+        (unsigned)((address * 0x9e3779b97f4a7c15u + (unsigned)process * 0xc2b2ae35u) >> 32) & mask;
     while (symbolizer->slots[at]) {
         const struct wanted *wanted = &symbolizer->queue[symbolizer->slots[at] - 1];
         if (wanted->process == process && wanted->address == address)
@@ -94,22 +95,25 @@ void symbolizer_note(struct symbolizer *symbolizer, int process, const struct re
         return;
     }
     enum api_class class = api_class_of(record->api);
-    if (record->flags & RECORD_FLAG_ADDRESS && record->phase != RECORD_LEAVE && class >= CLASS_COLLECTIVE && class <= CLASS_WAIT)
+    if (record->flags & RECORD_FLAG_ADDRESS && record->phase != RECORD_LEAVE &&
+        class >= CLASS_COLLECTIVE && class <= CLASS_WAIT)
         want(symbolizer, process, record->stack);
 }
 
 static void look_up(struct symbolizer *symbolizer, const struct wanted *wanted, struct store *store)
 {
     struct frame frame;
-    if (trace_frames(symbolizer->trace, wanted->process, wanted->address, true, &frame, 1) == 1 && frame.module[0])
-        store_symbol(store, wanted->process, wanted->address, frame.module, frame.function, frame.file[0] ? frame.file : NULL,
-                     frame.line, NULL);
+    if (trace_frames(symbolizer->trace, wanted->process, wanted->address, true, &frame, 1) == 1 &&
+        frame.module[0])
+        store_symbol(store, wanted->process, wanted->address, frame.module, frame.function,
+                     frame.file[0] ? frame.file : NULL, frame.line, NULL);
 }
 
 struct trace *symbolizer_trace(struct symbolizer *symbolizer)
 {
     const char *path = symbolizer->path;
-    bool ready = symbolizer->trace ? trace_refresh(symbolizer->trace, NULL) >= 0 : trace_open(&symbolizer->trace, &path, 1, NULL) == 0;
+    bool ready = symbolizer->trace ? trace_refresh(symbolizer->trace, NULL) >= 0
+                                   : trace_open(&symbolizer->trace, &path, 1, NULL) == 0;
     return ready ? symbolizer->trace : NULL;
 }
 

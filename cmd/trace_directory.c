@@ -25,7 +25,8 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
 {
     char part[PATH_MAX];
     if (!path[0] || snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
-        return error_set(err, "can't use '%s' as trace directory: %s", path, path[0] ? "too long" : "it is empty");
+        return error_set(err, "can't use '%s' as trace directory: %s", path,
+                         path[0] ? "too long" : "it is empty");
     for (char *at = part + 1;; at++) {
         if (*at && *at != '/')
             continue;
@@ -48,7 +49,8 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
 static bool is_private(const char *path)
 {
     struct stat status;
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & 077) == 0;
 }
 
 static bool read_line(const char *path, char *line, int bytes)
@@ -69,15 +71,16 @@ static bool make_rings(const char *real, char rings[PATH_MAX])
     for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++) {
         if (!parents[i] || parents[i][0] != '/')
             continue;
-        int length = snprintf(rings, PATH_MAX, "%s/ddpcheck-%u-%016" PRIx64, parents[i], (unsigned)geteuid(),
-                              string_id(real, strlen(real)));
+        int length = snprintf(rings, PATH_MAX, "%s/ddpcheck-%u-%016" PRIx64, parents[i],
+                              (unsigned)geteuid(), string_id(real, strlen(real)));
         if (length < PATH_MAX && (mkdir(rings, 0700) == 0 || errno == EEXIST) && is_private(rings))
             return true;
     }
     return false;
 }
 
-/* Readers see all of the file or none of it. The first who writes it wins, unless what it names can't be used. */
+/* Readers see all of the file or none of it. The first who writes it wins, unless what it names
+ * can't be used. */
 static int write_rings(const char *real, const char *file, char rings[PATH_MAX], struct error *err)
 {
     char temporary[PATH_MAX], name[32], others[PATH_MAX];
@@ -103,7 +106,8 @@ static int write_rings(const char *real, const char *file, char rings[PATH_MAX],
 bool directory_read_rings(const char *real, char rings[PATH_MAX])
 {
     char file[PATH_MAX];
-    return join(file, real, "rings", NULL) == 0 && read_line(file, rings, PATH_MAX) && rings[0] == '/' && is_private(rings);
+    return join(file, real, "rings", NULL) == 0 && read_line(file, rings, PATH_MAX) &&
+           rings[0] == '/' && is_private(rings);
 }
 
 int directory_rings(const char *real, char rings[PATH_MAX], struct error *err)
@@ -114,8 +118,11 @@ int directory_rings(const char *real, char rings[PATH_MAX], struct error *err)
     if (read_line(file, rings, PATH_MAX) && rings[0] == '/' && is_private(rings))
         return 0;
     if (!make_rings(real, rings))
-        return error_set(err, "no place for the ring files of %s: neither /dev/shm nor TMPDIR nor /tmp has, or lets this user make, "
-                         "a private directory ddpcheck-%u-%016" PRIx64, real, (unsigned)geteuid(), string_id(real, strlen(real)));
+        return error_set(err,
+                         "no place for the ring files of %s: neither /dev/shm nor TMPDIR nor /tmp "
+                         "has, or lets this user make, "
+                         "a private directory ddpcheck-%u-%016" PRIx64,
+                         real, (unsigned)geteuid(), string_id(real, strlen(real)));
     return write_rings(real, file, rings, err);
 }
 
@@ -143,7 +150,7 @@ int directory_lock(const char *real, int *holder, struct error *err)
     }
     int length = snprintf(line, sizeof line, "%d\n", (int)getpid());
     if (ftruncate(fd, 0) == 0 && pwrite(fd, line, (size_t)length, 0) < 0)
-        error_set(err, "can't write %s: %s", path, strerror(errno));    /* the pid is only a help */
+        error_set(err, "can't write %s: %s", path, strerror(errno)); /* the pid is only a help */
     return fd;
 }
 
@@ -158,15 +165,17 @@ int directory_database(const char *real, char database[PATH_MAX], struct error *
     return join(database, real, name, err);
 }
 
-int directory_move_database(const char *real, const char *database, const char *started, struct error *err)
+int directory_move_database(const char *real, const char *database, const char *started,
+                            struct error *err)
 {
     char old[PATH_MAX], to[PATH_MAX], name[PATH_MAX], log[PATH_MAX];
     if (join(old, real, "old", err) < 0)
         return -1;
     if (mkdir(old, 0777) < 0 && errno != EEXIST)
-        return error_set(err, "can't make %s for the database of the job before: %s", old, strerror(errno));
+        return error_set(err, "can't make %s for the database of the job before: %s", old,
+                         strerror(errno));
     const char *slash = strrchr(database, '/');
-    int length = (int)strlen(slash + 1) - 3;        /* without ".db" */
+    int length = (int)strlen(slash + 1) - 3; /* without ".db" */
     for (int i = 1; i < 1000; i++) {
         char again[16] = "";
         if (i > 1)
@@ -180,11 +189,13 @@ int directory_move_database(const char *real, const char *database, const char *
             return error_set(err, "can't move %s to %s: %s", database, to, strerror(errno));
         /* A reader may have kept SQLite from taking the log into the file. */
         snprintf(log, sizeof log, "%s-wal", database);
-        if (strlen(to) + 4 < sizeof to && access(log, F_OK) == 0 && rename(log, strcat(to, "-wal")) < 0)
+        if (strlen(to) + 4 < sizeof to && access(log, F_OK) == 0 &&
+            rename(log, strcat(to, "-wal")) < 0)
             return error_set(err, "can't move %s to %s: %s", log, to, strerror(errno));
         snprintf(log, sizeof log, "%s-shm", database);
         unlink(log);
         return 0;
     }
-    return error_set(err, "can't move %s away: %s is full of databases of the same second", database, old);
+    return error_set(err, "can't move %s away: %s is full of databases of the same second",
+                     database, old);
 }

@@ -15,7 +15,8 @@
 
 enum { WIDTH_USUAL = 100, WIDTH_LEAST = 40 };
 
-static const char *const usual_trace[] = {"ddpcheck-trace"};    /* where `ddpcheck run` puts it without -o */
+static const char *const usual_trace[] = {
+    "ddpcheck-trace"}; /* where `ddpcheck run` puts it without -o */
 
 static int width_of_output(void)
 {
@@ -63,19 +64,26 @@ int command_tui(int argc, char **argv)
     const char *ras = NULL;
     const struct option_entry entries[] = {
         {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
-        {"view", 0, OPTION_TEXT, "NAME", "begin with now, findings, sequence, ranks, waits, timeline or memory", &view},
-        {"ascii", 0, OPTION_FLAG, NULL, "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
+        {"view", 0, OPTION_TEXT, "NAME",
+         "begin with now, findings, sequence, ranks, waits, timeline or memory", &view},
+        {"ascii", 0, OPTION_FLAG, NULL,
+         "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
         {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
-        {"ras", 0, OPTION_TEXT, "HOST:PORT", "ask the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
+        {"ras", 0, OPTION_TEXT, "HOST:PORT",
+         "ask the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
         OPTION_COLOR(&color),
     };
     const struct options options = {
-        .command = "tui", .operands = "[DIR|DATABASE...]",
-        .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: leaving it never touches the job.\n"
+        .command = "tui",
+        .operands = "[DIR|DATABASE...]",
+        .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "
+                   "leaving it never touches the job.\n"
                    "Without an operand: ddpcheck-trace.",
-        .details = "Keys: 1-7 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s sort, e explain, y write the\n"
+        .details = "Keys: 1-7 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s "
+                   "sort, e explain, y write the\n"
                    "view to a file, ? help, q leave.\n",
-        .entries = entries, .count = OPTION_COUNT(entries),
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -84,8 +92,12 @@ int command_tui(int argc, char **argv)
         return options_usage_error(&options, "--ras shows a running job, not a trace");
     struct error err = {{0}};
     struct tui_options tui = {
-        .paths = argc ? (const char *const *)argv : usual_trace, .count = argc ? argc : 1, .view = view, .ascii = ascii,
-        .color = terminal_colored((enum color_when)color, STDOUT_FILENO), .wait_s = wait_s,
+        .paths = argc ? (const char *const *)argv : usual_trace,
+        .count = argc ? argc : 1,
+        .view = view,
+        .ascii = ascii,
+        .color = terminal_colored((enum color_when)color, STDOUT_FILENO),
+        .wait_s = wait_s,
     };
     int result = ras ? show_ras(&tui, ras, once, &err) : show(&tui, once, &err);
     if (result == 0)

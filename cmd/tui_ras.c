@@ -15,7 +15,13 @@
 #include "lib/import/ras_client.h"
 #include "lib/import/ras_status.h"
 
-enum { SNAPSHOTS_MAX = 32, SNAPSHOTS_LEAST = 4, HISTORY_MAX = 16 << 20, PATH_BYTES = PATH_MAX / 2, BUSY_MS = 5000 };
+enum {
+    SNAPSHOTS_MAX = 32,
+    SNAPSHOTS_LEAST = 4,
+    HISTORY_MAX = 16 << 20,
+    PATH_BYTES = PATH_MAX / 2,
+    BUSY_MS = 5000
+};
 
 static const struct timespec slice = {.tv_nsec = 50000000};
 static const uint64_t every_ns = 1000000000;
@@ -23,7 +29,7 @@ static const uint64_t every_ns = 1000000000;
 struct snapshot {
     char *text;
     size_t bytes;
-    uint64_t time_ns, counts;   /* counts: a hash of all that can change but time */
+    uint64_t time_ns, counts; /* counts: a hash of all that can change but time */
 };
 
 struct tui_ras {
@@ -33,10 +39,11 @@ struct tui_ras {
     pthread_t thread;
     atomic_bool stopping;
     pthread_mutex_t lock;
-    struct error trouble;       /* under the lock */
+    struct error trouble; /* under the lock */
 };
 
-/* --- the snapshots ---------------------------------------------------------------------------------------- */
+/* --- the snapshots
+ * ---------------------------------------------------------------------------------------- */
 
 static uint64_t add(uint64_t hash, uint64_t word)
 {
@@ -59,8 +66,10 @@ static int hash_counts(const char *text, size_t bytes, uint64_t *counts, struct 
         for (int k = 0; k < status.comm[i].ranks; k++) {
             const struct ras_rank *rank = &status.comm[i].rank[k];
             *counts = add(add(*counts, (uint64_t)rank->rank), rank->total);
-            *counts = add(*counts, (uint64_t)rank->missing << 3 | rank->dead << 2 | rank->unresponsive << 1 | rank->aborted);
-            *counts = add(*counts, (uint64_t)(uint32_t)rank->async_error << 32 | (uint32_t)rank->init_state);
+            *counts = add(*counts, (uint64_t)rank->missing << 3 | rank->dead << 2 |
+                                       rank->unresponsive << 1 | rank->aborted);
+            *counts = add(*counts,
+                          (uint64_t)(uint32_t)rank->async_error << 32 | (uint32_t)rank->init_state);
         }
     }
     if (!result)
@@ -74,19 +83,22 @@ static void drop_oldest(struct tui_ras *ras)
     memmove(ras->snapshot, ras->snapshot + 1, (size_t)--ras->snapshots * sizeof *ras->snapshot);
 }
 
-/* Of snapshots that say the same the first and the last are kept: since when it is so, and until when. */
+/* Of snapshots that say the same the first and the last are kept: since when it is so, and until
+ * when. */
 static void keep(struct tui_ras *ras, const struct snapshot *taken)
 {
     int last = ras->snapshots - 1;
     size_t bytes = taken->bytes;
-    if (last >= 1 && ras->snapshot[last].counts == taken->counts && ras->snapshot[last - 1].counts == taken->counts) {
+    if (last >= 1 && ras->snapshot[last].counts == taken->counts &&
+        ras->snapshot[last - 1].counts == taken->counts) {
         free(ras->snapshot[last].text);
         ras->snapshot[last] = *taken;
         return;
     }
     for (int i = 0; i < ras->snapshots; i++)
         bytes += ras->snapshot[i].bytes;
-    while (ras->snapshots == SNAPSHOTS_MAX || (bytes > HISTORY_MAX && ras->snapshots > SNAPSHOTS_LEAST)) {
+    while (ras->snapshots == SNAPSHOTS_MAX ||
+           (bytes > HISTORY_MAX && ras->snapshots > SNAPSHOTS_LEAST)) {
         bytes -= ras->snapshot[0].bytes;
         drop_oldest(ras);
     }
@@ -98,14 +110,18 @@ static int write_snapshots(const struct tui_ras *ras, const char *path, struct e
     FILE *file = fopen(path, "we");
     bool good = file;
     for (int i = 0; good && i < ras->snapshots; i++)
-        good = fprintf(file, "{\"ddpcheck_time_ns\": %llu}\n", (unsigned long long)ras->snapshot[i].time_ns) > 0 &&
-               fwrite(ras->snapshot[i].text, 1, ras->snapshot[i].bytes, file) == ras->snapshot[i].bytes && fputc('\n', file) != EOF;
+        good = fprintf(file, "{\"ddpcheck_time_ns\": %llu}\n",
+                       (unsigned long long)ras->snapshot[i].time_ns) > 0 &&
+               fwrite(ras->snapshot[i].text, 1, ras->snapshot[i].bytes, file) ==
+                   ras->snapshot[i].bytes &&
+               fputc('\n', file) != EOF;
     if (file && fclose(file))
         good = false;
     return good ? 0 : error_set(err, "can't write %s: %m", path);
 }
 
-/* --- the database ----------------------------------------------------------------------------------------- */
+/* --- the database
+ * ----------------------------------------------------------------------------------------- */
 
 static void hush(void *context, const char *message)
 {
@@ -113,11 +129,13 @@ static void hush(void *context, const char *message)
     (void)message;
 }
 
-/* Whoever reads the database must not find it gone, or he starts anew: its rows are replaced, in one step. */
+/* Whoever reads the database must not find it gone, or he starts anew: its rows are replaced, in
+ * one step. */
 static int replace_rows(const char *database, const char *with, struct error *err)
 {
-    static const char *const tables[] = {"meta", "process", "event", "string", "finding", "finding_side", "member_state", "wait_state",
-                                         "process_state", "imported"};
+    static const char *const tables[] = {
+        "meta",         "process",      "event",      "string",        "finding",
+        "finding_side", "member_state", "wait_state", "process_state", "imported"};
     sqlite3 *db = NULL;
     char *message = NULL, *attach = sqlite3_mprintf("ATTACH %Q AS fresh", with);
     int code = attach ? sqlite3_open_v2(database, &db, SQLITE_OPEN_READWRITE, NULL) : SQLITE_NOMEM;
@@ -129,11 +147,13 @@ static int replace_rows(const char *database, const char *with, struct error *er
         code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, &message);
     for (size_t i = 0; code == SQLITE_OK && i < sizeof tables / sizeof *tables; i++) {
         char sql[160];
-        snprintf(sql, sizeof sql, "DELETE FROM main.%s; INSERT INTO main.%s SELECT * FROM fresh.%s", tables[i], tables[i], tables[i]);
+        snprintf(sql, sizeof sql, "DELETE FROM main.%s; INSERT INTO main.%s SELECT * FROM fresh.%s",
+                 tables[i], tables[i], tables[i]);
         code = sqlite3_exec(db, sql, NULL, NULL, &message);
     }
     if (code == SQLITE_OK)
-        code = sqlite3_exec(db, "DELETE FROM main.meta WHERE key = 'ended'; COMMIT; DETACH fresh", NULL, NULL, &message);
+        code = sqlite3_exec(db, "DELETE FROM main.meta WHERE key = 'ended'; COMMIT; DETACH fresh",
+                            NULL, NULL, &message);
     if (code != SQLITE_OK)
         error_set(err, "can't write %s: %s", database, message ? message : sqlite3_errstr(code));
     sqlite3_free(message);
@@ -148,7 +168,8 @@ static int go_on(const char *database, struct error *err)
     struct store *store;
     if (store_open(&store, database, err))
         return -1;
-    int failed = store_begin(store, err) || store_meta(store, "ended", NULL, err) || store_commit(store, err);
+    int failed = store_begin(store, err) || store_meta(store, "ended", NULL, err) ||
+                 store_commit(store, err);
     return store_close(store, failed ? NULL : err) || failed ? -1 : 0;
 }
 
@@ -169,13 +190,17 @@ static int make_database(struct tui_ras *ras, struct error *err)
     struct import_verdict verdict;
     struct import_result result;
     const struct import_judge *judge = import_judge_new(&verdict, err);
-    const struct import_options options = {.source = import_source_find("ras"), .say = hush, .judge = judge};
+    const struct import_options options = {
+        .source = import_source_find("ras"), .say = hush, .judge = judge};
     snprintf(text, sizeof text, "%s/snapshots.json", ras->folder);
     snprintf(fresh, sizeof fresh, "%s/fresh.db", ras->folder);
-    int failed = !judge || write_snapshots(ras, text, err) || import_files(paths, 1, fresh, &options, &result, err);
+    int failed = !judge || write_snapshots(ras, text, err) ||
+                 import_files(paths, 1, fresh, &options, &result, err);
     import_judge_free(judge);
     if (!failed && access(ras->database, F_OK) != 0)
-        failed = go_on(fresh, err) || (rename(fresh, ras->database) ? error_set(err, "can't make %s: %m", ras->database) : 0);
+        failed =
+            go_on(fresh, err) ||
+            (rename(fresh, ras->database) ? error_set(err, "can't make %s: %m", ras->database) : 0);
     else if (!failed)
         failed = replace_rows(ras->database, fresh, err);
     remove_database(fresh);
@@ -183,7 +208,9 @@ static int make_database(struct tui_ras *ras, struct error *err)
     return failed;
 }
 
-/* --- asking ----------------------------------------------------------------------------------------------- */
+/* --- asking
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static int ask_once(struct tui_ras *ras, struct error *err)
 {
@@ -241,10 +268,13 @@ const char *tui_ras_database(const struct tui_ras *ras)
 static int make_folder(struct tui_ras *ras, struct error *err)
 {
     const char *place = getenv("TMPDIR");
-    if (snprintf(ras->folder, sizeof ras->folder, "%s/ddpcheck-ras-XXXXXX", place && *place ? place : "/tmp") >= (int)sizeof ras->folder)
+    if (snprintf(ras->folder, sizeof ras->folder, "%s/ddpcheck-ras-XXXXXX",
+                 place && *place ? place : "/tmp") >= (int)sizeof ras->folder)
         return error_set(err, "TMPDIR is too long");
     if (!mkdtemp(ras->folder))
-        return error_set(err, "can't make a directory %s: %m: set TMPDIR to a place that can be written", ras->folder);
+        return error_set(err,
+                         "can't make a directory %s: %m: set TMPDIR to a place that can be written",
+                         ras->folder);
     snprintf(ras->database, sizeof ras->database, "%s/ras.db", ras->folder);
     return 0;
 }

@@ -1,7 +1,8 @@
-/* tui_ras.h: a running job as its RAS sees it, as a trace that the TUI can show: `ddpcheck tui --ras HOST:PORT`.
+/* tui_ras.h: a running job as its RAS sees it, as a trace that the TUI can show: `ddpcheck tui
+ * --ras HOST:PORT`.
  *
- * A thread asks once a second, keeps the last snapshots, and puts what they say, imported and analysed, into a database of its
- * own in a private directory, which is removed at the end. */
+ * A thread asks once a second, keeps the last snapshots, and puts what they say, imported and
+ * analysed, into a database of its own in a private directory, which is removed at the end. */
 #ifndef DDPCHECK_TUI_RAS_H
 #define DDPCHECK_TUI_RAS_H
 
@@ -9,7 +10,8 @@
 
 struct tui_ras;
 
-/* Asks for the first time, trying again for `wait_s` seconds; then goes on in a thread. NULL with err. */
+/* Asks for the first time, trying again for `wait_s` seconds; then goes on in a thread. NULL with
+ * err. */
 struct tui_ras *tui_ras_start(const char *address, double wait_s, struct error *err);
 void tui_ras_stop(struct tui_ras *ras);
 

@@ -1,10 +1,10 @@
 /* core.h: the emulated machine that libcudart, libcuda, libcupti and libnccl of emu/ share.
  *
- * DDPCHECK_EMU_DEVICES (default 1) virtual devices in each process, of DDPCHECK_EMU_MEMORY bytes each
- * (default 2 GiB); CUDA_VISIBLE_DEVICES picks from them. Device memory is host memory that belongs to a device; a
- * stream is a thread with a FIFO of work. The libraries of emu/ are thin skins over this one
- * (libddpcheck_emu.so), so that a stream of the runtime API is a stream of the driver API and of
- * NCCL. Only emu/ may include this. */
+ * DDPCHECK_EMU_DEVICES (default 1) virtual devices in each process, of DDPCHECK_EMU_MEMORY bytes
+ * each (default 2 GiB); CUDA_VISIBLE_DEVICES picks from them. Device memory is host memory that
+ * belongs to a device; a stream is a thread with a FIFO of work. The libraries of emu/ are thin
+ * skins over this one (libddpcheck_emu.so), so that a stream of the runtime API is a stream of the
+ * driver API and of NCCL. Only emu/ may include this. */
 #ifndef DDPCHECK_EMU_CORE_H
 #define DDPCHECK_EMU_CORE_H
 
@@ -28,21 +28,23 @@ int emu_device_error(int device);
  * cudaStreamLegacy, cudaStreamPerThread included), or NULL for a handle that is no live stream. */
 struct emu_stream *emu_stream_find(void *handle);
 int emu_stream_device(const struct emu_stream *stream);
-/* True while the stream is captured into a graph: emu_stream_push then records the work as a graph node. */
+/* True while the stream is captured into a graph: emu_stream_push then records the work as a graph
+ * node. */
 bool emu_stream_is_capturing(const struct emu_stream *stream);
 
 /* Appends work, in order with everything before it on the stream (default-stream rules included).
  * `name` is for messages. The arg is the work's own: release (may be NULL) is called on it once it
  * will not run again (after the run, or when a graph that holds it is destroyed).
  * Returns 0 or a cudaError_t; then nothing was taken over and release is not called. */
-int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *));
+int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
+                    void (*release)(void *));
 
 /* Which memory `pointer` lies in. Returns false if it is none that the emulated machine knows
  * (pageable host memory). */
 struct emu_memory {
     uintptr_t base;
     size_t bytes;
-    int device;         /* -1: pinned host memory */
+    int device; /* -1: pinned host memory */
     bool managed;
 };
 bool emu_memory_find(const void *pointer, struct emu_memory *memory);

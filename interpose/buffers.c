@@ -6,14 +6,18 @@
 
 static bool tell(struct thread *thread, uint64_t pointer, const struct gpu_memory *memory)
 {
-    struct record record = { .buffer = { .base = memory->base, .bytes = memory->bytes, .pointer = pointer,
-                                         .device = memory->device, .type = memory->type } };
+    struct record record = {.buffer = {.base = memory->base,
+                                       .bytes = memory->bytes,
+                                       .pointer = pointer,
+                                       .device = memory->device,
+                                       .type = memory->type}};
     return emit_notice(thread, &record, API_notice_buffer);
 }
 
 static bool known_to_cuda(uint32_t type)
 {
-    return type == MEMORY_HOST_PINNED || type == MEMORY_DEVICE || type == MEMORY_DEVICE_MAPPED || type == MEMORY_MANAGED;
+    return type == MEMORY_HOST_PINNED || type == MEMORY_DEVICE || type == MEMORY_DEVICE_MAPPED ||
+           type == MEMORY_MANAGED;
 }
 
 /* The thread's entry for the pointer, asked of CUDA if it is not fresh. */
@@ -39,16 +43,20 @@ static struct buffer_entry *look_up(struct thread *thread, uint64_t pointer)
 
 static _Atomic uint64_t *place_of(uint64_t base)
 {
-    return &shim.known_buffers.id[(base ^ base >> 21) * 0x9e3779b97f4a7c15u >> 40 & (KNOWN_IDS - 1)];
+    return &shim.known_buffers
+                .id[(base ^ base >> 21) * 0x9e3779b97f4a7c15u >> 40 & (KNOWN_IDS - 1)];
 }
 
-/* An allocation is told once for all pointers into it and all threads. A notice that was lost is tried again. */
+/* An allocation is told once for all pointers into it and all threads. A notice that was lost is
+ * tried again. */
 static void tell_once(struct thread *thread, struct buffer_entry *entry)
 {
-    struct gpu_memory memory = { entry->base, entry->bytes, entry->device, entry->type };
-    uint64_t facts[] = { entry->base, entry->bytes, (uint32_t)entry->device | (uint64_t)entry->type << 32 };
+    struct gpu_memory memory = {entry->base, entry->bytes, entry->device, entry->type};
+    uint64_t facts[] = {entry->base, entry->bytes,
+                        (uint32_t)entry->device | (uint64_t)entry->type << 32};
     uint64_t id = string_id((const char *)facts, sizeof facts);
-    if (!entry->told && entry->bytes && atomic_load_explicit(place_of(entry->base), memory_order_relaxed) == id)
+    if (!entry->told && entry->bytes &&
+        atomic_load_explicit(place_of(entry->base), memory_order_relaxed) == id)
         entry->told = true;
     if (entry->told)
         return;
@@ -74,7 +82,7 @@ bool buffers_tell_if_known(struct thread *thread, uint64_t pointer)
 bool buffers_look(struct thread *thread, uint64_t pointer, struct buffer_fact *fact)
 {
     struct buffer_entry *entry = look_up(thread, pointer);
-    *fact = (struct buffer_fact){ entry->base, entry->device, entry->type };
+    *fact = (struct buffer_fact){entry->base, entry->device, entry->type};
     return known_to_cuda(entry->type);
 }
 

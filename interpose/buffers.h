@@ -1,5 +1,5 @@
-/* buffers.h: telling the collector which allocation a pointer lies in (notice_buffer), once per allocation
- * until it is freed. */
+/* buffers.h: telling the collector which allocation a pointer lies in (notice_buffer), once per
+ * allocation until it is freed. */
 #ifndef DDPCHECK_BUFFERS_H
 #define DDPCHECK_BUFFERS_H
 
@@ -11,8 +11,8 @@
 /* Tells of the pointer's allocation. NULL is nothing. */
 void buffers_tell(struct thread *thread, const void *pointer);
 
-/* The same for something that may be a pointer: tells of it and returns true only if it lies in memory
- * that CUDA knows. */
+/* The same for something that may be a pointer: tells of it and returns true only if it lies in
+ * memory that CUDA knows. */
 bool buffers_tell_if_known(struct thread *thread, uint64_t pointer);
 
 /* The allocation that a pointer lies in, untold. Returns whether it is memory that CUDA knows. */
@@ -23,7 +23,8 @@ struct buffer_fact {
 };
 bool buffers_look(struct thread *thread, uint64_t pointer, struct buffer_fact *fact);
 
-/* The allocation at `base` (0: all, or who knows which) was freed, or made: what is known of pointers is stale. */
+/* The allocation at `base` (0: all, or who knows which) was freed, or made: what is known of
+ * pointers is stale. */
 void buffers_forget(uint64_t base);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "interpose/shim.h"
 
-#define COMM_GONE ((void *)1)       /* was used; searches go on behind it */
-#define COMM_CLAIMED ((void *)2)    /* being filled in */
+#define COMM_GONE    ((void *)1) /* was used; searches go on behind it */
+#define COMM_CLAIMED ((void *)2) /* being filled in */
 
 enum { PREMUL_GONE = 1 };
 
@@ -48,7 +48,8 @@ struct member *comms_largest(int device)
 
 bool comms_is_live(const struct member *member)
 {
-    return (uintptr_t)atomic_load_explicit(&member->handle, memory_order_acquire) > (uintptr_t)COMM_CLAIMED;
+    return (uintptr_t)atomic_load_explicit(&member->handle, memory_order_acquire) >
+           (uintptr_t)COMM_CLAIMED;
 }
 
 static struct member *claim(void *handle)
@@ -56,14 +57,15 @@ static struct member *claim(void *handle)
     for (uint32_t i = 0, at = hash_of(handle); i < COMMS_MAX; i++, at++) {
         struct member *member = &shim.comms.member[at % COMMS_MAX];
         void *found = atomic_load_explicit(&member->handle, memory_order_relaxed);
-        if ((!found || found == COMM_GONE) && atomic_compare_exchange_strong(&member->handle, &found, COMM_CLAIMED))
+        if ((!found || found == COMM_GONE) &&
+            atomic_compare_exchange_strong(&member->handle, &found, COMM_CLAIMED))
             return member;
     }
     return NULL;
 }
 
-/* The numbers begin at 0 again. An array of an earlier communicator is used again if it is long enough;
- * else it stays behind, because a faulty program may still be using it. */
+/* The numbers begin at 0 again. An array of an earlier communicator is used again if it is long
+ * enough; else it stays behind, because a faulty program may still be using it. */
 static void reset_p2p(struct member *member)
 {
     _Atomic uint64_t *numbers = atomic_load(&member->p2p);
@@ -81,8 +83,11 @@ struct member *comms_add(void *handle, const struct pending_init *init)
     if (!member)
         member = claim(handle);
     if (!member) {
-        shim_say(PROBLEM_COMMS_FULL, "more than %d communicators at one time: the calls on the newest are recorded without "
-                 "their communicator", COMMS_MAX);
+        shim_say(
+            PROBLEM_COMMS_FULL,
+            "more than %d communicators at one time: the calls on the newest are recorded without "
+            "their communicator",
+            COMMS_MAX);
         return NULL;
     }
     member->comm = init->comm;
@@ -112,7 +117,8 @@ static struct member *find_removed(const void *handle)
     for (uint32_t i = 0, at = hash_of(handle); handle && i < COMMS_MAX; i++, at++) {
         struct member *member = &shim.comms.member[at % COMMS_MAX];
         void *found = atomic_load_explicit(&member->handle, memory_order_acquire);
-        if (found == COMM_GONE && atomic_load_explicit(&member->last, memory_order_relaxed) == handle)
+        if (found == COMM_GONE &&
+            atomic_load_explicit(&member->last, memory_order_relaxed) == handle)
             return member;
         if (!found)
             break;
@@ -137,7 +143,7 @@ void comms_remove(struct member *member)
 {
     void *handle = atomic_load_explicit(&member->handle, memory_order_relaxed);
     struct member *older = find_removed(handle);
-    if (older)                  /* NCCL had given the handle out again */
+    if (older) /* NCCL had given the handle out again */
         atomic_store_explicit(&older->last, NULL, memory_order_relaxed);
     atomic_store_explicit(&member->ended, 0, memory_order_relaxed);
     atomic_store_explicit(&member->last, handle, memory_order_relaxed);
@@ -150,9 +156,11 @@ bool comms_p2p_number(struct member *member, int peer, bool receive, uint64_t *n
     if (!numbers) {
         uint32_t peers = member->nranks > 0 ? (uint32_t)member->nranks : 0;
         size_t bytes = (2 * (size_t)peers + 1) * sizeof *numbers;
-        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *memory =
+            mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED) {
-            shim_say(PROBLEM_P2P_FULL, "no memory to number sends and receives; they are not recorded");
+            shim_say(PROBLEM_P2P_FULL,
+                     "no memory to number sends and receives; they are not recorded");
             return false;
         }
         member->p2p_peers = peers;
@@ -162,14 +170,15 @@ bool comms_p2p_number(struct member *member, int peer, bool receive, uint64_t *n
             munmap(memory, bytes);
     }
     uint32_t peers = member->p2p_peers;
-    uint32_t at = peer < 0 || (uint32_t)peer >= peers ? 2 * peers : (uint32_t)peer + (receive ? peers : 0);
+    uint32_t at = peer < 0 || (uint32_t)peer >= peers ? 2 * peers
+                                                      : (uint32_t)peer + (receive ? peers : 0);
     *number = atomic_fetch_add_explicit(&numbers[at], 1, memory_order_relaxed);
     return true;
 }
 
 static uint64_t premul_key(const void *handle, int redop)
 {
-    uint64_t words[2] = { (uintptr_t)handle, (uint64_t)redop };
+    uint64_t words[2] = {(uintptr_t)handle, (uint64_t)redop};
     uint64_t key = string_id((const char *)words, sizeof words);
     return key <= PREMUL_GONE ? key + 2 : key;
 }

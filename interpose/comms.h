@@ -1,8 +1,8 @@
 /* comms.h: the communicators that live in this process, by their ncclComm_t.
  *
- * A fixed open-addressed table without locks; an entry is reused after the communicator's end, but its
- * memory never goes away, so that a program that uses a communicator while it destroys it can't make
- * the shim crash. */
+ * A fixed open-addressed table without locks; an entry is reused after the communicator's end, but
+ * its memory never goes away, so that a program that uses a communicator while it destroys it can't
+ * make the shim crash. */
 #ifndef DDPCHECK_COMMS_H
 #define DDPCHECK_COMMS_H
 
@@ -14,67 +14,69 @@ enum { COMMS_MAX = 1024, MEMBER_STREAMS = 8, REDOPS_MAX = 1024 };
 
 /* A stream that a member launched on, and its progress slot. */
 struct member_stream {
-    _Atomic uint32_t ready;     /* 1 when the fields are valid */
-    uint32_t slot;              /* RECORD_NO_SLOT: none was left */
+    _Atomic uint32_t ready; /* 1 when the fields are valid */
+    uint32_t slot;          /* RECORD_NO_SLOT: none was left */
     uint64_t stream;
 };
 
 struct member {
-    _Atomic(void *) handle;     /* NULL: never used; COMM_GONE: was used */
-    _Atomic(void *) last;       /* the handle that was, while `handle` is COMM_GONE */
-    _Atomic uint32_t ended;     /* NCCL agreed that `last` ended */
-    uint64_t comm;              /* cluster-wide id */
+    _Atomic(void *) handle; /* NULL: never used; COMM_GONE: was used */
+    _Atomic(void *) last;   /* the handle that was, while `handle` is COMM_GONE */
+    _Atomic uint32_t ended; /* NCCL agreed that `last` ended */
+    uint64_t comm;          /* cluster-wide id */
     uint64_t parent;
     uint64_t gpu;
-    int32_t rank, nranks;       /* -1 not known yet */
+    int32_t rank, nranks; /* -1 not known yet */
     int32_t device;
-    uint32_t flags;             /* RECORD_COMM_* */
+    uint32_t flags; /* RECORD_COMM_* */
     uint32_t ordinal;
     int32_t color, key;
     _Atomic uint32_t announced; /* notice_member was made */
     _Atomic uint32_t children;  /* splits and shrinks so far */
     _Atomic int32_t async;      /* last asynchronous error that was told */
     _Atomic uint64_t number;    /* next collective */
-    _Atomic(_Atomic uint64_t *) p2p;    /* next number by peer: sends, receives, and one for peers out of range */
-    uint32_t p2p_peers;         /* peers that the array has room for */
+    _Atomic(_Atomic uint64_t *)
+        p2p;            /* next number by peer: sends, receives, and one for peers out of range */
+    uint32_t p2p_peers; /* peers that the array has room for */
     struct member_stream stream[MEMBER_STREAMS];
 };
 
 /* An operator of ncclRedOpCreatePreMulSum. */
 struct premul {
-    _Atomic uint64_t key;       /* hash of (communicator handle, operator); 0 free */
+    _Atomic uint64_t key; /* hash of (communicator handle, operator); 0 free */
     uint64_t scalar;
-    bool on_device;             /* the scalar's value is not known */
+    bool on_device; /* the scalar's value is not known */
 };
 
 struct comm_table {
     struct member member[COMMS_MAX];
     struct premul premul[REDOPS_MAX];
-    _Atomic uint32_t premuls;   /* in use; 0: no need to look */
+    _Atomic uint32_t premuls; /* in use; 0: no need to look */
 };
 
 /* What a creating call knows before the real function runs. */
 struct pending_init {
-    void *const *handle;        /* where NCCL writes the ncclComm_t */
+    void *const *handle; /* where NCCL writes the ncclComm_t */
     uint64_t comm, parent, gpu;
     int32_t rank, nranks, device, color, key;
     uint32_t flags, ordinal;
-    uint32_t excluded_count;    /* Shrink */
-    uint64_t excluded;          /* hash of the set */
+    uint32_t excluded_count; /* Shrink */
+    uint64_t excluded;       /* hash of the set */
     bool parent_ended;
 };
 
 /* The member of a handle, or NULL. */
 struct member *comms_find(const void *handle);
 
-/* The member with the most ranks on a device (of several, the one with the lowest id: the same on every rank), or NULL. */
+/* The member with the most ranks on a device (of several, the one with the lowest id: the same on
+ * every rank), or NULL. */
 struct member *comms_largest(int device);
 
 /* The member's communicator has not ended. */
 bool comms_is_live(const struct member *member);
 
-/* Adds (or, for a handle that NCCL gave out again, replaces) the member of `handle`. Returns NULL if the
- * table is full (said once). */
+/* Adds (or, for a handle that NCCL gave out again, replaces) the member of `handle`. Returns NULL
+ * if the table is full (said once). */
 struct member *comms_add(void *handle, const struct pending_init *init);
 
 /* The handle is no communicator any more, as far as calls find it. */

@@ -1,4 +1,5 @@
-/* communicators.c: recording of calls that make, use and end communicators, and of their members. */
+/* communicators.c: recording of calls that make, use and end communicators, and of their members.
+ */
 #include <string.h>
 
 #include "interpose/buffers.h"
@@ -11,7 +12,9 @@
 #include "interpose/recording.h"
 #include "interpose/resolve.h"
 
-#define SHRINK_MARK 0x6b6e69726873u     /* "shrink": a shrunk communicator is none that a split made */
+#define SHRINK_MARK                                                              \
+    0x6b6e69726873u /* "shrink": a shrunk communicator is none that a split made \
+                     */
 
 uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
 {
@@ -20,7 +23,8 @@ uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
     return string_id(ids->internal, sizeof ids->internal);
 }
 
-/* An entry that lives until the call's end or, in a group, until the group's. NULL if there are too many. */
+/* An entry that lives until the call's end or, in a group, until the group's. NULL if there are too
+ * many. */
 static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
 {
     struct thread_caches *caches = call->thread->caches;
@@ -29,25 +33,38 @@ static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
         return NULL;
     struct pending_init *init = &caches->init[caches->inits++];
     int device = thread_device(call->thread);
-    *init = (struct pending_init){ .rank = RECORD_NO_RANK, .nranks = -1, .device = device, .gpu = gpu_identity(device),
-                                   .flags = config && config->blocking == 0 ? RECORD_COMM_NONBLOCKING : 0 };
+    *init = (struct pending_init){.rank = RECORD_NO_RANK,
+                                  .nranks = -1,
+                                  .device = device,
+                                  .gpu = gpu_identity(device),
+                                  .flags = config && config->blocking == 0 ? RECORD_COMM_NONBLOCKING
+                                                                           : 0};
     call->init = init;
     return init;
 }
 
 static void enter(struct call *call, const struct pending_init *init, const void *handle, int rank)
 {
-    struct record record = { .comm = { .comm = init->comm, .parent = init->parent, .handle = (uintptr_t)handle,
-                                       .nranks = init->nranks, .rank = rank, .device = init->device,
-                                       .color = init->color, .key = init->key, .ordinal = init->ordinal,
-                                       .gpu = init->gpu, .flags = init->flags, .pointer = init->excluded,
-                                       .bytes = init->excluded_count } };
+    struct record record = {.comm = {.comm = init->comm,
+                                     .parent = init->parent,
+                                     .handle = (uintptr_t)handle,
+                                     .nranks = init->nranks,
+                                     .rank = rank,
+                                     .device = init->device,
+                                     .color = init->color,
+                                     .key = init->key,
+                                     .ordinal = init->ordinal,
+                                     .gpu = init->gpu,
+                                     .flags = init->flags,
+                                     .pointer = init->excluded,
+                                     .bytes = init->excluded_count}};
     record.flags = init->parent_ended ? RECORD_FLAG_GONE : 0;
     call->comm = init->comm;
     emit_enter(call, &record, NULL);
 }
 
-void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId *ids, int count, const ncclConfig_t *config)
+void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId *ids, int count,
+                     const ncclConfig_t *config)
 {
     struct pending_init *init = begin(call, config);
     if (!init)
@@ -60,8 +77,8 @@ void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId
 }
 
 /* Handle and rank of the ENTER record are the caller's in the parent. */
-static void child_enter(struct call *call, struct pending_init *init, ncclComm_t handle, const ncclConfig_t *config,
-                        uint64_t mark, int color, int key)
+static void child_enter(struct call *call, struct pending_init *init, ncclComm_t handle,
+                        const ncclConfig_t *config, uint64_t mark, int color, int key)
 {
     struct member *parent = comms_find(handle);
     const struct member *ended = parent ? NULL : comms_find_ended(handle);
@@ -78,31 +95,35 @@ static void child_enter(struct call *call, struct pending_init *init, ncclComm_t
     }
     init->color = color;
     init->key = key;
-    uint64_t words[3] = { init->parent, init->ordinal, mark };
+    uint64_t words[3] = {init->parent, init->ordinal, mark};
     if (color != NCCL_SPLIT_NOCOLOR && !ended)
         init->comm = string_id((const char *)words, sizeof words);
     enter(call, init, handle, parent ? parent->rank : ended ? ended->rank : RECORD_NO_RANK);
 }
 
-void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key, const ncclConfig_t *config)
+void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key,
+                      const ncclConfig_t *config)
 {
     struct pending_init *init = begin(call, config);
     if (init)
         child_enter(call, init, parent, config, (uint32_t)color, color, key);
 }
 
-void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded, int count, const ncclConfig_t *config)
+void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded, int count,
+                       const ncclConfig_t *config)
 {
     struct pending_init *init = begin(call, config);
     if (!init)
         return;
-    for (int i = 0; excluded && i < count; i++)     /* a sum, so that the order of the list does not count */
+    for (int i = 0; excluded && i < count;
+         i++) /* a sum, so that the order of the list does not count */
         init->excluded += string_id((const char *)&excluded[i], sizeof excluded[i]);
     init->excluded_count = count > 0 ? (uint32_t)count : 0;
     child_enter(call, init, parent, config, SHRINK_MARK, 0, 0);
 }
 
-/* Asks NCCL what could not be known from the call. A communicator that is not ready yet is not asked. */
+/* Asks NCCL what could not be known from the call. A communicator that is not ready yet is not
+ * asked. */
 static void learn(struct member *member, ncclComm_t handle)
 {
     __typeof__(&ncclCommUserRank) user_rank = REAL_HELPER(ncclCommUserRank);
@@ -127,10 +148,17 @@ void communicators_announce(struct thread *thread, struct member *member)
     learn(member, handle);
     progress_prepare(member->device, thread);
     hashing_prepare(thread, member->device);
-    struct record record = { .comm = { .comm = member->comm, .parent = member->parent, .handle = (uintptr_t)handle,
-                                       .nranks = member->nranks, .rank = member->rank, .device = member->device,
-                                       .color = member->color, .key = member->key, .ordinal = member->ordinal,
-                                       .gpu = member->gpu, .flags = member->flags } };
+    struct record record = {.comm = {.comm = member->comm,
+                                     .parent = member->parent,
+                                     .handle = (uintptr_t)handle,
+                                     .nranks = member->nranks,
+                                     .rank = member->rank,
+                                     .device = member->device,
+                                     .color = member->color,
+                                     .key = member->key,
+                                     .ordinal = member->ordinal,
+                                     .gpu = member->gpu,
+                                     .flags = member->flags}};
     if (!emit_notice(thread, &record, API_notice_member))
         atomic_store(&member->announced, 0);
 }
@@ -170,7 +198,7 @@ void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm)
         init->handle = (void *const *)comm;
     emit_leave(call, result, created ? (uintptr_t)*comm : 0);
     if (call->thread->group_depth && created)
-        return;         /* the group's end creates it */
+        return; /* the group's end creates it */
     finish(call->thread, init, result);
     call->thread->caches->inits--;
 }
@@ -189,10 +217,12 @@ void comm_init_all_enter(struct call *call, int count, const int *devices)
 {
     const struct process_info *process = &shim.file->process;
     monitor_start();
-    struct pending_init init = { .rank = RECORD_NO_RANK, .nranks = count, .device = RECORD_NO_DEVICE,
-                                 .ordinal = atomic_fetch_add(&shim.init_alls, 1) };
-    uint64_t words[4] = { string_id(process->boot_id, strlen(process->boot_id)), (uint64_t)process->pid,
-                          process->start_ticks, init.ordinal };
+    struct pending_init init = {.rank = RECORD_NO_RANK,
+                                .nranks = count,
+                                .device = RECORD_NO_DEVICE,
+                                .ordinal = atomic_fetch_add(&shim.init_alls, 1)};
+    uint64_t words[4] = {string_id(process->boot_id, strlen(process->boot_id)),
+                         (uint64_t)process->pid, process->start_ticks, init.ordinal};
     init.comm = string_id((const char *)words, sizeof words);
     init.device = listed_twice(devices, count);
     if (init.device >= 0)
@@ -201,15 +231,21 @@ void comm_init_all_enter(struct call *call, int count, const int *devices)
     call->scalar = init.ordinal;
 }
 
-void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *comms, int count, const int *devices)
+void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *comms, int count,
+                         const int *devices)
 {
     emit_leave(call, result, result == ncclSuccess && comms && count > 0 ? (uintptr_t)comms[0] : 0);
     if (result != ncclSuccess || !comms)
         return;
     for (int i = 0; i < count; i++) {
         int device = devices ? devices[i] : i;
-        struct pending_init init = { .handle = (void *const *)&comms[i], .comm = call->comm, .rank = i, .nranks = count,
-                                     .device = device, .gpu = gpu_identity(device), .ordinal = (uint32_t)call->scalar };
+        struct pending_init init = {.handle = (void *const *)&comms[i],
+                                    .comm = call->comm,
+                                    .rank = i,
+                                    .nranks = count,
+                                    .device = device,
+                                    .gpu = gpu_identity(device),
+                                    .ordinal = (uint32_t)call->scalar};
         finish(call->thread, &init, result);
     }
 }
@@ -217,8 +253,12 @@ void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *com
 void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t bytes)
 {
     const struct member *member = comms_find(comm), *ended = member ? NULL : comms_find_ended(comm);
-    struct record record = { .comm = { .handle = (uintptr_t)comm, .nranks = -1, .rank = RECORD_NO_RANK,
-                                       .device = RECORD_NO_DEVICE, .pointer = (uintptr_t)pointer, .bytes = bytes } };
+    struct record record = {.comm = {.handle = (uintptr_t)comm,
+                                     .nranks = -1,
+                                     .rank = RECORD_NO_RANK,
+                                     .device = RECORD_NO_DEVICE,
+                                     .pointer = (uintptr_t)pointer,
+                                     .bytes = bytes}};
     if (member) {
         record.comm.comm = call->comm = member->comm;
         record.comm.parent = member->parent;
@@ -271,7 +311,7 @@ void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm
 
 void comm_query_enter(struct call *call)
 {
-    struct record record = { 0 };
+    struct record record = {0};
     emit_enter(call, &record, NULL);
 }
 
@@ -284,9 +324,10 @@ void comm_plain_leave(struct call *call, ncclResult_t result, uint64_t handle)
     emit_leave(call, result, handle);
 }
 
-/* Programs ask this all the time; only an answer that differs from the last is recorded. The record's
- * result is the communicator's state, its payload is that of a LEAVE without ENTER. */
-void comm_async_error(struct call *call, ncclResult_t result, ncclComm_t comm, const ncclResult_t *error)
+/* Programs ask this all the time; only an answer that differs from the last is recorded. The
+ * record's result is the communicator's state, its payload is that of a LEAVE without ENTER. */
+void comm_async_error(struct call *call, ncclResult_t result, ncclComm_t comm,
+                      const ncclResult_t *error)
 {
     struct member *member = comms_find(comm);
     if (result != ncclSuccess || !error || !member)
@@ -299,6 +340,6 @@ void comm_async_error(struct call *call, ncclResult_t result, ncclComm_t comm, c
         return;
     if (*error == ncclSuccess)
         progress_flush(call->thread, member);
-    struct record record = { .leave = { .comm = member->comm, .handle = (uintptr_t)comm } };
+    struct record record = {.leave = {.comm = member->comm, .handle = (uintptr_t)comm}};
     emit_point(call, &record, (int)*error, NULL);
 }

@@ -1,5 +1,6 @@
-/* context.c: which device a thread's calls are for. That matters even while the shim sleeps; nothing is
- * recorded. The runtime says the device; of a context, CUDA is asked when a record next needs it. */
+/* context.c: which device a thread's calls are for. That matters even while the shim sleeps;
+ * nothing is recorded. The runtime says the device; of a context, CUDA is asked when a record next
+ * needs it. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

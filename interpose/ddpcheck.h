@@ -1,12 +1,15 @@
-/* ddpcheck.h: what a program can tell ddpcheck. For programs; it needs nothing of ddpcheck's to compile, link or run.
+/* ddpcheck.h: what a program can tell ddpcheck. For programs; it needs nothing of ddpcheck's to
+ * compile, link or run.
  *
  *     ddpcheck_hash("parameters", parameters, bytes, comm, stream);
  *
- * says: here, on this stream, all members of `comm` hold the same bytes under this name. Call it on every member, for the
- * same names equally often, where replicas must be equal: after each step of the optimizer, say. Under `ddpcheck run
- * --hash` a kernel on the stream hashes the buffer, the hashes of the n-th call for a name are compared, and DC503 says
- * since when they differ. Without --hash, or without ddpcheck, it does nothing and costs a comparison. `comm` may be
- * NULL: the largest communicator that the process has on the current device.
+ * says: here, on this stream, all members of `comm` hold the same bytes under this name. Call it on
+ * every member, for the same names equally often, where replicas must be equal: after each step of
+ * the optimizer, say. Under `ddpcheck run
+ * --hash` a kernel on the stream hashes the buffer, the hashes of the n-th call for a name are
+ * compared, and DC503 says since when they differ. Without --hash, or without ddpcheck, it does
+ * nothing and costs a comparison. `comm` may be NULL: the largest communicator that the process has
+ * on the current device.
  *
  * From Python: ctypes.CDLL(None).ddpcheck_hash, where there is one:
  *
@@ -24,16 +27,18 @@
 struct ncclComm;
 struct CUstream_st;
 
-/* Returns 1 if the buffer is being hashed, else 0: there is no ddpcheck, no --hash, the stream is being captured, or the
- * buffer is not memory of the communicator's device. Never waits. */
-static inline int ddpcheck_hash(const char *name, const void *data, size_t bytes, struct ncclComm *comm,
-                                struct CUstream_st *stream)
+/* Returns 1 if the buffer is being hashed, else 0: there is no ddpcheck, no --hash, the stream is
+ * being captured, or the buffer is not memory of the communicator's device. Never waits. */
+static inline int ddpcheck_hash(const char *name, const void *data, size_t bytes,
+                                struct ncclComm *comm, struct CUstream_st *stream)
 {
-    typedef int function(const char *, const void *, size_t, struct ncclComm *, struct CUstream_st *);
+    typedef int function(const char *, const void *, size_t, struct ncclComm *,
+                         struct CUstream_st *);
     static function *found;
     static int looked;
     if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
-        /* of libddpcheck.so, where it is preloaded; several threads may look at once and find the same */
+        /* of libddpcheck.so, where it is preloaded; several threads may look at once and find the
+         * same */
         __atomic_store_n(&found, (function *)dlsym(NULL, "ddpcheck_hash"), __ATOMIC_RELAXED);
         __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
     }

@@ -18,7 +18,8 @@ int file_read(const char *path, char *text, uint32_t bytes)
         return -1;
     uint32_t used = 0;
     ssize_t got = 0;
-    while (used + 1 < bytes && ((got = read(fd, text + used, bytes - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
+    while (used + 1 < bytes &&
+           ((got = read(fd, text + used, bytes - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
         used += got > 0 ? (uint32_t)got : 0;
     close(fd);
     text[used] = 0;
@@ -47,8 +48,8 @@ static int make_directories(const char *path)
 static bool is_private(const char *path)
 {
     struct stat info;
-    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && !(info.st_mode & 077) &&
-           access(path, W_OK | X_OK) == 0;
+    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+           !(info.st_mode & 077) && access(path, W_OK | X_OK) == 0;
 }
 
 /* The directory that `rings` names, if it can be used. */
@@ -63,13 +64,13 @@ static bool read_rings(const char *rings_file, char *rings, uint32_t bytes)
 
 static bool make_rings(const char *directory, char *rings, uint32_t bytes)
 {
-    const char *parents[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
+    const char *parents[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
     uint64_t hash = string_id(directory, strlen(directory));
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
         if (!parents[i] || parents[i][0] != '/')
             continue;
-        int length = snprintf(rings, bytes, "%s/ddpcheck-%u-%016llx", parents[i], (unsigned)geteuid(),
-                              (unsigned long long)hash);
+        int length = snprintf(rings, bytes, "%s/ddpcheck-%u-%016llx", parents[i],
+                              (unsigned)geteuid(), (unsigned long long)hash);
         if (length < 0 || (uint32_t)length >= bytes)
             continue;
         if ((mkdir(rings, 0700) == 0 || errno == EEXIST) && is_private(rings))
@@ -78,8 +79,8 @@ static bool make_rings(const char *directory, char *rings, uint32_t bytes)
     return false;
 }
 
-/* Writes `rings` so that readers see all of it or nothing. The first process of a directory wins; a name
- * that can't be used any more is replaced. */
+/* Writes `rings` so that readers see all of it or nothing. The first process of a directory wins; a
+ * name that can't be used any more is replaced. */
 static int write_rings(const char *directory, const char *rings_file, char *rings, uint32_t bytes)
 {
     char temporary[PATH_MAX], text[PATH_MAX];
@@ -95,7 +96,8 @@ static int write_rings(const char *directory, const char *rings_file, char *ring
         error = errno;
     if (!error && link(temporary, rings_file)) {
         char others[PATH_MAX];
-        if (errno == EEXIST && read_rings(rings_file, others, sizeof others) && strlen(others) < bytes)
+        if (errno == EEXIST && read_rings(rings_file, others, sizeof others) &&
+            strlen(others) < bytes)
             strcpy(rings, others);
         else if (rename(temporary, rings_file))
             error = errno;
@@ -116,8 +118,9 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
     if (!error && strlen(real) >= path_bytes)
         error = ENAMETOOLONG;
     if (error) {
-        shim_say(PROBLEM_DIRECTORY, "can't use the trace directory %s: %s; nothing is recorded (set DDPCHECK_DIR)", wanted,
-                 strerror(error));
+        shim_say(PROBLEM_DIRECTORY,
+                 "can't use the trace directory %s: %s; nothing is recorded (set DDPCHECK_DIR)",
+                 wanted, strerror(error));
         return false;
     }
     strcpy(path, real);
@@ -125,13 +128,15 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
     if (read_rings(rings_file, rings, rings_bytes))
         return true;
     if (!make_rings(real, rings, rings_bytes)) {
-        shim_say(PROBLEM_DIRECTORY,
-                 "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp lets this user make a directory; nothing is recorded");
+        shim_say(PROBLEM_DIRECTORY, "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp "
+                                    "lets this user make a directory; nothing is recorded");
         return false;
     }
     error = write_rings(real, rings_file, rings, rings_bytes);
     if (error)
-        shim_say(PROBLEM_DIRECTORY, "can't write %s: %s; nothing is recorded (set DDPCHECK_DIR to a directory that this user can write)",
+        shim_say(PROBLEM_DIRECTORY,
+                 "can't write %s: %s; nothing is recorded (set DDPCHECK_DIR to a directory that "
+                 "this user can write)",
                  rings_file, strerror(error));
     return !error;
 }

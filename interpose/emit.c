@@ -38,7 +38,8 @@ bool call_begin_active(struct call *call, bool wakes)
     if (call->api != API_ncclGetUniqueId && call->api != API_ncclGroupStart &&
         !atomic_load_explicit(&shim.cuda_used, memory_order_relaxed))
         atomic_store_explicit(&shim.cuda_used, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&shim.state, memory_order_acquire) != SHIM_ACTIVE && !(wakes && shim_wake()))
+    if (atomic_load_explicit(&shim.state, memory_order_acquire) != SHIM_ACTIVE &&
+        !(wakes && shim_wake()))
         goto pass;
     if (!thread->attached && !thread_attach(thread))
         goto pass;
@@ -73,7 +74,8 @@ static void stamp(struct record *record)
     record->serial = atomic_fetch_add_explicit(&shim.file->serial, 1, memory_order_relaxed) + 1;
 }
 
-static void name(struct thread *thread, struct record *record, uint16_t api, enum record_phase phase)
+static void name(struct thread *thread, struct record *record, uint16_t api,
+                 enum record_phase phase)
 {
     record->api = api;
     record->phase = (uint8_t)phase;
@@ -81,7 +83,8 @@ static void name(struct thread *thread, struct record *record, uint16_t api, enu
     record->device = thread_device(thread);
 }
 
-static void prepare(struct thread *thread, struct record *record, uint16_t api, enum record_phase phase)
+static void prepare(struct thread *thread, struct record *record, uint16_t api,
+                    enum record_phase phase)
 {
     name(thread, record, api, phase);
     stamp(record);
@@ -97,10 +100,12 @@ enum api_class emit_class(uint16_t api)
     return class_of[api];
 }
 
-void emit_describe(struct call *call, struct record *record, enum record_phase phase, const void *stream)
+void emit_describe(struct call *call, struct record *record, enum record_phase phase,
+                   const void *stream)
 {
     if (phase != RECORD_LEAVE) {
-        bool wanted = call->api < 80 || call->api == API_ddpcheck_hash || class_of[call->api] == CLASS_WAIT || tells_a_tensor(call->api);
+        bool wanted = call->api < 80 || call->api == API_ddpcheck_hash ||
+                      class_of[call->api] == CLASS_WAIT || tells_a_tensor(call->api);
         bool whole = shim.stacks == STACKS_ALL || (shim.stacks == STACKS_NCCL && wanted);
         record->stack = stacks_take(call, whole);
         if (!whole || !record->stack) {
@@ -115,7 +120,8 @@ void emit_describe(struct call *call, struct record *record, enum record_phase p
     name(call->thread, record, call->api, phase);
 }
 
-void emit_prepare(struct call *call, struct record *record, enum record_phase phase, const void *stream)
+void emit_prepare(struct call *call, struct record *record, enum record_phase phase,
+                  const void *stream)
 {
     emit_describe(call, record, phase, stream);
     if (class_of[call->api] != CLASS_STREAM)
@@ -161,8 +167,10 @@ uint64_t emit_string(struct thread *thread, const char *text, uint64_t bytes)
     bool told = true;
     uint64_t offset = 0;
     do {
-        struct record record = { .string = { .id = id, .bytes = (uint32_t)bytes, .offset = (uint32_t)offset } };
-        uint64_t piece = bytes - offset < sizeof record.string.text ? bytes - offset : sizeof record.string.text;
+        struct record record = {
+            .string = {.id = id, .bytes = (uint32_t)bytes, .offset = (uint32_t)offset}};
+        uint64_t piece = bytes - offset < sizeof record.string.text ? bytes - offset
+                                                                    : sizeof record.string.text;
         memcpy(record.string.text, text + offset, piece);
         told &= emit_notice(thread, &record, API_notice_string);
         offset += piece;
@@ -181,8 +189,8 @@ void emit_enter(struct call *call, struct record *record, const void *stream)
 
 void emit_leave(struct call *call, int result, uint64_t handle)
 {
-    struct record record = { .result = result,
-                             .leave = { .enter = call->enter, .comm = call->comm, .handle = handle } };
+    struct record record = {.result = result,
+                            .leave = {.enter = call->enter, .comm = call->comm, .handle = handle}};
     emit_prepare(call, &record, RECORD_LEAVE, NULL);
     emit(call->thread, &record, emit_ring(call->api));
 }

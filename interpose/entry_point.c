@@ -1,9 +1,9 @@
-/* entry_point.c: functions of the driver by name: cuGetProcAddress and cudaGetDriverEntryPoint. What they
- * hand out is our wrapper where there is one of the same form.
+/* entry_point.c: functions of the driver by name: cuGetProcAddress and cudaGetDriverEntryPoint.
+ * What they hand out is our wrapper where there is one of the same form.
  *
- * The form of a function changes with the CUDA version that is asked for (cuMemAlloc of CUDA 3.1 takes
- * other sizes than that of 3.2). Whether the one that was found is ours is asked of the driver itself: it
- * is, if the version of our headers gives the same address. */
+ * The form of a function changes with the CUDA version that is asked for (cuMemAlloc of CUDA 3.1
+ * takes other sizes than that of 3.2). Whether the one that was found is ours is asked of the
+ * driver itself: it is, if the version of our headers gives the same address. */
 #include "interpose/entry_point.h"
 
 #include <dlfcn.h>
@@ -23,12 +23,13 @@ typedef CUresult find_old_function(const char *name, void **address, int version
 EXPORT find_function entry_point_find __asm__("cuGetProcAddress_v2");
 EXPORT find_old_function entry_point_find_old __asm__("cuGetProcAddress");
 
-/* The libraries that are CUDA: what they ask for they need to do the work of calls that were recorded
- * already, or work of their own that is none of the program's. */
+/* The libraries that are CUDA: what they ask for they need to do the work of calls that were
+ * recorded already, or work of their own that is none of the program's. */
 bool entry_point_is_for_cuda(const void *caller)
 {
-    static const char *const libraries[] = { "libcuda.so", "libcudart.so", "libnccl.so", "libnccl-", "libcupti.so",
-                                             "libnvidia-", "libcudadebugger", "libddpcheck" };
+    static const char *const libraries[] = {"libcuda.so",      "libcudart.so", "libnccl.so",
+                                            "libnccl-",        "libcupti.so",  "libnvidia-",
+                                            "libcudadebugger", "libddpcheck"};
     Dl_info info;
     if (!dladdr(caller, &info) || !info.dli_fname)
         return false;
@@ -43,7 +44,7 @@ bool entry_point_is_for_cuda(const void *caller)
 /* "cuMemAlloc" finds "cuMemAlloc_v2"; per_thread looks for the form with _ptsz or _ptds first. */
 static int find_wrapper(const char *name, bool per_thread)
 {
-    static const char *const forms[] = { "_v2_ptsz", "_ptsz", "_v2_ptds", "_ptds", "_v2", "" };
+    static const char *const forms[] = {"_v2_ptsz", "_ptsz", "_v2_ptds", "_ptds", "_v2", ""};
     enum { PLAIN = 4, FORMS = sizeof forms / sizeof *forms };
     size_t length = strlen(name);
     char symbol[96];
@@ -90,7 +91,8 @@ CUresult entry_point_find(const char *name, void **address, int version, cuuint6
                           CUdriverProcAddressQueryResult *status)
 {
     find_function *real = (find_function *)resolve_call(CALL_cuGetProcAddress_v2);
-    CUresult result = real ? real(name, address, version, flags, status) : missing_in_driver(CALL_cuGetProcAddress_v2);
+    CUresult result = real ? real(name, address, version, flags, status)
+                           : missing_in_driver(CALL_cuGetProcAddress_v2);
     if (result == CUDA_SUCCESS && address)
         *address = answer(name, *address, flags, __builtin_return_address(0));
     return result;
@@ -99,14 +101,15 @@ CUresult entry_point_find(const char *name, void **address, int version, cuuint6
 CUresult entry_point_find_old(const char *name, void **address, int version, cuuint64_t flags)
 {
     find_old_function *real = (find_old_function *)resolve_call(CALL_cuGetProcAddress);
-    CUresult result = real ? real(name, address, version, flags) : missing_in_driver(CALL_cuGetProcAddress);
+    CUresult result = real ? real(name, address, version, flags)
+                           : missing_in_driver(CALL_cuGetProcAddress);
     if (result == CUDA_SUCCESS && address)
         *address = answer(name, *address, flags, __builtin_return_address(0));
     return result;
 }
 
-/* The runtime's flags for the default stream have the driver's numbers; its default is what the caller was
- * compiled for, which the name of the function says. */
+/* The runtime's flags for the default stream have the driver's numbers; its default is what the
+ * caller was compiled for, which the name of the function says. */
 static cuuint64_t flags_of(unsigned long long flags, bool per_thread)
 {
     return flags == cudaEnableDefault && per_thread ? cudaEnablePerThreadDefaultStream : flags;
@@ -114,7 +117,8 @@ static cuuint64_t flags_of(unsigned long long flags, bool per_thread)
 
 typedef cudaError_t by_name(const char *symbol, void **function, unsigned long long flags,
                             enum cudaDriverEntryPointQueryResult *status);
-typedef cudaError_t by_version(const char *symbol, void **function, unsigned int version, unsigned long long flags,
+typedef cudaError_t by_version(const char *symbol, void **function, unsigned int version,
+                               unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *status);
 
 static cudaError_t missing(enum call_id id)
@@ -123,28 +127,32 @@ static cudaError_t missing(enum call_id id)
     return cudaErrorSharedObjectSymbolNotFound;
 }
 
-#define BY_NAME(name, per_thread) \
-    EXPORT by_name entry_point_##name __asm__(#name); \
+#define BY_NAME(name, per_thread)                                                                 \
+    EXPORT by_name entry_point_##name __asm__(#name);                                             \
     cudaError_t entry_point_##name(const char *symbol, void **function, unsigned long long flags, \
-                                   enum cudaDriverEntryPointQueryResult *status) \
-    { \
-        by_name *real = (by_name *)resolve_call(CALL_##name); \
+                                   enum cudaDriverEntryPointQueryResult *status)                  \
+    {                                                                                             \
+        by_name *real = (by_name *)resolve_call(CALL_##name);                                     \
         cudaError_t result = real ? real(symbol, function, flags, status) : missing(CALL_##name); \
-        if (result == cudaSuccess && function) \
-            *function = answer(symbol, *function, flags_of(flags, per_thread), __builtin_return_address(0)); \
-        return result; \
+        if (result == cudaSuccess && function)                                                    \
+            *function = answer(symbol, *function, flags_of(flags, per_thread),                    \
+                               __builtin_return_address(0));                                      \
+        return result;                                                                            \
     }
 
-#define BY_VERSION(name, per_thread) \
-    EXPORT by_version entry_point_##name __asm__(#name); \
-    cudaError_t entry_point_##name(const char *symbol, void **function, unsigned int version, unsigned long long flags, \
-                                   enum cudaDriverEntryPointQueryResult *status) \
-    { \
-        by_version *real = (by_version *)resolve_call(CALL_##name); \
-        cudaError_t result = real ? real(symbol, function, version, flags, status) : missing(CALL_##name); \
-        if (result == cudaSuccess && function) \
-            *function = answer(symbol, *function, flags_of(flags, per_thread), __builtin_return_address(0)); \
-        return result; \
+#define BY_VERSION(name, per_thread)                                                          \
+    EXPORT by_version entry_point_##name __asm__(#name);                                      \
+    cudaError_t entry_point_##name(const char *symbol, void **function, unsigned int version, \
+                                   unsigned long long flags,                                  \
+                                   enum cudaDriverEntryPointQueryResult *status)              \
+    {                                                                                         \
+        by_version *real = (by_version *)resolve_call(CALL_##name);                           \
+        cudaError_t result = real ? real(symbol, function, version, flags, status)            \
+                                  : missing(CALL_##name);                                     \
+        if (result == cudaSuccess && function)                                                \
+            *function = answer(symbol, *function, flags_of(flags, per_thread),                \
+                               __builtin_return_address(0));                                  \
+        return result;                                                                        \
     }
 
 BY_NAME(cudaGetDriverEntryPoint, false)

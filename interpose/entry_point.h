@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* The caller (a return address) is CUDA itself: it gets the real function. Why: docs/decisions.md. */
+/* The caller (a return address) is CUDA itself: it gets the real function. Why: docs/decisions.md.
+ */
 bool entry_point_is_for_cuda(const void *caller);
 
 #endif

@@ -16,9 +16,11 @@
 #include "interpose/shim.h"
 
 enum {
-    CONTROL_MIN = 256, BULK_MIN = 512,
-    SHARE = 32,             /* a segment takes at most this part of what is free: several ranks, several threads */
-    INCARNATIONS = 100      /* programs that one process execs one after the other */
+    CONTROL_MIN = 256,
+    BULK_MIN = 512,
+    SHARE =
+        32, /* a segment takes at most this part of what is free: several ranks, several threads */
+    INCARNATIONS = 100 /* programs that one process execs one after the other */
 };
 
 static uint32_t hash_entries(void)
@@ -32,13 +34,14 @@ static uint64_t header_bytes(void)
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
-/* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. A limit on the size of files
- * (ulimit -f) is looked at first: to pass it raises SIGXFSZ. */
+/* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. A limit on the size
+ * of files (ulimit -f) is looked at first: to pass it raises SIGXFSZ. */
 static int reserve(int fd, uint64_t offset, uint64_t bytes)
 {
     struct rlimit limit;
     int error;
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+        offset + bytes > limit.rlim_cur)
         return EFBIG;
     do {
         error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
@@ -70,8 +73,8 @@ static int create_file(const char *rings, char *path, uint32_t bytes)
         char suffix[16] = "";
         if (i)
             snprintf(suffix, sizeof suffix, "-%d", i + 1);
-        int length = snprintf(path, bytes, "%s/%d-%llu%s" RING_SUFFIX, rings, (int)getpid(), (unsigned long long)ticks,
-                              suffix);
+        int length = snprintf(path, bytes, "%s/%d-%llu%s" RING_SUFFIX, rings, (int)getpid(),
+                              (unsigned long long)ticks, suffix);
         if (length < 0 || (uint32_t)length >= bytes) {
             errno = ENAMETOOLONG;
             return -1;
@@ -128,13 +131,15 @@ bool files_start(void)
         return false;
     int fd = create_file(rings, path, sizeof path);
     if (fd < 0) {
-        shim_say(PROBLEM_DIRECTORY, "can't make a ring file in %s: %s; nothing is recorded", rings, strerror(errno));
+        shim_say(PROBLEM_DIRECTORY, "can't make a ring file in %s: %s; nothing is recorded", rings,
+                 strerror(errno));
         return false;
     }
     struct ring_file *file = open_file(fd);
     if (!file) {
-        shim_say(PROBLEM_DIRECTORY, "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)", rings,
-                 strerror(errno));
+        shim_say(PROBLEM_DIRECTORY,
+                 "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
+                 rings, strerror(errno));
         close(fd);
         unlink(path);
         return false;
@@ -175,8 +180,9 @@ struct ring_segment *files_take_segment(uint32_t thread)
     for (uint32_t i = 0; i < count; i++) {
         struct ring_segment *segment = atomic_load_explicit(&shim.segment[i], memory_order_acquire);
         uint32_t state = SEGMENT_ENDED;
-        if (segment && atomic_compare_exchange_strong_explicit(&segment->state, &state, SEGMENT_ACTIVE,
-                                                               memory_order_acq_rel, memory_order_relaxed)) {
+        if (segment &&
+            atomic_compare_exchange_strong_explicit(&segment->state, &state, SEGMENT_ACTIVE,
+                                                    memory_order_acq_rel, memory_order_relaxed)) {
             atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);
             return segment;
         }
@@ -184,7 +190,8 @@ struct ring_segment *files_take_segment(uint32_t thread)
     return grow(thread);
 }
 
-/* The child's mappings stay: another of the parent's calls may be using one further up this stack. */
+/* The child's mappings stay: another of the parent's calls may be using one further up this stack.
+ */
 void files_forked(void)
 {
     if (shim.file)

@@ -1,8 +1,8 @@
 /* files.h: the trace directory, the private directory of the rings and this process's ring file.
  *
- * The trace directory (DDPCHECK_DIR, else ./ddpcheck-trace) may lie anywhere, on NFS too. The rings lie
- * in memory: in /dev/shm/ddpcheck-<uid>-<hash of the trace directory's path>, else the same name under
- * TMPDIR or /tmp. The file `rings` of the trace directory names it. */
+ * The trace directory (DDPCHECK_DIR, else ./ddpcheck-trace) may lie anywhere, on NFS too. The rings
+ * lie in memory: in /dev/shm/ddpcheck-<uid>-<hash of the trace directory's path>, else the same
+ * name under TMPDIR or /tmp. The file `rings` of the trace directory names it. */
 #ifndef DDPCHECK_FILES_H
 #define DDPCHECK_FILES_H
 
@@ -12,11 +12,12 @@
 #include "lib/trace/ring.h"
 
 /* Makes the directories and this process's ring file with one segment, and fills in shim.file,
- * shim.file_fd and shim.directory. Returns false (having said why) if the shim has to step aside. */
+ * shim.file_fd and shim.directory. Returns false (having said why) if the shim has to step aside.
+ */
 bool files_start(void);
 
-/* A segment for a thread: one that an ended thread gave back, else a new one at the file's end. Returns
- * NULL if there are RING_SEGMENTS_MAX already or the file system is full. */
+/* A segment for a thread: one that an ended thread gave back, else a new one at the file's end.
+ * Returns NULL if there are RING_SEGMENTS_MAX already or the file system is full. */
 struct ring_segment *files_take_segment(uint32_t thread);
 
 /* In the child of a fork: the file is the parent's. */
@@ -26,8 +27,8 @@ void files_forked(void);
  * Returns false having said why. */
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes);
 
-/* Reads a small file, such as those in /proc. Returns the length read (NUL-terminated, cut if it does
- * not fit), or -1. */
+/* Reads a small file, such as those in /proc. Returns the length read (NUL-terminated, cut if it
+ * does not fit), or -1. */
 int file_read(const char *path, char *text, uint32_t bytes);
 
 #endif

@@ -29,8 +29,9 @@ static uint64_t identity_by_uuid(int device)
     static const CUuuid none;
     CUdevice handle;
     CUuuid uuid = none;
-    if (!init || !get || !get_uuid || init(0) != CUDA_SUCCESS || get(&handle, device) != CUDA_SUCCESS ||
-        get_uuid(&uuid, handle) != CUDA_SUCCESS || !memcmp(&uuid, &none, sizeof uuid))
+    if (!init || !get || !get_uuid || init(0) != CUDA_SUCCESS ||
+        get(&handle, device) != CUDA_SUCCESS || get_uuid(&uuid, handle) != CUDA_SUCCESS ||
+        !memcmp(&uuid, &none, sizeof uuid))
         return 0;
     return string_id((const char *)&uuid, sizeof uuid);
 }
@@ -74,11 +75,13 @@ bool gpu_is_capturing(cudaStream_t stream)
     return result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Of the legacy stream, which may not be touched while a stream that waits for it is captured, nothing can be
- * asked; work on it fails, or is no part of the capture. An old driver knows no numbers: all captures are one. */
+/* Of the legacy stream, which may not be touched while a stream that waits for it is captured,
+ * nothing can be asked; work on it fails, or is no part of the capture. An old driver knows no
+ * numbers: all captures are one. */
 uint64_t gpu_capture_id(cudaStream_t stream)
 {
-    typedef CUresult get_info(CUstream, CUstreamCaptureStatus *, cuuint64_t *, void *, void *, void *);
+    typedef CUresult get_info(CUstream, CUstreamCaptureStatus *, cuuint64_t *, void *, void *,
+                              void *);
     get_info *get = (get_info *)resolve_helper(HELPER_cuStreamGetCaptureInfo_v2);
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t id = 0;
@@ -121,8 +124,10 @@ void gpu_restore_device(struct thread *thread, bool switched)
 static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
 {
     static const uint32_t types[] = {
-        [cudaMemoryTypeUnregistered] = MEMORY_HOST_PAGEABLE, [cudaMemoryTypeHost] = MEMORY_HOST_PINNED,
-        [cudaMemoryTypeDevice] = MEMORY_DEVICE, [cudaMemoryTypeManaged] = MEMORY_MANAGED,
+        [cudaMemoryTypeUnregistered] = MEMORY_HOST_PAGEABLE,
+        [cudaMemoryTypeHost] = MEMORY_HOST_PINNED,
+        [cudaMemoryTypeDevice] = MEMORY_DEVICE,
+        [cudaMemoryTypeManaged] = MEMORY_MANAGED,
     };
     __typeof__(&cudaPointerGetAttributes) get = REAL_HELPER(cudaPointerGetAttributes);
     struct cudaPointerAttributes attributes;
@@ -133,35 +138,41 @@ static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
         return;
     }
     if ((unsigned)attributes.type < sizeof types / sizeof *types)
-        memory->type = attributes.type == cudaMemoryTypeUnregistered ? pageable_type() : types[attributes.type];
+        memory->type = attributes.type == cudaMemoryTypeUnregistered ? pageable_type()
+                                                                     : types[attributes.type];
     if (memory->type == MEMORY_DEVICE || memory->type == MEMORY_MANAGED)
         memory->device = attributes.device;
 }
 
 void gpu_memory_find(uint64_t pointer, struct gpu_memory *memory)
 {
-    *memory = (struct gpu_memory){ .base = pointer, .device = RECORD_NO_DEVICE, .type = MEMORY_UNKNOWN };
+    *memory =
+        (struct gpu_memory){.base = pointer, .device = RECORD_NO_DEVICE, .type = MEMORY_UNKNOWN};
     __typeof__(&cuPointerGetAttributes) get = REAL_HELPER(cuPointerGetAttributes);
     CUmemorytype type = 0;
     int ordinal = RECORD_NO_DEVICE;
     unsigned managed = 0, plain = 0;
     CUdeviceptr start = 0;
     size_t size = 0;
-    CUpointer_attribute wanted[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                     CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                     CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };
-    void *values[] = { &type, &ordinal, &managed, &start, &size, &plain };
-    if (!get || get(sizeof wanted / sizeof *wanted, wanted, values, (CUdeviceptr)pointer) != CUDA_SUCCESS) {
+    CUpointer_attribute wanted[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_IS_MANAGED,  CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,  CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE};
+    void *values[] = {&type, &ordinal, &managed, &start, &size, &plain};
+    if (!get ||
+        get(sizeof wanted / sizeof *wanted, wanted, values, (CUdeviceptr)pointer) != CUDA_SUCCESS) {
         find_by_runtime(pointer, memory);
         return;
     }
-    if (!type) {            /* no error, all zero: memory that CUDA does not know */
+    if (!type) { /* no error, all zero: memory that CUDA does not know */
         memory->type = pageable_type();
         return;
     }
     /* What cudaMalloc gave can be shared by legacy IPC; memory of pools and of cuMemMap can not. */
-    memory->type = managed ? MEMORY_MANAGED : type == CU_MEMORYTYPE_HOST ? MEMORY_HOST_PINNED
-                 : plain   ? MEMORY_DEVICE : MEMORY_DEVICE_MAPPED;
+    memory->type = managed                      ? MEMORY_MANAGED
+                   : type == CU_MEMORYTYPE_HOST ? MEMORY_HOST_PINNED
+                   : plain                      ? MEMORY_DEVICE
+                                                : MEMORY_DEVICE_MAPPED;
     memory->device = memory->type == MEMORY_HOST_PINNED ? RECORD_NO_DEVICE : ordinal;
     if (size) {
         memory->base = start;

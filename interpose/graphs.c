@@ -33,8 +33,8 @@ struct key {
 
 static struct {
     _Atomic uint32_t locked;
-    _Atomic uint32_t keys;      /* in use; 0: nothing to look for */
-    uint32_t end;               /* all that are in use lie below */
+    _Atomic uint32_t keys; /* in use; 0: nothing to look for */
+    uint32_t end;          /* all that are in use lie below */
     struct key key[KEYS_MAX];
 } graphs;
 
@@ -61,7 +61,8 @@ static size_t list_bytes(uint32_t room)
 
 static struct list *list_new(uint32_t room)
 {
-    struct list *list = mmap(NULL, list_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct list *list =
+        mmap(NULL, list_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (list == MAP_FAILED)
         return NULL;
     list->references = 1;
@@ -109,7 +110,7 @@ static void put(enum key_kind kind, uint64_t value, struct list *list)
         list_drop(list);
         return;
     }
-    graphs.key[i] = (struct key){ kind, value, list };
+    graphs.key[i] = (struct key){kind, value, list};
     if (i == graphs.end)
         graphs.end++;
     atomic_fetch_add(&graphs.keys, 1);
@@ -168,13 +169,14 @@ void graphs_add(uint64_t capture, struct member *member, const struct record *re
     }
     struct list *list = key ? grown(key) : NULL;
     if (list)
-        list->operation[list->count++] = (struct captured){ member, *record };
+        list->operation[list->count++] = (struct captured){member, *record};
     unlock();
 }
 
-static void point_graph(struct call *call, cudaError_t result, cudaStream_t stream, uint64_t graph, uint64_t exec)
+static void point_graph(struct call *call, cudaError_t result, cudaStream_t stream, uint64_t graph,
+                        uint64_t exec)
 {
-    struct record record = { .graph = { .graph = graph, .exec = exec } };
+    struct record record = {.graph = {.graph = graph, .exec = exec}};
     record.flags |= call->api == API_cudaGraphLaunch ? gpu_capture_flag(stream) : 0;
     emit_point(call, &record, result, stream);
 }
@@ -191,9 +193,10 @@ void capture_ending(struct call *call, cudaStream_t stream)
     call->capture = gpu_capture_id(stream);
 }
 
-/* The capture is over whether it succeeded or was invalid; one that began while the shim slept is not
- * in the count. */
-void capture_ended(struct call *call, cudaError_t result, cudaStream_t stream, const cudaGraph_t *graph)
+/* The capture is over whether it succeeded or was invalid; one that began while the shim slept is
+ * not in the count. */
+void capture_ended(struct call *call, cudaError_t result, cudaStream_t stream,
+                   const cudaGraph_t *graph)
 {
     int open = atomic_load(&shim.captures);
     while (open > 0 && !atomic_compare_exchange_weak(&shim.captures, &open, open - 1))
@@ -205,9 +208,11 @@ void capture_ended(struct call *call, cudaError_t result, cudaStream_t stream, c
     point_graph(call, result, stream, made, 0);
 }
 
-void graph_instantiated(struct call *call, cudaError_t result, cudaGraph_t graph, const cudaGraphExec_t *exec)
+void graph_instantiated(struct call *call, cudaError_t result, cudaGraph_t graph,
+                        const cudaGraphExec_t *exec)
 {
-    graphs_changed(call, result, (uintptr_t)graph, result == cudaSuccess && exec ? (uintptr_t)*exec : 0);
+    graphs_changed(call, result, (uintptr_t)graph,
+                   result == cudaSuccess && exec ? (uintptr_t)*exec : 0);
 }
 
 void graph_updated(struct call *call, cudaError_t result, cudaGraphExec_t exec, cudaGraph_t graph)
@@ -224,7 +229,8 @@ void graphs_changed(struct call *call, int result, uint64_t graph, uint64_t exec
     point_graph(call, (cudaError_t)result, NULL, graph, exec);
 }
 
-void graph_cloned(struct call *call, cudaError_t result, cudaGraph_t original, const cudaGraph_t *clone)
+void graph_cloned(struct call *call, cudaError_t result, cudaGraph_t original,
+                  const cudaGraph_t *clone)
 {
     uint64_t made = result == cudaSuccess && clone ? (uintptr_t)*clone : 0;
     if (made)
@@ -248,7 +254,8 @@ void graph_exec_destroyed(struct call *call, cudaError_t result, cudaGraphExec_t
     point_graph(call, result, NULL, 0, (uintptr_t)exec);
 }
 
-/* The launch issues all at once, as a group does; a launch that is captured itself only passes them on. */
+/* The launch issues all at once, as a group does; a launch that is captured itself only passes them
+ * on. */
 static void replay(struct call *call, const struct list *list, cudaStream_t stream)
 {
     struct call part = *call;
@@ -296,7 +303,8 @@ void graph_launch_enter(struct call *call, cudaGraphExec_t exec, cudaStream_t st
     unlock();
 }
 
-void graph_launch_leave(struct call *call, cudaError_t result, cudaGraphExec_t exec, cudaStream_t stream)
+void graph_launch_leave(struct call *call, cudaError_t result, cudaGraphExec_t exec,
+                        cudaStream_t stream)
 {
     if (call->enter) {
         struct call part = *call;

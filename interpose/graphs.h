@@ -1,7 +1,9 @@
-/* graphs.h: which collectives were captured into which graph. A launch of the graph issues them again.
+/* graphs.h: which collectives were captured into which graph. A launch of the graph issues them
+ * again.
  *
- * Each capture gathers a list of operations, which its graph, the graph's copies and their instances
- * share. Launching, capturing and the rest are rare beside operations: one short lock guards it all. */
+ * Each capture gathers a list of operations, which its graph, the graph's copies and their
+ * instances share. Launching, capturing and the rest are rare beside operations: one short lock
+ * guards it all. */
 #ifndef DDPCHECK_GRAPHS_H
 #define DDPCHECK_GRAPHS_H
 

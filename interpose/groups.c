@@ -1,5 +1,5 @@
-/* groups.c: recording of ncclGroupStart and ncclGroupEnd. What a group holds is launched by its outermost
- * end, so that is where progress is written. */
+/* groups.c: recording of ncclGroupStart and ncclGroupEnd. What a group holds is launched by its
+ * outermost end, so that is where progress is written. */
 #include <string.h>
 
 #include "interpose/communicators.h"
@@ -11,7 +11,7 @@
 void group_started(struct call *call, ncclResult_t result)
 {
     struct thread *thread = call->thread;
-    struct record record = { .result = result };
+    struct record record = {.result = result};
     emit_prepare(call, &record, RECORD_POINT, NULL);
     if (result == ncclSuccess && thread->group_depth++ == 0) {
         thread->group = record.serial;
@@ -23,7 +23,8 @@ void group_started(struct call *call, ncclResult_t result)
     emit(thread, &record, RING_CONTROL);
 }
 
-static void each_slot(struct thread *thread, void (*visit)(struct thread *, uint32_t, ncclResult_t), ncclResult_t result)
+static void each_slot(struct thread *thread, void (*visit)(struct thread *, uint32_t, ncclResult_t),
+                      ncclResult_t result)
 {
     for (uint32_t word = 0; word < RING_SLOTS_MAX / 64; word++)
         for (uint64_t bits = thread->group_slots[word]; bits; bits &= bits - 1)
@@ -42,7 +43,9 @@ void group_end_enter(struct call *call)
     struct thread *thread = call->thread;
     if (thread->group_depth > 1)
         return;
-    struct record record = { .group = { .group = thread->group, .depth = thread->group_depth, .calls = thread->group_calls } };
+    struct record record = {.group = {.group = thread->group,
+                                      .depth = thread->group_depth,
+                                      .calls = thread->group_calls}};
     emit_enter(call, &record, NULL);
     if (shim.hashing && call->api == API_ncclGroupEnd)
         hashing_before(thread);

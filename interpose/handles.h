@@ -1,7 +1,8 @@
 /* handles.h: a set of handles (streams, graph instances) that the shim has met.
  *
- * A fixed open-addressed table without locks. A handle that finds no place is taken for unknown, which
- * costs a second look, no more. Two threads may add the same handle twice; removing takes out both. */
+ * A fixed open-addressed table without locks. A handle that finds no place is taken for unknown,
+ * which costs a second look, no more. Two threads may add the same handle twice; removing takes out
+ * both. */
 #ifndef DDPCHECK_HANDLES_H
 #define DDPCHECK_HANDLES_H
 

@@ -7,7 +7,7 @@
 
 struct hash_job {
     uint64_t comm, number, serial;
-    uint64_t send, send_bytes, recv, recv_bytes;        /* 0 bytes: not hashed */
+    uint64_t send, send_bytes, recv, recv_bytes; /* 0 bytes: not hashed */
     uint64_t stream;
     int32_t rank, device;
     uint16_t api;

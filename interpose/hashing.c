@@ -12,7 +12,8 @@ enum reason { REASON_CAPTURE, REASON_NONBLOCKING, REASON_MEMORY, REASON_GROUP, R
 static const char *const reason_text[REASONS] = {
     [REASON_CAPTURE] = "payloads of operations that are captured into a graph (--hash)",
     [REASON_NONBLOCKING] = "payloads of operations on communicators that do not block (--hash)",
-    [REASON_MEMORY] = "payloads in memory that is not the communicator's device's, or longer than their allocation (--hash)",
+    [REASON_MEMORY] = "payloads in memory that is not the communicator's device's, or longer than "
+                      "their allocation (--hash)",
     [REASON_GROUP] = "payloads of more operations in one ncclGroup than --hash has room for",
 };
 static _Atomic uint32_t reasons_told;
@@ -22,7 +23,7 @@ static void tell(struct thread *thread, enum reason reason)
     if (atomic_fetch_or_explicit(&reasons_told, 1u << reason, memory_order_relaxed) & 1u << reason)
         return;
     const char *text = reason_text[reason];
-    struct record record = { .range = { .text = emit_string(thread, text, strlen(text)) } };
+    struct record record = {.range = {.text = emit_string(thread, text, strlen(text))}};
     emit_notice(thread, &record, API_notice_blind);
 }
 
@@ -33,30 +34,31 @@ void hashing_forked(void)
     hash_named_forked();
 }
 
-/* How much of its buffers each kind uses (NCCL user guide, "Collective Communication Functions"): in counts, `all` is
- * one for each rank; `of_root`: only the root has it. `alike`: afterwards all ranks hold the same there. */
+/* How much of its buffers each kind uses (NCCL user guide, "Collective Communication Functions"):
+ * in counts, `all` is one for each rank; `of_root`: only the root has it. `alike`: afterwards all
+ * ranks hold the same there. */
 enum amount { NONE, ONE, ALL };
 struct shape {
     uint8_t send, recv;
     bool send_of_root, recv_of_root, alike;
 };
 static const struct shape shapes[] = {
-    [API_ncclAllReduce] = { ONE, ONE, false, false, true },
-    [API_ncclBroadcast] = { ONE, ONE, true, false, true },
-    [API_ncclBcast] = { ONE, ONE, true, false, true },
-    [API_ncclReduce] = { ONE, ONE, false, true, false },
-    [API_ncclAllGather] = { ONE, ALL, false, false, true },
-    [API_ncclReduceScatter] = { ALL, ONE, false, false, false },
-    [API_ncclAlltoAll] = { ALL, ALL, false, false, false },
-    [API_ncclGather] = { ONE, ALL, false, true, false },
-    [API_ncclScatter] = { ALL, ONE, true, false, false },
-    [API_ncclSend] = { ONE, NONE, false, false, false },
-    [API_ncclRecv] = { NONE, ONE, false, false, false },
+    [API_ncclAllReduce] = {ONE, ONE, false, false, true},
+    [API_ncclBroadcast] = {ONE, ONE, true, false, true},
+    [API_ncclBcast] = {ONE, ONE, true, false, true},
+    [API_ncclReduce] = {ONE, ONE, false, true, false},
+    [API_ncclAllGather] = {ONE, ALL, false, false, true},
+    [API_ncclReduceScatter] = {ALL, ONE, false, false, false},
+    [API_ncclAlltoAll] = {ALL, ALL, false, false, false},
+    [API_ncclGather] = {ONE, ALL, false, true, false},
+    [API_ncclScatter] = {ALL, ONE, true, false, false},
+    [API_ncclSend] = {ONE, NONE, false, false, false},
+    [API_ncclRecv] = {NONE, ONE, false, false, false},
 };
 
 static uint32_t datatype_bytes(uint8_t datatype)
 {
-    static const uint8_t bytes[TYPE_COUNT] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
+    static const uint8_t bytes[TYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
     return datatype < TYPE_COUNT ? bytes[datatype] : 0;
 }
 
@@ -73,13 +75,14 @@ static bool is_device_memory(const struct hash_job *job, uint64_t pointer, uint6
     struct gpu_memory first, last;
     gpu_memory_find(pointer, &first);
     if (first.type != MEMORY_MANAGED &&
-        ((first.type != MEMORY_DEVICE && first.type != MEMORY_DEVICE_MAPPED) || first.device != job->device))
+        ((first.type != MEMORY_DEVICE && first.type != MEMORY_DEVICE_MAPPED) ||
+         first.device != job->device))
         return false;
     if (pointer >= first.base && bytes <= first.bytes - (pointer - first.base))
         return true;
     if (first.type != MEMORY_DEVICE_MAPPED)
         return false;
-    gpu_memory_find(pointer + bytes - 1, &last);    /* several mappings side by side are one buffer */
+    gpu_memory_find(pointer + bytes - 1, &last); /* several mappings side by side are one buffer */
     return last.type == first.type && last.device == first.device;
 }
 
@@ -88,18 +91,21 @@ static bool meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
 }
 
-/* Leaves out what the kernel must not touch. `recv_bytes` stays: what the operation writes there is no fault. */
+/* Leaves out what the kernel must not touch. `recv_bytes` stays: what the operation writes there is
+ * no fault. */
 static void leave_out(struct thread *thread, struct hash_job *job)
 {
     bool send = job->send_bytes && is_device_memory(job, job->send, job->send_bytes);
-    bool recv = job->recv_after && job->recv_bytes && is_device_memory(job, job->recv, job->recv_bytes);
+    bool recv = job->recv_after && job->recv_bytes &&
+                is_device_memory(job, job->recv, job->recv_bytes);
     if ((job->send_bytes && !send) || (job->recv_after && job->recv_bytes && !recv))
         tell(thread, REASON_MEMORY);
     job->send_bytes = send ? job->send_bytes : 0;
     job->recv_after = recv;
 }
 
-static bool is_left_out(struct thread *thread, const struct member *member, const struct record *enter)
+static bool is_left_out(struct thread *thread, const struct member *member,
+                        const struct record *enter)
 {
     if (enter->flags & RECORD_FLAG_CAPTURE)
         return tell(thread, REASON_CAPTURE), true;
@@ -110,18 +116,28 @@ static bool is_left_out(struct thread *thread, const struct member *member, cons
     return false;
 }
 
-void hashing_operation(struct thread *thread, const struct member *member, const struct record *enter)
+void hashing_operation(struct thread *thread, const struct member *member,
+                       const struct record *enter)
 {
-    if (enter->api >= sizeof shapes / sizeof *shapes || !enter->op.count || is_left_out(thread, member, enter))
+    if (enter->api >= sizeof shapes / sizeof *shapes || !enter->op.count ||
+        is_left_out(thread, member, enter))
         return;
     const struct shape *shape = &shapes[enter->api];
     bool is_root = enter->op.root == member->rank;
     uint32_t size = datatype_bytes(enter->op.datatype);
     struct hash_job *job = &thread->caches->hash_job[thread->caches->hash_jobs];
     *job = (struct hash_job){
-        .api = enter->api, .comm = member->comm, .number = enter->op.number, .serial = enter->serial, .rank = member->rank,
-        .device = member->device, .stream = enter->stream, .datatype = enter->op.datatype, .recv_after = shape->alike,
-        .send = enter->op.sendbuff, .recv = enter->op.recvbuff,
+        .api = enter->api,
+        .comm = member->comm,
+        .number = enter->op.number,
+        .serial = enter->serial,
+        .rank = member->rank,
+        .device = member->device,
+        .stream = enter->stream,
+        .datatype = enter->op.datatype,
+        .recv_after = shape->alike,
+        .send = enter->op.sendbuff,
+        .recv = enter->op.recvbuff,
     };
     if (!shape->send_of_root || is_root)
         job->send_bytes = amount(shape->send, enter->op.count, size, member->nranks);
@@ -130,7 +146,8 @@ void hashing_operation(struct thread *thread, const struct member *member, const
     leave_out(thread, job);
     if (!job->send_bytes && !job->recv_after && !job->recv_bytes)
         return;
-    job->send_after = job->send_bytes && !meet(job->send, job->send_bytes, job->recv, job->recv_bytes);
+    job->send_after = job->send_bytes &&
+                      !meet(job->send, job->send_bytes, job->recv, job->recv_bytes);
     thread->caches->hash_jobs++;
 }
 
@@ -139,8 +156,8 @@ static void settle_group(struct thread_caches *caches)
 {
     for (uint32_t i = 0; i < caches->hash_jobs; i++)
         for (uint32_t k = 0; k < caches->hash_jobs && caches->hash_job[i].send_after; k++)
-            if (meet(caches->hash_job[i].send, caches->hash_job[i].send_bytes, caches->hash_job[k].recv,
-                     caches->hash_job[k].recv_bytes))
+            if (meet(caches->hash_job[i].send, caches->hash_job[i].send_bytes,
+                     caches->hash_job[k].recv, caches->hash_job[k].recv_bytes))
                 caches->hash_job[i].send_after = false;
 }
 
@@ -169,7 +186,8 @@ void hashing_after(struct thread *thread, bool launched)
     caches->hash_jobs = 0;
 }
 
-bool hashing_buffer(struct thread *thread, const struct hash_job *job, uint64_t name, uint64_t pointer, uint64_t bytes)
+bool hashing_buffer(struct thread *thread, const struct hash_job *job, uint64_t name,
+                    uint64_t pointer, uint64_t bytes)
 {
     if (gpu_is_capturing((cudaStream_t)(uintptr_t)job->stream))
         return tell(thread, REASON_CAPTURE), false;

@@ -1,5 +1,5 @@
-/* hashing_kernel.c: loading and launching the kernel. See hashing_kernel.h. Driver calls only: they leave no error behind
- * that the program could see. */
+/* hashing_kernel.c: loading and launching the kernel. See hashing_kernel.h. Driver calls only: they
+ * leave no error behind that the program could see. */
 #include "interpose/hashing_kernel.h"
 
 #include <stdio.h>
@@ -18,11 +18,14 @@ enum { CONTEXTS = 64, PROBES = 64, BLOCKS_PER_MULTIPROCESSOR = 4, MULTIPROCESSOR
 enum { CONTEXT_FREE, CONTEXT_LOADING, CONTEXT_READY, CONTEXT_UNUSABLE };
 
 _Static_assert(sizeof(struct payload_found) == sizeof(struct hash_found) &&
-               offsetof(struct payload_found, done) == offsetof(struct hash_found, done) &&
-               offsetof(struct payload_found, flags) == offsetof(struct hash_found, flags) &&
-               offsetof(struct payload_found, infs) == offsetof(struct hash_found, infs), "the kernel writes struct hash_found");
-_Static_assert((int)RING_HASHES <= (int)PAYLOAD_PARTIALS, "each entry of the ring file has its partial sums on the device");
-_Static_assert((int)PAYLOAD_UNIFORM == (int)HASH_UNIFORM, "flags go from kernel to record as they are");
+                   offsetof(struct payload_found, done) == offsetof(struct hash_found, done) &&
+                   offsetof(struct payload_found, flags) == offsetof(struct hash_found, flags) &&
+                   offsetof(struct payload_found, infs) == offsetof(struct hash_found, infs),
+               "the kernel writes struct hash_found");
+_Static_assert((int)RING_HASHES <= (int)PAYLOAD_PARTIALS,
+               "each entry of the ring file has its partial sums on the device");
+_Static_assert((int)PAYLOAD_UNIFORM == (int)HASH_UNIFORM,
+               "flags go from kernel to record as they are");
 
 /* The fat binary (hashing_image.c) and how long it is: 0 where ddpcheck was built without nvcc. */
 extern const unsigned char hashing_image[];
@@ -33,13 +36,13 @@ static struct kernel_context {
     _Atomic uint32_t state;
     _Atomic(void *) context;
     CUfunction function;
-    unsigned blocks;            /* at most */
+    unsigned blocks; /* at most */
 } contexts[CONTEXTS];
 
 enum page_state { PAGE_UNKNOWN, PAGE_PREPARING, PAGE_READY, PAGE_NONE };
 static struct {
-    _Atomic uint32_t state;     /* enum page_state */
-    CUdeviceptr address;        /* of the entries, as the GPU sees them */
+    _Atomic uint32_t state; /* enum page_state */
+    CUdeviceptr address;    /* of the entries, as the GPU sees them */
 } page;
 
 bool hashing_wanted(void)
@@ -59,14 +62,14 @@ static uint64_t tell_why(struct thread *thread, const char *why)
     char text[160];
     int bytes = snprintf(text, sizeof text, "payloads (--hash): %s", why);
     shim_say(PROBLEM_HASHING, "payloads are not hashed: %s", why);
-    struct record blind = { .range = { .text = emit_string(thread, text, (uint64_t)bytes) } };
+    struct record blind = {.range = {.text = emit_string(thread, text, (uint64_t)bytes)}};
     emit_notice(thread, &blind, API_notice_blind);
     return blind.range.text;
 }
 
 static void tell(struct thread *thread, const char *why)
 {
-    struct record record = { .hashing = { .entries = why ? 0 : shim.file->hash_entries } };
+    struct record record = {.hashing = {.entries = why ? 0 : shim.file->hash_entries}};
     if (why)
         record.hashing.text = tell_why(thread, why);
     emit_notice(thread, &record, API_notice_hashing);
@@ -82,11 +85,13 @@ static const char *register_page(void)
         return "this ddpcheck was built without nvcc and has no kernel for it";
     if (!file->hash_entries)
         return "there was no room for the hashes";
-    if (!host_register || !device_pointer || !REAL_HELPER(cuModuleLoadData) || !REAL_HELPER(cuModuleGetFunction) ||
-        !REAL_HELPER(cuLaunchKernel) || !REAL_HELPER(cuCtxGetCurrent))
+    if (!host_register || !device_pointer || !REAL_HELPER(cuModuleLoadData) ||
+        !REAL_HELPER(cuModuleGetFunction) || !REAL_HELPER(cuLaunchKernel) ||
+        !REAL_HELPER(cuCtxGetCurrent))
         return "the CUDA driver has not the functions that it takes";
     size_t bytes = file->hash_entries * sizeof(struct hash_entry);
-    if (host_register(ring_hashes(file), bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS ||
+    if (host_register(ring_hashes(file), bytes,
+                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS ||
         device_pointer(&page.address, ring_hashes(file), 0) != CUDA_SUCCESS)
         return "the GPU can't write to the ring file";
     return NULL;
@@ -111,30 +116,38 @@ static void load(struct thread *thread, struct kernel_context *entry)
     CUmodule module;
     CUdevice device;
     int multiprocessors = 0;
-    /* The function is loaded here even where CUDA loads lazily: that may wait for the device, and so must not happen
-     * beside collectives (CUDA programming guide, "Lazy Loading": potential hazards). */
+    /* The function is loaded here even where CUDA loads lazily: that may wait for the device, and
+     * so must not happen beside collectives (CUDA programming guide, "Lazy Loading": potential
+     * hazards). */
     bool usable = REAL_HELPER(cuModuleLoadData)(&module, hashing_image) == CUDA_SUCCESS &&
-                  REAL_HELPER(cuModuleGetFunction)(&entry->function, module, KERNEL) == CUDA_SUCCESS;
+                  REAL_HELPER(cuModuleGetFunction)(&entry->function, module, KERNEL) ==
+                      CUDA_SUCCESS;
     if (!get_device || !get_attribute || get_device(&device) != CUDA_SUCCESS ||
-        get_attribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS || multiprocessors < 1)
+        get_attribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) !=
+            CUDA_SUCCESS ||
+        multiprocessors < 1)
         multiprocessors = MULTIPROCESSORS_USUAL;
     entry->blocks = (unsigned)multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
     if (!usable)
         tell_why(thread, "the GPU's driver does not take the kernel");
-    atomic_store_explicit(&entry->state, usable ? CONTEXT_READY : CONTEXT_UNUSABLE, memory_order_release);
+    atomic_store_explicit(&entry->state, usable ? CONTEXT_READY : CONTEXT_UNUSABLE,
+                          memory_order_release);
 }
 
-/* A thread that made no runtime call so far has no context: the runtime binds its device's when it is set. */
+/* A thread that made no runtime call so far has no context: the runtime binds its device's when it
+ * is set. */
 static CUcontext current_context(int device)
 {
     __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
     CUcontext context = NULL;
-    if (REAL_HELPER(cuCtxGetCurrent)(&context) == CUDA_SUCCESS && !context && set && gpu_may_ask() && set(device) == cudaSuccess)
+    if (REAL_HELPER(cuCtxGetCurrent)(&context) == CUDA_SUCCESS && !context && set &&
+        gpu_may_ask() && set(device) == cudaSuccess)
         REAL_HELPER(cuCtxGetCurrent)(&context);
     return context;
 }
 
-/* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if there is none. */
+/* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if
+ * there is none. */
 static const struct kernel_context *current(struct thread *thread, int device)
 {
     CUcontext context = current_context(device);
@@ -175,20 +188,23 @@ static struct hash_entry *take_entry(uint64_t *ticket)
         struct hash_entry *entry = &ring_hashes(file)[(*ticket + i) % file->hash_entries];
         uint64_t nobody = 0;
         if (atomic_load_explicit(&entry->taken, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_strong_explicit(&entry->taken, &nobody, *ticket, memory_order_acquire, memory_order_relaxed))
+            atomic_compare_exchange_strong_explicit(&entry->taken, &nobody, *ticket,
+                                                    memory_order_acquire, memory_order_relaxed))
             return entry;
     }
     return NULL;
 }
 
-static bool launch(const struct kernel_context *kernel, const struct hash_job *job, uint64_t pointer, uint64_t bytes,
-                   struct hash_entry *entry, uint64_t ticket)
+static bool launch(const struct kernel_context *kernel, const struct hash_job *job,
+                   uint64_t pointer, uint64_t bytes, struct hash_entry *entry, uint64_t ticket)
 {
     int datatype = job->datatype, partial = (int)(entry - ring_hashes(shim.file));
-    CUdeviceptr found = page.address + (CUdeviceptr)((char *)&entry->found - (char *)ring_hashes(shim.file));
-    void *arguments[] = { &pointer, &bytes, &datatype, &found, &ticket, &partial };
-    return REAL_HELPER(cuLaunchKernel)(kernel->function, payload_blocks(bytes, kernel->blocks), 1, 1, PAYLOAD_BLOCK, 1, 1, 0,
-                                       (CUstream)(uintptr_t)job->stream, arguments, NULL) == CUDA_SUCCESS;
+    CUdeviceptr found = page.address +
+                        (CUdeviceptr)((char *)&entry->found - (char *)ring_hashes(shim.file));
+    void *arguments[] = {&pointer, &bytes, &datatype, &found, &ticket, &partial};
+    return REAL_HELPER(cuLaunchKernel)(kernel->function, payload_blocks(bytes, kernel->blocks), 1,
+                                       1, PAYLOAD_BLOCK, 1, 1, 0, (CUstream)(uintptr_t)job->stream,
+                                       arguments, NULL) == CUDA_SUCCESS;
 }
 
 /* Which hashes the operation will have on this rank, a bit each. */
@@ -196,11 +212,13 @@ static uint8_t expected(const struct hash_job *job, enum hash_what what)
 {
     if (what == HASH_NAMED)
         return 1 << HASH_NAMED;
-    return (uint8_t)((job->send_bytes ? 1 << HASH_SEND_BEFORE : 0) | (job->send_after ? 1 << HASH_SEND_AFTER : 0) |
+    return (uint8_t)((job->send_bytes ? 1 << HASH_SEND_BEFORE : 0) |
+                     (job->send_after ? 1 << HASH_SEND_AFTER : 0) |
                      (job->recv_after ? 1 << HASH_RECV_AFTER : 0));
 }
 
-static void describe(struct hash_entry *entry, const struct hash_job *job, enum hash_what what, uint64_t name, uint64_t bytes)
+static void describe(struct hash_entry *entry, const struct hash_job *job, enum hash_what what,
+                     uint64_t name, uint64_t bytes)
 {
     entry->comm = job->comm;
     entry->number = job->number;
@@ -213,8 +231,8 @@ static void describe(struct hash_entry *entry, const struct hash_job *job, enum 
     entry->api = job->api;
 }
 
-bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum hash_what what, uint64_t name,
-                        uint64_t pointer, uint64_t bytes)
+bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum hash_what what,
+                        uint64_t name, uint64_t pointer, uint64_t bytes)
 {
     if (atomic_load_explicit(&page.state, memory_order_acquire) != PAGE_READY || !bytes)
         return false;

@@ -47,19 +47,23 @@ static CUfunction function_of(const void *symbol)
 }
 
 /* The layout of one parameter, asked in the ways that the kind of handle allows. */
-static bool layout_of(const void *handle, enum kernel_kind kind, CUfunction function, uint32_t index, size_t *offset,
-                      size_t *bytes)
+static bool layout_of(const void *handle, enum kernel_kind kind, CUfunction function,
+                      uint32_t index, size_t *offset, size_t *bytes)
 {
     __typeof__(&cuFuncGetParamInfo) of_function = REAL_HELPER(cuFuncGetParamInfo);
     __typeof__(&cuKernelGetParamInfo) of_kernel = REAL_HELPER(cuKernelGetParamInfo);
     if (function && of_function && of_function(function, index, offset, bytes) == CUDA_SUCCESS)
         return true;
-    return kind != KERNEL_SYMBOL && of_kernel && of_kernel((CUkernel)handle, index, offset, bytes) == CUDA_SUCCESS;
+    return kind != KERNEL_SYMBOL && of_kernel &&
+           of_kernel((CUkernel)handle, index, offset, bytes) == CUDA_SUCCESS;
 }
 
-static void read_parameters(struct kernel *kernel, const void *handle, enum kernel_kind kind, const char *name)
+static void read_parameters(struct kernel *kernel, const void *handle, enum kernel_kind kind,
+                            const char *name)
 {
-    CUfunction function = kind == KERNEL_SYMBOL ? function_of(handle) : kind == KERNEL_FUNCTION ? (CUfunction)handle : NULL;
+    CUfunction function = kind == KERNEL_SYMBOL     ? function_of(handle)
+                          : kind == KERNEL_FUNCTION ? (CUfunction)handle
+                                                    : NULL;
     size_t offset, bytes;
     uint32_t count = 0;
     while (count < KERNEL_PARAMETERS && layout_of(handle, kind, function, count, &offset, &bytes)) {
@@ -72,16 +76,19 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
     int named = name ? mangled_parameters(name, kinds, KERNEL_PARAMETERS) : -1;
     for (int i = 0; i < named && (!count || named == (int)count); i++) {
         kernel->parameter[i].kind = (uint8_t)kinds[i];
-        if (!count)     /* a driver older than 12.4 knows no sizes: pointers have one, classes go unsearched */
+        if (!count) /* a driver older than 12.4 knows no sizes: pointers have one, classes go
+                       unsearched */
             kernel->parameter[i].bytes = kinds[i] == MANGLED_VALUE ? 0 : sizeof(void *);
     }
     kernel->whole = count ? count < KERNEL_PARAMETERS : named >= 0;
     for (int i = 0; i < named && !count; i++)
-        kernel->whole &= kinds[i] != MANGLED_VALUE;     /* of unknown size: it may be a class that holds pointers */
+        kernel->whole &= kinds[i] !=
+                         MANGLED_VALUE; /* of unknown size: it may be a class that holds pointers */
     kernel->count = count || named < 0 ? count : (uint32_t)named;
 }
 
-static void build(struct thread *thread, struct kernel *kernel, const void *function, enum kernel_kind kind)
+static void build(struct thread *thread, struct kernel *kernel, const void *function,
+                  enum kernel_kind kind)
 {
     uint32_t epoch = atomic_load_explicit(&shim.kernel_epoch, memory_order_acquire);
     const char *name = name_of(function, kind);
@@ -100,7 +107,8 @@ static bool wait_ready(struct kernel *kernel)
     return true;
 }
 
-const struct kernel *kernels_find(struct thread *thread, const void *function, enum kernel_kind kind)
+const struct kernel *kernels_find(struct thread *thread, const void *function,
+                                  enum kernel_kind kind)
 {
     uint64_t at = (uintptr_t)function * 0x9e3779b97f4a7c15u >> 40;
     for (int i = 0; i < KERNELS_MAX; i++, at++) {

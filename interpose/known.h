@@ -19,7 +19,7 @@ struct known {
 struct known_modules {
     _Atomic uint64_t start[KNOWN_MODULES], end[KNOWN_MODULES];
     _Atomic uint32_t count;
-    _Atomic uint32_t scanning;          /* one thread at a time looks for new ones */
+    _Atomic uint32_t scanning; /* one thread at a time looks for new ones */
 };
 
 static inline bool known_has(struct known *known, uint64_t id)

@@ -1,8 +1,8 @@
 /* mangled.c: reads the parameter list of a mangled name. See mangled.h.
  *
- * A recursive descent over the grammar of the Itanium C++ ABI ("Name mangling", section 5.1), as far as
- * kernels' names need it. What counts is to keep the list of substitutions right, since S1_ may stand
- * for "pointer to const float". Anything unknown makes the whole name unknown. */
+ * A recursive descent over the grammar of the Itanium C++ ABI ("Name mangling", section 5.1), as
+ * far as kernels' names need it. What counts is to keep the list of substitutions right, since S1_
+ * may stand for "pointer to const float". Anything unknown makes the whole name unknown. */
 #include "interpose/mangled.h"
 
 #include <stdbool.h>
@@ -12,14 +12,15 @@
 enum { SUBSTITUTIONS = 128, DEPTH = 48 };
 
 struct type {
-    bool pointer, to_const;     /* a pointer, and what it points to is const */
+    bool pointer, to_const; /* a pointer, and what it points to is const */
     bool is_const;
 };
 
 struct reader {
     const char *at;
-    struct type known[SUBSTITUTIONS];       /* S_, S0_, ... */
-    struct type argument[SUBSTITUTIONS];    /* T_, T0_, ...: of the function's own template arguments */
+    struct type known[SUBSTITUTIONS]; /* S_, S0_, ... */
+    struct type
+        argument[SUBSTITUTIONS]; /* T_, T0_, ...: of the function's own template arguments */
     int knowns, arguments, depth;
     bool failed;
 };
@@ -51,7 +52,10 @@ static bool take(struct reader *r, char c)
     return true;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 static void skip_source_name(struct reader *r)
 {
@@ -63,7 +67,7 @@ static void skip_source_name(struct reader *r)
         return;
     }
     r->at += length;
-    while (*r->at == 'B' && !r->failed) {       /* ABI tag */
+    while (*r->at == 'B' && !r->failed) { /* ABI tag */
         r->at++;
         skip_source_name(r);
     }
@@ -107,14 +111,15 @@ static void read_unqualified(struct reader *r)
     take(r, 'L');
     if (is_digit(*r->at))
         skip_source_name(r);
-    else if (*r->at >= 'a' && *r->at <= 'z' && r->at[1] >= 'a' && r->at[1] <= 'z' && strncmp(r->at, "cv", 2))
+    else if (*r->at >= 'a' && *r->at <= 'z' && r->at[1] >= 'a' && r->at[1] <= 'z' &&
+             strncmp(r->at, "cv", 2))
         r->at += 2;
     else
         fail(r);
 }
 
-/* N ... E. Of a function's name the whole is no substitution, of a type's it is. Returns whether the
- * last part has template arguments. */
+/* N ... E. Of a function's name the whole is no substitution, of a type's it is. Returns whether
+ * the last part has template arguments. */
 static bool read_nested(struct reader *r, bool function)
 {
     bool templated = false, first = true, std;
@@ -144,7 +149,7 @@ static bool read_nested(struct reader *r, bool function)
 
 static void read_literal(struct reader *r)
 {
-    if (*r->at == '_') {        /* the address of a function or object */
+    if (*r->at == '_') { /* the address of a function or object */
         fail(r);
         return;
     }
@@ -225,7 +230,7 @@ static struct type read_compound(struct reader *r, char c)
     switch (c) {
     case 'P':
         inner = read_type(r);
-        return remember(r, (struct type){ .pointer = true, .to_const = inner.is_const });
+        return remember(r, (struct type){.pointer = true, .to_const = inner.is_const});
     case 'K':
     case 'V':
     case 'r':
@@ -238,7 +243,7 @@ static struct type read_compound(struct reader *r, char c)
         if (!take(r, '_'))
             return fail(r);
         inner = read_type(r);
-        return remember(r, (struct type){ .is_const = inner.is_const });
+        return remember(r, (struct type){.is_const = inner.is_const});
     case 'F':
         while (!r->failed && !take(r, 'E'))
             read_type(r);
@@ -246,7 +251,7 @@ static struct type read_compound(struct reader *r, char c)
     case 'M':
         read_type(r);
         /* fall through */
-    default:        /* R, O, C, G */
+    default: /* R, O, C, G */
         read_type(r);
         return remember(r, plain);
     }
@@ -255,7 +260,7 @@ static struct type read_compound(struct reader *r, char c)
 /* D followed by a letter: builtin types of two letters. */
 static struct type read_extended(struct reader *r)
 {
-    if (*r->at == 'F') {        /* DF16_, DF16b: half and bfloat16 */
+    if (*r->at == 'F') { /* DF16_, DF16b: half and bfloat16 */
         r->at++;
         while (is_digit(*r->at))
             r->at++;
@@ -303,7 +308,8 @@ static struct type read_type(struct reader *r)
     return type;
 }
 
-/* The function's name. Returns whether it ends in template arguments: then a return type follows. */
+/* The function's name. Returns whether it ends in template arguments: then a return type follows.
+ */
 static bool read_name(struct reader *r)
 {
     if (take(r, 'N'))
@@ -320,7 +326,7 @@ static bool read_name(struct reader *r)
 
 int mangled_parameters(const char *name, enum mangled_kind *kinds, int max)
 {
-    struct reader r = { .at = name };
+    struct reader r = {.at = name};
     if (strncmp(name, "_Z", 2))
         return -1;
     r.at += 2;
@@ -333,7 +339,9 @@ int mangled_parameters(const char *name, enum mangled_kind *kinds, int max)
         struct type type = read_type(&r);
         if (count == max)
             return -1;
-        kinds[count++] = !type.pointer ? MANGLED_VALUE : type.to_const ? MANGLED_READS : MANGLED_WRITES;
+        kinds[count++] = !type.pointer   ? MANGLED_VALUE
+                         : type.to_const ? MANGLED_READS
+                                         : MANGLED_WRITES;
     }
     return r.failed ? -1 : count;
 }

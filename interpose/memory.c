@@ -1,4 +1,5 @@
-/* memory.c: recording of memory: given out, registered, shared between processes, mapped, given back. */
+/* memory.c: recording of memory: given out, registered, shared between processes, mapped, given
+ * back. */
 #include "interpose/buffers.h"
 #include "interpose/emit.h"
 #include "interpose/gpu.h"
@@ -7,7 +8,8 @@
 
 void memory_enter(struct call *call, const void *pointer, size_t bytes)
 {
-    struct record record = { .memory = { .pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
+    struct record record = {
+        .memory = {.pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_DEVICE}};
     emit_enter(call, &record, NULL);
 }
 
@@ -24,11 +26,13 @@ void memory_free_leave(struct call *call, ncclResult_t result)
     emit_leave(call, result, 0);
 }
 
-void memory_allocated(struct call *call, cudaError_t result, void *const *pointer, size_t bytes, enum memory_type type,
-                      cudaStream_t stream)
+void memory_allocated(struct call *call, cudaError_t result, void *const *pointer, size_t bytes,
+                      enum memory_type type, cudaStream_t stream)
 {
-    struct record record = { .memory = { .pointer = result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0,
-                                         .bytes = bytes, .type = type } };
+    struct record record = {
+        .memory = {.pointer = result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0,
+                   .bytes = bytes,
+                   .type = type}};
     selection_forget(record.memory.pointer, record.memory.pointer + bytes);
     emit_point(call, &record, result, stream);
 }
@@ -36,34 +40,38 @@ void memory_allocated(struct call *call, cudaError_t result, void *const *pointe
 void memory_registered(struct call *call, cudaError_t result, const void *pointer, size_t bytes)
 {
     buffers_forget((uintptr_t)pointer);
-    struct record record = { .memory = { .pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_HOST_PINNED } };
+    struct record record = {
+        .memory = {.pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_HOST_PINNED}};
     emit_point(call, &record, result, NULL);
 }
 
-void memory_released(struct call *call, cudaError_t result, const void *pointer, enum memory_type type,
-                     cudaStream_t stream)
+void memory_released(struct call *call, cudaError_t result, const void *pointer,
+                     enum memory_type type, cudaStream_t stream)
 {
     if (result == cudaSuccess)
         buffers_forget((uintptr_t)pointer);
-    struct record record = { .memory = { .pointer = (uintptr_t)pointer, .type = type } };
+    struct record record = {.memory = {.pointer = (uintptr_t)pointer, .type = type}};
     record.flags |= gpu_capture_flag(stream);
     emit_point(call, &record, result, stream);
 }
 
-/* Adding up what is reserved, mapped and unmapped is the analyzer's; pointers into it are asked about anew. */
+/* Adding up what is reserved, mapped and unmapped is the analyzer's; pointers into it are asked
+ * about anew. */
 void memory_mapped(struct call *call, cudaError_t result, uint64_t pointer, size_t bytes)
 {
-    struct record record = { .memory = { .pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
+    struct record record = {.memory = {.pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE}};
     buffers_forget(pointer);
     selection_forget(pointer, pointer + bytes);
     emit_point(call, &record, result, NULL);
 }
 
-/* The handle's bytes are the same in the process that opens it: their hash says which allocation it is. */
-static void point_shared(struct call *call, cudaError_t result, const cudaIpcMemHandle_t *handle, uint64_t pointer)
+/* The handle's bytes are the same in the process that opens it: their hash says which allocation it
+ * is. */
+static void point_shared(struct call *call, cudaError_t result, const cudaIpcMemHandle_t *handle,
+                         uint64_t pointer)
 {
-    struct gpu_memory memory = { .base = 0 };
-    struct record record = { .memory = { .type = MEMORY_DEVICE } };
+    struct gpu_memory memory = {.base = 0};
+    struct record record = {.memory = {.type = MEMORY_DEVICE}};
     if (result == cudaSuccess) {
         gpu_memory_find(pointer, &memory);
         record.memory.pointer = memory.base;
@@ -75,12 +83,14 @@ static void point_shared(struct call *call, cudaError_t result, const cudaIpcMem
     emit_point(call, &record, result, NULL);
 }
 
-void ipc_handle_made(struct call *call, cudaError_t result, const cudaIpcMemHandle_t *handle, uint64_t pointer)
+void ipc_handle_made(struct call *call, cudaError_t result, const cudaIpcMemHandle_t *handle,
+                     uint64_t pointer)
 {
     point_shared(call, result, handle, pointer);
 }
 
-void ipc_handle_opened(struct call *call, cudaError_t result, void *const *pointer, const cudaIpcMemHandle_t *handle)
+void ipc_handle_opened(struct call *call, cudaError_t result, void *const *pointer,
+                       const cudaIpcMemHandle_t *handle)
 {
     buffers_forget(result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);
     point_shared(call, result, handle, result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);

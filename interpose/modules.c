@@ -13,7 +13,8 @@ static void find_build_id(const struct dl_phdr_info *info, struct record *record
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         if (header->p_type != PT_NOTE)
             continue;
-        const char *at = (const char *)(info->dlpi_addr + header->p_vaddr), *end = at + header->p_memsz;
+        const char *at = (const char *)(info->dlpi_addr + header->p_vaddr),
+                   *end = at + header->p_memsz;
         while (end - at > (long)sizeof(ElfW(Nhdr))) {
             ElfW(Nhdr) note;
             memcpy(&note, at, sizeof note);
@@ -22,8 +23,9 @@ static void find_build_id(const struct dl_phdr_info *info, struct record *record
             if (data > end || note.n_descsz > (uint64_t)(end - data))
                 break;
             if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(name, "GNU", 4)) {
-                uint32_t bytes = note.n_descsz < sizeof record->module.build_id ? note.n_descsz
-                                                                                : sizeof record->module.build_id;
+                uint32_t bytes = note.n_descsz < sizeof record->module.build_id
+                                     ? note.n_descsz
+                                     : sizeof record->module.build_id;
                 memcpy(record->module.build_id, data, bytes);
                 record->module.build_id_bytes = bytes;
                 return;
@@ -43,11 +45,14 @@ static bool is_known(uint64_t start, uint64_t end)
     return false;
 }
 
-static void tell(struct thread *thread, const struct dl_phdr_info *info, uint64_t start, uint64_t end)
+static void tell(struct thread *thread, const struct dl_phdr_info *info, uint64_t start,
+                 uint64_t end)
 {
     const char *path = *info->dlpi_name ? info->dlpi_name : shim.file->process.program;
-    struct record record = { .module = { .base = info->dlpi_addr, .start = start, .end = end,
-                                         .path = emit_string(thread, path, strlen(path)) } };
+    struct record record = {.module = {.base = info->dlpi_addr,
+                                       .start = start,
+                                       .end = end,
+                                       .path = emit_string(thread, path, strlen(path))}};
     find_build_id(info, &record);
     uint32_t count = atomic_load(&shim.modules.count);
     if (!emit_notice(thread, &record, API_notice_module) || count == KNOWN_MODULES)
@@ -63,7 +68,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         uint64_t start = info->dlpi_addr + header->p_vaddr;
-        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) && !is_known(start, start + header->p_memsz))
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) &&
+            !is_known(start, start + header->p_memsz))
             tell(argument, info, start, start + header->p_memsz);
     }
     return 0;
@@ -72,7 +78,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 void modules_tell(struct thread *thread)
 {
     if (atomic_exchange(&shim.modules.scanning, 1))
-        return;     /* another thread is at it; what it does not find is looked for again */
+        return; /* another thread is at it; what it does not find is looked for again */
     dl_iterate_phdr(visit, thread);
     atomic_store(&shim.modules.scanning, 0);
 }
@@ -95,5 +101,5 @@ void modules_cover(struct thread *thread, uint64_t address)
         return;
     if (!covers(address))
         modules_tell(thread);
-    *known = page;      /* code that no file holds (made at run time) is looked for once per page */
+    *known = page; /* code that no file holds (made at run time) is looked for once per page */
 }

@@ -1,5 +1,5 @@
-/* modules.h: telling the collector which file is mapped where (notice_module), so that it can turn return
- * addresses into names long after the process is gone. */
+/* modules.h: telling the collector which file is mapped where (notice_module), so that it can turn
+ * return addresses into names long after the process is gone. */
 #ifndef DDPCHECK_MODULES_H
 #define DDPCHECK_MODULES_H
 

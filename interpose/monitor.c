@@ -23,7 +23,10 @@ enum { THREADS_MAX = 256, MONITOR_STACK = 1 << 20, NEVER_ASK_CUDA = 255 };
 
 /* Large, and used by the monitor alone. */
 static struct standing {
-    struct { uint32_t id, flags; uint64_t python; } thread[THREADS_MAX];
+    struct {
+        uint32_t id, flags;
+        uint64_t python;
+    } thread[THREADS_MAX];
     uint32_t threads;
     struct python_thread python[THREADS_MAX];
     uint32_t pythons;
@@ -35,7 +38,8 @@ static bool has_segment(uint32_t id)
     uint32_t count = atomic_load_explicit(&shim.file->segments, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {
         struct ring_segment *segment = atomic_load_explicit(&shim.segment[i], memory_order_acquire);
-        if (segment && atomic_load(&segment->state) == SEGMENT_ACTIVE && atomic_load(&segment->thread) == id)
+        if (segment && atomic_load(&segment->state) == SEGMENT_ACTIVE &&
+            atomic_load(&segment->thread) == id)
             return true;
     }
     return false;
@@ -57,8 +61,9 @@ static void add_thread(uint32_t id, uint32_t self)
     standing.thread[standing.threads++].python = python;
 }
 
-/* The main thread, those that made recorded calls and those of Python; others (NCCL's, CUDA's, pools) are not
- * the program's. Read from /proc without malloc, whose lock a thread that hangs may have. */
+/* The main thread, those that made recorded calls and those of Python; others (NCCL's, CUDA's,
+ * pools) are not the program's. Read from /proc without malloc, whose lock a thread that hangs may
+ * have. */
 static void list_threads(uint32_t self)
 {
     struct entry {
@@ -91,9 +96,13 @@ static void tell_thread(struct thread *thread, uint32_t capture, uint32_t index)
     char path[64], name[32];
     uint32_t id = standing.thread[index].id;
     struct interrupted state;
-    struct record record = { .standing = { .capture = capture, .thread = id, .flags = standing.thread[index].flags,
-                                           .index = index, .count = standing.threads } };
-    /* Python's threads that made no call of ours are shown by their Python frames: nothing is sent to them. */
+    struct record record = {.standing = {.capture = capture,
+                                         .thread = id,
+                                         .flags = standing.thread[index].flags,
+                                         .index = index,
+                                         .count = standing.threads}};
+    /* Python's threads that made no call of ours are shown by their Python frames: nothing is sent
+     * to them. */
     uint32_t count = interrupt_walk(id, record.standing.flags != 0, address, STACK_FRAMES, &state);
     uint64_t native = count ? stacks_tell(thread, address, count) : 0;
     record.stack = native;
@@ -115,8 +124,8 @@ static void tell_thread(struct thread *thread, uint32_t capture, uint32_t index)
 
 static void tell_all(struct thread *thread, uint32_t capture)
 {
-    /* Takes the loader's lock. If a thread hangs with it, this thread stays here, and none is interrupted
-     * whose unwinding might wait for that lock. */
+    /* Takes the loader's lock. If a thread hangs with it, this thread stays here, and none is
+     * interrupted whose unwinding might wait for that lock. */
     modules_tell(thread);
     list_threads((uint32_t)syscall(SYS_gettid));
     for (uint32_t i = 0; i < standing.threads; i++)
@@ -128,8 +137,8 @@ static void *monitor(void *unused)
     struct thread *thread = &thread_self;
     struct ring_file *file = shim.file;
     (void)unused;
-    thread->inside = 1;                         /* what this thread calls is not the program's */
-    thread->device_asked = NEVER_ASK_CUDA;      /* CUDA may be what hangs */
+    thread->inside = 1;                    /* what this thread calls is not the program's */
+    thread->device_asked = NEVER_ASK_CUDA; /* CUDA may be what hangs */
     prctl(PR_SET_NAME, "ddpcheck");
     uint32_t told = atomic_load(&file->stacks_told);
     for (;;) {

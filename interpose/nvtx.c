@@ -1,6 +1,6 @@
-/* nvtx.c: NVTX ranges. libddpcheck.so is an NVTX injection library (NVTX_INJECTION64_PATH names it): the
- * first NVTX call of each object file hands over its table of functions, in which ours are written.
- * They record only while the shim is active; NVTX itself wakes nothing. */
+/* nvtx.c: NVTX ranges. libddpcheck.so is an NVTX injection library (NVTX_INJECTION64_PATH names
+ * it): the first NVTX call of each object file hands over its table of functions, in which ours are
+ * written. They record only while the shim is active; NVTX itself wakes nothing. */
 #include "interpose/nvtx.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ static void narrow(char *text, const wchar_t *wide)
 struct range {
     enum api api;
     nvtxDomainHandle_t domain;
-    const char *text;           /* NULL where the call has none */
+    const char *text; /* NULL where the call has none */
     uint64_t id;
 };
 
@@ -47,7 +47,7 @@ static void record_range(const struct range *range, const void *site, const void
     struct call call;
     if (!call_begin(&call, range->api, false, false, site, frame))
         return;
-    struct record record = { .range = { .domain = (uintptr_t)range->domain, .id = range->id } };
+    struct record record = {.range = {.domain = (uintptr_t)range->domain, .id = range->id}};
     if (range->text)
         record.range.text = emit_string(call.thread, range->text, strnlen(range->text, TEXT_BYTES));
     emit_point(&call, &record, 0, NULL);
@@ -60,8 +60,11 @@ static void record_tensor(const struct tensor_mark *mark, const void *site, cons
     struct call call;
     if (!call_begin(&call, mark->api, false, false, site, frame))
         return;
-    struct record record = { .tensor = { .name = emit_string(call.thread, mark->name, mark->name_bytes), .tensor = mark->tensor,
-                                         .version = mark->version, .saved = mark->saved } };
+    struct record record = {
+        .tensor = {.name = emit_string(call.thread, mark->name, mark->name_bytes),
+                   .tensor = mark->tensor,
+                   .version = mark->version,
+                   .saved = mark->saved}};
     emit_point(&call, &record, 0, NULL);
     call_end(&call);
 }
@@ -88,51 +91,62 @@ static const char *message(const nvtxEventAttributes_t *attributes, char *buffer
 
 #define SITE __builtin_return_address(0), __builtin_frame_address(0)
 
-static int push_text(nvtxDomainHandle_t domain, const char *text, const void *site, const void *frame)
+static int push_text(nvtxDomainHandle_t domain, const char *text, const void *site,
+                     const void *frame)
 {
-    record_range(&(struct range){ .api = API_nvtxRangePush, .domain = domain, .text = text ? text : "" }, site, frame);
+    record_range(
+        &(struct range){.api = API_nvtxRangePush, .domain = domain, .text = text ? text : ""}, site,
+        frame);
     return depth++;
 }
 
-static void mark_text(nvtxDomainHandle_t domain, const char *text, const void *site, const void *frame)
+static void mark_text(nvtxDomainHandle_t domain, const char *text, const void *site,
+                      const void *frame)
 {
     struct tensor_mark mark;
     if (tensor_mark_parse(text, &mark))
         record_tensor(&mark, site, frame);
     else
-        record_range(&(struct range){ .api = API_nvtxMark, .domain = domain, .text = text ? text : "" }, site, frame);
+        record_range(
+            &(struct range){.api = API_nvtxMark, .domain = domain, .text = text ? text : ""}, site,
+            frame);
 }
 
 /* Start and End may be on different threads, and need not nest. */
-static nvtxRangeId_t start_text(nvtxDomainHandle_t domain, const char *text, const void *site, const void *frame)
+static nvtxRangeId_t start_text(nvtxDomainHandle_t domain, const char *text, const void *site,
+                                const void *frame)
 {
     uint64_t id = atomic_fetch_add(&ranges_started, 1) + 1;
-    record_range(&(struct range){ .api = API_nvtxRangeStart, .domain = domain, .text = text ? text : "", .id = id }, site,
-                 frame);
+    record_range(
+        &(struct range){
+            .api = API_nvtxRangeStart, .domain = domain, .text = text ? text : "", .id = id},
+        site, frame);
     return id;
 }
 
-/* A text comes plain, wide, and in attributes, of a domain or not. `tell` begins with return if there is a result. */
-#define TEXT_FORMS(name, result, tell)                                                                  \
-    static result name##_a(const char *text)                                                            \
-    {                                                                                                   \
-        tell(NULL, text, SITE);                                                                         \
-    }                                                                                                   \
-    static result name##_w(const wchar_t *wide)                                                         \
-    {                                                                                                   \
-        char text[TEXT_BYTES];                                                                          \
-        narrow(text, wide);                                                                             \
-        tell(NULL, text, SITE);                                                                         \
-    }                                                                                                   \
-    static result name##_ex(const nvtxEventAttributes_t *attributes)                                    \
-    {                                                                                                   \
-        char text[TEXT_BYTES];                                                                          \
-        tell(NULL, message(attributes, text), SITE);                                                    \
-    }                                                                                                   \
-    static result domain_##name(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)     \
-    {                                                                                                   \
-        char text[TEXT_BYTES];                                                                          \
-        tell(domain, message(attributes, text), SITE);                                                  \
+/* A text comes plain, wide, and in attributes, of a domain or not. `tell` begins with return if
+ * there is a result. */
+#define TEXT_FORMS(name, result, tell)                                   \
+    static result name##_a(const char *text)                             \
+    {                                                                    \
+        tell(NULL, text, SITE);                                          \
+    }                                                                    \
+    static result name##_w(const wchar_t *wide)                          \
+    {                                                                    \
+        char text[TEXT_BYTES];                                           \
+        narrow(text, wide);                                              \
+        tell(NULL, text, SITE);                                          \
+    }                                                                    \
+    static result name##_ex(const nvtxEventAttributes_t *attributes)     \
+    {                                                                    \
+        char text[TEXT_BYTES];                                           \
+        tell(NULL, message(attributes, text), SITE);                     \
+    }                                                                    \
+    static result domain_##name(nvtxDomainHandle_t domain,               \
+                                const nvtxEventAttributes_t *attributes) \
+    {                                                                    \
+        char text[TEXT_BYTES];                                           \
+        tell(domain, message(attributes, text), SITE);                   \
     }
 
 TEXT_FORMS(push, int, return push_text)
@@ -141,7 +155,7 @@ TEXT_FORMS(start, nvtxRangeId_t, return start_text)
 
 static int pop_range(nvtxDomainHandle_t domain, const void *site, const void *frame)
 {
-    record_range(&(struct range){ .api = API_nvtxRangePop, .domain = domain }, site, frame);
+    record_range(&(struct range){.api = API_nvtxRangePop, .domain = domain}, site, frame);
     return depth > 0 ? --depth : -1;
 }
 
@@ -157,18 +171,19 @@ static int domain_pop(nvtxDomainHandle_t domain)
 
 static void end_range(nvtxRangeId_t id)
 {
-    record_range(&(struct range){ .api = API_nvtxRangeEnd, .id = id }, SITE);
+    record_range(&(struct range){.api = API_nvtxRangeEnd, .id = id}, SITE);
 }
 
 static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 {
-    record_range(&(struct range){ .api = API_nvtxRangeEnd, .domain = domain, .id = id }, SITE);
+    record_range(&(struct range){.api = API_nvtxRangeEnd, .domain = domain, .id = id}, SITE);
 }
 
 /* A domain is its name: whoever creates one of the same name gets the same. */
 static nvtxDomainHandle_t create_domain(const char *name)
 {
-    return (nvtxDomainHandle_t)(uintptr_t)string_id(name ? name : "", name ? strnlen(name, TEXT_BYTES) : 0);
+    return (nvtxDomainHandle_t)(uintptr_t)string_id(name ? name : "",
+                                                    name ? strnlen(name, TEXT_BYTES) : 0);
 }
 
 static nvtxDomainHandle_t domain_create_a(const char *name)
@@ -183,7 +198,8 @@ static nvtxDomainHandle_t domain_create_w(const wchar_t *wide)
     return create_domain(name);
 }
 
-/* A copy that lives as long as the process, NULL when there is no room (its ranges then have no text). */
+/* A copy that lives as long as the process, NULL when there is no room (its ranges then have no
+ * text). */
 static nvtxStringHandle_t register_text(const char *text)
 {
     size_t bytes = text ? strnlen(text, TEXT_BYTES - 1) + 1 : 1;
@@ -215,26 +231,34 @@ struct hook {
     NvtxFunctionPointer function;
 };
 
-#define HOOK(id, function) { id, (NvtxFunctionPointer)function }
+#define HOOK(id, function)                \
+    {                                     \
+        id, (NvtxFunctionPointer)function \
+    }
 
 static const struct hook core[] = {
-    HOOK(NVTX_CBID_CORE_MarkEx, mark_ex), HOOK(NVTX_CBID_CORE_MarkA, mark_a), HOOK(NVTX_CBID_CORE_MarkW, mark_w),
-    HOOK(NVTX_CBID_CORE_RangeStartEx, start_ex), HOOK(NVTX_CBID_CORE_RangeStartA, start_a),
-    HOOK(NVTX_CBID_CORE_RangeStartW, start_w), HOOK(NVTX_CBID_CORE_RangeEnd, end_range),
-    HOOK(NVTX_CBID_CORE_RangePushEx, push_ex), HOOK(NVTX_CBID_CORE_RangePushA, push_a),
-    HOOK(NVTX_CBID_CORE_RangePushW, push_w), HOOK(NVTX_CBID_CORE_RangePop, pop),
+    HOOK(NVTX_CBID_CORE_MarkEx, mark_ex),      HOOK(NVTX_CBID_CORE_MarkA, mark_a),
+    HOOK(NVTX_CBID_CORE_MarkW, mark_w),        HOOK(NVTX_CBID_CORE_RangeStartEx, start_ex),
+    HOOK(NVTX_CBID_CORE_RangeStartA, start_a), HOOK(NVTX_CBID_CORE_RangeStartW, start_w),
+    HOOK(NVTX_CBID_CORE_RangeEnd, end_range),  HOOK(NVTX_CBID_CORE_RangePushEx, push_ex),
+    HOOK(NVTX_CBID_CORE_RangePushA, push_a),   HOOK(NVTX_CBID_CORE_RangePushW, push_w),
+    HOOK(NVTX_CBID_CORE_RangePop, pop),
 };
 
 static const struct hook core2[] = {
-    HOOK(NVTX_CBID_CORE2_DomainMarkEx, domain_mark), HOOK(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),
-    HOOK(NVTX_CBID_CORE2_DomainRangeEnd, domain_end), HOOK(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
-    HOOK(NVTX_CBID_CORE2_DomainRangePop, domain_pop), HOOK(NVTX_CBID_CORE2_DomainRegisterStringA, domain_register_a),
+    HOOK(NVTX_CBID_CORE2_DomainMarkEx, domain_mark),
+    HOOK(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),
+    HOOK(NVTX_CBID_CORE2_DomainRangeEnd, domain_end),
+    HOOK(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
+    HOOK(NVTX_CBID_CORE2_DomainRangePop, domain_pop),
+    HOOK(NVTX_CBID_CORE2_DomainRegisterStringA, domain_register_a),
     HOOK(NVTX_CBID_CORE2_DomainRegisterStringW, domain_register_w),
-    HOOK(NVTX_CBID_CORE2_DomainCreateA, domain_create_a), HOOK(NVTX_CBID_CORE2_DomainCreateW, domain_create_w),
+    HOOK(NVTX_CBID_CORE2_DomainCreateA, domain_create_a),
+    HOOK(NVTX_CBID_CORE2_DomainCreateW, domain_create_w),
 };
 
-static bool hook_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, const struct hook *hooks,
-                        size_t count)
+static bool hook_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module,
+                        const struct hook *hooks, size_t count)
 {
     NvtxFunctionTable table = NULL;
     unsigned size = 0;
@@ -259,15 +283,17 @@ EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     return hooked;
 }
 
-/* With a bare LD_PRELOAD nobody has told NVTX of us. Each object file asks the environment at its own first NVTX call;
- * this runs when the process is loaded, before main. A profiler that was named stays. */
+/* With a bare LD_PRELOAD nobody has told NVTX of us. Each object file asks the environment at its
+ * own first NVTX call; this runs when the process is loaded, before main. A profiler that was named
+ * stays. */
 __attribute__((constructor)) static void announce(void)
 {
     static const char variable[] = "NVTX_INJECTION64_PATH";
     const char *named = getenv(variable);
     Dl_info self;
     char path[PATH_MAX];
-    if ((named && named[0]) || !dladdr((const void *)&announce, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
+    if ((named && named[0]) || !dladdr((const void *)&announce, &self) || !self.dli_fname ||
+        !realpath(self.dli_fname, path))
         return;
     setenv(variable, path, 1);
 }
@@ -277,6 +303,7 @@ void nvtx_tell_settings(struct thread *thread)
     const char *name = getenv("DDPCHECK_ITERATION");
     if (!name || !name[0])
         return;
-    struct record record = { .range = { .text = emit_string(thread, name, strnlen(name, TEXT_BYTES)) } };
+    struct record record = {
+        .range = {.text = emit_string(thread, name, strnlen(name, TEXT_BYTES))}};
     emit_notice(thread, &record, API_ddpcheck_iteration);
 }

@@ -4,8 +4,8 @@
 
 #include "interpose/thread.h"
 
-/* Records what the environment says about the program's ranges: DDPCHECK_ITERATION, the name of those that are its
- * iterations. Called when the shim wakes. */
+/* Records what the environment says about the program's ranges: DDPCHECK_ITERATION, the name of
+ * those that are its iterations. Called when the shim wakes. */
 void nvtx_tell_settings(struct thread *thread);
 
 #endif

@@ -11,7 +11,8 @@
 #include "interpose/recording.h"
 #include "interpose/selection.h"
 
-/* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar counts. */
+/* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar
+ * counts. */
 static void set_redop(struct record *record, ncclComm_t comm, int redop)
 {
     record->op.redop = (uint8_t)redop;
@@ -35,8 +36,8 @@ static void set_ended(struct record *record, ncclComm_t comm)
     record->op.rank = member->rank;
 }
 
-/* The operation's number. What only becomes part of a graph is numbered when the graph is launched; till then it
- * says where the count stands. Returns false if the operation can't be numbered. */
+/* The operation's number. What only becomes part of a graph is numbered when the graph is launched;
+ * till then it says where the count stands. Returns false if the operation can't be numbered. */
 static bool set_number(struct record *record, struct member *member, enum operation_way way)
 {
     bool captured = record->flags & RECORD_FLAG_CAPTURE;
@@ -69,18 +70,20 @@ static bool set_member(struct call *call, struct record *record, struct member *
 static uint64_t datatype_bytes(uint8_t type)
 {
     static const uint8_t bytes[TYPE_COUNT] = {
-        [TYPE_INT8] = 1, [TYPE_UINT8] = 1, [TYPE_INT32] = 4, [TYPE_UINT32] = 4, [TYPE_INT64] = 8, [TYPE_UINT64] = 8,
-        [TYPE_FLOAT16] = 2, [TYPE_FLOAT32] = 4, [TYPE_FLOAT64] = 8, [TYPE_BFLOAT16] = 2, [TYPE_FLOAT8E4M3] = 1,
-        [TYPE_FLOAT8E5M2] = 1,
+        [TYPE_INT8] = 1,    [TYPE_UINT8] = 1,    [TYPE_INT32] = 4,      [TYPE_UINT32] = 4,
+        [TYPE_INT64] = 8,   [TYPE_UINT64] = 8,   [TYPE_FLOAT16] = 2,    [TYPE_FLOAT32] = 4,
+        [TYPE_FLOAT64] = 8, [TYPE_BFLOAT16] = 2, [TYPE_FLOAT8E4M3] = 1, [TYPE_FLOAT8E5M2] = 1,
     };
     return type < TYPE_COUNT ? bytes[type] : sizeof(double);
 }
 
-/* Of the buffer that a kind uses for all ranks and the one that it uses for one, both are taken to be the longer. */
-static void use_buffers(struct thread *thread, uint16_t api, const struct record *record, const struct member *member)
+/* Of the buffer that a kind uses for all ranks and the one that it uses for one, both are taken to
+ * be the longer. */
+static void use_buffers(struct thread *thread, uint16_t api, const struct record *record,
+                        const struct member *member)
 {
-    bool all_ranks = api == API_ncclAllGather || api == API_ncclReduceScatter || api == API_ncclAlltoAll ||
-                     api == API_ncclGather || api == API_ncclScatter;
+    bool all_ranks = api == API_ncclAllGather || api == API_ncclReduceScatter ||
+                     api == API_ncclAlltoAll || api == API_ncclGather || api == API_ncclScatter;
     uint64_t ranks = all_ranks && member && member->nranks > 0 ? (uint64_t)member->nranks : 1;
     uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype) * ranks;
     if (record->op.sendbuff)
@@ -89,12 +92,17 @@ static void use_buffers(struct thread *thread, uint16_t api, const struct record
         selection_used(thread, record->op.recvbuff, record->op.recvbuff + bytes);
 }
 
-void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream, const struct operation *operation)
+void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream,
+                     const struct operation *operation)
 {
     struct thread *thread = call->thread;
-    struct record record = { .op = { .sendbuff = (uintptr_t)operation->send, .recvbuff = (uintptr_t)operation->recv,
-                                     .count = operation->count, .datatype = (uint8_t)operation->type,
-                                     .root = operation->root, .slot = RECORD_NO_SLOT, .rank = RECORD_NO_RANK } };
+    struct record record = {.op = {.sendbuff = (uintptr_t)operation->send,
+                                   .recvbuff = (uintptr_t)operation->recv,
+                                   .count = operation->count,
+                                   .datatype = (uint8_t)operation->type,
+                                   .root = operation->root,
+                                   .slot = RECORD_NO_SLOT,
+                                   .rank = RECORD_NO_RANK}};
     uint64_t capture = gpu_capture_id(stream);
     if (capture)
         record.flags = RECORD_FLAG_CAPTURE;
@@ -131,10 +139,11 @@ static enum operation_way way_of(uint16_t api)
     return api == API_ncclSend ? WAY_SEND : api == API_ncclRecv ? WAY_RECV : WAY_COLLECTIVE;
 }
 
-void operation_replay(struct call *call, struct member *member, const struct record *captured, cudaStream_t stream)
+void operation_replay(struct call *call, struct member *member, const struct record *captured,
+                      cudaStream_t stream)
 {
     struct thread *thread = call->thread;
-    struct record record = { .op = captured->op };
+    struct record record = {.op = captured->op};
     if (!comms_is_live(member) || member->comm != captured->op.comm)
         return;
     record.op.group = thread->group;

@@ -7,7 +7,9 @@
 #include "interpose/calls.h"
 #include "interpose/comms.h"
 
-/* ENTER and LEAVE, within an open group, of what was captured as `record`, with a number of its own. */
-void operation_replay(struct call *call, struct member *member, const struct record *captured, cudaStream_t stream);
+/* ENTER and LEAVE, within an open group, of what was captured as `record`, with a number of its
+ * own. */
+void operation_replay(struct call *call, struct member *member, const struct record *captured,
+                      cudaStream_t stream);
 
 #endif

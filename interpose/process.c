@@ -15,20 +15,26 @@
 #include "interpose/resolve.h"
 #include "interpose/shim.h"
 
-/* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number and `needs` is set.
- * RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow has RANK for its place among the pods, and
- * whatever runs inside of it inherits that. Slurm's are inherited by everything that runs in a job. */
+/* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number
+ * and `needs` is set. RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow
+ * has RANK for its place among the pods, and whatever runs inside of it inherits that. Slurm's are
+ * inherited by everything that runs in a job. */
 static const struct launcher {
     const char *name, *needs, *rank, *local_rank, *world_size, *job, *restart;
 } launchers[] = {
-    { "explicit", "", "DDPCHECK_RANK", "DDPCHECK_LOCAL_RANK", "DDPCHECK_WORLD_SIZE", "DDPCHECK_JOB", "DDPCHECK_RESTART" },
-    { "torchrun", "TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT" },
-    { "env", "LOCAL_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", "" },     /* Ray Train, DeepSpeed, Accelerate */
-    { "openmpi", "", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "" },
-    { "mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "", "" },
-    { "env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", "" },
-    { "jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", "" },
-    { "slurm", "", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_RESTART_COUNT" },
+    {"explicit", "", "DDPCHECK_RANK", "DDPCHECK_LOCAL_RANK", "DDPCHECK_WORLD_SIZE", "DDPCHECK_JOB",
+     "DDPCHECK_RESTART"},
+    {"torchrun", "TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+     "TORCHELASTIC_RESTART_COUNT"},
+    {"env", "LOCAL_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID",
+     ""}, /* Ray Train, DeepSpeed, Accelerate */
+    {"openmpi", "", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
+     "PMIX_NAMESPACE", ""},
+    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "", ""},
+    {"env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", ""},
+    {"jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", ""},
+    {"slurm", "", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID",
+     "SLURM_RESTART_COUNT"},
 };
 
 static int32_t number_of(const char *name)
@@ -52,7 +58,8 @@ static void describe_launcher(struct process_info *info)
     copy_text(info->launcher, sizeof info->launcher, "none");
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const struct launcher *launcher = &launchers[i];
-        int32_t rank = *launcher->needs && !getenv(launcher->needs) ? -1 : number_of(launcher->rank);
+        int32_t rank = *launcher->needs && !getenv(launcher->needs) ? -1
+                                                                    : number_of(launcher->rank);
         if (rank < 0)
             continue;
         info->rank = rank;
@@ -71,7 +78,8 @@ uint64_t process_start_ticks(void)
     char text[1024];
     if (file_read("/proc/self/stat", text, sizeof text) < 0)
         return 0;
-    char *field = strrchr(text, ')');   /* the program's name may hold anything, so count from its end */
+    char *field =
+        strrchr(text, ')'); /* the program's name may hold anything, so count from its end */
     for (int i = 2; field && i < 22; i++)
         field = strchr(field + 1, ' ');
     return field ? strtoull(field + 1, NULL, 10) : 0;

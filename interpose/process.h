@@ -1,4 +1,5 @@
-/* process.h: who this process is: its rank by the launcher's environment, host, program, versions. */
+/* process.h: who this process is: its rank by the launcher's environment, host, program, versions.
+ */
 #ifndef DDPCHECK_PROCESS_H
 #define DDPCHECK_PROCESS_H
 
@@ -6,8 +7,8 @@
 
 #include "lib/trace/ring.h"
 
-/* Fills in everything; what can't be known is -1 or empty. Reads the environment now, because launchers
- * such as Ray set it after the process began. */
+/* Fills in everything; what can't be known is -1 or empty. Reads the environment now, because
+ * launchers such as Ray set it after the process began. */
 void process_describe(struct process_info *info);
 
 /* Field 22 of /proc/self/stat, 0 if it can't be read. */

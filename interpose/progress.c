@@ -14,18 +14,18 @@ enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_HOST, M
 
 struct slot_state {
     struct member *member;
-    uint64_t comm;              /* the member's, when the slot was made */
+    uint64_t comm; /* the member's, when the slot was made */
     uint64_t stream;
     int device;
-    _Atomic uint64_t launches;  /* begun so far */
-    _Atomic uint32_t unfinished;    /* the last launch's done is still to be enqueued */
+    _Atomic uint64_t launches;   /* begun so far */
+    _Atomic uint32_t unfinished; /* the last launch's done is still to be enqueued */
 };
 
 static struct progress {
-    _Atomic uint32_t mode;      /* enum mode */
-    CUdeviceptr page;           /* the slots as the GPU sees them */
+    _Atomic uint32_t mode; /* enum mode */
+    CUdeviceptr page;      /* the slots as the GPU sees them */
     struct slot_state slot[RING_SLOTS_MAX];
-    _Atomic uint32_t making;    /* lock of a member's list of streams */
+    _Atomic uint32_t making; /* lock of a member's list of streams */
 } progress;
 
 void progress_forked(void)
@@ -40,7 +40,8 @@ static enum mode register_page(void)
     __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
     if (!REAL_HELPER(cuStreamWriteValue64) || !host_register || !device_pointer)
         return REAL_HELPER(cuEventRecord) ? MODE_EVENTS : MODE_NONE;
-    if (host_register(shim.file->slot, sizeof shim.file->slot, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS)
+    if (host_register(shim.file->slot, sizeof shim.file->slot,
+                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS)
         return MODE_EVENTS;
     if (device_pointer(&progress.page, shim.file->slot, 0) != CUDA_SUCCESS)
         return MODE_EVENTS;
@@ -50,8 +51,10 @@ static enum mode register_page(void)
 void progress_prepare(int device, struct thread *thread)
 {
     uint32_t mode = MODE_UNKNOWN;
-    /* Registering memory would break a capture that is under way; the next communicator tries again. */
-    if (atomic_load(&shim.captures) > 0 || !atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING))
+    /* Registering memory would break a capture that is under way; the next communicator tries
+     * again. */
+    if (atomic_load(&shim.captures) > 0 ||
+        !atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING))
         return;
     bool switched = gpu_switch_device(thread, device);
     enum mode found = register_page();
@@ -107,8 +110,9 @@ uint32_t progress_slot(struct member *member, cudaStream_t stream)
     if (mode != MODE_WRITES && mode != MODE_EVENTS && mode != MODE_HOST)
         return RECORD_NO_SLOT;
     uint32_t slot = find_slot(member, (uintptr_t)stream);
-    if (slot != RECORD_NO_SLOT || atomic_exchange_explicit(&progress.making, 1, memory_order_acquire))
-        return slot;        /* two members' first launches at one moment: one of them goes without */
+    if (slot != RECORD_NO_SLOT ||
+        atomic_exchange_explicit(&progress.making, 1, memory_order_acquire))
+        return slot; /* two members' first launches at one moment: one of them goes without */
     slot = find_slot(member, (uintptr_t)stream);
     if (slot == RECORD_NO_SLOT)
         slot = make_slot(member, (uintptr_t)stream);
@@ -118,12 +122,17 @@ uint32_t progress_slot(struct member *member, cudaStream_t stream)
 
 uint64_t progress_next_launch(uint32_t slot)
 {
-    return slot == RECORD_NO_SLOT ? 0 : atomic_load_explicit(&progress.slot[slot].launches, memory_order_relaxed) + 1;
+    return slot == RECORD_NO_SLOT
+               ? 0
+               : atomic_load_explicit(&progress.slot[slot].launches, memory_order_relaxed) + 1;
 }
 
 uint64_t progress_take_launch(uint32_t slot)
 {
-    return slot == RECORD_NO_SLOT ? 0 : atomic_fetch_add_explicit(&progress.slot[slot].launches, 1, memory_order_relaxed) + 1;
+    return slot == RECORD_NO_SLOT
+               ? 0
+               : atomic_fetch_add_explicit(&progress.slot[slot].launches, 1, memory_order_relaxed) +
+                     1;
 }
 
 /* Enqueues *word = value on the slot's stream. */
@@ -134,7 +143,8 @@ static void enqueue(struct thread *thread, uint32_t slot, _Atomic uint64_t *word
     bool switched = gpu_switch_device(thread, state->device);
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_WRITES) {
         CUdeviceptr address = progress.page + (CUdeviceptr)((char *)word - (char *)shim.file->slot);
-        CUresult result = REAL_HELPER(cuStreamWriteValue64)(stream, address, value, CU_STREAM_WRITE_VALUE_DEFAULT);
+        CUresult result = REAL_HELPER(cuStreamWriteValue64)(stream, address, value,
+                                                            CU_STREAM_WRITE_VALUE_DEFAULT);
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             atomic_store(&progress.mode, MODE_EVENTS);
     }
@@ -155,7 +165,8 @@ void progress_begin(struct thread *thread, uint32_t slot)
 void progress_end(struct thread *thread, uint32_t slot, ncclResult_t result)
 {
     struct slot_state *state = &progress.slot[slot];
-    if (result == ncclInProgress || (result == ncclSuccess && (state->member->flags & RECORD_COMM_NONBLOCKING)))
+    if (result == ncclInProgress ||
+        (result == ncclSuccess && (state->member->flags & RECORD_COMM_NONBLOCKING)))
         atomic_store(&state->unfinished, 1);
     else
         enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
@@ -171,7 +182,8 @@ void progress_flush(struct thread *thread, struct member *member)
             return;
         struct slot_state *state = &progress.slot[entry->slot];
         if (atomic_exchange(&state->unfinished, 0))
-            enqueue(thread, entry->slot, &shim.file->slot[entry->slot].done, atomic_load(&state->launches));
+            enqueue(thread, entry->slot, &shim.file->slot[entry->slot].done,
+                    atomic_load(&state->launches));
     }
 }
 

@@ -1,5 +1,5 @@
-/* progress_events.c: progress by events. See progress_events.h. Driver calls only: they leave no error
- * behind that the program could see. */
+/* progress_events.c: progress by events. See progress_events.h. Driver calls only: they leave no
+ * error behind that the program could see. */
 #include "interpose/progress_events.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ enum { EVENT_FREE, EVENT_CLAIMED, EVENT_PENDING };
 static struct pending {
     _Atomic uint32_t state;
     int device;
-    CUevent event;          /* kept for the next use on the same device */
+    CUevent event; /* kept for the next use on the same device */
     _Atomic uint64_t *word;
     uint64_t value;
 } pool[EVENTS];
@@ -32,7 +32,8 @@ void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word,
         if ((entry->event && entry->device != device) ||
             !atomic_compare_exchange_strong(&entry->state, &state, EVENT_CLAIMED))
             continue;
-        bool usable = entry->event || create(&entry->event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+        bool usable = entry->event ||
+                      create(&entry->event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
         entry->device = device;
         entry->word = word;
         entry->value = value;
@@ -54,7 +55,8 @@ static void raise_to(_Atomic uint64_t *word, uint64_t value)
 void progress_events_poll(void)
 {
     __typeof__(&cuEventQuery) query = REAL_HELPER(cuEventQuery);
-    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !query || atomic_exchange(&polling, 1))
+    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !query ||
+        atomic_exchange(&polling, 1))
         return;
     for (uint32_t i = 0; i < EVENTS; i++) {
         struct pending *entry = &pool[i];

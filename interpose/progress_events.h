@@ -7,8 +7,8 @@
 
 #include <cuda.h>
 
-/* Records an event behind which *word becomes at least `value`. If all of the pool's events are in use
- * the value is left out: a later one covers it. `device` is current. */
+/* Records an event behind which *word becomes at least `value`. If all of the pool's events are in
+ * use the value is left out: a later one covers it. `device` is current. */
 void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value);
 
 /* Moves the words whose events were reached. */

@@ -3,14 +3,19 @@
 
 #include "interpose/shim.h"
 
-enum { LAUNCHES = 32 };     /* under way at one time, as far as their channels are counted */
+enum { LAUNCHES = 32 }; /* under way at one time, as far as their channels are counted */
 
-static struct { uint64_t launch; uint32_t channels; } counted[RING_SLOTS_MAX][LAUNCHES];
+static struct {
+    uint64_t launch;
+    uint32_t channels;
+} counted[RING_SLOTS_MAX][LAUNCHES];
 
 static void raise_to(_Atomic uint64_t *word, uint64_t launch)
 {
     uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
-    while (before < launch && !atomic_compare_exchange_weak_explicit(word, &before, launch, memory_order_release, memory_order_relaxed))
+    while (before < launch &&
+           !atomic_compare_exchange_weak_explicit(word, &before, launch, memory_order_release,
+                                                  memory_order_relaxed))
         continue;
 }
 

@@ -16,8 +16,8 @@ enum { FRAMES = 32, FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 204
 
 static struct python {
     bool found;
-    _Atomic bool proven;        /* a checked walk found everything as the layout says */
-    _Atomic int failures;       /* walks before that which did not */
+    _Atomic bool proven;  /* a checked walk found everything as the layout says */
+    _Atomic int failures; /* walks before that which did not */
     struct python_memory memory;
     int (*is_initialized)(void);
     void *(*this_thread)(void);
@@ -48,8 +48,9 @@ static bool find_functions(resolve_dlsym_function *find)
     python.memory.code_type = (uintptr_t)find(RTLD_DEFAULT, "PyCode_Type");
     python.memory.str_type = (uintptr_t)find(RTLD_DEFAULT, "PyUnicode_Type");
     python.memory.bytes_type = (uintptr_t)find(RTLD_DEFAULT, "PyBytes_Type");
-    return python.is_initialized && python.this_thread && python.first_interpreter && python.next_interpreter &&
-           python.first_thread && python.memory.code_type && python.memory.str_type && python.memory.bytes_type;
+    return python.is_initialized && python.this_thread && python.first_interpreter &&
+           python.next_interpreter && python.first_thread && python.memory.code_type &&
+           python.memory.str_type && python.memory.bytes_type;
 }
 
 void python_start(void)
@@ -66,7 +67,8 @@ void python_start(void)
         return;
     const uint32_t *hex = find(RTLD_DEFAULT, "Py_Version");
     uint32_t version = hex ? *hex : parse_version(get_version());
-    python.found = python_layout_find(&python.memory.layout, version, find(RTLD_DEFAULT, "_PyRuntime"));
+    python.found =
+        python_layout_find(&python.memory.layout, version, find(RTLD_DEFAULT, "_PyRuntime"));
 #endif
 }
 
@@ -75,12 +77,15 @@ struct places {
     uint32_t line[FRAMES];
 };
 
-static bool tell_pieces(struct thread *thread, uint64_t id, uint64_t native, const struct places *places, uint32_t count)
+static bool tell_pieces(struct thread *thread, uint64_t id, uint64_t native,
+                        const struct places *places, uint32_t count)
 {
-    enum { PIECE = sizeof ((struct record *)0)->python.file / sizeof(uint64_t) };
+    enum { PIECE = sizeof((struct record *)0)->python.file / sizeof(uint64_t) };
     bool told = true;
     for (uint32_t offset = 0; offset < count; offset += PIECE) {
-        struct record record = { .python = { .id = id, .native = native, .count = (uint16_t)count, .offset = (uint16_t)offset } };
+        struct record record = {
+            .python = {
+                .id = id, .native = native, .count = (uint16_t)count, .offset = (uint16_t)offset}};
         for (uint32_t i = 0; i < PIECE && offset + i < count; i++) {
             record.python.file[i] = places->file[offset + i];
             record.python.function[i] = places->function[offset + i];
@@ -105,8 +110,8 @@ static uint64_t stack_id(uint64_t native, const struct places *places, uint32_t 
 }
 
 /* Tells the collector of a stack once. *sound becomes false if a frame is none. Returns its id. */
-static uint64_t tell(struct thread *thread, bool trusted, uint64_t native, const struct python_frame *frames, uint32_t count,
-                     bool *sound)
+static uint64_t tell(struct thread *thread, bool trusted, uint64_t native,
+                     const struct python_frame *frames, uint32_t count, bool *sound)
 {
     struct places places;
     uint32_t known = 0;
@@ -128,8 +133,8 @@ static uint64_t tell(struct thread *thread, bool trusted, uint64_t native, const
     return id;
 }
 
-/* Outside the finalisation of Python this thread's state and frames are its own: nobody else changes or frees
- * them, whoever has the GIL. */
+/* Outside the finalisation of Python this thread's state and frames are its own: nobody else
+ * changes or frees them, whoever has the GIL. */
 uint64_t python_stack(struct thread *thread, uint64_t native)
 {
     if (!python.found || !python.is_initialized())
@@ -147,7 +152,7 @@ uint64_t python_stack(struct thread *thread, uint64_t native)
         if (sound)
             atomic_store_explicit(&python.proven, true, memory_order_relaxed);
         else if (atomic_fetch_add(&python.failures, 1) == FAILURES_MAX)
-            python.found = false;       /* not the build that it seems to be */
+            python.found = false; /* not the build that it seems to be */
         return id;
     }
     uint64_t key = python_walk_key(&python.memory, frames, count) ^ native;
@@ -167,7 +172,8 @@ uint64_t python_stack_of(struct thread *thread, uint64_t state, uint64_t native)
     return count ? tell(thread, false, native, frames, count, &sound) : native;
 }
 
-/* Where glibc keeps the kernel's thread id in what a pthread_t points to: seen on the calling thread's own. */
+/* Where glibc keeps the kernel's thread id in what a pthread_t points to: seen on the calling
+ * thread's own. */
 static int find_id_place(void)
 {
     static _Atomic int place = -1;
@@ -206,7 +212,7 @@ uint32_t python_threads(struct python_thread *threads, uint32_t max)
     for (int i = 0; interpreter && i < INTERPRETERS; i++) {
         uint64_t state = (uintptr_t)python.first_thread(interpreter);
         while (state && count < max) {
-            threads[count++] = (struct python_thread){ .state = state, .id = thread_id_of(state) };
+            threads[count++] = (struct python_thread){.state = state, .id = thread_id_of(state)};
             if (!python_read(false, state + python.memory.layout.thread_next, &state, sizeof state))
                 break;
         }

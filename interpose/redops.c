@@ -1,4 +1,5 @@
-/* redops.c: recording of NCCL's user-defined reduction operators, and of what the shim can't see. */
+/* redops.c: recording of NCCL's user-defined reduction operators, and of what the shim can't see.
+ */
 #include <string.h>
 
 #include "interpose/emit.h"
@@ -8,9 +9,9 @@
 static uint64_t read_scalar(const void *scalar, ncclDataType_t type)
 {
     static const uint8_t bytes[ncclNumTypes] = {
-        [ncclInt8] = 1, [ncclUint8] = 1, [ncclInt32] = 4, [ncclUint32] = 4, [ncclInt64] = 8, [ncclUint64] = 8,
-        [ncclFloat16] = 2, [ncclFloat32] = 4, [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1,
-        [ncclFloat8e5m2] = 1,
+        [ncclInt8] = 1,    [ncclUint8] = 1,    [ncclInt32] = 4,      [ncclUint32] = 4,
+        [ncclInt64] = 8,   [ncclUint64] = 8,   [ncclFloat16] = 2,    [ncclFloat32] = 4,
+        [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
     };
     uint64_t bits = 0;
     if (scalar && (unsigned)type < ncclNumTypes)
@@ -26,10 +27,10 @@ static void set_comm(struct call *call, struct record *record, ncclComm_t comm)
     record->redop.comm = call->comm = member ? member->comm : 0;
 }
 
-void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t type, ncclScalarResidence_t residence,
-                        ncclComm_t comm)
+void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t type,
+                        ncclScalarResidence_t residence, ncclComm_t comm)
 {
-    struct record record = { 0 };
+    struct record record = {0};
     set_comm(call, &record, comm);
     call->scalar = residence == ncclScalarHostImmediate ? read_scalar(scalar, type) : 0;
     call->on_device = residence != ncclScalarHostImmediate;
@@ -38,7 +39,8 @@ void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t ty
     emit_enter(call, &record, NULL);
 }
 
-void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm, const ncclRedOp_t *op)
+void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm,
+                        const ncclRedOp_t *op)
 {
     bool made = result == ncclSuccess && op;
     if (made)
@@ -48,7 +50,7 @@ void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm,
 
 void redop_destroy_enter(struct call *call, ncclRedOp_t op, ncclComm_t comm)
 {
-    struct record record = { .redop = { .handle = (uint64_t)op, .datatype = TYPE_NONE } };
+    struct record record = {.redop = {.handle = (uint64_t)op, .datatype = TYPE_NONE}};
     const struct premul *premul = comms_premul_find(comm, (int)op);
     set_comm(call, &record, comm);
     record.redop.scalar = premul ? premul->scalar : 0;
@@ -58,6 +60,6 @@ void redop_destroy_enter(struct call *call, ncclRedOp_t op, ncclComm_t comm)
 
 void notice_blind(struct call *call, ncclResult_t result, const char *text)
 {
-    struct record record = { .range = { .text = emit_string(call->thread, text, strlen(text)) } };
+    struct record record = {.range = {.text = emit_string(call->thread, text, strlen(text))}};
     emit_point(call, &record, result, NULL);
 }

@@ -22,7 +22,7 @@ static const struct {
     const char *symbol;
     enum library library;
 } helpers[HELPER_COUNT] = {
-#define HELPER(name, library, symbol) { symbol, LIBRARY_##library },
+#define HELPER(name, library, symbol) {symbol, LIBRARY_##library},
     HELPERS
 #undef HELPER
 };
@@ -33,22 +33,23 @@ resolve_dlsym_function *resolve_dlsym(void)
     void *real = atomic_load_explicit(&found, memory_order_relaxed);
     if (real)
         return (resolve_dlsym_function *)real;
-    /* dlsym moved into libc in 2.34; before, and for programs built then, it has the architecture's first version. */
-    static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17" };
+    /* dlsym moved into libc in 2.34; before, and for programs built then, it has the architecture's
+     * first version. */
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
     for (size_t i = 0; i < sizeof versions / sizeof *versions && !real; i++)
         real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
     atomic_store_explicit(&found, real, memory_order_relaxed);
     return (resolve_dlsym_function *)real;
 }
 
-/* A library that is loaded already, by its usual names. The handle is kept, so that the library stays
- * while its functions may be called. */
+/* A library that is loaded already, by its usual names. The handle is kept, so that the library
+ * stays while its functions may be called. */
 static void *find_by_name(enum library library, const char *symbol)
 {
     static const char *const names[][4] = {
-        [LIBRARY_NCCL] = { "libnccl.so.2", "libnccl.so" },
-        [LIBRARY_CUDART] = { "libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0" },
-        [LIBRARY_DRIVER] = { "libcuda.so.1", "libcuda.so" },
+        [LIBRARY_NCCL] = {"libnccl.so.2", "libnccl.so"},
+        [LIBRARY_CUDART] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
+        [LIBRARY_DRIVER] = {"libcuda.so.1", "libcuda.so"},
     };
     for (size_t i = 0; i < 4 && names[library][i]; i++) {
         void *handle = dlopen(names[library][i], RTLD_LAZY | RTLD_NOLOAD);
@@ -78,12 +79,12 @@ static int list_name(struct dl_phdr_info *info, size_t size, void *argument)
     return 0;
 }
 
-/* Any library that is loaded: NCCL may be linked into another one and exported from there. Slow, and only
- * after everything else failed. The names are copied first, because dlopen must not be called while the
- * list of libraries is locked. */
+/* Any library that is loaded: NCCL may be linked into another one and exported from there. Slow,
+ * and only after everything else failed. The names are copied first, because dlopen must not be
+ * called while the list of libraries is locked. */
 static void *find_anywhere(const char *symbol, const void *not_this)
 {
-    struct name_list list = { .bytes = 1 << 20 };
+    struct name_list list = {.bytes = 1 << 20};
     dl_iterate_phdr(list_name, &list);
     if (list.loads == atomic_load(&searched_loads))
         return NULL;
@@ -132,10 +133,12 @@ void *resolve_call_slow(enum call_id id)
 /* The driver may be loaded in a way that only the runtime knows; it is asked last. */
 static void *ask_runtime(const char *name)
 {
-    __typeof__(&cudaGetDriverEntryPointByVersion) entry_point = REAL_HELPER(cudaGetDriverEntryPointByVersion);
+    __typeof__(&cudaGetDriverEntryPointByVersion) entry_point =
+        REAL_HELPER(cudaGetDriverEntryPointByVersion);
     void *address = NULL;
     enum cudaDriverEntryPointQueryResult answer;
-    if (!entry_point || entry_point(name, &address, 12000, cudaEnableLegacyStream, &answer) != cudaSuccess ||
+    if (!entry_point ||
+        entry_point(name, &address, 12000, cudaEnableLegacyStream, &answer) != cudaSuccess ||
         answer != cudaDriverEntryPointSuccess)
         return NULL;
     return address;
@@ -143,7 +146,8 @@ static void *ask_runtime(const char *name)
 
 void *resolve_helper_slow(enum helper helper)
 {
-    /* A hidden dlerror() of the program's own must not change: only found functions are asked twice. */
+    /* A hidden dlerror() of the program's own must not change: only found functions are asked
+     * twice. */
     static _Atomic uint8_t missing[HELPER_COUNT];
     enum { TRIES = 64 };
     if (atomic_load_explicit(&missing[helper], memory_order_relaxed) >= TRIES)
@@ -154,7 +158,7 @@ void *resolve_helper_slow(enum helper helper)
         size_t length = strlen(helpers[helper].symbol);
         memcpy(base, helpers[helper].symbol, length + 1);
         if (length > 3 && !strcmp(base + length - 3, "_v2"))
-            base[length - 3] = 0;       /* the runtime adds the version itself */
+            base[length - 3] = 0; /* the runtime adds the version itself */
         address = ask_runtime(base);
     }
     if (address)
@@ -178,5 +182,7 @@ void *resolve_remember(enum call_id id, void *address)
 
 void resolve_say_missing(enum call_id id)
 {
-    shim_say(PROBLEM_MISSING_FUNCTION, "missing real function: no loaded library has %s; the call fails", dlsym_entries[id].name);
+    shim_say(PROBLEM_MISSING_FUNCTION,
+             "missing real function: no loaded library has %s; the call fails",
+             dlsym_entries[id].name);
 }

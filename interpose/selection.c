@@ -11,10 +11,14 @@
 #include "interpose/streams.h"
 
 enum {
-    PAGE_BITS = 16, PAGES = 1 << 20,        /* places for pages; two that share one are both told, no harm */
-    KEPT_MAX = 8192, ALLOCATIONS = 1 << 20, RANGES = 4096,
-    PAGES_LOOKED_AT = 64,                   /* of one access; a longer one is told */
-    GENERATION = 1024,                      /* buffers that NCCL was given: what was not among the last two is forgotten */
+    PAGE_BITS = 16,
+    PAGES = 1 << 20, /* places for pages; two that share one are both told, no harm */
+    KEPT_MAX = 8192,
+    ALLOCATIONS = 1 << 20,
+    RANGES = 4096,
+    PAGES_LOOKED_AT = 64, /* of one access; a longer one is told */
+    GENERATION =
+        1024, /* buffers that NCCL was given: what was not among the last two is forgotten */
     DEVICES = 64
 };
 
@@ -22,30 +26,37 @@ enum { ENTRY_FREE, ENTRY_BUSY, ENTRY_FULL };
 
 struct entry {
     _Atomic uint32_t state;
-    uint32_t record_number;     /* the same in all entries of one record */
+    uint32_t record_number; /* the same in all entries of one record */
     struct touch touch;
     struct record record;
 };
 
 static struct {
-    _Atomic uint64_t used[2][PAGES / 64];           /* pages that NCCL uses: in this generation, in the one before */
-    _Atomic uint64_t uses;                          /* buffers so far */
-    struct { _Atomic uint64_t begin, end; } range[RANGES];  /* buffers that NCCL was given before */
-    _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations that untold work may have written, nobody knows where */
-    _Atomic uint64_t announced[ALLOCATIONS / 64];   /* of which that was told */
-    struct handles nonblocking;                     /* streams that the default stream does not wait for */
-    _Atomic uint32_t kept;                          /* records so far */
-    _Atomic uint32_t anywhere;                      /* untold work may have written anything since that was last told */
-    _Atomic uint32_t none_told;                     /* that nothing is told was told */
-    _Atomic uint32_t blocking;                      /* there are streams that the default stream orders */
-    _Atomic uint64_t legacy_told, legacy_kept;      /* by device: work on the default stream */
+    _Atomic uint64_t
+        used[2][PAGES / 64]; /* pages that NCCL uses: in this generation, in the one before */
+    _Atomic uint64_t uses;   /* buffers so far */
+    struct {
+        _Atomic uint64_t begin, end;
+    } range[RANGES];                               /* buffers that NCCL was given before */
+    _Atomic uint64_t incomplete[ALLOCATIONS / 64]; /* allocations that untold work may have written,
+                                                      nobody knows where */
+    _Atomic uint64_t announced[ALLOCATIONS / 64];  /* of which that was told */
+    struct handles nonblocking; /* streams that the default stream does not wait for */
+    _Atomic uint32_t kept;      /* records so far */
+    _Atomic uint32_t anywhere;  /* untold work may have written anything since that was last told */
+    _Atomic uint32_t none_told; /* that nothing is told was told */
+    _Atomic uint32_t blocking;  /* there are streams that the default stream orders */
+    _Atomic uint64_t legacy_told, legacy_kept; /* by device: work on the default stream */
     struct entry entry[KEPT_MAX];
 } selection;
 
 enum selection selection_wanted(void)
 {
     const char *text = getenv("DDPCHECK_CUDA");
-    return !text ? SELECT_USED : !strcmp(text, "all") ? SELECT_ALL : !strcmp(text, "none") ? SELECT_NONE : SELECT_USED;
+    return !text                   ? SELECT_USED
+           : !strcmp(text, "all")  ? SELECT_ALL
+           : !strcmp(text, "none") ? SELECT_NONE
+                                   : SELECT_USED;
 }
 
 void selection_forked(void)
@@ -80,8 +91,8 @@ static bool page_is_used(uint64_t page)
     return bit(selection.used[0], at) || bit(selection.used[1], at);
 }
 
-/* The generation of a use; the first of a new one clears the marks of the last but one. A page that loses its mark while it is
- * marked is found fresh at its next use, which tells what was kept. */
+/* The generation of a use; the first of a new one clears the marks of the last but one. A page that
+ * loses its mark while it is marked is found fresh at its next use, which tells what was kept. */
 static _Atomic uint64_t *generation(void)
 {
     uint64_t use = atomic_fetch_add_explicit(&selection.uses, 1, memory_order_relaxed);
@@ -111,8 +122,9 @@ static bool any_is_used(const struct touch *touch, int count)
     return false;
 }
 
-/* Work on the legacy default stream waits for the blocking streams and holds them up: where there are any, it is
- * order, as is their own work. The first work tells the analyzer that there is such a stream. */
+/* Work on the legacy default stream waits for the blocking streams and holds them up: where there
+ * are any, it is order, as is their own work. The first work tells the analyzer that there is such
+ * a stream. */
 static bool orders_others(const struct call *call, uint64_t stream)
 {
     int device = call->thread->device;
@@ -130,8 +142,8 @@ static bool orders_others(const struct call *call, uint64_t stream)
     return false;
 }
 
-/* Of memory that NCCL uses later it must be known whether anything has written it (DC310). How far a kernel goes from
- * its pointer is not known; of a copy it is, as long as it is kept. */
+/* Of memory that NCCL uses later it must be known whether anything has written it (DC310). How far
+ * a kernel goes from its pointer is not known; of a copy it is, as long as it is kept. */
 static void note_write(const struct touch *touch)
 {
     if (touch->written)
@@ -141,8 +153,8 @@ static void note_write(const struct touch *touch)
 /* The last access to a place by a stream stands for those before it. */
 static bool same_place(const struct entry *entry, const struct touch *touch, uint64_t stream)
 {
-    return entry->touch.begin == touch->begin && entry->touch.end <= touch->end && entry->touch.written == touch->written &&
-           entry->record.stream == stream;
+    return entry->touch.begin == touch->begin && entry->touch.end <= touch->end &&
+           entry->touch.written == touch->written && entry->record.stream == stream;
 }
 
 static void keep(const struct record *record, uint32_t number, const struct touch *touch)
@@ -162,7 +174,8 @@ static void keep(const struct record *record, uint32_t number, const struct touc
     atomic_store_explicit(&entry->state, ENTRY_FULL, memory_order_seq_cst);
 }
 
-bool selection_keeps(struct call *call, struct record *record, const void *stream, const struct touch *touch, int count)
+bool selection_keeps(struct call *call, struct record *record, const void *stream,
+                     const struct touch *touch, int count)
 {
     if (shim.selection != SELECT_USED)
         return shim.selection == SELECT_NONE;
@@ -183,7 +196,8 @@ bool selection_keeps(struct call *call, struct record *record, const void *strea
     }
     if (launch && record->launch.known & LAUNCH_PARTLY_KNOWN)
         atomic_store_explicit(&selection.anywhere, 1, memory_order_relaxed);
-    /* Whoever made the memory, or a blocking stream, known meanwhile may have looked before the entry was there. */
+    /* Whoever made the memory, or a blocking stream, known meanwhile may have looked before the
+     * entry was there. */
     return !any_is_used(touch, count) && !orders_others(call, record->stream);
 }
 
@@ -201,16 +215,17 @@ static bool overlaps(const struct entry *entry, uint64_t begin, uint64_t end)
     return entry->touch.begin < end && entry->touch.end > begin;
 }
 
-/* Frees the entries that overlap. Tells each record of theirs if there is a thread to do it on; of records that have
- * several entries, those that were just told are remembered. */
+/* Frees the entries that overlap. Tells each record of theirs if there is a thread to do it on; of
+ * records that have several entries, those that were just told are remembered. */
 static void take(struct thread *thread, uint64_t begin, uint64_t end)
 {
     enum { REMEMBERED = 64 };
-    uint32_t told[REMEMBERED] = { 0 };
+    uint32_t told[REMEMBERED] = {0};
     for (int i = 0; i < KEPT_MAX; i++) {
         struct entry *entry = &selection.entry[i];
         uint32_t full = ENTRY_FULL;
-        if (atomic_load_explicit(&entry->state, memory_order_relaxed) != ENTRY_FULL || !overlaps(entry, begin, end) ||
+        if (atomic_load_explicit(&entry->state, memory_order_relaxed) != ENTRY_FULL ||
+            !overlaps(entry, begin, end) ||
             !atomic_compare_exchange_strong(&entry->state, &full, ENTRY_BUSY))
             continue;
         bool taken = overlaps(entry, begin, end);
@@ -236,14 +251,15 @@ static bool is_new_range(uint64_t begin, uint64_t end)
 
 static void tell_untold(struct thread *thread, uint64_t pointer, uint64_t bytes)
 {
-    struct record record = { .memory = { .pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE } };
+    struct record record = {.memory = {.pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE}};
     emit_notice(thread, &record, API_notice_untold);
 }
 
 void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
 {
     if ((shim.selection == SELECT_NONE && !atomic_exchange(&selection.none_told, 1)) ||
-        (atomic_load_explicit(&selection.anywhere, memory_order_relaxed) && atomic_exchange(&selection.anywhere, 0)))
+        (atomic_load_explicit(&selection.anywhere, memory_order_relaxed) &&
+         atomic_exchange(&selection.anywhere, 0)))
         tell_untold(thread, 0, UINT64_MAX);
     if (shim.selection != SELECT_USED || begin >= end)
         return;
@@ -254,7 +270,8 @@ void selection_used(struct thread *thread, uint64_t begin, uint64_t end)
         set_bit(marks, hash(page) % PAGES);
     }
     /* Whole pages: their other buffers are taken for used from now on. */
-    if ((is_new_range(begin, end) || fresh) && atomic_load_explicit(&selection.kept, memory_order_relaxed))
+    if ((is_new_range(begin, end) || fresh) &&
+        atomic_load_explicit(&selection.kept, memory_order_relaxed))
         take(thread, begin >> PAGE_BITS << PAGE_BITS, (((end - 1) >> PAGE_BITS) + 1) << PAGE_BITS);
     struct buffer_fact fact;
     if (!buffers_look(thread, begin, &fact))
@@ -280,8 +297,8 @@ void selection_forget(uint64_t begin, uint64_t end)
         take(NULL, begin, end);
 }
 
-/* What was kept of the default stream comes before all that a blocking stream is given from now on: a launch of
- * nothing on it says so. */
+/* What was kept of the default stream comes before all that a blocking stream is given from now on:
+ * a launch of nothing on it says so. */
 void selection_stream(struct thread *thread, uint64_t stream, unsigned flags)
 {
     if (flags & cudaStreamNonBlocking)
@@ -291,7 +308,7 @@ void selection_stream(struct thread *thread, uint64_t stream, unsigned flags)
         return;
     uint64_t devices = atomic_load(&selection.legacy_kept);
     for (int device = 0; devices; device++, devices >>= 1) {
-        struct record record = { .launch = { .known = 0 } };
+        struct record record = {.launch = {.known = 0}};
         if (devices & 1)
             emit_notice_on(thread, &record, API_cudaLaunchKernel, device);
     }

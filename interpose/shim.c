@@ -42,7 +42,7 @@ void shim_say(enum problem problem, const char *format, ...)
     va_end(arguments);
     strcat(line, "\n");
     ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written;      /* where stderr is closed there is nobody to tell */
+    (void)written; /* where stderr is closed there is nobody to tell */
 }
 
 /* The child of a fork has the parent's memory but is another process: it sleeps until its own first
@@ -72,7 +72,7 @@ static void shim_exit(int status, void *argument)
     thread->inside = 1;
     int error = errno;
     if (thread->attached || thread_attach(thread)) {
-        struct record record = { .end = { .how = END_EXIT, .value = status & 0xff } };
+        struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
         if (emit_notice(thread, &record, API_notice_exit))
             atomic_store_explicit(&shim.file->closed, 1, memory_order_release);
     }
@@ -106,13 +106,16 @@ static bool shim_start(void)
     if (is_set("DDPCHECK_DISABLE", "1"))
         return false;
     shim.selection = selection_wanted();
-    shim.stacks = is_set("DDPCHECK_STACKS", "0") ? STACKS_OFF : is_set("DDPCHECK_STACKS", "all") ? STACKS_ALL : STACKS_NCCL;
+    shim.stacks = is_set("DDPCHECK_STACKS", "0")     ? STACKS_OFF
+                  : is_set("DDPCHECK_STACKS", "all") ? STACKS_ALL
+                                                     : STACKS_NCCL;
     shim.hashing = is_set("DDPCHECK_HASH", "1");
     int error = thread_start();
     if (!error)
         error = shim_hook();
     if (error) {
-        shim_say(PROBLEM_START, "can't start recording: %s; the job runs on unwatched", strerror(error));
+        shim_say(PROBLEM_START, "can't start recording: %s; the job runs on unwatched",
+                 strerror(error));
         return false;
     }
     if (!files_start())
@@ -141,7 +144,7 @@ bool shim_wake(void)
     }
     /* Starting takes milliseconds. The limit is for a thread that was ended in the middle of it. */
     for (int tries = 0; tries < 5000 && state == SHIM_STARTING; tries++) {
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         state = atomic_load_explicit(&shim.state, memory_order_acquire);
     }
     return state == SHIM_ACTIVE;

@@ -1,11 +1,12 @@
 /* stacks.c: call stacks. See stacks.h.
  *
- * Unwinding costs microseconds (more under Python), a hash lookup would cost the unwinding first. So
- * the cache remembers for each stack where in memory its return addresses lie: if the call comes from
- * the same place of the program at the same depth of the stack, and all those words still hold the same
- * addresses, it is the same stack. That is 32 loads at most.
+ * Unwinding costs microseconds (more under Python), a hash lookup would cost the unwinding first.
+ * So the cache remembers for each stack where in memory its return addresses lie: if the call comes
+ * from the same place of the program at the same depth of the stack, and all those words still hold
+ * the same addresses, it is the same stack. That is 32 loads at most.
  *
- * The unwinder is libgcc_s's, loaded as glibc's backtrace() loads it: it tells the places as well. */
+ * The unwinder is libgcc_s's, loaded as glibc's backtrace() loads it: it tells the places as well.
+ */
 #include "interpose/stacks.h"
 
 #include <dlfcn.h>
@@ -25,7 +26,7 @@ static struct unwinder {
 
 struct walk {
     uint64_t site;
-    bool begun;             /* past the shim's own frames */
+    bool begun; /* past the shim's own frames */
     bool cacheable;
     uint32_t count;
     uint64_t address[STACK_FRAMES];
@@ -73,7 +74,7 @@ bool stacks_start(void)
     if (!unwinder.backtrace || !unwinder.get_ip || !unwinder.get_cfa)
         return false;
     frames_start(library);
-    struct walk walk = { .site = 0 };
+    struct walk walk = {.site = 0};
     unwinder.backtrace(visit, &walk);
     return true;
 }
@@ -81,9 +82,9 @@ bool stacks_start(void)
 static bool tell(struct thread *thread, uint64_t id, const uint64_t *address, uint32_t count)
 {
     bool told = true;
-    enum { PIECE = sizeof ((struct record *)0)->frames.address / sizeof(uint64_t) };
+    enum { PIECE = sizeof((struct record *)0)->frames.address / sizeof(uint64_t) };
     for (uint32_t offset = 0; offset < count; offset += PIECE) {
-        struct record record = { .frames = { .id = id, .count = count, .offset = offset } };
+        struct record record = {.frames = {.id = id, .count = count, .offset = offset}};
         for (uint32_t i = 0; i < PIECE && offset + i < count; i++)
             record.frames.address[i] = address[offset + i];
         told &= emit_notice(thread, &record, API_notice_stack);
@@ -122,7 +123,7 @@ static _Unwind_Reason_Code visit_plain(struct _Unwind_Context *context, void *ar
 
 uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max)
 {
-    struct plain_walk walk = { .from = from, .address = address, .max = max };
+    struct plain_walk walk = {.from = from, .address = address, .max = max};
     if (unwinder.backtrace)
         unwinder.backtrace(visit_plain, &walk);
     return walk.count;
@@ -130,9 +131,9 @@ uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max)
 
 static uint64_t unwind(struct call *call, struct walk *walk)
 {
-    *walk = (struct walk){ .site = (uintptr_t)call->site, .cacheable = true };
+    *walk = (struct walk){.site = (uintptr_t)call->site, .cacheable = true};
     unwinder.backtrace(visit, walk);
-    if (!walk->count) {     /* the caller has no unwind tables */
+    if (!walk->count) { /* the caller has no unwind tables */
         walk->address[walk->count++] = walk->site;
         walk->cacheable = false;
     }
@@ -154,13 +155,15 @@ static uint64_t take_native(struct call *call)
     uint32_t set = (uint32_t)((site ^ place >> 4) * 0x9e3779b97f4a7c15u >> 40) % STACK_SETS;
     for (uint32_t way = 0; way < STACK_WAYS; way++) {
         const struct stack_entry *entry = &thread->caches->stack[set][way];
-        if (entry->site == site && entry->place == place && still_there(entry) && known_has(&shim.known_stacks, entry->id))
+        if (entry->site == site && entry->place == place && still_there(entry) &&
+            known_has(&shim.known_stacks, entry->id))
             return entry->id;
     }
     struct walk walk;
     uint64_t id = unwind(call, &walk);
     if (walk.cacheable) {
-        struct stack_entry *entry = &thread->caches->stack[set][thread->caches->stack_next[set]++ % STACK_WAYS];
+        struct stack_entry *entry =
+            &thread->caches->stack[set][thread->caches->stack_next[set]++ % STACK_WAYS];
         entry->id = id;
         entry->site = site;
         entry->place = place;

@@ -7,7 +7,8 @@
 #include "interpose/resolve.h"
 #include "interpose/selection.h"
 
-/* cuStreamGetDevice came with CUDA 12.8; before, a stream is used on its own device but for waits. */
+/* cuStreamGetDevice came with CUDA 12.8; before, a stream is used on its own device but for waits.
+ */
 static int32_t device_of(struct thread *thread, CUstream stream)
 {
     __typeof__(&cuStreamGetDevice) get = REAL_HELPER(cuStreamGetDevice);
@@ -15,8 +16,8 @@ static int32_t device_of(struct thread *thread, CUstream stream)
     return get && get(stream, &device) == CUDA_SUCCESS ? device : thread_device(thread);
 }
 
-/* Driver calls leave no error behind that the program could see. While anything is captured nothing is
- * asked: it will be when the stream is next used. */
+/* Driver calls leave no error behind that the program could see. While anything is captured nothing
+ * is asked: it will be when the stream is next used. */
 void streams_tell_slow(struct thread *thread, uint64_t stream)
 {
     __typeof__(&cuStreamGetFlags) get_flags = REAL_HELPER(cuStreamGetFlags);
@@ -25,7 +26,7 @@ void streams_tell_slow(struct thread *thread, uint64_t stream)
     if (atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0 || !get_flags ||
         get_flags(handle, &flags) != CUDA_SUCCESS)
         return;
-    struct record record = { .stream = stream, .event = { .flags = flags } };
+    struct record record = {.stream = stream, .event = {.flags = flags}};
     if (emit_notice_on(thread, &record, API_notice_stream, device_of(thread, handle)))
         streams_made(stream);
     selection_stream(thread, stream, flags);

@@ -1,6 +1,6 @@
-/* streams.h: notice_stream: streams that the program made unseen, before the shim awoke or by ways that it
- * does not watch. Whether such a stream waits for the default stream is asked of CUDA when it is first
- * used, so that the analyzer knows what is ordered. */
+/* streams.h: notice_stream: streams that the program made unseen, before the shim awoke or by ways
+ * that it does not watch. Whether such a stream waits for the default stream is asked of CUDA when
+ * it is first used, so that the analyzer knows what is ordered. */
 #ifndef DDPCHECK_STREAMS_H
 #define DDPCHECK_STREAMS_H
 

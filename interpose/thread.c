@@ -15,10 +15,11 @@
 #include "interpose/gpu.h"
 #include "interpose/resolve.h"
 
-_Thread_local struct thread thread_self __attribute__((tls_model("initial-exec"))) = { .device = RECORD_NO_DEVICE };
+_Thread_local struct thread thread_self
+    __attribute__((tls_model("initial-exec"))) = {.device = RECORD_NO_DEVICE};
 
 static pthread_key_t key;
-static bool key_made;       /* survives a fork, as the key does */
+static bool key_made; /* survives a fork, as the key does */
 
 /* The key's destructor: gives the segment back. Whatever the thread still calls passes through. */
 static void thread_end(void *value)
@@ -60,7 +61,8 @@ bool thread_attach(struct thread *thread)
 {
     thread->id = (uint32_t)syscall(SYS_gettid);
     if (!thread->caches) {
-        void *memory = mmap(NULL, sizeof *thread->caches, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *memory = mmap(NULL, sizeof *thread->caches, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return false;
         thread->caches = memory;
@@ -87,7 +89,7 @@ void thread_forked(struct thread *thread)
     int32_t device = thread->device;
     if (caches)
         munmap(caches, sizeof *caches);
-    *thread = (struct thread){ .device = device };
+    *thread = (struct thread){.device = device};
 }
 
 int32_t thread_device(struct thread *thread)
@@ -95,7 +97,8 @@ int32_t thread_device(struct thread *thread)
     enum { TRIES = 16 };
     if (__builtin_expect(thread->device >= 0, 1))
         return thread->device;
-    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->device_asked >= TRIES)
+    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) ||
+        thread->device_asked >= TRIES)
         return RECORD_NO_DEVICE;
     __typeof__(&cuCtxGetDevice) of_context = REAL_HELPER(cuCtxGetDevice);
     CUdevice current;

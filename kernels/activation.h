@@ -1,4 +1,5 @@
-/* activation.h: what a convolution does to its results before it writes them, for kernels and twins alike. */
+/* activation.h: what a convolution does to its results before it writes them, for kernels and twins
+ * alike. */
 #ifndef DDPCHECK_KERNELS_ACTIVATION_H
 #define DDPCHECK_KERNELS_ACTIVATION_H
 

@@ -14,12 +14,13 @@ struct twin_grid {
 };
 
 struct twin {
-    const char *name;   /* of the __global__ function, not mangled */
-    /* One letter for each parameter, in order: p pointer to memory that is read, P pointer to memory
-     * that is written (or read and written), i 4 bytes, l 8 bytes, f float, d double, or a number in
-     * brackets for a struct of that many bytes without pointers: "pP[40]if". */
+    const char *name; /* of the __global__ function, not mangled */
+    /* One letter for each parameter, in order: p pointer to memory that is read, P pointer to
+     * memory that is written (or read and written), i 4 bytes, l 8 bytes, f float, d double, or a
+     * number in brackets for a struct of that many bytes without pointers: "pP[40]if". */
     const char *params;
-    void (*run)(const struct twin_grid *grid, void *const *args);   /* args[i] points to parameter i */
+    void (*run)(const struct twin_grid *grid,
+                void *const *args); /* args[i] points to parameter i */
 };
 
 /* The table of the library, ended by a NULL name. */

@@ -10,8 +10,8 @@ bool tensor_needs_gradient(const struct tensor *tensor)
     return tensor && (tensor->creator || tensor->requires_gradient);
 }
 
-struct node *node_record(const struct operation *operation, struct tensor *output, struct tensor *const *inputs,
-                         int input_count)
+struct node *node_record(const struct operation *operation, struct tensor *output,
+                         struct tensor *const *inputs, int input_count)
 {
     bool needed = false;
     for (int i = 0; i < input_count; i++)
@@ -37,12 +37,15 @@ struct node *node_record(const struct operation *operation, struct tensor *outpu
 void node_save(struct node *node, int slot, const struct tensor *tensor)
 {
     const char *producer = tensor->creator ? tensor->creator->operation->name : tensor->name;
-    node->saved[slot] = (struct saved){.storage = tensor->storage, .offset = tensor->offset, .shape = tensor->shape,
+    node->saved[slot] = (struct saved){.storage = tensor->storage,
+                                       .offset = tensor->offset,
+                                       .shape = tensor->shape,
                                        .version = tensor->storage->version,
                                        .producer = producer ? producer : "an input"};
     storage_retain(tensor->storage);
     tensor->storage->saves++;
-    mark_saved(tensor->storage, tensor->storage->version, node->saved[slot].producer, node->operation->name);
+    mark_saved(tensor->storage, tensor->storage->version, node->saved[slot].producer,
+               node->operation->name);
 }
 
 float *node_saved_data(const struct node *node, int slot)
@@ -73,13 +76,14 @@ void node_free(struct node *node)
     free(node);
 }
 
-/* --- the walk ----------------------------------------------------------------------------------------- */
+/* --- the walk
+ * ----------------------------------------------------------------------------------------- */
 
 struct walk {
     struct node **nodes;
     size_t count, room;
     uint64_t pass;
-    void (*leaf)(void *owner, struct tensor *leaf);     /* for each use of a leaf */
+    void (*leaf)(void *owner, struct tensor *leaf); /* for each use of a leaf */
     void *owner;
 };
 
@@ -97,7 +101,8 @@ static void walk_reach(struct walk *walk, struct node *node)
     walk->nodes[walk->count++] = node;
 }
 
-/* Counts how many contributions each leaf will get, so that its hook is called after the last one. */
+/* Counts how many contributions each leaf will get, so that its hook is called after the last one.
+ */
 static void count_use(void *owner, struct tensor *leaf)
 {
     const struct walk *walk = owner;
@@ -110,11 +115,13 @@ static void count_use(void *owner, struct tensor *leaf)
 
 static int newest_first(const void *a, const void *b)
 {
-    uint64_t left = (*(struct node *const *)a)->sequence, right = (*(struct node *const *)b)->sequence;
+    uint64_t left = (*(struct node *const *)a)->sequence,
+             right = (*(struct node *const *)b)->sequence;
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-/* Finds all nodes that those reached so far depend on. The list is its own queue: what is found is looked at later. */
+/* Finds all nodes that those reached so far depend on. The list is its own queue: what is found is
+ * looked at later. */
 static void walk_find(struct walk *walk)
 {
     for (size_t i = 0; i < walk->count; i++) {
@@ -131,7 +138,8 @@ static void walk_find(struct walk *walk)
 void autograd_visit_leaves(struct tensor *const *outputs, int count,
                            void (*visit)(void *owner, struct tensor *leaf), void *owner)
 {
-    struct walk walk = {.pass = ++tensor_device(outputs[0])->backward_passes, .leaf = visit, .owner = owner};
+    struct walk walk = {
+        .pass = ++tensor_device(outputs[0])->backward_passes, .leaf = visit, .owner = owner};
     for (int i = 0; i < count; i++)
         if (outputs[i]->creator)
             walk_reach(&walk, outputs[i]->creator);
@@ -144,7 +152,8 @@ static void announce_use(const struct node *node)
     for (int i = 0; i < NODE_MAX_SAVED; i++) {
         const struct saved *saved = &node->saved[i];
         if (saved->storage)
-            mark_used(saved->storage, saved->storage->version, saved->version, saved->producer, node->operation->name);
+            mark_used(saved->storage, saved->storage->version, saved->version, saved->producer,
+                      node->operation->name);
     }
 }
 
@@ -155,18 +164,22 @@ static int check_saved(const struct node *node, struct error *err)
         if (!saved->storage || saved->storage->version == saved->version)
             continue;
         char shape[64];
-        return error_set(err, "a tensor that is needed to compute a gradient was modified by an in-place operation: "
-                         "the output of %s (%s floats), saved by %s, is at version %u; expected version %u. Use the "
-                         "operation's out-of-place form, or apply it in place to a clone", saved->producer,
-                         shape_text(&saved->shape, shape, sizeof shape), node->operation->name,
-                         saved->storage->version, saved->version);
+        return error_set(
+            err,
+            "a tensor that is needed to compute a gradient was modified by an in-place operation: "
+            "the output of %s (%s floats), saved by %s, is at version %u; expected version %u. Use "
+            "the "
+            "operation's out-of-place form, or apply it in place to a clone",
+            saved->producer, shape_text(&saved->shape, shape, sizeof shape), node->operation->name,
+            saved->storage->version, saved->version);
     }
     return 0;
 }
 
 static void add_to(struct tensor *sum, const struct tensor *more)
 {
-    CHECK_CUDA(kernels_add(tensor_count(more), tensor_data(more), tensor_data(sum), tensor_device(sum)->stream));
+    CHECK_CUDA(kernels_add(tensor_count(more), tensor_data(more), tensor_data(sum),
+                           tensor_device(sum)->stream));
     tensor_wrote_in_place(sum);
 }
 
@@ -180,7 +193,8 @@ static void add_to_node(struct node *node, const struct tensor *gradient)
     struct device *device = tensor_device(gradient);
     node->g_output = tensor_new_on_tape(device, gradient->shape);
     CHECK_CUDA(cudaMemcpyAsync(tensor_data(node->g_output), tensor_data(gradient),
-                               tensor_count(gradient) * sizeof(float), cudaMemcpyDeviceToDevice, device->stream));
+                               tensor_count(gradient) * sizeof(float), cudaMemcpyDeviceToDevice,
+                               device->stream));
 }
 
 static void add_to_leaf(struct tensor *leaf, const struct tensor *gradient)
@@ -218,8 +232,10 @@ static int walk_back(struct node *last, struct device *device, struct error *err
     int status = 0;
     for (size_t i = 0; i < walk.count && status == 0; i++) {
         if (walk.nodes[i]->used)
-            status = error_set(err, "backward through %s a second time: what it saved was given back after the first",
-                               walk.nodes[i]->operation->name);
+            status = error_set(
+                err,
+                "backward through %s a second time: what it saved was given back after the first",
+                walk.nodes[i]->operation->name);
         if (status == 0)
             announce_use(walk.nodes[i]);
         if (status == 0 && device->check_versions)
@@ -246,7 +262,8 @@ int autograd_backward(struct tensor *loss, struct error *err)
     if (check_output(loss, err) != 0)
         return -1;
     if (tensor_count(loss) != 1)
-        return error_set(err, "backward of a tensor of %zu elements: a loss is one number", tensor_count(loss));
+        return error_set(err, "backward of a tensor of %zu elements: a loss is one number",
+                         tensor_count(loss));
     loss->creator->g_output = tensor_new_on_tape(device, loss->shape);
     tensor_fill(loss->creator->g_output, device->loss_scale);
     return walk_back(loss->creator, device, err);

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
-/* Gradients of one kind fill buckets of their own: an AllReduce has one element type and one device. */
+/* Gradients of one kind fill buckets of their own: an AllReduce has one element type and one
+ * device. */
 struct filling {
-    const struct bucket_item *kind;     /* any of its items */
+    const struct bucket_item *kind; /* any of its items */
     int members[MODULE_MAX_PARAMETERS];
     int count;
     size_t bytes, limit;
@@ -15,7 +16,8 @@ static bool is_same_kind(const struct bucket_item *a, const struct bucket_item *
     return a->element == b->element && a->device == b->device;
 }
 
-static struct filling *find_filling(struct filling *fillings, int *count, const struct bucket_item *item, size_t limit)
+static struct filling *find_filling(struct filling *fillings, int *count,
+                                    const struct bucket_item *item, size_t limit)
 {
     for (int i = 0; i < *count; i++)
         if (is_same_kind(fillings[i].kind, item))
@@ -31,14 +33,15 @@ static struct filling *find_filling(struct filling *fillings, int *count, const 
 static void close_bucket(struct bucket_layout *layout, struct filling *filling)
 {
     int first = layout->first[layout->bucket_count];
-    memcpy(&layout->order[first], filling->members, (size_t)filling->count * sizeof *filling->members);
+    memcpy(&layout->order[first], filling->members,
+           (size_t)filling->count * sizeof *filling->members);
     layout->first[++layout->bucket_count] = first + filling->count;
     filling->count = 0;
     filling->bytes = 0;
 }
 
-void bucket_assign(struct bucket_layout *layout, const int *order, const struct bucket_item *items, int count,
-                   const struct bucket_limits *limits)
+void bucket_assign(struct bucket_layout *layout, const int *order, const struct bucket_item *items,
+                   int count, const struct bucket_limits *limits)
 {
     struct filling fillings[MODULE_MAX_PARAMETERS];
     int kinds = 0;

@@ -8,10 +8,12 @@
 #include "trainer/png_file.h"
 
 /* A glyph of 3 x 5 dots: each octal digit is a row. */
-static const unsigned short digits[10] = {075557, 026227, 071747, 071717, 055711, 074717, 074757, 071244, 075757, 075717};
+static const unsigned short digits[10] = {075557, 026227, 071747, 071717, 055711,
+                                          074717, 074757, 071244, 075757, 075717};
 static const unsigned short letters[26] = {
-    025755, 065656, 034443, 065556, 074647, 074644, 034553, 055755, 072227, 011152, 055655, 044447, 057755,
-    065555, 025552, 065644, 025563, 065655, 034216, 072222, 055557, 055522, 055775, 055255, 055222, 071247,
+    025755, 065656, 034443, 065556, 074647, 074644, 034553, 055755, 072227,
+    011152, 055655, 044447, 057755, 065555, 025552, 065644, 025563, 065655,
+    034216, 072222, 055557, 055522, 055775, 055255, 055222, 071247,
 };
 enum { COLUMNS = 3, ROWS = 5, DOT = 2 };
 
@@ -33,7 +35,8 @@ static void square(struct canvas *canvas, int left, int top, int size, struct co
         for (int x = left; x < left + size; x++) {
             if (x < 0 || y < 0 || x >= canvas->width || y >= canvas->height)
                 continue;
-            unsigned char *pixel = canvas->pixels + 3 * ((size_t)y * (size_t)canvas->width + (size_t)x);
+            unsigned char *pixel = canvas->pixels +
+                                   3 * ((size_t)y * (size_t)canvas->width + (size_t)x);
             pixel[0] = color.red;
             pixel[1] = color.green;
             pixel[2] = color.blue;
@@ -41,11 +44,13 @@ static void square(struct canvas *canvas, int left, int top, int size, struct co
     }
 }
 
-void canvas_line(struct canvas *canvas, int x0, int y0, int x1, int y1, int thickness, struct color color)
+void canvas_line(struct canvas *canvas, int x0, int y0, int x1, int y1, int thickness,
+                 struct color color)
 {
     int dx = x1 - x0, dy = y1 - y0, steps = abs(dx) > abs(dy) ? abs(dx) : abs(dy);
     for (int i = 0; i <= steps; i++)
-        square(canvas, x0 + (steps ? dx * i / steps : 0), y0 + (steps ? dy * i / steps : 0), thickness, color);
+        square(canvas, x0 + (steps ? dx * i / steps : 0), y0 + (steps ? dy * i / steps : 0),
+               thickness, color);
 }
 
 static unsigned glyph_of(unsigned char character)

@@ -46,7 +46,8 @@ void notice(const char *format, ...)
 void check_cuda(cudaError_t result, const char *call, const char *file, int line)
 {
     if (result != cudaSuccess)
-        fatal("%s failed at %s:%d: %s (%s)", call, file, line, cudaGetErrorName(result), cudaGetErrorString(result));
+        fatal("%s failed at %s:%d: %s (%s)", call, file, line, cudaGetErrorName(result),
+              cudaGetErrorString(result));
 }
 
 void check_nccl(ncclResult_t result, const char *call, const char *file, int line)
@@ -54,8 +55,8 @@ void check_nccl(ncclResult_t result, const char *call, const char *file, int lin
     if (result == ncclSuccess)
         return;
     const char *more = ncclGetLastError(NULL);
-    fatal("%s failed at %s:%d: %s%s%s", call, file, line, ncclGetErrorString(result), more && *more ? ": " : "",
-          more ? more : "");
+    fatal("%s failed at %s:%d: %s%s%s", call, file, line, ncclGetErrorString(result),
+          more && *more ? ": " : "", more ? more : "");
 }
 
 void *allocate(size_t count, size_t bytes)

@@ -1,7 +1,8 @@
 /* check.h: what happens when CUDA or NCCL refuses a call: one clear line and exit status 1.
  *
  * A training job cannot mend a failed launch or a broken communicator, so these errors are fatal.
- * What a user can get wrong (files, options, the model's own rules) comes back as struct error instead. */
+ * What a user can get wrong (files, options, the model's own rules) comes back as struct error
+ * instead. */
 #ifndef DDPTRAIN_CHECK_H
 #define DDPTRAIN_CHECK_H
 
@@ -16,7 +17,8 @@ void fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noretur
 /* Prints the same on stderr and goes on. */
 void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Both do nothing on success; else they say which call failed, where and why, and end the process. */
+/* Both do nothing on success; else they say which call failed, where and why, and end the process.
+ */
 void check_cuda(cudaError_t result, const char *call, const char *file, int line);
 void check_nccl(ncclResult_t result, const char *call, const char *file, int line);
 

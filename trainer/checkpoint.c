@@ -22,7 +22,8 @@ struct image {
     size_t length, room, position;
 };
 
-/* What is saved of a tensor: its name and itself. Optimizer moments take the parameter's name with a suffix. */
+/* What is saved of a tensor: its name and itself. Optimizer moments take the parameter's name with
+ * a suffix. */
 struct entry {
     const struct tensor *named;
     const char *suffix;
@@ -37,15 +38,18 @@ static int list_entries(const struct checkpoint_section *section, struct entry *
     int count = 0;
     for (int i = 0; i < module->parameter_count; i++) {
         entries[count++] = (struct entry){module->parameters[i], "", module->parameters[i]};
-        entries[count++] = (struct entry){module->parameters[i], ".mean", section->optimizer->mean[i]};
-        entries[count++] = (struct entry){module->parameters[i], ".square", section->optimizer->square[i]};
+        entries[count++] =
+            (struct entry){module->parameters[i], ".mean", section->optimizer->mean[i]};
+        entries[count++] =
+            (struct entry){module->parameters[i], ".square", section->optimizer->square[i]};
     }
     for (int i = 0; i < module->buffer_count; i++)
         entries[count++] = (struct entry){module->buffers[i], "", module->buffers[i]};
     return count;
 }
 
-/* --- writing --------------------------------------------------------------------------------------------- */
+/* --- writing
+ * --------------------------------------------------------------------------------------------- */
 
 static void put(struct image *image, const void *bytes, size_t length)
 {
@@ -139,14 +143,16 @@ static int write_atomically(const char *path, const struct image *image, struct 
     }
     if (failed) {
         unlink(temporary);
-        return error_set(err, "can't write the checkpoint %s: %s; the file that was there is as before", path,
-                         strerror(why));
+        return error_set(err,
+                         "can't write the checkpoint %s: %s; the file that was there is as before",
+                         path, strerror(why));
     }
     sync_directory_of(path);
     return 0;
 }
 
-int checkpoint_save(const char *path, const char *configuration, const struct checkpoint_progress *progress,
+int checkpoint_save(const char *path, const char *configuration,
+                    const struct checkpoint_progress *progress,
                     const struct checkpoint_section *sections, int count, struct error *err)
 {
     struct image image = {0};
@@ -165,7 +171,8 @@ int checkpoint_save(const char *path, const char *configuration, const struct ch
     return status;
 }
 
-/* --- reading --------------------------------------------------------------------------------------------- */
+/* --- reading
+ * --------------------------------------------------------------------------------------------- */
 
 /* The next `length` bytes, or NULL if there are not so many. */
 static const unsigned char *take(struct image *image, size_t length)
@@ -206,7 +213,8 @@ static bool take_entry(struct image *image, const struct entry *entry, bool appl
     if (count != tensor_count(entry->tensor) || !(bytes = take(image, count * sizeof(float))))
         return false;
     if (apply) {
-        float *values = allocate(count, sizeof *values);    /* aligned, as the bytes in the file may not be */
+        float *values =
+            allocate(count, sizeof *values); /* aligned, as the bytes in the file may not be */
         memcpy(values, bytes, count * sizeof *values);
         tensor_upload(entry->tensor, values);
         free(values);
@@ -242,9 +250,11 @@ static int read_image(const char *path, struct image *image, struct error *err)
         image->length = (size_t)status.st_size;
         image->bytes = allocate(image->length, 1);
         size_t got = 0;
-        for (ssize_t more = 1; more > 0 && got < image->length; got += more > 0 ? (size_t)more : 0)
+        for (ssize_t more = 1; more > 0 && got<image->length; got += more> 0 ? (size_t)more : 0)
             more = read(file, image->bytes + got, image->length - got);
-        result = got == image->length ? 0 : error_set(err, "can't read the checkpoint %s: %s", path, strerror(errno));
+        result = got == image->length
+                     ? 0
+                     : error_set(err, "can't read the checkpoint %s: %s", path, strerror(errno));
     }
     close(file);
     return result;
@@ -257,13 +267,15 @@ static int check_frame(const char *path, struct image *image, struct error *err)
     if (!start || memcmp(start, magic, sizeof magic) != 0 || !take_number(image, &version))
         return error_set(err, "%s is not a checkpoint of ddptrain", path);
     if (version != VERSION)
-        return error_set(err, "the checkpoint %s has version %u; this ddptrain reads version %d", path, version, VERSION);
+        return error_set(err, "the checkpoint %s has version %u; this ddptrain reads version %d",
+                         path, version, VERSION);
     if (image->length < image->position + sizeof stored)
         return error_set(err, "the checkpoint %s is cut off", path);
     image->length -= sizeof stored;
     memcpy(&stored, image->bytes + image->length, sizeof stored);
     if (stored != (uint32_t)crc32(0, image->bytes, (uInt)image->length))
-        return error_set(err, "the checkpoint %s is cut off or damaged: its checksum is wrong", path);
+        return error_set(err, "the checkpoint %s is cut off or damaged: its checksum is wrong",
+                         path);
     return 0;
 }
 
@@ -282,7 +294,8 @@ static bool take_progress(struct image *image, struct checkpoint_progress *progr
 }
 
 static int apply_image(const char *path, const char *configuration, struct image *image,
-                       struct checkpoint_progress *progress, const struct checkpoint_section *sections, int count, struct error *err)
+                       struct checkpoint_progress *progress,
+                       const struct checkpoint_section *sections, int count, struct error *err)
 {
     struct checkpoint_progress saved = {0};
     uint32_t saved_sections = 0;
@@ -290,20 +303,23 @@ static int apply_image(const char *path, const char *configuration, struct image
         return -1;
     if (!take_progress(image, &saved) || !take_expected_text(image, configuration) ||
         !take_number(image, &saved_sections) || saved_sections != (uint32_t)count)
-        return error_set(err, "the checkpoint %s was written with other options; this run has: %s", path, configuration);
+        return error_set(err, "the checkpoint %s was written with other options; this run has: %s",
+                         path, configuration);
     size_t first_section = image->position;
-    for (int apply = 0; apply <= 1; apply++) {      /* look at everything before changing anything */
+    for (int apply = 0; apply <= 1; apply++) { /* look at everything before changing anything */
         image->position = first_section;
         for (int i = 0; i < count; i++)
             if (!take_section(image, &sections[i], apply))
-                return error_set(err, "the checkpoint %s does not fit the %s", path, sections[i].module->name);
+                return error_set(err, "the checkpoint %s does not fit the %s", path,
+                                 sections[i].module->name);
     }
     *progress = saved;
     return 0;
 }
 
-int checkpoint_load(const char *path, const char *configuration, struct checkpoint_progress *progress,
-                    const struct checkpoint_section *sections, int count, struct error *err)
+int checkpoint_load(const char *path, const char *configuration,
+                    struct checkpoint_progress *progress, const struct checkpoint_section *sections,
+                    int count, struct error *err)
 {
     struct image image = {0};
     int status = read_image(path, &image, err);

@@ -18,20 +18,25 @@ static ncclConfig_t named_config(const char *name)
     return config;
 }
 
-void communicator_connect(struct communicator *communicator, const char *name, struct device *device, int rank,
-                          int size, const ncclUniqueId *id, struct watchdog *watchdog)
+void communicator_connect(struct communicator *communicator, const char *name,
+                          struct device *device, int rank, int size, const ncclUniqueId *id,
+                          struct watchdog *watchdog)
 {
-    *communicator = (struct communicator){.name = name, .device = device, .rank = rank, .size = size,
-                                          .watchdog = watchdog};
+    *communicator = (struct communicator){
+        .name = name, .device = device, .rank = rank, .size = size, .watchdog = watchdog};
     ncclConfig_t config = named_config(name);
     CHECK_NCCL(ncclCommInitRankConfig(&communicator->handle, size, *id, rank, &config));
     open_stream(communicator);
 }
 
-void communicator_split(const struct communicator *parent, struct communicator *child, const char *name)
+void communicator_split(const struct communicator *parent, struct communicator *child,
+                        const char *name)
 {
-    *child = (struct communicator){.name = name, .device = parent->device, .rank = parent->rank,
-                                   .size = parent->size, .watchdog = parent->watchdog};
+    *child = (struct communicator){.name = name,
+                                   .device = parent->device,
+                                   .rank = parent->rank,
+                                   .size = parent->size,
+                                   .watchdog = parent->watchdog};
     ncclConfig_t config = named_config(name);
     CHECK_NCCL(ncclCommSplit(parent->handle, 0, parent->rank, &child->handle, &config));
     open_stream(child);
@@ -58,11 +63,14 @@ void compute_wait_for_communicator(struct communicator *communicator)
     CHECK_CUDA(cudaStreamWaitEvent(communicator->device->stream, communicator->mark, 0));
 }
 
-void communicator_broadcast(struct communicator *communicator, float *data, size_t count, int root, const char *what)
+void communicator_broadcast(struct communicator *communicator, float *data, size_t count, int root,
+                            const char *what)
 {
     communicator_wait_for_compute(communicator);
-    CHECK_NCCL(ncclBroadcast(data, data, count, ncclFloat, root, communicator->handle, communicator->stream));
-    watchdog_expect(communicator->watchdog, communicator->stream, "Broadcast of the %s's %s", communicator->name, what);
+    CHECK_NCCL(ncclBroadcast(data, data, count, ncclFloat, root, communicator->handle,
+                             communicator->stream));
+    watchdog_expect(communicator->watchdog, communicator->stream, "Broadcast of the %s's %s",
+                    communicator->name, what);
     compute_wait_for_communicator(communicator);
 }
 
@@ -75,29 +83,33 @@ static void wait_for_stream(struct communicator *communicator)
 void communicator_barrier(struct communicator *communicator)
 {
     CHECK_CUDA(cudaMemsetAsync(communicator->scratch, 0, sizeof(int32_t), communicator->stream));
-    CHECK_NCCL(ncclAllReduce(communicator->scratch, communicator->scratch, 1, ncclInt32, ncclSum, communicator->handle,
-                             communicator->stream));
-    watchdog_expect(communicator->watchdog, communicator->stream, "AllReduce of 1 element (barrier) on %s",
-                    communicator->name);
+    CHECK_NCCL(ncclAllReduce(communicator->scratch, communicator->scratch, 1, ncclInt32, ncclSum,
+                             communicator->handle, communicator->stream));
+    watchdog_expect(communicator->watchdog, communicator->stream,
+                    "AllReduce of 1 element (barrier) on %s", communicator->name);
     wait_for_stream(communicator);
 }
 
 /* Copies values to the scratch memory, reduces them there and copies them back. */
-static void reduce_host_values(struct communicator *communicator, void *values, size_t count, size_t bytes,
-                               ncclDataType_t type, ncclRedOp_t operator, const char *what)
+static void reduce_host_values(struct communicator *communicator, void *values, size_t count,
+                               size_t bytes, ncclDataType_t type, ncclRedOp_t operator,
+                               const char * what)
 {
     void *scratch = communicator->scratch;
     cudaStream_t stream = communicator->stream;
     CHECK_CUDA(cudaMemcpyAsync(scratch, values, bytes, cudaMemcpyHostToDevice, stream));
-    CHECK_NCCL(ncclAllReduce(scratch, scratch, count, type, operator, communicator->handle, stream));
-    watchdog_expect(communicator->watchdog, stream, "AllReduce (%s) on %s", what, communicator->name);
+    CHECK_NCCL(
+        ncclAllReduce(scratch, scratch, count, type, operator, communicator->handle, stream));
+    watchdog_expect(communicator->watchdog, stream, "AllReduce (%s) on %s", what,
+                    communicator->name);
     CHECK_CUDA(cudaMemcpyAsync(values, scratch, bytes, cudaMemcpyDeviceToHost, stream));
     wait_for_stream(communicator);
 }
 
 void communicator_sum(struct communicator *communicator, double *values, int count)
 {
-    reduce_host_values(communicator, values, (size_t)count, (size_t)count * sizeof *values, ncclDouble, ncclSum, "sum");
+    reduce_host_values(communicator, values, (size_t)count, (size_t)count * sizeof *values,
+                       ncclDouble, ncclSum, "sum");
 }
 
 int communicator_minimum(struct communicator *communicator, int value)
@@ -120,7 +132,8 @@ bool communicator_agree_on_flag(struct communicator *communicator, int32_t *flag
     cudaStream_t stream = communicator->stream;
     communicator_wait_for_compute(communicator);
     CHECK_NCCL(ncclAllReduce(flag, flag, 1, ncclInt32, ncclMax, communicator->handle, stream));
-    watchdog_expect(communicator->watchdog, stream, "AllReduce (overflow flag) on %s", communicator->name);
+    watchdog_expect(communicator->watchdog, stream, "AllReduce (overflow flag) on %s",
+                    communicator->name);
     CHECK_CUDA(cudaMemcpyAsync(&agreed, flag, sizeof agreed, cudaMemcpyDeviceToHost, stream));
     compute_wait_for_communicator(communicator);
     wait_for_stream(communicator);
@@ -134,11 +147,13 @@ void communicator_gather(struct communicator *communicator, uint64_t value, uint
     if ((size_t)communicator->size * sizeof value > COMMUNICATOR_SCRATCH_BYTES)
         fatal("%d ranks are more than this job supports (%zu)", communicator->size,
               COMMUNICATOR_SCRATCH_BYTES / sizeof value);
-    CHECK_CUDA(cudaMemcpyAsync(scratch + communicator->rank, &value, sizeof value, cudaMemcpyHostToDevice, stream));
-    CHECK_NCCL(ncclAllGather(scratch + communicator->rank, scratch, 1, ncclUint64, communicator->handle, stream));
+    CHECK_CUDA(cudaMemcpyAsync(scratch + communicator->rank, &value, sizeof value,
+                               cudaMemcpyHostToDevice, stream));
+    CHECK_NCCL(ncclAllGather(scratch + communicator->rank, scratch, 1, ncclUint64,
+                             communicator->handle, stream));
     watchdog_expect(communicator->watchdog, stream, "AllGather on %s", communicator->name);
-    CHECK_CUDA(cudaMemcpyAsync(values, scratch, (size_t)communicator->size * sizeof value, cudaMemcpyDeviceToHost,
-                               stream));
+    CHECK_CUDA(cudaMemcpyAsync(values, scratch, (size_t)communicator->size * sizeof value,
+                               cudaMemcpyDeviceToHost, stream));
     wait_for_stream(communicator);
 }
 
@@ -150,8 +165,10 @@ void communicator_share_integers(struct communicator *communicator, int32_t *val
     void *scratch = communicator->scratch;
     cudaStream_t stream = communicator->stream;
     CHECK_CUDA(cudaMemcpyAsync(scratch, values, bytes, cudaMemcpyHostToDevice, stream));
-    CHECK_NCCL(ncclBroadcast(scratch, scratch, (size_t)count, ncclInt32, 0, communicator->handle, stream));
-    watchdog_expect(communicator->watchdog, stream, "Broadcast of %d integers on %s", count, communicator->name);
+    CHECK_NCCL(
+        ncclBroadcast(scratch, scratch, (size_t)count, ncclInt32, 0, communicator->handle, stream));
+    watchdog_expect(communicator->watchdog, stream, "Broadcast of %d integers on %s", count,
+                    communicator->name);
     CHECK_CUDA(cudaMemcpyAsync(values, scratch, bytes, cudaMemcpyDeviceToHost, stream));
     wait_for_stream(communicator);
 }

@@ -11,13 +11,13 @@ struct block {
     void *memory;
 };
 
-enum { SMALLEST_CLASS = 9 };    /* 512 bytes, the alignment cudaMalloc gives */
+enum { SMALLEST_CLASS = 9 }; /* 512 bytes, the alignment cudaMalloc gives */
 
 static int size_class(size_t bytes)
 {
     int class = SMALLEST_CLASS;
     while (((size_t)1 << class) < bytes)
-        class++;
+        class ++;
     return class;
 }
 
@@ -32,7 +32,7 @@ void device_close(struct device *device)
 {
     device_end_batch(device);
     device_wait_for_compute(device);
-    for (int class = 0; class < DEVICE_SIZE_CLASSES; class++) {
+    for (int class = 0; class < DEVICE_SIZE_CLASSES; class ++) {
         while (device->free_blocks[class]) {
             struct block *block = device->free_blocks[class];
             device->free_blocks[class] = block->next;

@@ -1,11 +1,14 @@
-/* device.h: the GPU of this rank: its compute stream, a cache of its memory, and the tape of the batch.
+/* device.h: the GPU of this rank: its compute stream, a cache of its memory, and the tape of the
+ * batch.
  *
- * cudaMalloc and cudaFree wait for the whole device, so memory is asked for once and kept: a block that is
- * given back is handed out again, in power-of-two sizes. That is safe without waiting because all users of
- * the cache work on the one compute stream (what another stream uses must outlive its use there).
+ * cudaMalloc and cudaFree wait for the whole device, so memory is asked for once and kept: a block
+ * that is given back is handed out again, in power-of-two sizes. That is safe without waiting
+ * because all users of the cache work on the one compute stream (what another stream uses must
+ * outlive its use there).
  *
- * The tape owns every tensor and node that operations make while a batch is computed; device_end_batch()
- * drops them together, so that models read like formulas. Not thread-safe: one host thread drives a rank. */
+ * The tape owns every tensor and node that operations make while a batch is computed;
+ * device_end_batch() drops them together, so that models read like formulas. Not thread-safe: one
+ * host thread drives a rank. */
 #ifndef DDPTRAIN_DEVICE_H
 #define DDPTRAIN_DEVICE_H
 
@@ -31,12 +34,12 @@ struct device {
     size_t tensor_count, tensor_room;
     struct node **nodes;
     size_t node_count, node_room;
-    uint64_t sequence;                              /* of the newest node */
+    uint64_t sequence; /* of the newest node */
     uint64_t backward_passes;
     enum precision precision;
-    int32_t *overflow;                              /* device memory: set to 1 by a rounding to inf or NaN (scaler.h) */
-    float loss_scale;                               /* the gradient that backward starts with; 1 without loss scaling */
-    bool check_versions;                            /* refuse to use saved tensors that changed (autograd.h) */
+    int32_t *overflow;   /* device memory: set to 1 by a rounding to inf or NaN (scaler.h) */
+    float loss_scale;    /* the gradient that backward starts with; 1 without loss scaling */
+    bool check_versions; /* refuse to use saved tensors that changed (autograd.h) */
 };
 
 /* Makes CUDA device `index` current for this thread and creates the compute stream. */
@@ -46,7 +49,8 @@ void device_close(struct device *device);
 /* Frees every tensor and node that the tape owns. */
 void device_end_batch(struct device *device);
 
-/* At least `bytes` bytes of device memory with undefined contents; owned by the caller until device_give_back(). */
+/* At least `bytes` bytes of device memory with undefined contents; owned by the caller until
+ * device_give_back(). */
 void *device_take(struct device *device, size_t bytes);
 /* Gives back what device_take(device, bytes) returned. */
 void device_give_back(struct device *device, void *memory, size_t bytes);

@@ -13,7 +13,8 @@ static void draw_direction(float *direction, int pixels, int number)
 {
     double square = 0;
     for (int i = 0; i < pixels; i++) {
-        direction[i] = random_normal(SEED, RANDOM_DIRECTIONS, (uint64_t)number * (uint64_t)pixels + (uint64_t)i);
+        direction[i] = random_normal(SEED, RANDOM_DIRECTIONS,
+                                     (uint64_t)number * (uint64_t)pixels + (uint64_t)i);
         square += (double)direction[i] * (double)direction[i];
     }
     for (int i = 0; i < pixels; i++)
@@ -26,7 +27,8 @@ static int compare(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-static void project(const float *images, int count, int pixels, const float *direction, float *along)
+static void project(const float *images, int count, int pixels, const float *direction,
+                    float *along)
 {
     for (int i = 0; i < count; i++) {
         const float *image = images + (size_t)i * (size_t)pixels;
@@ -41,7 +43,8 @@ static void project(const float *images, int count, int pixels, const float *dir
 double image_distance(const float *one, const float *other, int count, int pixels)
 {
     float *direction = allocate((size_t)pixels, sizeof *direction);
-    float *along_one = allocate((size_t)count, sizeof *along_one), *along_other = allocate((size_t)count, sizeof *along_other);
+    float *along_one = allocate((size_t)count, sizeof *along_one),
+          *along_other = allocate((size_t)count, sizeof *along_other);
     double sum = 0;
     for (int number = 0; number < DIRECTIONS; number++) {
         draw_direction(direction, pixels, number);

@@ -26,7 +26,10 @@ static uint64_t fingerprint(const struct module *module)
     return hash;
 }
 
-enum { SHAPE_INTEGERS = 1 + TENSOR_MAX_DIMENSIONS, SHAPES_INTEGERS = SHAPE_INTEGERS * MODULE_MAX_PARAMETERS };
+enum {
+    SHAPE_INTEGERS = 1 + TENSOR_MAX_DIMENSIONS,
+    SHAPES_INTEGERS = SHAPE_INTEGERS * MODULE_MAX_PARAMETERS
+};
 
 /* Zeros where there is no parameter. */
 static void write_shapes(const struct module *module, int32_t *integers)
@@ -48,14 +51,18 @@ static const char *written_shape_text(const int32_t *integers, char *text, size_
 }
 
 /* The ranks know that their models differ; this one's differs from rank 0's: in what? */
-static void say_first_difference(const struct module *module, const int32_t *own, const int32_t *others)
+static void say_first_difference(const struct module *module, const int32_t *own,
+                                 const int32_t *others)
 {
     for (int p = 0; p < MODULE_MAX_PARAMETERS; p++) {
         const int32_t *here = &own[p * SHAPE_INTEGERS], *there = &others[p * SHAPE_INTEGERS];
         char text_here[64], text_there[64];
         if (memcmp(here, there, SHAPE_INTEGERS * sizeof *here) != 0)
-            fatal("the %s has other parameters than rank 0's: number %d (%s) is %s here, and %s on rank 0; give all ranks the "
-                  "same model options", module->name, p, p < module->parameter_count ? module->parameters[p]->name : "none",
+            fatal("the %s has other parameters than rank 0's: number %d (%s) is %s here, and %s on "
+                  "rank 0; give all ranks the "
+                  "same model options",
+                  module->name, p,
+                  p < module->parameter_count ? module->parameters[p]->name : "none",
                   written_shape_text(here, text_here, sizeof text_here),
                   written_shape_text(there, text_there, sizeof text_there));
     }
@@ -75,8 +82,10 @@ static void verify_same_parameters(const struct module *module, struct communica
     memcpy(of_first, own, sizeof own);
     communicator_share_integers(communicator, of_first, SHAPES_INTEGERS);
     say_first_difference(module, own, of_first);
-    fatal("the %s of rank %d has other parameters (number, shapes or order) than rank 0's; give all ranks the same model "
-          "options", module->name, rank);
+    fatal("the %s of rank %d has other parameters (number, shapes or order) than rank 0's; give "
+          "all ranks the same model "
+          "options",
+          module->name, rank);
 }
 
 void distributed_take_state_of(struct distributed *distributed, int root)
@@ -85,20 +94,24 @@ void distributed_take_state_of(struct distributed *distributed, int root)
     struct communicator *communicator = distributed->communicator;
     for (int p = 0; p < module->parameter_count; p++) {
         struct tensor *parameter = module->parameters[p];
-        communicator_broadcast(communicator, tensor_data(parameter), tensor_count(parameter), root, "parameters");
+        communicator_broadcast(communicator, tensor_data(parameter), tensor_count(parameter), root,
+                               "parameters");
         tensor_wrote_in_place(parameter);
     }
     distributed->buffers_root = root;
     if (module->all_buffers)
-        communicator_broadcast(communicator, tensor_data(module->all_buffers), (size_t)module->buffer_floats, root,
-                               "buffers");
+        communicator_broadcast(communicator, tensor_data(module->all_buffers),
+                               (size_t)module->buffer_floats, root, "buffers");
 }
 
-void distributed_open(struct distributed *distributed, struct module *module, struct communicator *communicator,
+void distributed_open(struct distributed *distributed, struct module *module,
+                      struct communicator *communicator,
                       const struct distributed_settings *settings)
 {
-    *distributed = (struct distributed){.module = module, .communicator = communicator, .sync_buffers = true,
-                                          .keep_own_buffers = settings->keep_own_buffers};
+    *distributed = (struct distributed){.module = module,
+                                        .communicator = communicator,
+                                        .sync_buffers = true,
+                                        .keep_own_buffers = settings->keep_own_buffers};
     range_begin(module->name, "construction");
     if (!settings->trust_parameters)
         verify_same_parameters(module, communicator);
@@ -128,14 +141,14 @@ static void broadcast_buffers(struct distributed *distributed)
     if (!module->all_buffers || distributed->keep_own_buffers)
         return;
     range_begin(module->name, "broadcast buffers");
-    communicator_broadcast(distributed->communicator, tensor_data(module->all_buffers), (size_t)module->buffer_floats,
-                           distributed->buffers_root, "buffers");
+    communicator_broadcast(distributed->communicator, tensor_data(module->all_buffers),
+                           (size_t)module->buffer_floats, distributed->buffers_root, "buffers");
     tensor_wrote_in_place(module->all_buffers);
     range_end();
 }
 
-/* The buffers are taken before the first forward pass after a reduced one; the passes in between, which only
- * accumulate, keep their own. */
+/* The buffers are taken before the first forward pass after a reduced one; the passes in between,
+ * which only accumulate, keep their own. */
 static void synchronise_buffers(struct distributed *distributed)
 {
     if (distributed->sync_buffers)
@@ -153,7 +166,8 @@ void distributed_begin_forward(struct distributed *distributed)
         or_fatal(reducer_arm(&distributed->reducer, &err), &err);
 }
 
-void distributed_end_forward(struct distributed *distributed, struct tensor *const *outputs, int count)
+void distributed_end_forward(struct distributed *distributed, struct tensor *const *outputs,
+                             int count)
 {
     reducer_expect(&distributed->reducer, outputs, count);
 }
@@ -170,7 +184,7 @@ void distributed_finish_reduction(struct distributed *distributed)
 {
     struct error err = {0};
     int status = reducer_finish(&distributed->reducer, &err);
-    if (status != 0)    /* the others need this rank's part of what it has begun */
+    if (status != 0) /* the others need this rank's part of what it has begun */
         CHECK_CUDA(cudaStreamSynchronize(distributed->communicator->stream));
     or_fatal(status, &err);
 }

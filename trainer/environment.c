@@ -9,10 +9,12 @@ struct launcher {
     const char *name, *rank, *size, *local_rank, *job;
 };
 
-/* In order of trust: the first whose rank and size are set wins. torchrun may run inside Slurm, so Slurm is last. */
+/* In order of trust: the first whose rank and size are set wins. torchrun may run inside Slurm, so
+ * Slurm is last. */
 static const struct launcher launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_NAMESPACE"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "PMIX_NAMESPACE"},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_JOBID"},
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID"},
 };
@@ -23,7 +25,8 @@ static int read_number(const char *name, long lowest, int *number, struct error 
     errno = 0;
     long value = strtol(text, &end, 10);
     if (errno || end == text || *end || value < lowest || value > INT_MAX)
-        return error_set(err, "%s=%s in the environment: expected a number of at least %ld", name, text, lowest);
+        return error_set(err, "%s=%s in the environment: expected a number of at least %ld", name,
+                         text, lowest);
     *number = (int)value;
     return 0;
 }
@@ -48,15 +51,18 @@ static int port_of_job(const char *job)
     return 20000 + (int)(hash % 10000);
 }
 
-static int read_address(struct environment *environment, const struct launcher *launcher, struct error *err)
+static int read_address(struct environment *environment, const struct launcher *launcher,
+                        struct error *err)
 {
     environment->host = getenv("MASTER_ADDR") ? getenv("MASTER_ADDR") : "127.0.0.1";
     environment->port = port_of_job(getenv(launcher->job));
     environment->store_socket = -1;
     if (getenv("MASTER_PORT") && read_number("MASTER_PORT", 1, &environment->port, err) != 0)
         return -1;
-    /* torchrun's agent listens on MASTER_PORT itself and lets its workers connect: ours is the next one. */
-    if (getenv("TORCHELASTIC_USE_AGENT_STORE") && strcmp(getenv("TORCHELASTIC_USE_AGENT_STORE"), "True") == 0)
+    /* torchrun's agent listens on MASTER_PORT itself and lets its workers connect: ours is the next
+     * one. */
+    if (getenv("TORCHELASTIC_USE_AGENT_STORE") &&
+        strcmp(getenv("TORCHELASTIC_USE_AGENT_STORE"), "True") == 0)
         environment->port++;
     if (environment->port > 65535)
         return error_set(err, "port %d does not exist; set MASTER_PORT", environment->port);
@@ -76,10 +82,11 @@ int environment_read(struct environment *environment, bool own_launcher, struct 
         read_number(launcher->rank, 0, &environment->rank, err) != 0)
         return -1;
     if (environment->rank >= environment->size)
-        return error_set(err, "%s=%d does not fit to %s=%d", launcher->rank, environment->rank, launcher->size,
-                         environment->size);
+        return error_set(err, "%s=%d does not fit to %s=%d", launcher->rank, environment->rank,
+                         launcher->size, environment->size);
     environment->local_rank = -1;
-    if (getenv(launcher->local_rank) && read_number(launcher->local_rank, 0, &environment->local_rank, err) != 0)
+    if (getenv(launcher->local_rank) &&
+        read_number(launcher->local_rank, 0, &environment->local_rank, err) != 0)
         return -1;
     if (getenv("TORCHELASTIC_RESTART_COUNT") &&
         read_number("TORCHELASTIC_RESTART_COUNT", 0, &environment->restart, err) != 0)

@@ -18,8 +18,9 @@ struct environment {
 /* The names that ddptrain's own launcher sets beside RANK, LOCAL_RANK and WORLD_SIZE. */
 #define ENVIRONMENT_STORE_SOCKET "DDPTRAIN_STORE_SOCKET"
 
-/* Reads the environment. `own_launcher`: --ranks was given, so that only RANK and WORLD_SIZE count (an interactive
- * Slurm shell has SLURM_PROCID too). Returns 0, or -1 with a message if what is there makes no sense. */
+/* Reads the environment. `own_launcher`: --ranks was given, so that only RANK and WORLD_SIZE count
+ * (an interactive Slurm shell has SLURM_PROCID too). Returns 0, or -1 with a message if what is
+ * there makes no sense. */
 int environment_read(struct environment *environment, bool own_launcher, struct error *err);
 
 #endif

@@ -10,21 +10,29 @@
 #include "trainer/operations.h"
 #include "trainer/samples_png.h"
 
-enum { TEST_IMAGES = 512, SAMPLES = 128, SAMPLES_AT_ONCE = 64, SAMPLES_DRAWN = 64, SAMPLE_COLUMNS = 8 };
+enum {
+    TEST_IMAGES = 512,
+    SAMPLES = 128,
+    SAMPLES_AT_ONCE = 64,
+    SAMPLES_DRAWN = 64,
+    SAMPLE_COLUMNS = 8
+};
 
 /* What models are measured by. */
 struct reference {
     struct dataset dataset;
     bool held_out;
-    size_t count;               /* images of it to take */
+    size_t count; /* images of it to take */
 };
 
 static void reference_open(struct reference *reference, const struct job *job)
 {
     const struct dataset *training = &job->dataset;
-    *reference = (struct reference){.dataset = *training, .held_out = !job->options->images, .count = TEST_IMAGES};
+    *reference = (struct reference){
+        .dataset = *training, .held_out = !job->options->images, .count = TEST_IMAGES};
     if (reference->held_out)
-        shapes_open(&reference->dataset, (uint64_t)job->options->seed, training->count, TEST_IMAGES, training->image);
+        shapes_open(&reference->dataset, (uint64_t)job->options->seed, training->count, TEST_IMAGES,
+                    training->image);
     else if (training->count < TEST_IMAGES)
         reference->count = training->count;
 }
@@ -40,16 +48,18 @@ static const char *reference_name(const struct reference *reference)
     return reference->held_out ? "held-out" : "training";
 }
 
-/* --- a classifier ---------------------------------------------------------------------------------------- */
+/* --- a classifier
+ * ---------------------------------------------------------------------------------------- */
 
 /* How many of the data set's first images are classified rightly. */
-static int count_correct(struct job *job, struct cnn *cnn, const struct dataset *dataset, int batches)
+static int count_correct(struct job *job, struct cnn *cnn, const struct dataset *dataset,
+                         int batches)
 {
     struct sampler in_order;
     struct loader loader;
     struct error err = {0};
     int correct = 0;
-    int32_t *found;         /* device memory */
+    int32_t *found; /* device memory */
     CHECK_CUDA(cudaMalloc((void **)&found, sizeof *found));
     sampler_open(&in_order, dataset->count, 0, 1, 0, false, true);
     if (loader_open(&loader, dataset, &in_order, &job->device, job->options->batch, &err) != 0)
@@ -58,7 +68,8 @@ static int count_correct(struct job *job, struct cnn *cnn, const struct dataset 
         int32_t more;
         struct batch batch = loader_read(&loader, i);
         op_cross_entropy(cnn_classify(cnn, batch.images, true), batch.labels, found);
-        CHECK_CUDA(cudaMemcpyAsync(&more, found, sizeof more, cudaMemcpyDeviceToHost, job->device.stream));
+        CHECK_CUDA(
+            cudaMemcpyAsync(&more, found, sizeof more, cudaMemcpyDeviceToHost, job->device.stream));
         device_wait_for_compute(&job->device);
         correct += more;
         device_end_batch(&job->device);
@@ -73,18 +84,21 @@ void evaluate_classifier(struct job *job, struct cnn *cnn)
 {
     struct reference reference;
     reference_open(&reference, job);
-    int batches = (int)(reference.count / (size_t)job->options->batch), images = batches * job->options->batch;
+    int batches = (int)(reference.count / (size_t)job->options->batch),
+        images = batches * job->options->batch;
     if (images > 0) {
         cnn->module.training = false;
         printf("accuracy %.4f on %d %s images\n",
-               (double)count_correct(job, cnn, &reference.dataset, batches) / images, images, reference_name(&reference));
+               (double)count_correct(job, cnn, &reference.dataset, batches) / images, images,
+               reference_name(&reference));
         fflush(stdout);
         cnn->module.training = true;
     }
     reference_close(&reference);
 }
 
-/* --- a generator ----------------------------------------------------------------------------------------- */
+/* --- a generator
+ * ----------------------------------------------------------------------------------------- */
 
 /* Fills in SAMPLES images. */
 static void draw_samples(struct job *job, struct dcgan_generator *generator, float *pixels)
@@ -93,9 +107,11 @@ static void draw_samples(struct job *job, struct dcgan_generator *generator, flo
     noise_open(&noise, (uint64_t)job->options->seed, job->options->latent, SAMPLES_AT_ONCE);
     generator->module.training = false;
     for (int first = 0; first < SAMPLES; first += SAMPLES_AT_ONCE) {
-        struct tensor *images = dcgan_generate(generator, noise_draw(&noise, &job->device, RANDOM_SAMPLES, SAMPLES_AT_ONCE,
-                                                                     (uint64_t)first, 1));
-        tensor_download(images, pixels + (size_t)first * shape_count(&images->shape) / SAMPLES_AT_ONCE);
+        struct tensor *images = dcgan_generate(
+            generator,
+            noise_draw(&noise, &job->device, RANDOM_SAMPLES, SAMPLES_AT_ONCE, (uint64_t)first, 1));
+        tensor_download(images,
+                        pixels + (size_t)first * shape_count(&images->shape) / SAMPLES_AT_ONCE);
         device_end_batch(&job->device);
     }
     generator->module.training = true;
@@ -106,12 +122,14 @@ static void print_distance(const struct job *job, const float *samples)
 {
     struct reference reference;
     reference_open(&reference, job);
-    int count = reference.count / 2 < SAMPLES ? (int)reference.count / 2 : SAMPLES, pixels = job->dataset.image * job->dataset.image;
+    int count = reference.count / 2 < SAMPLES ? (int)reference.count / 2 : SAMPLES,
+        pixels = job->dataset.image * job->dataset.image;
     size_t floats = (size_t)count * (size_t)pixels;
     float *images = allocate(2 * floats, sizeof *images);
     for (int i = 0; i < 2 * count; i++) {
         int32_t label;
-        reference.dataset.read(&reference.dataset, (size_t)i, images + (size_t)i * (size_t)pixels, &label);
+        reference.dataset.read(&reference.dataset, (size_t)i, images + (size_t)i * (size_t)pixels,
+                               &label);
     }
     if (count > 0)
         printf("distance %.4f of %d generated images to %s ones (of these to one another: %.4f)\n",

@@ -14,28 +14,33 @@ static const struct fault_kind kinds[] = {
      "a rank updates the discriminator once more in an iteration, as its loss is still high there",
      "hang", "DC202", "--discriminator-updates 2", 2},
     {FAULT_PARTIAL_BARRIER, "partial-barrier", 5,
-     "after an iteration all ranks but one call a barrier, as around a checkpoint",
-     "hang", "DC201", "--barrier-every 5", 2},
+     "after an iteration all ranks but one call a barrier, as around a checkpoint", "hang", "DC201",
+     "--barrier-every 5", 2},
     {FAULT_P2P_CYCLE, "p2p-cycle", 6,
-     "the ranks tell their losses round a ring, and each sends before it receives, outside of a group",
+     "the ranks tell their losses round a ring, and each sends before it receives, outside of a "
+     "group",
      "hang", "DC203", "--exchange-every 3", 2},
     {FAULT_MIRRORED_NO_GROUP, "mirrored-no-group", 8,
-     "one thread reduces the gradients of its devices one device after the other, without ncclGroupStart and ncclGroupEnd",
+     "one thread reduces the gradients of its devices one device after the other, without "
+     "ncclGroupStart and ncclGroupEnd",
      "hang", "DC201", "--mode mirrored", 2},
     {FAULT_DP_STALE_REPLICA, "dp-stale-replica", 23,
      "a device keeps the parameters of an earlier step: its replica is not made new before forward",
      "learns less, silently", "DC503", "--mode dp", 2},
     {FAULT_PIPELINE_ORDER, "pipeline-order", 26,
-     "in a pipeline of two halves the back sends a gradient while the front sends an activation; one must receive first",
+     "in a pipeline of two halves the back sends a gradient while the front sends an activation; "
+     "one must receive first",
      "hang", "DC203", "--mode pipeline", 2},
-    {FAULT_INIT_WORLD, "init-world", 9,
-     "a rank passes one rank too many to ncclCommInitRankConfig", "hang or NCCL error at start", "DC109", "", 2},
+    {FAULT_INIT_WORLD, "init-world", 9, "a rank passes one rank too many to ncclCommInitRankConfig",
+     "hang or NCCL error at start", "DC109", "", 2},
     {FAULT_INIT_DUPLICATE, "init-duplicate", 9,
-     "a rank gives its predecessor's number to ncclCommInitRankConfig", "hang or NCCL error at start", "DC109", "", 2},
-    {FAULT_INIT_GPU, "init-gpu", 9,
-     "a rank uses the GPU of rank 0", "NCCL error at start: invalid usage", "DC405", "", 2},
+     "a rank gives its predecessor's number to ncclCommInitRankConfig",
+     "hang or NCCL error at start", "DC109", "", 2},
+    {FAULT_INIT_GPU, "init-gpu", 9, "a rank uses the GPU of rank 0",
+     "NCCL error at start: invalid usage", "DC405", "", 2},
     {FAULT_INIT_MISSING, "init-missing", 9,
-     "a rank never calls ncclCommInitRankConfig: it is still loading data", "hang at start", "DC209", "", 2},
+     "a rank never calls ncclCommInitRankConfig: it is still loading data", "hang at start",
+     "DC209", "", 2},
     {FAULT_SAME_SHARD, "same-shard", 10,
      "the sampler does not deal out the data: every rank reads the same images in the same order",
      "trains, learns less", "DC501", "", 2},
@@ -43,7 +48,8 @@ static const struct fault_kind kinds[] = {
      "a rank has one batch more; the others leave the loop, destroy their communicators and exit",
      "hang at the end", "DC206", "--fault uneven-inputs --join", 2},
     {FAULT_SHARED_COMM, "shared-comm", 15,
-     "two models' reducers share a communicator, and a rank computes the generator's gradients first",
+     "two models' reducers share a communicator, and a rank computes the generator's gradients "
+     "first",
      "hang, or NCCL adds one model's gradients to the other's", "DC507", "--simultaneous", 2},
     {FAULT_COMM_ORDER, "comm-order", 16,
      "two models with a communicator each; a rank computes the generator's gradients first",
@@ -52,39 +58,51 @@ static const struct fault_kind kinds[] = {
      "a rank runs out of device memory, catches that and skips the batch's backward",
      "hang in the next reduction", "DC504", "--fault oom-skip --catch-up", 2},
     {FAULT_ACCUM_MISMATCH, "accum-mismatch", 12,
-     "while gradients are accumulated a rank reduces after the first micro-step instead of the last",
-     "sums of different parts of the batch are averaged, weights drift apart", "DC505", "--model cnn --accumulate 4", 2},
+     "while gradients are accumulated a rank reduces after the first micro-step instead of the "
+     "last",
+     "sums of different parts of the batch are averaged, weights drift apart", "DC505",
+     "--model cnn --accumulate 4", 2},
     {FAULT_ACCUM_EVERY, "accum-every", 12,
-     "gradients are accumulated, but no_sync is forgotten: every micro-step reduces",
-     "slow", "DC505", "--model cnn --accumulate 4", 1},
+     "gradients are accumulated, but no_sync is forgotten: every micro-step reduces", "slow",
+     "DC505", "--model cnn --accumulate 4", 1},
     {FAULT_FORWARD_TWICE, "forward-twice", 17,
-     "two forward passes before one backward, with find_unused: what the second leaves out counts as unused, although the "
-     "first used it, and is reduced before its gradient comes (with --first-bucket-mb 0 --bucket-mb 0; in a large bucket it "
+     "two forward passes before one backward, with find_unused: what the second leaves out counts "
+     "as unused, although the "
+     "first used it, and is reduced before its gradient comes (with --first-bucket-mb 0 "
+     "--bucket-mb 0; in a large bucket it "
      "only waits)",
-     "error on all ranks: the gradient is complete a second time", "DC301", "--model cnn --two-passes --find-unused", 1},
+     "error on all ranks: the gradient is complete a second time", "DC301",
+     "--model cnn --two-passes --find-unused", 1},
     {FAULT_UNUSED_PARAMS, "unused-params", 18,
-     "a rank leaves out a residual block in one iteration (stochastic depth): its parameters get no gradient",
+     "a rank leaves out a residual block in one iteration (stochastic depth): its parameters get "
+     "no gradient",
      "hang; that rank says that the reduction of the iteration before is not finished", "DC504",
      "--fault unused-params --find-unused", 2},
     {FAULT_BUFFERS_MISMATCH, "buffers-mismatch", 25,
      "a rank does not take part in the broadcast of the batch norm statistics before forward",
      "hang, or statistics that end up in gradients", "DC101", "--no-buffer-broadcast", 2},
     {FAULT_MODEL_MISMATCH, "model-mismatch", 30,
-     "a rank registers its parameters in another order, and nothing compares the ranks' parameters at construction",
+     "a rank registers its parameters in another order, and nothing compares the ranks' parameters "
+     "at construction",
      "hang, or weights that end up in other parameters", "DC110", "", 2},
     {FAULT_CRASH, "crash", 21,
-     "a rank is killed in the middle of an iteration, as by the kernel when memory is short; not again after a restart",
+     "a rank is killed in the middle of an iteration, as by the kernel when memory is short; not "
+     "again after a restart",
      "hang, where nothing ends the others; else the end of the job", "DC205",
      "--fault crash --elastic --checkpoint FILE --checkpoint-every 2", 2},
     {FAULT_AMP_SKIP, "amp-skip", 13,
-     "an activation of one rank overflows fp16; the ranks do not agree on that, so it alone skips the optimizer's step",
+     "an activation of one rank overflows fp16; the ranks do not agree on that, so it alone skips "
+     "the optimizer's step",
      "weights differ between ranks, silently", "DC506", "--fault amp-skip --agree-overflow", 2},
     {FAULT_WRONG_DEVICE, "wrong-device", 22,
      "a rank's first convolution has its weights on another GPU than its input",
      "illegal address, far from the cause", "DC403", "", 1},
     {FAULT_FREE_IN_FLIGHT, "free-in-flight", 27,
-     "a rank frees the copy of a bucket on the compute stream while the communicator's stream reduces it",
-     "wrong gradients now and then, as other values stand where the copy was; or an illegal address", "DC306", "--reduce-copies", 2},
+     "a rank frees the copy of a bucket on the compute stream while the communicator's stream "
+     "reduces it",
+     "wrong gradients now and then, as other values stand where the copy was; or an illegal "
+     "address",
+     "DC306", "--reduce-copies", 2},
     {FAULT_MISSING_EVENT, "missing-event", 28,
      "a rank's reduction does not wait for the compute stream to fill the bucket",
      "wrong gradients now and then, on all ranks alike", "DC303", "", 2},
@@ -125,11 +143,13 @@ void faults_print(FILE *file, bool tabs)
     for (int i = 0; i < KIND_COUNT; i++) {
         const struct fault_kind *kind = &kinds[i];
         if (tabs) {
-            fprintf(file, "%s\t%d\t%s\t%s\t%s\t%s\n", kind->name, kind->scenario, kind->finding, kind->twin, kind->what,
-                    kind->symptom);
+            fprintf(file, "%s\t%d\t%s\t%s\t%s\t%s\n", kind->name, kind->scenario, kind->finding,
+                    kind->twin, kind->what, kind->symptom);
             continue;
         }
-        fprintf(file, "  %s (scenario %d)\n      what:    %s\n      symptom: %s\n      finding: %s\n      correct: %s\n",
+        fprintf(file,
+                "  %s (scenario %d)\n      what:    %s\n      symptom: %s\n      finding: %s\n     "
+                " correct: %s\n",
                 kind->name, kind->scenario, kind->what, kind->symptom,
                 *kind->finding ? kind->finding : "none: ddptrain's own check sees it",
                 *kind->twin ? kind->twin : "the same without --fault");

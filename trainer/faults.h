@@ -1,7 +1,8 @@
 /* faults.h: the mistakes that --fault seeds, each a row of a table (faults.c).
  *
- * The code that goes wrong stands where it would in a real job and asks fault_strikes(); the table says what it
- * does, how it shows and what ddpcheck should find. A new fault is a new enum value, a new row and its code. */
+ * The code that goes wrong stands where it would in a real job and asks fault_strikes(); the table
+ * says what it does, how it shows and what ddpcheck should find. A new fault is a new enum value, a
+ * new row and its code. */
 #ifndef DDPTRAIN_FAULTS_H
 #define DDPTRAIN_FAULTS_H
 
@@ -44,19 +45,19 @@ enum fault_id {
 struct fault_kind {
     enum fault_id id;
     const char *name;
-    int scenario;               /* number in the list of what the field asks about */
-    const char *what;           /* what goes wrong */
-    const char *symptom;        /* what a user sees */
-    const char *finding;        /* what ddpcheck should report; "" where it has nothing to see */
-    const char *twin;           /* options of the correct run; "": leave the fault out */
+    int scenario;        /* number in the list of what the field asks about */
+    const char *what;    /* what goes wrong */
+    const char *symptom; /* what a user sees */
+    const char *finding; /* what ddpcheck should report; "" where it has nothing to see */
+    const char *twin;    /* options of the correct run; "": leave the fault out */
     int least_ranks;
 };
 
 /* The fault that a run was started with. */
 struct fault {
-    const struct fault_kind *kind;  /* NULL: none */
-    int rank;                       /* where it strikes, if on one rank only */
-    int iteration;                  /* when it strikes, if once */
+    const struct fault_kind *kind; /* NULL: none */
+    int rank;                      /* where it strikes, if on one rank only */
+    int iteration;                 /* when it strikes, if once */
 };
 
 /* Returns NULL for an unknown name. */

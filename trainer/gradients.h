@@ -1,5 +1,5 @@
-/* gradients.h: a module's gradients side by side in one tensor, for training without a reducer: one fill sets them to
- * zero, one collective reduces them all. */
+/* gradients.h: a module's gradients side by side in one tensor, for training without a reducer: one
+ * fill sets them to zero, one collective reduces them all. */
 #ifndef DDPTRAIN_GRADIENTS_H
 #define DDPTRAIN_GRADIENTS_H
 
@@ -7,7 +7,7 @@
 
 struct gradients {
     struct module *module;
-    struct tensor *all;         /* the parameters' gradients are views into it */
+    struct tensor *all; /* the parameters' gradients are views into it */
 };
 
 /* Gives each parameter a gradient, which is zero. The module must outlive the gradients. */

@@ -16,8 +16,8 @@ static const struct color curves[HISTORY_MAX_LOSSES] = {{31, 119, 180}, {214, 96
 /* A plot on its page: what the edges of the frame stand for. */
 struct axes {
     struct canvas canvas;
-    double first, last;         /* iterations */
-    double highest;             /* loss; the lowest is 0 */
+    double first, last; /* iterations */
+    double highest;     /* loss; the lowest is 0 */
 };
 
 void history_open(struct history *history, const char *const *names)
@@ -44,11 +44,13 @@ void history_add(struct history *history, int iteration, const double *losses)
         point->losses[i] = losses[i];
 }
 
-/* --- from numbers to pixels ------------------------------------------------------------------------------ */
+/* --- from numbers to pixels
+ * ------------------------------------------------------------------------------ */
 
 static int x_of(const struct axes *axes, double iteration)
 {
-    double part = axes->last > axes->first ? (iteration - axes->first) / (axes->last - axes->first) : 0;
+    double part = axes->last > axes->first ? (iteration - axes->first) / (axes->last - axes->first)
+                                           : 0;
     return LEFT + (int)lround(part * (WIDTH - LEFT - RIGHT));
 }
 
@@ -69,7 +71,8 @@ static double nice_step(double range)
     return 10 * power;
 }
 
-/* --- drawing --------------------------------------------------------------------------------------------- */
+/* --- drawing
+ * --------------------------------------------------------------------------------------------- */
 
 static int text_width(const char *text)
 {
@@ -86,7 +89,8 @@ static void draw_iterations(struct axes *axes)
         canvas_line(&axes->canvas, x, TOP, x, HEIGHT - BOTTOM, 1, grid);
         canvas_text(&axes->canvas, x - text_width(text) / 2, HEIGHT - BOTTOM + 8, text, ink);
     }
-    canvas_text(&axes->canvas, WIDTH - RIGHT - text_width("iteration"), HEIGHT - CANVAS_GLYPH_HEIGHT - 8, "iteration", ink);
+    canvas_text(&axes->canvas, WIDTH - RIGHT - text_width("iteration"),
+                HEIGHT - CANVAS_GLYPH_HEIGHT - 8, "iteration", ink);
 }
 
 static void draw_losses(struct axes *axes)
@@ -97,7 +101,8 @@ static void draw_losses(struct axes *axes)
         int y = y_of(axes, i * step);
         snprintf(text, sizeof text, "%.3g", i * step);
         canvas_line(&axes->canvas, LEFT, y, WIDTH - RIGHT, y, 1, grid);
-        canvas_text(&axes->canvas, LEFT - 8 - text_width(text), y - CANVAS_GLYPH_HEIGHT / 2, text, ink);
+        canvas_text(&axes->canvas, LEFT - 8 - text_width(text), y - CANVAS_GLYPH_HEIGHT / 2, text,
+                    ink);
     }
     canvas_text(&axes->canvas, 12, 12, "loss", ink);
 }

@@ -30,14 +30,16 @@ static void open_data(struct job *job)
         if (idx_open(&job->dataset, options->images, options->labels, options->image, &err) != 0)
             refuse(&err);
     } else {
-        shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size, options->image);
+        shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size,
+                    options->image);
     }
     int rank = job->environment.rank, ranks = job->environment.size;
     job->images = job->trainee->same_batch ? options->batch : job->devices * options->batch;
     int batch = job->trainee->one_process ? job->images : options->batch;
     if (job->trainee->same_batch || fault_is(&job->fault, FAULT_SAME_SHARD))
         rank = 0, ranks = 1;
-    sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true, false);
+    sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true,
+                 false);
     if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, batch, &err) != 0)
         refuse(&err);
 }
@@ -63,7 +65,8 @@ static ncclUniqueId exchange_id(const struct environment *environment)
     struct store_server *server = NULL;
     if (environment->rank == 0) {
         int port = environment->port;
-        int listening = environment->store_socket >= 0 ? environment->store_socket : store_listen(&port, &err);
+        int listening = environment->store_socket >= 0 ? environment->store_socket
+                                                       : store_listen(&port, &err);
         if (listening < 0 || !(server = store_serve(listening, &err)))
             fatal("%s", err.text);
     }
@@ -101,14 +104,16 @@ static void connect_ranks(struct job *job)
     communicator_connect(&job->control, "control", &job->device, rank, size, &id, job->watchdog);
 }
 
-static const struct trainee *const trainees[] = {&trainee_gan, &trainee_cnn, &trainee_data_parallel,
-                                                &trainee_mirrored, &trainee_pipeline, &trainee_data_parallel_gan,
-                                                &trainee_mirrored_gan, &trainee_pipeline_gan};
+static const struct trainee *const trainees[] = {&trainee_gan,           &trainee_cnn,
+                                                 &trainee_data_parallel, &trainee_mirrored,
+                                                 &trainee_pipeline,      &trainee_data_parallel_gan,
+                                                 &trainee_mirrored_gan,  &trainee_pipeline_gan};
 
 static const struct trainee *find_trainee(const struct options *options)
 {
     for (size_t i = 0; i < sizeof trainees / sizeof trainees[0]; i++)
-        if (strcmp(trainees[i]->name, options->model) == 0 && strcmp(trainees[i]->mode, options->mode) == 0)
+        if (strcmp(trainees[i]->name, options->model) == 0 &&
+            strcmp(trainees[i]->mode, options->mode) == 0)
             return trainees[i];
     fatal("--mode %s can't train --model %s", options->mode, options->model);
 }
@@ -120,13 +125,16 @@ static int count_devices(const struct job *job)
     int wanted = job->options->ranks, ranks = job->environment.size, here = 0;
     struct error err = {0};
     if (trainee->ranks && ranks != trainee->ranks)
-        error_set(&err, "--mode %s takes %d ranks (--ranks), not %d", trainee->mode, trainee->ranks, ranks);
+        error_set(&err, "--mode %s takes %d ranks (--ranks), not %d", trainee->mode, trainee->ranks,
+                  ranks);
     else if (trainee->one_process && ranks > 1)
-        error_set(&err, "--mode %s is one process that drives all devices, not %d", trainee->mode, ranks);
+        error_set(&err, "--mode %s is one process that drives all devices, not %d", trainee->mode,
+                  ranks);
     if (trainee->one_process && !*err.text) {
         CHECK_CUDA(cudaGetDeviceCount(&here));
         if (wanted > here)
-            error_set(&err, "--mode %s with --ranks %d: there are %d CUDA devices", trainee->mode, wanted, here);
+            error_set(&err, "--mode %s with --ranks %d: there are %d CUDA devices", trainee->mode,
+                      wanted, here);
     }
     if (*err.text)
         refuse(&err);
@@ -143,7 +151,8 @@ static void choose_fault(struct job *job)
     fault->rank = options->fault_rank >= 0 ? options->fault_rank : ranks - 1;
     fault->iteration = options->fault_iteration;
     if (ranks < fault->kind->least_ranks)
-        error_set(&err, "--fault %s needs at least %d ranks (--ranks)", fault->kind->name, fault->kind->least_ranks);
+        error_set(&err, "--fault %s needs at least %d ranks (--ranks)", fault->kind->name,
+                  fault->kind->least_ranks);
     else if (fault->rank >= ranks)
         error_set(&err, "--fault-rank %d: there are ranks 0 to %d", fault->rank, ranks - 1);
     if (*err.text)
@@ -154,10 +163,12 @@ static void choose_fault(struct job *job)
 static void open_scaler(struct job *job)
 {
     const struct options *options = job->options;
-    enum precision precision = !options->amp ? PRECISION_FP32
-                               : strcmp(options->amp, "fp16") == 0 ? PRECISION_FP16 : PRECISION_BF16;
+    enum precision precision = !options->amp                       ? PRECISION_FP32
+                               : strcmp(options->amp, "fp16") == 0 ? PRECISION_FP16
+                                                                   : PRECISION_BF16;
     struct scaler_settings settings = {
-        .on = precision == PRECISION_FP16, .first_scale = (float)options->loss_scale,
+        .on = precision == PRECISION_FP16,
+        .first_scale = (float)options->loss_scale,
         .growth_interval = options->scale_growth,
         .agrees = !fault_is(&job->fault, FAULT_AMP_SKIP) || options->agree_overflow,
     };
@@ -166,12 +177,15 @@ static void open_scaler(struct job *job)
 
 static enum kernels_math math_named(const char *name)
 {
-    return strcmp(name, "tf32") == 0 ? KERNELS_TF32 : strcmp(name, "bf16") == 0 ? KERNELS_BF16 : KERNELS_FP32;
+    return strcmp(name, "tf32") == 0   ? KERNELS_TF32
+           : strcmp(name, "bf16") == 0 ? KERNELS_BF16
+                                       : KERNELS_FP32;
 }
 
 void job_open(struct job *job, const struct options *options, const struct environment *environment)
 {
-    *job = (struct job){.options = options, .environment = *environment, .trainee = find_trainee(options)};
+    *job = (struct job){
+        .options = options, .environment = *environment, .trainee = find_trainee(options)};
     job->devices = count_devices(job);
     kernels_set_math(math_named(options->math));
     if (options->fault)
@@ -183,8 +197,11 @@ void job_open(struct job *job, const struct options *options, const struct envir
     if (options->timeout_s > 0)
         job->watchdog = watchdog_start(job->device.index, options->timeout_s);
     if (options->verbose)
-        notice("one of %d ranks, on device %d, started by %s%s", environment->size, job->device.index,
-               options->ranks ? "ddptrain" : environment->launcher ? environment->launcher : "nobody",
+        notice("one of %d ranks, on device %d, started by %s%s", environment->size,
+               job->device.index,
+               options->ranks          ? "ddptrain"
+               : environment->launcher ? environment->launcher
+                                       : "nobody",
                environment->restart ? " again" : "");
     connect_ranks(job);
     open_scaler(job);
@@ -217,18 +234,22 @@ struct distributed_settings job_distributed(const struct job *job)
         .reducer = {.limits = {.first_bytes = (size_t)(options->first_bucket_mb * MEGABYTE),
                                .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
                     .average = average_named(options->average),
-                    .find_unused = options->find_unused || fault_is(&job->fault, FAULT_FORWARD_TWICE),
+                    .find_unused = options->find_unused ||
+                                   fault_is(&job->fault, FAULT_FORWARD_TWICE),
                     .static_graph = options->static_graph,
-                    .copies = options->reduce_copies || fault_is(&job->fault, FAULT_FREE_IN_FLIGHT)},
+                    .copies = options->reduce_copies ||
+                              fault_is(&job->fault, FAULT_FREE_IN_FLIGHT)},
         .trust_parameters = fault_is(&job->fault, FAULT_MODEL_MISMATCH),
-        .keep_own_buffers = options->keep_own_buffers ||
-                            fault_strikes_rank(&job->fault, FAULT_BUFFERS_MISMATCH, job->environment.rank),
+        .keep_own_buffers =
+            options->keep_own_buffers ||
+            fault_strikes_rank(&job->fault, FAULT_BUFFERS_MISMATCH, job->environment.rank),
     };
 }
 
 struct adam_settings job_adam(const struct job *job, float beta1)
 {
-    float rate = job->options->learning_rate > 0 ? (float)job->options->learning_rate : job->trainee->rate;
+    float rate = job->options->learning_rate > 0 ? (float)job->options->learning_rate
+                                                 : job->trainee->rate;
     return (struct adam_settings){.rate = rate, .beta1 = beta1, .beta2 = 0.999f, .epsilon = 1e-8f};
 }
 

@@ -1,7 +1,7 @@
 /* job.h: what a rank has while it trains, and the table of what can be trained.
  *
- * job.c sets it up (device, communicators, data) and takes it down; train.c runs the loop; train_gan.c and
- * train_cnn.c say what an iteration is. */
+ * job.c sets it up (device, communicators, data) and takes it down; train.c runs the loop;
+ * train_gan.c and train_cnn.c say what an iteration is. */
 #ifndef DDPTRAIN_JOB_H
 #define DDPTRAIN_JOB_H
 
@@ -20,16 +20,17 @@ enum { TRAINEE_MAX_LOSSES = 2, TRAINEE_MAX_SECTIONS = 2 };
 
 /* One kind of training. `self` is what open() returned. */
 struct trainee {
-    const char *name;                                   /* as in --model */
-    const char *mode;                                   /* as in --mode */
-    int ranks;                                          /* how many it takes; 0: any number */
-    bool one_process;                                   /* which drives all devices: --ranks says how many */
-    bool same_batch;                                    /* all ranks read the same images: there are no shards */
-    const char *losses[TRAINEE_MAX_LOSSES + 1];         /* their names, ended by NULL */
-    float rate;                                         /* Adam's, if --learning-rate is not given */
+    const char *name; /* as in --model */
+    const char *mode; /* as in --mode */
+    int ranks;        /* how many it takes; 0: any number */
+    bool one_process; /* which drives all devices: --ranks says how many */
+    bool same_batch;  /* all ranks read the same images: there are no shards */
+    const char *losses[TRAINEE_MAX_LOSSES + 1]; /* their names, ended by NULL */
+    float rate;                                 /* Adam's, if --learning-rate is not given */
 
     void *(*open)(struct job *job);
-    /* Trains on one batch; losses[i] get tensors of one number on the tape. Returns false if the batch was lost. */
+    /* Trains on one batch; losses[i] get tensors of one number on the tape. Returns false if the
+     * batch was lost. */
     bool (*iterate)(void *self, struct job *job, const struct batch *batch, struct tensor **losses);
     /* The rest but close() is only for --mode ddp, and may be NULL.
      * Takes part in the collectives of one iteration without data. */
@@ -51,19 +52,21 @@ struct job {
     struct fault fault;
     const struct trainee *trainee;
     struct device device;
-    struct watchdog *watchdog;              /* NULL without --timeout */
-    struct communicator control;            /* barriers, averages, agreement */
+    struct watchdog *watchdog;   /* NULL without --timeout */
+    struct communicator control; /* barriers, averages, agreement */
     struct scaler scaler;
     struct dataset dataset;
     struct sampler sampler;
     struct loader loader;
-    int devices;                            /* of all ranks */
-    int images;                             /* of all ranks in an iteration */
-    int iteration;                          /* the current one, from 0 */
+    int devices;   /* of all ranks */
+    int images;    /* of all ranks in an iteration */
+    int iteration; /* the current one, from 0 */
 };
 
-/* Sets up everything, blocking until all ranks have come. Wrong input ends the process with status 2. */
-void job_open(struct job *job, const struct options *options, const struct environment *environment);
+/* Sets up everything, blocking until all ranks have come. Wrong input ends the process with
+ * status 2. */
+void job_open(struct job *job, const struct options *options,
+              const struct environment *environment);
 void job_close(struct job *job);
 
 struct distributed_settings job_distributed(const struct job *job);

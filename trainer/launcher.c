@@ -16,19 +16,19 @@
 #include "trainer/environment.h"
 #include "trainer/store.h"
 
-static const double patience_s = 5.0;   /* between SIGTERM and SIGKILL */
-enum { WRONG_INPUT = 2 };               /* exit status of a rank that refused its options or files */
+static const double patience_s = 5.0; /* between SIGTERM and SIGKILL */
+enum { WRONG_INPUT = 2 };             /* exit status of a rank that refused its options or files */
 
 struct gang {
     const struct options *options;
     char **argv;
     char run_id[32];
-    pid_t *pids;                /* 0: has ended */
+    pid_t *pids; /* 0: has ended */
     int size, running;
-    int restart;                /* how often all were started again */
-    int first_failure;          /* exit status, 0: none */
-    double kill_at_s;           /* 0: nobody was told to end */
-    bool told_to_end;           /* by a signal to the launcher */
+    int restart;       /* how often all were started again */
+    int first_failure; /* exit status, 0: none */
+    double kill_at_s;  /* 0: nobody was told to end */
+    bool told_to_end;  /* by a signal to the launcher */
 };
 
 static void set_number(const char *name, int number)
@@ -41,7 +41,7 @@ static void set_number(const char *name, int number)
 /* In the child: becomes rank `rank`. */
 static void become_rank(const struct gang *gang, int rank, int store_socket, int port)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);       /* no rank outlives its launcher */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* no rank outlives its launcher */
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -50,11 +50,13 @@ static void become_rank(const struct gang *gang, int rank, int store_socket, int
     set_number("WORLD_SIZE", gang->size);
     set_number("MASTER_PORT", port);
     set_number("TORCHELASTIC_RESTART_COUNT", gang->restart);
-    set_number("TORCHELASTIC_MAX_RESTARTS", gang->options->elastic ? gang->options->max_restarts : 0);
+    set_number("TORCHELASTIC_MAX_RESTARTS",
+               gang->options->elastic ? gang->options->max_restarts : 0);
     setenv("TORCHELASTIC_RUN_ID", gang->run_id, 1);
-    unsetenv("TORCHELASTIC_USE_AGENT_STORE");   /* of a torchrun around this launcher: here rank 0 has the store */
+    unsetenv("TORCHELASTIC_USE_AGENT_STORE"); /* of a torchrun around this launcher: here rank 0 has
+                                                 the store */
     setenv("MASTER_ADDR", "127.0.0.1", 1);
-    setenv("OMP_NUM_THREADS", "1", 0);      /* as torchrun does: N ranks share the cores */
+    setenv("OMP_NUM_THREADS", "1", 0); /* as torchrun does: N ranks share the cores */
     unsetenv(ENVIRONMENT_STORE_SOCKET);
     if (rank == 0) {
         fcntl(store_socket, F_SETFD, 0);
@@ -76,7 +78,8 @@ static void signal_gang(const struct gang *gang, int number)
             kill(gang->pids[rank], number);
 }
 
-/* Each start has a store and a port of its own, so that no rank of the last one can meet this one's. */
+/* Each start has a store and a port of its own, so that no rank of the last one can meet this
+ * one's. */
 static void start_gang(struct gang *gang)
 {
     struct error err = {0};
@@ -97,7 +100,7 @@ static void start_gang(struct gang *gang)
         gang->pids[rank] = pid;
         gang->running++;
     }
-    close(store_socket);        /* rank 0 has it now */
+    close(store_socket); /* rank 0 has it now */
 }
 
 static void rank_ended(struct gang *gang, pid_t pid, int status)
@@ -135,7 +138,8 @@ static void collect_ended(struct gang *gang)
 static void watch_gang(struct gang *gang, const sigset_t *awaited)
 {
     while (gang->running > 0) {
-        int received = sigtimedwait(awaited, NULL, &(struct timespec){.tv_nsec = 200 * 1000 * 1000});
+        int received =
+            sigtimedwait(awaited, NULL, &(struct timespec){.tv_nsec = 200 * 1000 * 1000});
         if (received == SIGTERM || received == SIGINT) {
             signal_gang(gang, received);
             gang->told_to_end = true;
@@ -152,20 +156,25 @@ static void watch_gang(struct gang *gang, const sigset_t *awaited)
 static bool start_again(struct gang *gang)
 {
     const struct options *options = gang->options;
-    if (!options->elastic || gang->first_failure == 0 || gang->first_failure == WRONG_INPUT || gang->told_to_end)
+    if (!options->elastic || gang->first_failure == 0 || gang->first_failure == WRONG_INPUT ||
+        gang->told_to_end)
         return false;
     if (gang->restart == options->max_restarts) {
-        notice("gave up after %d restart%s (--max-restarts)", gang->restart, gang->restart == 1 ? "" : "s");
+        notice("gave up after %d restart%s (--max-restarts)", gang->restart,
+               gang->restart == 1 ? "" : "s");
         return false;
     }
     gang->restart++;
-    notice("starting all %d ranks again (restart %d of at most %d)", gang->size, gang->restart, options->max_restarts);
+    notice("starting all %d ranks again (restart %d of at most %d)", gang->size, gang->restart,
+           options->max_restarts);
     return true;
 }
 
 int launcher_run(const struct options *options, char **argv)
 {
-    struct gang gang = {.options = options, .argv = argv, .size = options->ranks,
+    struct gang gang = {.options = options,
+                        .argv = argv,
+                        .size = options->ranks,
                         .pids = allocate((size_t)options->ranks, sizeof *gang.pids)};
     snprintf(gang.run_id, sizeof gang.run_id, "ddptrain-%d", (int)getpid());
     sigset_t awaited;

@@ -1,5 +1,5 @@
-/* ddptrain: a data-parallel training job from which one can learn how DistributedDataParallel works, and what its
- * mistakes look like. */
+/* ddptrain: a data-parallel training job from which one can learn how DistributedDataParallel
+ * works, and what its mistakes look like. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 static int train_one_rank(const struct options *options, const struct environment *environment)
 {
-    static struct job job;      /* static: some kilobytes, and pointed to from everywhere */
+    static struct job job; /* static: some kilobytes, and pointed to from everywhere */
     fatal_name_rank(environment->rank);
     job_open(&job, options, environment);
     int status = job_train(&job);
@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     if (options.ranks > 0 && !environment.launcher && options.ranks > 1)
         return launcher_run(&options, argv);
     if (options.ranks > 0 && environment.launcher && options.ranks != environment.size)
-        return refuse(&(struct error){"--ranks and WORLD_SIZE in the environment differ: leave one of them out"});
+        return refuse(&(struct error){
+            "--ranks and WORLD_SIZE in the environment differ: leave one of them out"});
     return train_one_rank(&options, &environment);
 }

@@ -27,15 +27,16 @@ void module_close(struct module *module)
     tensor_free(module->all_buffers);
 }
 
-static void give_name(struct tensor *tensor, const struct module *module, const char *layer, const char *what)
+static void give_name(struct tensor *tensor, const struct module *module, const char *layer,
+                      const char *what)
 {
     char name[128];
     snprintf(name, sizeof name, "%s.%s.%s", module->name, layer, what);
     tensor->name = duplicate(name);
 }
 
-struct tensor *module_parameter(struct module *module, const char *layer, const char *what, struct shape shape,
-                                float mean, float deviation)
+struct tensor *module_parameter(struct module *module, const char *layer, const char *what,
+                                struct shape shape, float mean, float deviation)
 {
     size_t count = shape_count(&shape);
     if (module->elsewhere) {
@@ -47,7 +48,8 @@ struct tensor *module_parameter(struct module *module, const char *layer, const 
     struct tensor *parameter = tensor_new(module->device, shape);
     float *values = allocate(count, sizeof *values);
     for (size_t i = 0; i < count; i++)
-        values[i] = mean + deviation * random_normal(module->seed, RANDOM_WEIGHTS, module->weights_drawn++);
+        values[i] = mean + deviation *
+                               random_normal(module->seed, RANDOM_WEIGHTS, module->weights_drawn++);
     tensor_upload(parameter, values);
     free(values);
     give_name(parameter, module, layer, what);
@@ -56,7 +58,8 @@ struct tensor *module_parameter(struct module *module, const char *layer, const 
     return parameter;
 }
 
-static struct tensor *module_buffer(struct module *module, const char *layer, const char *what, int count, float value)
+static struct tensor *module_buffer(struct module *module, const char *layer, const char *what,
+                                    int count, float value)
 {
     if (module->elsewhere)
         return NULL;
@@ -64,10 +67,12 @@ static struct tensor *module_buffer(struct module *module, const char *layer, co
         module->all_buffers = tensor_new(module->device, shape_1d(MODULE_MAX_BUFFER_FLOATS));
         tensor_fill(module->all_buffers, 0.0f);
     }
-    if (module->buffer_count == MODULE_MAX_BUFFERS || module->buffer_floats + count > MODULE_MAX_BUFFER_FLOATS)
+    if (module->buffer_count == MODULE_MAX_BUFFERS ||
+        module->buffer_floats + count > MODULE_MAX_BUFFER_FLOATS)
         fatal("%s has more than %d buffers or %d floats in them", module->name, MODULE_MAX_BUFFERS,
               MODULE_MAX_BUFFER_FLOATS);
-    struct tensor *buffer = tensor_view(module->all_buffers, (size_t)module->buffer_floats, shape_1d(count));
+    struct tensor *buffer =
+        tensor_view(module->all_buffers, (size_t)module->buffer_floats, shape_1d(count));
     module->buffer_floats += count;
     tensor_fill(buffer, value);
     give_name(buffer, module, layer, what);
@@ -75,27 +80,31 @@ static struct tensor *module_buffer(struct module *module, const char *layer, co
     return buffer;
 }
 
-struct layer_conv2d layer_conv2d_new(struct module *module, const char *layer, int c_in, int c_out, int kernel,
-                                     int stride, int pad, bool bias, float deviation)
+struct layer_conv2d layer_conv2d_new(struct module *module, const char *layer, int c_in, int c_out,
+                                     int kernel, int stride, int pad, bool bias, float deviation)
 {
     struct layer_conv2d conv = {.stride = stride, .pad = pad};
-    conv.weight = module_parameter(module, layer, "weight", shape_4d(c_out, c_in, kernel, kernel), 0.0f, deviation);
+    conv.weight = module_parameter(module, layer, "weight", shape_4d(c_out, c_in, kernel, kernel),
+                                   0.0f, deviation);
     if (bias)
         conv.bias = module_parameter(module, layer, "bias", shape_1d(c_out), 0.0f, 0.0f);
     return conv;
 }
 
-struct layer_conv2d layer_conv2d_transposed_new(struct module *module, const char *layer, int c_in, int c_out,
-                                                int kernel, int stride, int pad, bool bias, float deviation)
+struct layer_conv2d layer_conv2d_transposed_new(struct module *module, const char *layer, int c_in,
+                                                int c_out, int kernel, int stride, int pad,
+                                                bool bias, float deviation)
 {
     struct layer_conv2d conv = {.stride = stride, .pad = pad};
-    conv.weight = module_parameter(module, layer, "weight", shape_4d(c_in, c_out, kernel, kernel), 0.0f, deviation);
+    conv.weight = module_parameter(module, layer, "weight", shape_4d(c_in, c_out, kernel, kernel),
+                                   0.0f, deviation);
     if (bias)
         conv.bias = module_parameter(module, layer, "bias", shape_1d(c_out), 0.0f, 0.0f);
     return conv;
 }
 
-struct layer_linear layer_linear_new(struct module *module, const char *layer, int in, int out, float deviation)
+struct layer_linear layer_linear_new(struct module *module, const char *layer, int in, int out,
+                                     float deviation)
 {
     return (struct layer_linear){
         .weight = module_parameter(module, layer, "weight", shape_2d(out, in), 0.0f, deviation),
@@ -103,7 +112,8 @@ struct layer_linear layer_linear_new(struct module *module, const char *layer, i
     };
 }
 
-struct layer_batch_norm layer_batch_norm_new(struct module *module, const char *layer, int channels, float deviation)
+struct layer_batch_norm layer_batch_norm_new(struct module *module, const char *layer, int channels,
+                                             float deviation)
 {
     return (struct layer_batch_norm){
         .module = module,
@@ -121,14 +131,14 @@ static struct tensor *round_if_any(struct tensor *tensor)
 
 struct tensor *layer_conv2d(const struct layer_conv2d *layer, struct tensor *x)
 {
-    return op_round(op_conv2d(op_round(x), op_round(layer->weight), round_if_any(layer->bias), layer->stride,
-                              layer->pad));
+    return op_round(op_conv2d(op_round(x), op_round(layer->weight), round_if_any(layer->bias),
+                              layer->stride, layer->pad));
 }
 
 struct tensor *layer_conv2d_transposed(const struct layer_conv2d *layer, struct tensor *x)
 {
-    return op_round(op_conv2d_transposed(op_round(x), op_round(layer->weight), round_if_any(layer->bias),
-                                         layer->stride, layer->pad));
+    return op_round(op_conv2d_transposed(op_round(x), op_round(layer->weight),
+                                         round_if_any(layer->bias), layer->stride, layer->pad));
 }
 
 struct tensor *layer_conv2d_activated(const struct layer_conv2d *layer, struct tensor *x,
@@ -136,7 +146,8 @@ struct tensor *layer_conv2d_activated(const struct layer_conv2d *layer, struct t
 {
     if (tensor_device(x)->precision != PRECISION_FP32)
         return op_activate(layer_conv2d(layer, x), activation);
-    return op_conv2d_activated(x, layer->weight, layer->bias, layer->stride, layer->pad, activation);
+    return op_conv2d_activated(x, layer->weight, layer->bias, layer->stride, layer->pad,
+                               activation);
 }
 
 struct tensor *layer_conv2d_transposed_activated(const struct layer_conv2d *layer, struct tensor *x,
@@ -144,7 +155,8 @@ struct tensor *layer_conv2d_transposed_activated(const struct layer_conv2d *laye
 {
     if (tensor_device(x)->precision != PRECISION_FP32)
         return op_activate(layer_conv2d_transposed(layer, x), activation);
-    return op_conv2d_transposed_activated(x, layer->weight, layer->bias, layer->stride, layer->pad, activation);
+    return op_conv2d_transposed_activated(x, layer->weight, layer->bias, layer->stride, layer->pad,
+                                          activation);
 }
 
 struct tensor *layer_linear(const struct layer_linear *layer, struct tensor *x)

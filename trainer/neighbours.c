@@ -9,7 +9,8 @@ int neighbours_previous(const struct communicator *communicator)
 
 void neighbours_exchange(struct communicator *communicator, float *values, int count, bool in_group)
 {
-    int next = (communicator->rank + 1) % communicator->size, previous = neighbours_previous(communicator);
+    int next = (communicator->rank + 1) % communicator->size,
+        previous = neighbours_previous(communicator);
     float *mine = communicator->scratch, *theirs = mine + count;
     size_t floats = (size_t)count, bytes = floats * sizeof *values;
     cudaStream_t stream = communicator->stream;
@@ -23,8 +24,8 @@ void neighbours_exchange(struct communicator *communicator, float *values, int c
     CHECK_NCCL(ncclRecv(theirs, floats, ncclFloat, previous, communicator->handle, stream));
     if (in_group)
         CHECK_NCCL(ncclGroupEnd());
-    watchdog_expect(communicator->watchdog, stream, "Send to rank %d and Recv from rank %d on %s", next, previous,
-                    communicator->name);
+    watchdog_expect(communicator->watchdog, stream, "Send to rank %d and Recv from rank %d on %s",
+                    next, previous, communicator->name);
     CHECK_CUDA(cudaMemcpyAsync(values, theirs, bytes, cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaStreamSynchronize(stream));
 }

@@ -3,7 +3,8 @@
 #include "kernels/kernels.h"
 #include "trainer/check.h"
 
-void optimizer_open(struct optimizer *optimizer, struct module *module, const struct adam_settings *settings)
+void optimizer_open(struct optimizer *optimizer, struct module *module,
+                    const struct adam_settings *settings)
 {
     *optimizer = (struct optimizer){.module = module, .settings = *settings};
     for (int i = 0; i < module->parameter_count; i++) {
@@ -32,8 +33,9 @@ void optimizer_step(struct optimizer *optimizer)
         if (w->no_gradient)
             continue;
         CHECK_CUDA(kernels_adam_step(tensor_count(w), tensor_data(w), tensor_data(w->gradient),
-                                     tensor_data(optimizer->mean[i]), tensor_data(optimizer->square[i]), s->rate,
-                                     s->beta1, s->beta2, s->epsilon, optimizer->step, module->device->stream));
+                                     tensor_data(optimizer->mean[i]),
+                                     tensor_data(optimizer->square[i]), s->rate, s->beta1, s->beta2,
+                                     s->epsilon, optimizer->step, module->device->stream));
         tensor_wrote_in_place(w);
         tensor_wrote_in_place(optimizer->mean[i]);
         tensor_wrote_in_place(optimizer->square[i]);

@@ -16,8 +16,8 @@ enum kind { HEADING, FLAG, INTEGER, NUMBER, TEXT };
 struct option {
     enum kind kind;
     const char *name;
-    const char *value;          /* how the help calls it */
-    size_t offset;              /* in struct options */
+    const char *value; /* how the help calls it */
+    size_t offset;     /* in struct options */
     double lowest;
     const char *help;
 };
@@ -26,12 +26,17 @@ struct option {
 
 static const struct option table[] = {
     {HEADING, "What to train", NULL, 0, 0, NULL},
-    {TEXT, "model", "gan|cnn", TO(model), 0, "DCGAN on images (gan, the default) or a classifier (cnn)"},
-    {TEXT, "mode", "NAME", TO(mode), 0, "how to spread it over devices: ddp, a process with a replica for each (the "
-     "default); dp, one process that lends its model to all; mirrored, one process with a replica on each; pipeline, a "
+    {TEXT, "model", "gan|cnn", TO(model), 0,
+     "DCGAN on images (gan, the default) or a classifier (cnn)"},
+    {TEXT, "mode", "NAME", TO(mode), 0,
+     "how to spread it over devices: ddp, a process with a replica for each (the "
+     "default); dp, one process that lends its model to all; mirrored, one process with a replica "
+     "on each; pipeline, a "
      "process for each half of the model (of the gan: generator and discriminator)"},
-    {INTEGER, "micro-batches", "N", TO(micro_batches), 1, "in which a batch goes through the pipeline (4)"},
-    {INTEGER, "iterations", "N", TO(iterations), 1, "stop after N iterations (100, if --epochs is not given)"},
+    {INTEGER, "micro-batches", "N", TO(micro_batches), 1,
+     "in which a batch goes through the pipeline (4)"},
+    {INTEGER, "iterations", "N", TO(iterations), 1,
+     "stop after N iterations (100, if --epochs is not given)"},
     {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},
     {INTEGER, "batch", "N", TO(batch), 1, "images per rank and iteration (8)"},
     {INTEGER, "seed", "N", TO(seed), 0, "of weights, data, noise and shuffling (1)"},
@@ -39,72 +44,108 @@ static const struct option table[] = {
     {INTEGER, "width", "N", TO(width), 1, "channels of the layers next to the image (8)"},
     {INTEGER, "latent", "N", TO(latent), 1, "length of the generator's noise vector (32)"},
     {NUMBER, "learning-rate", "R", TO(learning_rate), 0, "of Adam (gan 0.002, cnn 0.001)"},
-    {FLAG, "no-batch-norm", NULL, TO(no_batch_norm), 0, "models without batch norm: then N ranks compute what one would"},
+    {FLAG, "no-batch-norm", NULL, TO(no_batch_norm), 0,
+     "models without batch norm: then N ranks compute what one would"},
 
     {HEADING, "Data", NULL, 0, 0, NULL},
-    {INTEGER, "dataset-size", "N", TO(dataset_size), 1, "generated images of shapes in an epoch (2048)"},
-    {TEXT, "images", "FILE", TO(images), 0, "train on an IDX file of images (MNIST, Fashion-MNIST) instead"},
+    {INTEGER, "dataset-size", "N", TO(dataset_size), 1,
+     "generated images of shapes in an epoch (2048)"},
+    {TEXT, "images", "FILE", TO(images), 0,
+     "train on an IDX file of images (MNIST, Fashion-MNIST) instead"},
     {TEXT, "labels", "FILE", TO(labels), 0, "the IDX file of their labels (needed by cnn)"},
 
     {HEADING, "Ranks", NULL, 0, 0, NULL},
-    {INTEGER, "ranks", "N", TO(ranks), 1, "start N ranks on this machine; without it: the rank that torchrun, mpirun "
+    {INTEGER, "ranks", "N", TO(ranks), 1,
+     "start N ranks on this machine; without it: the rank that torchrun, mpirun "
      "or srun gives, else one. With --mode dp or mirrored: use N devices (all)"},
-    {FLAG, "no-gang", NULL, TO(no_gang), 0, "leave the other ranks alone when one fails (they may hang)"},
-    {FLAG, "elastic", NULL, TO(elastic), 0, "when a rank fails, start all again; ranks go on from --checkpoint FILE where it "
+    {FLAG, "no-gang", NULL, TO(no_gang), 0,
+     "leave the other ranks alone when one fails (they may hang)"},
+    {FLAG, "elastic", NULL, TO(elastic), 0,
+     "when a rank fails, start all again; ranks go on from --checkpoint FILE where it "
      "exists"},
-    {INTEGER, "max-restarts", "N", TO(max_restarts), 0, "with --elastic: give up when a rank fails after N restarts (3)"},
-    {NUMBER, "timeout", "S", TO(timeout_s), 0, "abort a rank when no collective completes for S seconds (off)"},
+    {INTEGER, "max-restarts", "N", TO(max_restarts), 0,
+     "with --elastic: give up when a rank fails after N restarts (3)"},
+    {NUMBER, "timeout", "S", TO(timeout_s), 0,
+     "abort a rank when no collective completes for S seconds (off)"},
 
     {HEADING, "Mixed precision", NULL, 0, 0, NULL},
-    {TEXT, "amp", "fp16|bf16", TO(amp), 0, "convolutions and linear layers in this format; parameters, their gradients "
+    {TEXT, "amp", "fp16|bf16", TO(amp), 0,
+     "convolutions and linear layers in this format; parameters, their gradients "
      "and reductions stay fp32 (off)"},
-    {TEXT, "math", "fp32|tf32|bf16", TO(math), 0, "in what convolutions and linear layers multiply fp32 tensors: fp32 (default), or rounded on "
+    {TEXT, "math", "fp32|tf32|bf16", TO(math), 0,
+     "in what convolutions and linear layers multiply fp32 tensors: fp32 (default), or rounded on "
      "tensor cores with sums in fp32"},
     {NUMBER, "loss-scale", "S", TO(loss_scale), 1, "first loss scale of --amp fp16 (65536)"},
-    {INTEGER, "scale-growth", "N", TO(scale_growth), 1, "double it after N iterations without overflow (2000)"},
-    {FLAG, "agree-overflow", NULL, TO(agree_overflow), 0, "with --fault amp-skip: the ranks agree on the overflow, as "
+    {INTEGER, "scale-growth", "N", TO(scale_growth), 1,
+     "double it after N iterations without overflow (2000)"},
+    {FLAG, "agree-overflow", NULL, TO(agree_overflow), 0,
+     "with --fault amp-skip: the ranks agree on the overflow, as "
      "they do without the fault"},
 
     {HEADING, "Gradients", NULL, 0, 0, NULL},
     {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "limit of the first bucket (1)"},
-    {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0, "limit of the other buckets (25); small models need less to have "
+    {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0,
+     "limit of the other buckets (25); small models need less to have "
      "several"},
-    {TEXT, "average", "avg|premulsum|divide", TO(average), 0, "how gradients are averaged: ncclAvg (default), PreMulSum, or "
+    {TEXT, "average", "avg|premulsum|divide", TO(average), 0,
+     "how gradients are averaged: ncclAvg (default), PreMulSum, or "
      "each rank divides before the sum"},
-    {FLAG, "reduce-copies", NULL, TO(reduce_copies), 0, "reduce a copy of each bucket: gradients keep their values until "
+    {FLAG, "reduce-copies", NULL, TO(reduce_copies), 0,
+     "reduce a copy of each bucket: gradients keep their values until "
      "the averages are there"},
-    {INTEGER, "discriminator-updates", "N", TO(discriminator_updates), 1, "of the gan in each iteration (1)"},
-    {FLAG, "simultaneous", NULL, TO(simultaneous), 0, "both of the gan's backward passes come before both steps"},
-    {FLAG, "shared-communicator", NULL, TO(shared_communicator), 0, "one communicator for both of the gan's models"},
+    {INTEGER, "discriminator-updates", "N", TO(discriminator_updates), 1,
+     "of the gan in each iteration (1)"},
+    {FLAG, "simultaneous", NULL, TO(simultaneous), 0,
+     "both of the gan's backward passes come before both steps"},
+    {FLAG, "shared-communicator", NULL, TO(shared_communicator), 0,
+     "one communicator for both of the gan's models"},
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
-    {FLAG, "join", NULL, TO(join), 0, "ranks that run out of data shadow the others' collectives until all are done"},
+    {FLAG, "join", NULL, TO(join), 0,
+     "ranks that run out of data shadow the others' collectives until all are done"},
     {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
-    {INTEGER, "accumulate", "N", TO(accumulate), 1, "a batch in N parts whose gradients are added up and reduced once (cnn; "
+    {INTEGER, "accumulate", "N", TO(accumulate), 1,
+     "a batch in N parts whose gradients are added up and reduced once (cnn; "
      "1)"},
-    {FLAG, "two-passes", NULL, TO(two_passes), 0, "a residual block, and the sum of the losses with and without it (cnn)"},
-    {FLAG, "find-unused", NULL, TO(find_unused), 0, "don't wait for gradients of parameters that a forward pass left out"},
-    {FLAG, "static-graph", NULL, TO(static_graph), 0, "every iteration uses the same parameters as the first"},
-    {FLAG, "no-buffer-broadcast", NULL, TO(keep_own_buffers), 0, "each rank keeps its own batch norm statistics"},
-    {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0, "a shortcut with a leaky ReLU around the generator's "
+    {FLAG, "two-passes", NULL, TO(two_passes), 0,
+     "a residual block, and the sum of the losses with and without it (cnn)"},
+    {FLAG, "find-unused", NULL, TO(find_unused), 0,
+     "don't wait for gradients of parameters that a forward pass left out"},
+    {FLAG, "static-graph", NULL, TO(static_graph), 0,
+     "every iteration uses the same parameters as the first"},
+    {FLAG, "no-buffer-broadcast", NULL, TO(keep_own_buffers), 0,
+     "each rank keeps its own batch norm statistics"},
+    {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0,
+     "a shortcut with a leaky ReLU around the generator's "
      "last batch norm"},
-    {FLAG, "inplace-clone", NULL, TO(inplace_clone), 0, "that shortcut's leaky ReLU in place, on a clone (correct)"},
-    {FLAG, "no-version-check", NULL, TO(no_version_check), 0, "let backward use saved tensors that were changed in place"},
+    {FLAG, "inplace-clone", NULL, TO(inplace_clone), 0,
+     "that shortcut's leaky ReLU in place, on a clone (correct)"},
+    {FLAG, "no-version-check", NULL, TO(no_version_check), 0,
+     "let backward use saved tensors that were changed in place"},
 
     {HEADING, "Output", NULL, 0, 0, NULL},
-    {INTEGER, "log-every", "N", TO(log_every), 1, "print the losses, averaged over ranks, every N iterations (10)"},
-    {TEXT, "samples", "FILE", TO(samples), 0, "write a PNG grid of generated images at the end (gan)"},
-    {TEXT, "plot", "FILE", TO(plot), 0, "draw the printed losses over the iterations as a PNG, at the end"},
-    {TEXT, "checkpoint", "FILE", TO(checkpoint), 0, "save the state there, at the end and as --checkpoint-every says"},
-    {INTEGER, "checkpoint-every", "N", TO(checkpoint_every), 1, "also save after every N iterations"},
+    {INTEGER, "log-every", "N", TO(log_every), 1,
+     "print the losses, averaged over ranks, every N iterations (10)"},
+    {TEXT, "samples", "FILE", TO(samples), 0,
+     "write a PNG grid of generated images at the end (gan)"},
+    {TEXT, "plot", "FILE", TO(plot), 0,
+     "draw the printed losses over the iterations as a PNG, at the end"},
+    {TEXT, "checkpoint", "FILE", TO(checkpoint), 0,
+     "save the state there, at the end and as --checkpoint-every says"},
+    {INTEGER, "checkpoint-every", "N", TO(checkpoint_every), 1,
+     "also save after every N iterations"},
     {TEXT, "resume", "FILE", TO(resume), 0, "go on from a saved state"},
-    {INTEGER, "barrier-every", "N", TO(barrier_every), 1, "all ranks meet in a barrier after every N iterations"},
-    {INTEGER, "exchange-every", "N", TO(exchange_every), 1, "tell the next rank the losses after every N iterations"},
+    {INTEGER, "barrier-every", "N", TO(barrier_every), 1,
+     "all ranks meet in a barrier after every N iterations"},
+    {INTEGER, "exchange-every", "N", TO(exchange_every), 1,
+     "tell the next rank the losses after every N iterations"},
 
     {HEADING, "Faults", NULL, 0, 0, NULL},
     {TEXT, "fault", "NAME", TO(fault), 0, "make the mistake NAME (--list-faults)"},
     {INTEGER, "fault-rank", "R", TO(fault_rank), 0, "the rank that makes it (the last)"},
-    {INTEGER, "fault-iteration", "N", TO(fault_iteration), 0, "the iteration in which it is made, counted from 0 (5)"},
-    {FLAG, "verbose", NULL, TO(verbose), 0, "each rank says who started it, and its rank and device"},
+    {INTEGER, "fault-iteration", "N", TO(fault_iteration), 0,
+     "the iteration in which it is made, counted from 0 (5)"},
+    {FLAG, "verbose", NULL, TO(verbose), 0,
+     "each rank says who started it, and its rank and device"},
     {FLAG, "list-faults", NULL, TO(list_faults), 0, "print what --fault knows, and exit"},
     {FLAG, "tabs", NULL, TO(tabs), 0, "--list-faults as tab-separated values"},
     {FLAG, "help", NULL, TO(help), 0, "print this, and exit"},
@@ -112,20 +153,37 @@ static const struct option table[] = {
 };
 
 static const struct options defaults = {
-    .batch = 8, .micro_batches = 4, .seed = 1, .image = 32, .width = 8, .latent = 32, .dataset_size = 2048,
-    .first_bucket_mb = 1, .bucket_mb = 25, .average = "avg", .math = "fp32", .log_every = 10, .fault_rank = -1, .fault_iteration = 5,
-    .max_restarts = 3, .discriminator_updates = 1, .loss_scale = 65536, .scale_growth = 2000,
+    .batch = 8,
+    .micro_batches = 4,
+    .seed = 1,
+    .image = 32,
+    .width = 8,
+    .latent = 32,
+    .dataset_size = 2048,
+    .first_bucket_mb = 1,
+    .bucket_mb = 25,
+    .average = "avg",
+    .math = "fp32",
+    .log_every = 10,
+    .fault_rank = -1,
+    .fault_iteration = 5,
+    .max_restarts = 3,
+    .discriminator_updates = 1,
+    .loss_scale = 65536,
+    .scale_growth = 2000,
 };
 
 static const struct option *find(const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].kind != HEADING && strncmp(table[i].name, name, length) == 0 && table[i].name[length] == '\0')
+        if (table[i].kind != HEADING && strncmp(table[i].name, name, length) == 0 &&
+            table[i].name[length] == '\0')
             return &table[i];
     return NULL;
 }
 
-static int store_value(struct options *options, const struct option *option, const char *value, struct error *err)
+static int store_value(struct options *options, const struct option *option, const char *value,
+                       struct error *err)
 {
     char *field = (char *)options + option->offset, *end;
     errno = 0;
@@ -134,7 +192,8 @@ static int store_value(struct options *options, const struct option *option, con
         return 0;
     }
     double number = option->kind == INTEGER ? (double)strtol(value, &end, 10) : strtod(value, &end);
-    if (errno || end == value || *end || !isfinite(number) || number < option->lowest || number > 2e9)
+    if (errno || end == value || *end || !isfinite(number) || number < option->lowest ||
+        number > 2e9)
         return error_set(err, "--%s %s: expected %s of at least %g", option->name, value,
                          option->kind == INTEGER ? "a whole number" : "a number", option->lowest);
     if (option->kind == INTEGER)
@@ -149,7 +208,8 @@ static int parse_one(struct options *options, int argc, char **argv, int *index,
 {
     const char *argument = argv[*index];
     if (strncmp(argument, "--", 2) != 0)
-        return error_set(err, "unexpected argument '%s': options begin with -- (see --help)", argument);
+        return error_set(err, "unexpected argument '%s': options begin with -- (see --help)",
+                         argument);
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
     const struct option *option = find(name, length);
@@ -231,8 +291,9 @@ static int check_fault(const struct options *options, struct error *err)
     if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
         return error_set(err, "--fault %s needs --exchange-every N", options->fault);
     if (kind->id == FAULT_COMM_ORDER && options->shared_communicator)
-        return error_set(err, "--fault %s needs a communicator for each model: leave out --shared-communicator",
-                         options->fault);
+        return error_set(
+            err, "--fault %s needs a communicator for each model: leave out --shared-communicator",
+            options->fault);
     return 0;
 }
 
@@ -243,9 +304,11 @@ static int check_passes(const struct options *options, struct error *err)
     if (options->accumulate == 1)
         return 0;
     if (strcmp(options->model, "cnn") != 0)
-        return error_set(err, "--accumulate: only --model cnn accumulates gradients over parts of a batch");
+        return error_set(
+            err, "--accumulate: only --model cnn accumulates gradients over parts of a batch");
     if (options->batch % options->accumulate)
-        return error_set(err, "--accumulate %d does not divide the batch of %d", options->accumulate, options->batch);
+        return error_set(err, "--accumulate %d does not divide the batch of %d",
+                         options->accumulate, options->batch);
     return 0;
 }
 
@@ -268,17 +331,21 @@ static int check(const struct options *options, struct error *err)
     if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0 &&
         strcmp(options->average, "divide") != 0)
         return error_set(err, "--average %s: expected avg, premulsum or divide", options->average);
-    if (strcmp(options->math, "fp32") != 0 && strcmp(options->math, "tf32") != 0 && strcmp(options->math, "bf16") != 0)
+    if (strcmp(options->math, "fp32") != 0 && strcmp(options->math, "tf32") != 0 &&
+        strcmp(options->math, "bf16") != 0)
         return error_set(err, "--math %s: expected fp32, tf32 or bf16", options->math);
     if (options->labels && !options->images)
         return error_set(err, "--labels needs --images");
     if (!gan && options->images && !options->labels)
         return error_set(err, "--model cnn with --images needs --labels");
-    if (!gan && (options->simultaneous || options->shared_communicator || options->discriminator_updates > 1))
-        return error_set(err, "--simultaneous, --shared-communicator and --discriminator-updates are for --model gan, which "
-                         "has two models");
+    if (!gan && (options->simultaneous || options->shared_communicator ||
+                 options->discriminator_updates > 1))
+        return error_set(err, "--simultaneous, --shared-communicator and --discriminator-updates "
+                              "are for --model gan, which "
+                              "has two models");
     if (options->simultaneous && options->discriminator_updates > 1)
-        return error_set(err, "--discriminator-updates: with --simultaneous each model is updated once");
+        return error_set(err,
+                         "--discriminator-updates: with --simultaneous each model is updated once");
     if (!gan && options->samples)
         return error_set(err, "--samples: only --model gan draws images");
     if (options->checkpoint_every && !options->checkpoint)
@@ -286,7 +353,8 @@ static int check(const struct options *options, struct error *err)
     if (check_passes(options, err) != 0)
         return -1;
     if (options->elastic && options->no_gang)
-        return error_set(err, "--elastic and --no-gang exclude each other: all ranks start again together");
+        return error_set(
+            err, "--elastic and --no-gang exclude each other: all ranks start again together");
     if (check_fault(options, err) != 0)
         return -1;
     if (check_precision(options, err) != 0)
@@ -325,12 +393,17 @@ void options_print_help(void)
 {
     enum { COLUMN = 28, WIDTH = 92 };
     printf("Usage: ddptrain [OPTION]...\n"
-           "Trains a small model on several GPUs by data parallelism, as PyTorch's DistributedDataParallel does it, and\n"
-           "makes seeded mistakes on request. Losses go to stdout, messages and progress to stderr.\n\n"
-           "  ddptrain --ranks 4 --samples samples.png      a DCGAN on 4 GPUs, started by ddptrain itself\n"
+           "Trains a small model on several GPUs by data parallelism, as PyTorch's "
+           "DistributedDataParallel does it, and\n"
+           "makes seeded mistakes on request. Losses go to stdout, messages and progress to "
+           "stderr.\n\n"
+           "  ddptrain --ranks 4 --samples samples.png      a DCGAN on 4 GPUs, started by ddptrain "
+           "itself\n"
            "  torchrun --no-python --nproc_per_node 4 ddptrain --model cnn\n"
-           "  mpirun -n 4 ddptrain --model cnn              also srun; MASTER_ADDR names rank 0's host if there are several\n"
-           "  ddptrain --mode pipeline --ranks 2            the model's halves on two GPUs; also --mode dp, --mode mirrored\n"
+           "  mpirun -n 4 ddptrain --model cnn              also srun; MASTER_ADDR names rank 0's "
+           "host if there are several\n"
+           "  ddptrain --mode pipeline --ranks 2            the model's halves on two GPUs; also "
+           "--mode dp, --mode mirrored\n"
            "  ddptrain --ranks 4 --fault partial-barrier    hangs\n");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct option *option = &table[i];
@@ -345,6 +418,7 @@ void options_print_help(void)
     }
     printf("\nFaults (--fault):\n");
     faults_print(stdout, false);
-    printf("\nExit status: 0 done, 1 an error while training, 2 wrong options or unusable input; with --ranks that of the\n"
+    printf("\nExit status: 0 done, 1 an error while training, 2 wrong options or unusable input; "
+           "with --ranks that of the\n"
            "rank that failed first (128 + the signal's number if a signal ended it).\n");
 }

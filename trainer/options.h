@@ -10,22 +10,22 @@
 struct options {
     const char *model, *mode;
     int micro_batches;
-    int ranks;                  /* 0: not given */
+    int ranks; /* 0: not given */
     bool no_gang, elastic;
     int max_restarts;
-    double timeout_s;           /* 0: none */
+    double timeout_s; /* 0: none */
 
-    int iterations, epochs;     /* 0: not given */
+    int iterations, epochs; /* 0: not given */
     int batch;
     int seed;
     int image, width, latent;
-    double learning_rate;       /* 0: the model's own */
+    double learning_rate; /* 0: the model's own */
     bool no_batch_norm;
 
     int dataset_size;
     const char *images, *labels;
 
-    const char *amp;            /* NULL: fp32 */
+    const char *amp; /* NULL: fp32 */
     const char *math;
     double loss_scale;
     int scale_growth;
@@ -33,12 +33,12 @@ struct options {
 
     double first_bucket_mb, bucket_mb;
     const char *average;
-    double clip;                /* 0: no clipping */
+    double clip; /* 0: no clipping */
     bool reduce_copies;
     bool simultaneous, shared_communicator;
     int discriminator_updates;
     bool join, catch_up;
-    int accumulate;             /* micro-steps in an iteration; 0: not given */
+    int accumulate; /* micro-steps in an iteration; 0: not given */
     bool two_passes;
     bool find_unused, static_graph, keep_own_buffers;
     bool generator_shortcut, inplace_clone, no_version_check;
@@ -49,15 +49,15 @@ struct options {
     int checkpoint_every, barrier_every, exchange_every;
 
     const char *fault;
-    int fault_rank;             /* -1: the last */
+    int fault_rank; /* -1: the last */
     int fault_iteration;
 
     bool verbose;
     bool list_faults, tabs, help, version;
 };
 
-/* Fills in the defaults, then what the arguments say; strings point into argv. Returns 0, or -1 with a message
- * for whoever typed it. */
+/* Fills in the defaults, then what the arguments say; strings point into argv. Returns 0, or -1
+ * with a message for whoever typed it. */
 int options_parse(struct options *options, int argc, char **argv, struct error *err);
 void options_print_help(void);
 

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-int png_file_write(const char *path, const unsigned char *pixels, int width, int height, enum png_file_bytes bytes,
-                   struct error *err)
+int png_file_write(const char *path, const unsigned char *pixels, int width, int height,
+                   enum png_file_bytes bytes, struct error *err)
 {
     char temporary[PATH_MAX];
-    png_image png = {.version = PNG_IMAGE_VERSION, .width = (png_uint_32)width, .height = (png_uint_32)height,
+    png_image png = {.version = PNG_IMAGE_VERSION,
+                     .width = (png_uint_32)width,
+                     .height = (png_uint_32)height,
                      .format = bytes == PNG_FILE_RGB ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY};
     int status = 0;
     if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary)

@@ -9,7 +9,8 @@
 #include "trainer/staging.h"
 #include "trainer/trace_ranges.h"
 
-/* --- buckets --------------------------------------------------------------------------------------------- */
+/* --- buckets
+ * --------------------------------------------------------------------------------------------- */
 
 static size_t gradient_bytes(const struct tensor *parameter)
 {
@@ -21,9 +22,11 @@ static void lay_out(struct reducer *reducer, const int *order)
     struct module *module = reducer->module;
     struct bucket_item items[MODULE_MAX_PARAMETERS];
     for (int p = 0; p < module->parameter_count; p++)
-        items[p] = (struct bucket_item){.bytes = gradient_bytes(module->parameters[p]), .element = BUCKET_FLOAT,
+        items[p] = (struct bucket_item){.bytes = gradient_bytes(module->parameters[p]),
+                                        .element = BUCKET_FLOAT,
                                         .device = module->device->index};
-    bucket_assign(&reducer->layout, order, items, module->parameter_count, &reducer->settings.limits);
+    bucket_assign(&reducer->layout, order, items, module->parameter_count,
+                  &reducer->settings.limits);
 }
 
 static void bucket_open(struct reducer *reducer, int b)
@@ -53,8 +56,9 @@ static void place_gradient(struct tensor *parameter, const struct bucket *bucket
     struct tensor *before = parameter->gradient;
     struct tensor *view = tensor_view(bucket->gradients, offset, parameter->shape);
     if (before)
-        CHECK_CUDA(cudaMemcpyAsync(tensor_data(view), tensor_data(before), gradient_bytes(parameter),
-                                   cudaMemcpyDeviceToDevice, tensor_device(view)->stream));
+        CHECK_CUDA(cudaMemcpyAsync(tensor_data(view), tensor_data(before),
+                                   gradient_bytes(parameter), cudaMemcpyDeviceToDevice,
+                                   tensor_device(view)->stream));
     else
         tensor_fill(view, 0.0f);
     parameter->gradient = view;
@@ -77,7 +81,8 @@ static void open_buckets(struct reducer *reducer)
     reducer->next = layout->bucket_count;
 }
 
-/* Rank 0's order of arrival decides: the ranks' backward passes could differ, their reductions must not. */
+/* Rank 0's order of arrival decides: the ranks' backward passes could differ, their reductions must
+ * not. */
 static void rebuild_buckets(struct reducer *reducer)
 {
     int32_t order[MODULE_MAX_PARAMETERS];
@@ -86,7 +91,8 @@ static void rebuild_buckets(struct reducer *reducer)
         order[i] = reducer->arrived_count == count ? reducer->arrived[i] : reducer->layout.order[i];
     communicator_share_integers(reducer->communicator, order, count);
     if (!bucket_is_permutation(order, count))
-        fatal("rank 0's order of the %s's gradients is not an order of %d parameters", reducer->module->name, count);
+        fatal("rank 0's order of the %s's gradients is not an order of %d parameters",
+              reducer->module->name, count);
 
     struct bucket old[MODULE_MAX_PARAMETERS];
     for (int b = 0; b < old_count; b++)
@@ -98,38 +104,46 @@ static void rebuild_buckets(struct reducer *reducer)
     reducer->rebuilt = true;
 }
 
-/* --- reduction ------------------------------------------------------------------------------------------- */
+/* --- reduction
+ * ------------------------------------------------------------------------------------------- */
 
 static void reduce_bucket(struct reducer *reducer, int b)
 {
     struct bucket *bucket = &reducer->buckets[b];
     struct communicator *communicator = reducer->communicator;
     cudaStream_t compute = reducer->module->device->stream;
-    bool misses_event = reducer->fault == FAULT_MISSING_EVENT;      /* nothing says that backward filled the bucket */
-    bool frees_early = reducer->fault == FAULT_FREE_IN_FLIGHT;      /* where the copy came from, not where it is used */
+    bool misses_event = reducer->fault ==
+                        FAULT_MISSING_EVENT; /* nothing says that backward filled the bucket */
+    bool frees_early = reducer->fault ==
+                       FAULT_FREE_IN_FLIGHT; /* where the copy came from, not where it is used */
 
     range_begin_bucket(reducer->module->name, b);
-    float *values = reducer->settings.copies ? staging_open(bucket->gradients) : tensor_data(bucket->gradients);
+    float *values = reducer->settings.copies ? staging_open(bucket->gradients)
+                                             : tensor_data(bucket->gradients);
     if (reducer->settings.average == REDUCER_AVERAGE_DIVIDE)
-        CHECK_CUDA(kernels_scale(tensor_count(bucket->gradients), 1.0f / (float)communicator->size, values, compute));
+        CHECK_CUDA(kernels_scale(tensor_count(bucket->gradients), 1.0f / (float)communicator->size,
+                                 values, compute));
     CHECK_CUDA(cudaEventRecord(bucket->filled, compute));
     if (!misses_event)
         CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
-    CHECK_NCCL(ncclAllReduce(values, values, tensor_count(bucket->gradients), ncclFloat, reducer->average,
-                             communicator->handle, communicator->stream));
+    CHECK_NCCL(ncclAllReduce(values, values, tensor_count(bucket->gradients), ncclFloat,
+                             reducer->average, communicator->handle, communicator->stream));
     if (reducer->settings.copies)
-        staging_close(values, bucket->gradients, communicator, frees_early ? compute : communicator->stream);
+        staging_close(values, bucket->gradients, communicator,
+                      frees_early ? compute : communicator->stream);
     CHECK_CUDA(cudaEventRecord(bucket->reduced, communicator->stream));
     tensor_wrote_in_place(bucket->gradients);
-    watchdog_expect(communicator->watchdog, communicator->stream, "AllReduce of the %s's bucket %d (%zu floats)",
-                    reducer->module->name, b, tensor_count(bucket->gradients));
+    watchdog_expect(communicator->watchdog, communicator->stream,
+                    "AllReduce of the %s's bucket %d (%zu floats)", reducer->module->name, b,
+                    tensor_count(bucket->gradients));
     range_end();
 }
 
 /* Reduces the buckets that are full, in their order: a full one waits for those before it. */
 static void reduce_full_buckets(struct reducer *reducer)
 {
-    while (reducer->next < reducer->layout.bucket_count && reducer->buckets[reducer->next].missing == 0)
+    while (reducer->next < reducer->layout.bucket_count &&
+           reducer->buckets[reducer->next].missing == 0)
         reduce_bucket(reducer, reducer->next++);
     if (reducer->next == reducer->layout.bucket_count && reducer->settings.find_unused) {
         range_begin(reducer->module->name, "reduce used parameters");
@@ -138,14 +152,21 @@ static void reduce_full_buckets(struct reducer *reducer)
     }
 }
 
-/* --- which gradients are ready --------------------------------------------------------------------------- */
+/* --- which gradients are ready
+ * --------------------------------------------------------------------------- */
 
 static void fail_twice(struct reducer *reducer, int p)
 {
-    error_set(&reducer->failure, "the gradient of %s is complete a second time in one iteration, but it was given to the "
-              "reduction %s", reducer->module->parameters[p]->name,
-              reducer->unused[p] ? "as unused: the last forward pass did not use it, one before it did. Make one forward "
-              "pass of both" : "after the first. Use each forward pass in one backward pass, or accumulate without "
+    error_set(
+        &reducer->failure,
+        "the gradient of %s is complete a second time in one iteration, but it was given to the "
+        "reduction %s",
+        reducer->module->parameters[p]->name,
+        reducer->unused[p]
+            ? "as unused: the last forward pass did not use it, one before it did. Make one "
+              "forward "
+              "pass of both"
+            : "after the first. Use each forward pass in one backward pass, or accumulate without "
               "reducing in all but the last");
 }
 
@@ -190,7 +211,8 @@ static void gradient_is_complete(void *owner, int p)
         mark_ready(reducer, p);
 }
 
-/* The first backward pass of a static graph is over: what came in it comes in every other, and no more. */
+/* The first backward pass of a static graph is over: what came in it comes in every other, and no
+ * more. */
 static void reduce_recorded(struct reducer *reducer)
 {
     reducer->recorded = true;
@@ -233,7 +255,8 @@ void reducer_expect(struct reducer *reducer, struct tensor *const *outputs, int 
     autograd_visit_leaves(outputs, count, see_leaf, reducer);
 }
 
-/* --- interface ------------------------------------------------------------------------------------------- */
+/* --- interface
+ * ------------------------------------------------------------------------------------------- */
 
 static void choose_average(struct reducer *reducer)
 {
@@ -242,15 +265,16 @@ static void choose_average(struct reducer *reducer)
     reducer->average = reducer->settings.average == REDUCER_AVERAGE_DIVIDE ? ncclSum : ncclAvg;
     if (reducer->settings.average != REDUCER_AVERAGE_PREMULTIPLY)
         return;
-    CHECK_NCCL(ncclRedOpCreatePreMulSum(&reducer->average, &factor, ncclFloat, ncclScalarHostImmediate,
-                                        communicator->handle));
+    CHECK_NCCL(ncclRedOpCreatePreMulSum(&reducer->average, &factor, ncclFloat,
+                                        ncclScalarHostImmediate, communicator->handle));
     reducer->average_is_own = true;
 }
 
 void reducer_open(struct reducer *reducer, struct module *module, struct communicator *communicator,
                   const struct reducer_settings *settings)
 {
-    *reducer = (struct reducer){.module = module, .communicator = communicator, .settings = *settings};
+    *reducer =
+        (struct reducer){.module = module, .communicator = communicator, .settings = *settings};
     choose_average(reducer);
     reducer->settings.find_unused = settings->find_unused && !settings->static_graph;
     if (reducer->settings.find_unused)
@@ -295,7 +319,8 @@ static const char *missing_names(const struct reducer *reducer, char *text, size
     for (int p = 0; p < reducer->module->parameter_count; p++) {
         if (reducer->ready[p] || ++missing > SHOWN || used >= bytes)
             continue;
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s", missing > 1 ? ", " : "", reducer->module->parameters[p]->name);
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s", missing > 1 ? ", " : "",
+                                 reducer->module->parameters[p]->name);
     }
     if (missing > SHOWN && used < bytes)
         snprintf(text + used, bytes - used, " and %d more", missing - SHOWN);
@@ -306,10 +331,14 @@ int reducer_arm(struct reducer *reducer, struct error *err)
 {
     char names[256];
     if (reducer->begun)
-        return error_set(err, "the %s starts a new iteration, but the reduction of the one before is not finished: "
-                         "%d of %d buckets were reduced. No gradient came for %s. Parameters that forward leaves out need "
-                         "--find-unused", reducer->module->name, reducer->next, reducer->layout.bucket_count,
-                         missing_names(reducer, names, sizeof names));
+        return error_set(
+            err,
+            "the %s starts a new iteration, but the reduction of the one before is not finished: "
+            "%d of %d buckets were reduced. No gradient came for %s. Parameters that forward "
+            "leaves out need "
+            "--find-unused",
+            reducer->module->name, reducer->next, reducer->layout.bucket_count,
+            missing_names(reducer, names, sizeof names));
     if (!reducer->rebuilt && !reducer->settings.find_unused && reducer->arrived_count > 0)
         rebuild_buckets(reducer);
     start_counting(reducer);
@@ -343,7 +372,8 @@ int reducer_finish(struct reducer *reducer, struct error *err)
     if (!reducer->begun)
         return 0;
     for (int b = 0; b < reducer->next; b++)
-        CHECK_CUDA(cudaStreamWaitEvent(reducer->module->device->stream, reducer->buckets[b].reduced, 0));
+        CHECK_CUDA(
+            cudaStreamWaitEvent(reducer->module->device->stream, reducer->buckets[b].reduced, 0));
     if (reducer->next < reducer->layout.bucket_count)
         return 0;
     if (reducer->settings.find_unused)
@@ -357,8 +387,11 @@ int reducer_shadow(struct reducer *reducer, struct error *err)
     if (reducer_arm(reducer, err) != 0)
         return -1;
     if (reducer->settings.static_graph && !reducer->recorded)
-        return error_set(err, "the %s has a static graph, and the first iteration has to record it: a rank without a batch "
-                         "can't take part", reducer->module->name);
+        return error_set(err,
+                         "the %s has a static graph, and the first iteration has to record it: a "
+                         "rank without a batch "
+                         "can't take part",
+                         reducer->module->name);
     reducer_zero_gradients(reducer);
     reducer->begun = reducer->unused_told = true;
     for (int i = 0; i < reducer->module->parameter_count; i++)
@@ -370,7 +403,8 @@ void reducer_scale_gradients(struct reducer *reducer, float factor)
 {
     for (int b = 0; b < reducer->layout.bucket_count; b++) {
         struct tensor *gradients = reducer->buckets[b].gradients;
-        CHECK_CUDA(kernels_scale(tensor_count(gradients), factor, tensor_data(gradients), reducer->module->device->stream));
+        CHECK_CUDA(kernels_scale(tensor_count(gradients), factor, tensor_data(gradients),
+                                 reducer->module->device->stream));
         tensor_wrote_in_place(gradients);
     }
 }

@@ -7,6 +7,7 @@ void replicas_announce(const struct distributed *ranks)
     const struct module *module = ranks->module;
     for (int i = 0; i < module->parameter_count; i++) {
         const struct tensor *w = module->parameters[i];
-        ddpcheck_hash(w->name, tensor_data(w), tensor_count(w) * sizeof(float), ranks->communicator->handle, module->device->stream);
+        ddpcheck_hash(w->name, tensor_data(w), tensor_count(w) * sizeof(float),
+                      ranks->communicator->handle, module->device->stream);
     }
 }

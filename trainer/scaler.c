@@ -13,7 +13,8 @@ static void set_scale(struct scaler *scaler, float scale)
 
 static void clear_flags(struct scaler *scaler)
 {
-    for (int i = scaler->device_count - 1; i >= 0; i--) {       /* the first is current again in the end */
+    for (int i = scaler->device_count - 1; i >= 0;
+         i--) { /* the first is current again in the end */
         struct device *device = scaler->devices[i];
         CHECK_CUDA(cudaSetDevice(device->index));
         CHECK_CUDA(cudaMemsetAsync(device->overflow, 0, sizeof *device->overflow, device->stream));
@@ -49,7 +50,8 @@ void scaler_drop_device(struct scaler *scaler, struct device *device)
 void scaler_open(struct scaler *scaler, struct device *device, struct communicator *communicator,
                  enum precision precision, const struct scaler_settings *settings)
 {
-    *scaler = (struct scaler){.settings = *settings, .precision = precision, .communicator = communicator};
+    *scaler = (struct scaler){
+        .settings = *settings, .precision = precision, .communicator = communicator};
     scaler->scale = settings->on ? settings->first_scale : 1.0f;
     scaler_add_device(scaler, device);
 }
@@ -64,7 +66,8 @@ void scaler_close(struct scaler *scaler)
 static bool flag_is_set(const struct device *device)
 {
     int32_t flag;
-    CHECK_CUDA(cudaMemcpyAsync(&flag, device->overflow, sizeof flag, cudaMemcpyDeviceToHost, device->stream));
+    CHECK_CUDA(cudaMemcpyAsync(&flag, device->overflow, sizeof flag, cudaMemcpyDeviceToHost,
+                               device->stream));
     CHECK_CUDA(cudaStreamSynchronize(device->stream));
     return flag != 0;
 }
@@ -77,12 +80,13 @@ bool scaler_is_finite_here(struct scaler *scaler)
     return true;
 }
 
-/* The flag stays set until the iteration is over: a model that fed on an infinity must not step either. Of several
- * devices in one process (which is the only one) the host sees all. */
+/* The flag stays set until the iteration is over: a model that fed on an infinity must not step
+ * either. Of several devices in one process (which is the only one) the host sees all. */
 static void look_for_overflow(struct scaler *scaler)
 {
     if (scaler->settings.agrees && scaler->device_count == 1)
-        scaler->overflowed = communicator_agree_on_flag(scaler->communicator, scaler->devices[0]->overflow);
+        scaler->overflowed =
+            communicator_agree_on_flag(scaler->communicator, scaler->devices[0]->overflow);
     else
         scaler->overflowed = !scaler_is_finite_here(scaler);
 }
@@ -122,8 +126,8 @@ void scaler_update(struct scaler *scaler, int iteration)
         set_scale(scaler, scaler->scale * backoff);
         scaler->steps_without_overflow = 0;
         if (scaler->communicator->rank == 0 || !scaler->settings.agrees)
-            notice("iteration %d: overflow in fp16, no step is made; the loss scale is %.0f now", iteration + 1,
-                   (double)scaler->scale);
+            notice("iteration %d: overflow in fp16, no step is made; the loss scale is %.0f now",
+                   iteration + 1, (double)scaler->scale);
     } else if (++scaler->steps_without_overflow == scaler->settings.growth_interval) {
         if (scaler->scale < largest_scale)
             set_scale(scaler, scaler->scale * growth);

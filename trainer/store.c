@@ -28,21 +28,22 @@ struct message {
 
 struct client {
     int socket;
-    size_t received;            /* bytes of the request so far */
+    size_t received; /* bytes of the request so far */
     struct message request;
-    bool waiting;               /* for a key that nobody has set yet */
+    bool waiting; /* for a key that nobody has set yet */
 };
 
 struct store_server {
     pthread_t thread;
-    int listening, stop;        /* stop: an eventfd */
+    int listening, stop; /* stop: an eventfd */
     struct client clients[MAX_CLIENTS];
     int client_count;
     struct message entries[MAX_ENTRIES];
     int entry_count;
 };
 
-/* --- server ---------------------------------------------------------------------------------------------- */
+/* --- server
+ * ---------------------------------------------------------------------------------------------- */
 
 static struct message *find_entry(struct store_server *server, const char *key)
 {
@@ -66,7 +67,8 @@ static bool answer(struct store_server *server, struct client *client)
 {
     const struct message *entry = find_entry(server, client->request.key);
     client->waiting = entry == NULL;
-    return !entry || send(client->socket, entry, sizeof *entry, MSG_NOSIGNAL) == (ssize_t)sizeof *entry;
+    return !entry ||
+           send(client->socket, entry, sizeof *entry, MSG_NOSIGNAL) == (ssize_t)sizeof *entry;
 }
 
 static bool handle_request(struct store_server *server, struct client *client)
@@ -114,7 +116,8 @@ static void *serve(void *argument)
 {
     struct store_server *server = argument;
     for (;;) {
-        struct pollfd polled[MAX_CLIENTS + 2] = {{server->stop, POLLIN, 0}, {server->listening, POLLIN, 0}};
+        struct pollfd polled[MAX_CLIENTS + 2] = {{server->stop, POLLIN, 0},
+                                                 {server->listening, POLLIN, 0}};
         int clients = server->client_count;
         for (int i = 0; i < clients; i++)
             polled[i + 2] = (struct pollfd){server->clients[i].socket, POLLIN, 0};
@@ -122,7 +125,8 @@ static void *serve(void *argument)
             return NULL;
         if (polled[0].revents)
             return NULL;
-        /* Backwards: dropping a client moves the last one, which was looked at before, into its place. */
+        /* Backwards: dropping a client moves the last one, which was looked at before, into its
+         * place. */
         for (int i = clients - 1; i >= 0; i--)
             if (polled[i + 2].revents && !receive_from(server, &server->clients[i]))
                 drop_client(server, i);
@@ -139,10 +143,12 @@ int store_listen(int *port, struct error *err)
     if (listening < 0)
         return error_set(err, "can't open a socket for rank 0's store: %s", strerror(errno));
     setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(listening, (struct sockaddr *)&address, sizeof address) != 0 || listen(listening, MAX_CLIENTS) != 0 ||
+    if (bind(listening, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listening, MAX_CLIENTS) != 0 ||
         getsockname(listening, (struct sockaddr *)&address, &length) != 0) {
-        error_set(err, "rank 0 can't listen on port %d: %s; set MASTER_PORT to a free port on all ranks", *port,
-                  strerror(errno));
+        error_set(err,
+                  "rank 0 can't listen on port %d: %s; set MASTER_PORT to a free port on all ranks",
+                  *port, strerror(errno));
         close(listening);
         return -1;
     }
@@ -182,7 +188,8 @@ void store_stop(struct store_server *server)
     free(server);
 }
 
-/* --- client ---------------------------------------------------------------------------------------------- */
+/* --- client
+ * ---------------------------------------------------------------------------------------------- */
 
 static int try_connect(const char *host, const char *port)
 {
@@ -215,9 +222,11 @@ int store_connect(const char *host, int port, double patience_s, struct error *e
         if (store >= 0)
             return store;
         if (clock_seconds() > deadline)
-            return error_set(err, "can't reach rank 0's store at %s:%d after %.0f s: %s; is rank 0 running, and are "
-                             "MASTER_ADDR and MASTER_PORT the same on all ranks?", host, port, patience_s,
-                             strerror(errno));
+            return error_set(
+                err,
+                "can't reach rank 0's store at %s:%d after %.0f s: %s; is rank 0 running, and are "
+                "MASTER_ADDR and MASTER_PORT the same on all ranks?",
+                host, port, patience_s, strerror(errno));
         usleep(50 * 1000);
     }
 }
@@ -228,8 +237,9 @@ static int exchange(int store, struct message *message, struct error *err)
         return error_set(err, "rank 0's store does not answer: %s", strerror(errno));
     ssize_t got = recv(store, message, sizeof *message, MSG_WAITALL);
     if (got != (ssize_t)sizeof *message)
-        return error_set(err, "rank 0 closed its store while this rank waited for '%.*s': has rank 0 failed?",
-                         STORE_MAX_KEY, message->key);
+        return error_set(
+            err, "rank 0 closed its store while this rank waited for '%.*s': has rank 0 failed?",
+            STORE_MAX_KEY, message->key);
     return 0;
 }
 
@@ -252,7 +262,8 @@ int store_get(int store, const char *key, void *value, size_t bytes, struct erro
     if (exchange(store, &message, err) != 0)
         return -1;
     if (message.bytes != bytes)
-        return error_set(err, "'%s' in rank 0's store has %u bytes, expected %zu", key, message.bytes, bytes);
+        return error_set(err, "'%s' in rank 0's store has %u bytes, expected %zu", key,
+                         message.bytes, bytes);
     memcpy(value, message.value, bytes);
     return 0;
 }

@@ -1,7 +1,9 @@
-/* store.h: a small key-value store over TCP, by which ranks exchange the ncclUniqueId before NCCL can talk.
+/* store.h: a small key-value store over TCP, by which ranks exchange the ncclUniqueId before NCCL
+ * can talk.
  *
- * Rank 0 serves it from a thread; every rank, rank 0 too, is a client. A get waits until somebody has set the key.
- * There is no encryption and no authentication: like torch's, it trusts the network it is on. */
+ * Rank 0 serves it from a thread; every rank, rank 0 too, is a client. A get waits until somebody
+ * has set the key. There is no encryption and no authentication: like torch's, it trusts the
+ * network it is on. */
 #ifndef DDPTRAIN_STORE_H
 #define DDPTRAIN_STORE_H
 
@@ -13,18 +15,20 @@ enum { STORE_MAX_KEY = 64, STORE_MAX_VALUE = 256 };
 
 struct store_server;
 
-/* Opens a listening socket on all addresses; *port 0: any free one, which is stored there. Returns the socket, or -1
- * with a message. */
+/* Opens a listening socket on all addresses; *port 0: any free one, which is stored there. Returns
+ * the socket, or -1 with a message. */
 int store_listen(int *port, struct error *err);
-/* Serves on a listening socket, which it owns from then on. Returns NULL with a message if no thread can be had. */
+/* Serves on a listening socket, which it owns from then on. Returns NULL with a message if no
+ * thread can be had. */
 struct store_server *store_serve(int listening_socket, struct error *err);
 /* Ends the thread and closes all connections. NULL is fine. */
 void store_stop(struct store_server *server);
 
-/* Connects to rank 0's store, trying again for `patience_s` seconds while nobody listens. Returns a socket to close(),
- * or -1 with a message. */
+/* Connects to rank 0's store, trying again for `patience_s` seconds while nobody listens. Returns a
+ * socket to close(), or -1 with a message. */
 int store_connect(const char *host, int port, double patience_s, struct error *err);
-/* Return 0, or -1 with a message. store_get() waits for the key and wants a value of exactly `bytes` bytes. */
+/* Return 0, or -1 with a message. store_get() waits for the key and wants a value of exactly
+ * `bytes` bytes. */
 int store_set(int store, const char *key, const void *value, size_t bytes, struct error *err);
 int store_get(int store, const char *key, void *value, size_t bytes, struct error *err);
 

@@ -81,8 +81,8 @@ struct tensor *tensor_new_on_tape(struct device *device, struct shape shape)
 struct tensor *tensor_view(const struct tensor *base, size_t offset, struct shape shape)
 {
     if (offset + shape_count(&shape) > tensor_count(base))
-        fatal("a view of %zu floats at %zu does not fit into a tensor of %zu", shape_count(&shape), offset,
-              tensor_count(base));
+        fatal("a view of %zu floats at %zu does not fit into a tensor of %zu", shape_count(&shape),
+              offset, tensor_count(base));
     struct tensor *view = allocate(1, sizeof *view);
     view->shape = shape;
     view->offset = base->offset + offset;
@@ -108,7 +108,8 @@ void tensor_wrote_in_place(struct tensor *tensor)
 
 void tensor_fill(struct tensor *tensor, float value)
 {
-    CHECK_CUDA(kernels_fill(tensor_count(tensor), value, tensor_data(tensor), tensor_device(tensor)->stream));
+    CHECK_CUDA(kernels_fill(tensor_count(tensor), value, tensor_data(tensor),
+                            tensor_device(tensor)->stream));
     tensor_wrote_in_place(tensor);
 }
 
@@ -134,7 +135,8 @@ void tensor_move_to_device(struct tensor *tensor, int index)
     struct device *device = tensor_device(tensor);
     size_t bytes = tensor_count(tensor) * sizeof(float);
     struct storage *moved = allocate(1, sizeof *moved);
-    *moved = (struct storage){.device = device, .count = tensor_count(tensor), .references = 1, .foreign = true};
+    *moved = (struct storage){
+        .device = device, .count = tensor_count(tensor), .references = 1, .foreign = true};
 
     device_wait_for_compute(device);
     CHECK_CUDA(cudaSetDevice(index));

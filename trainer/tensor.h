@@ -1,9 +1,10 @@
 /* tensor.h: float tensors in device memory, their storage and its version counter.
  *
- * A storage is a piece of device memory with a version that grows with every write in place. Tensors are
- * shapes on a storage; several may share one (views: a gradient inside a bucket, a reshaped activation) and
- * then share its version, because writing through one changes them all. Operations keep the storage of what
- * they save for backward and compare versions later (autograd.h). */
+ * A storage is a piece of device memory with a version that grows with every write in place.
+ * Tensors are shapes on a storage; several may share one (views: a gradient inside a bucket, a
+ * reshaped activation) and then share its version, because writing through one changes them all.
+ * Operations keep the storage of what they save for backward and compare versions later
+ * (autograd.h). */
 #ifndef DDPTRAIN_TENSOR_H
 #define DDPTRAIN_TENSOR_H
 
@@ -25,11 +26,11 @@ struct shape {
 struct storage {
     struct device *device;
     float *data;
-    size_t count;           /* of floats */
-    uint32_t version;       /* writes in place so far */
+    size_t count;     /* of floats */
+    uint32_t version; /* writes in place so far */
     int references;
-    int saves;              /* nodes that keep it for backward */
-    bool foreign;           /* not from the device's cache: cudaFree when unused */
+    int saves;    /* nodes that keep it for backward */
+    bool foreign; /* not from the device's cache: cudaFree when unused */
 };
 
 /* Called when the gradient of a leaf has got its last contribution in a backward pass. */
@@ -41,16 +42,17 @@ struct gradient_hook {
 
 struct tensor {
     struct storage *storage;
-    size_t offset;              /* of the first float in the storage */
+    size_t offset; /* of the first float in the storage */
     struct shape shape;
-    const char *name;           /* for messages; not owned; NULL for an intermediate result */
-    bool requires_gradient;     /* a leaf: computed results have a creator instead */
-    struct node *creator;       /* the operation that computed it, NULL for leaves */
-    struct tensor *gradient;    /* of a leaf; owned by whoever set it (reducer.h) */
-    bool no_gradient;           /* no rank has used this leaf: `gradient` means nothing, optimizers leave it alone */
+    const char *name;        /* for messages; not owned; NULL for an intermediate result */
+    bool requires_gradient;  /* a leaf: computed results have a creator instead */
+    struct node *creator;    /* the operation that computed it, NULL for leaves */
+    struct tensor *gradient; /* of a leaf; owned by whoever set it (reducer.h) */
+    bool no_gradient; /* no rank has used this leaf: `gradient` means nothing, optimizers leave it
+                         alone */
     struct gradient_hook hook;
-    uint64_t counted_in;        /* backward pass that `uses_left` belongs to */
-    int uses_left;              /* contributions still to come in that pass */
+    uint64_t counted_in; /* backward pass that `uses_left` belongs to */
+    int uses_left;       /* contributions still to come in that pass */
 };
 
 struct shape shape_1d(int a);
@@ -95,8 +97,8 @@ void tensor_fill(struct tensor *tensor, float value);
 /* Copies between device and pageable host memory; both wait until the copy is done. */
 void tensor_upload(struct tensor *tensor, const float *values);
 void tensor_download(const struct tensor *tensor, float *values);
-/* Moves the storage of `tensor` to another device, whose compute stream stays the old one's: the mistake of
- * the wrong-device fault. Views of the same storage keep the old memory. */
+/* Moves the storage of `tensor` to another device, whose compute stream stays the old one's: the
+ * mistake of the wrong-device fault. Views of the same storage keep the old memory. */
 void tensor_move_to_device(struct tensor *tensor, int index);
 
 #endif

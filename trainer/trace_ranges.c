@@ -37,7 +37,8 @@ void range_end(void)
     nvtxRangePop();
 }
 
-/* Without a tool NVTX tracks no depth (nvtxRangePushA, "Returns"); marks then need not be made up. */
+/* Without a tool NVTX tracks no depth (nvtxRangePushA, "Returns"); marks then need not be made up.
+ */
 static bool is_watched(void)
 {
     static _Thread_local int watched = -1;
@@ -55,8 +56,8 @@ void mark_saved(const void *tensor, uint32_t version, const char *producer, cons
     char text[MARK_BYTES];
     if (!is_watched())
         return;
-    snprintf(text, sizeof text, "ddpcheck:save tensor=%p version=%u name=the output of %s (for %s)", tensor, version, producer,
-             operation);
+    snprintf(text, sizeof text, "ddpcheck:save tensor=%p version=%u name=the output of %s (for %s)",
+             tensor, version, producer, operation);
     nvtxMarkA(text);
 }
 
@@ -69,12 +70,14 @@ void mark_modified(const void *tensor, uint32_t version)
     nvtxMarkA(text);
 }
 
-void mark_used(const void *tensor, uint32_t version, uint32_t saved, const char *producer, const char *operation)
+void mark_used(const void *tensor, uint32_t version, uint32_t saved, const char *producer,
+               const char *operation)
 {
     char text[MARK_BYTES];
     if (!is_watched())
         return;
-    snprintf(text, sizeof text, "ddpcheck:use tensor=%p version=%u saved=%u name=the output of %s (for %s)", tensor, version,
-             saved, producer, operation);
+    snprintf(text, sizeof text,
+             "ddpcheck:use tensor=%p version=%u saved=%u name=the output of %s (for %s)", tensor,
+             version, saved, producer, operation);
     nvtxMarkA(text);
 }

@@ -1,5 +1,6 @@
-/* trace_ranges.h: names what the host is doing, for profilers and for ddpcheck (NVTX 3, header only: without
- * a tool these calls cost a few nanoseconds). Ranges nest; each begin needs its end. */
+/* trace_ranges.h: names what the host is doing, for profilers and for ddpcheck (NVTX 3, header
+ * only: without a tool these calls cost a few nanoseconds). Ranges nest; each begin needs its end.
+ */
 #ifndef DDPTRAIN_TRACE_RANGES_H
 #define DDPTRAIN_TRACE_RANGES_H
 
@@ -16,10 +17,11 @@ void range_begin_bucket(const char *model, int bucket);
 /* Closes the range opened last. */
 void range_end(void);
 
-/* What becomes of a tensor that backward needs, as ddpcheck reads it (docs/nvtx.md). Cheap without a tool. `tensor`
- * only names it. */
+/* What becomes of a tensor that backward needs, as ddpcheck reads it (docs/nvtx.md). Cheap without
+ * a tool. `tensor` only names it. */
 void mark_saved(const void *tensor, uint32_t version, const char *producer, const char *operation);
 void mark_modified(const void *tensor, uint32_t version);
-void mark_used(const void *tensor, uint32_t version, uint32_t saved, const char *producer, const char *operation);
+void mark_used(const void *tensor, uint32_t version, uint32_t saved, const char *producer,
+               const char *operation);
 
 #endif

@@ -1,4 +1,5 @@
-/* The loop that all trainees share: batches, logging, checkpoints, barriers, and what happens when data run out. */
+/* The loop that all trainees share: batches, logging, checkpoints, barriers, and what happens when
+ * data run out. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,12 @@
 struct run {
     struct job *job;
     void *trainee;
-    int first, limit;           /* iterations first .. limit - 1 */
-    float *losses;              /* pinned host memory */
+    int first, limit; /* iterations first .. limit - 1 */
+    float *losses;    /* pinned host memory */
     int loss_count;
-    struct history history;     /* rank 0's */
+    struct history history; /* rank 0's */
     double began_s;
-    bool progress;              /* a line on the terminal */
+    bool progress; /* a line on the terminal */
 };
 
 static bool is_first_rank(const struct job *job)
@@ -29,15 +30,16 @@ static bool is_first_rank(const struct job *job)
     return job->environment.rank == 0;
 }
 
-/* --- losses and progress --------------------------------------------------------------------------------- */
+/* --- losses and progress
+ * --------------------------------------------------------------------------------- */
 
 /* The one place of an iteration where the host waits for the device. */
 static void wait_for_losses(struct run *run, struct tensor *const *losses)
 {
     struct device *device = &run->job->device;
     for (int i = 0; i < run->loss_count; i++)
-        CHECK_CUDA(cudaMemcpyAsync(&run->losses[i], tensor_data(losses[i]), sizeof(float), cudaMemcpyDeviceToHost,
-                                   device->stream));
+        CHECK_CUDA(cudaMemcpyAsync(&run->losses[i], tensor_data(losses[i]), sizeof(float),
+                                   cudaMemcpyDeviceToHost, device->stream));
     device_wait_for_compute(device);
     watchdog_pass(run->job->watchdog);
 }
@@ -55,7 +57,8 @@ static void show_progress(const struct run *run)
     if (!run->progress)
         return;
     int reached = run->job->iteration + 1, done = reached - run->first;
-    double left_s = (clock_seconds() - run->began_s) / done * (run->limit > reached ? run->limit - reached : 0);
+    double left_s = (clock_seconds() - run->began_s) / done *
+                    (run->limit > reached ? run->limit - reached : 0);
     fprintf(stderr, "\riteration %d of %d, %.0f images/s, %d:%02d left\033[K", reached, run->limit,
             images_per_second(run, done), (int)left_s / 60, (int)left_s % 60);
 }
@@ -83,11 +86,13 @@ static void log_losses(struct run *run, bool has_data)
     fflush(stdout);
 }
 
-/* Each rank hears the losses of the one before it in the ring: who diverges alone is seen at once. */
+/* Each rank hears the losses of the one before it in the ring: who diverges alone is seen at once.
+ */
 static void exchange_losses(struct run *run)
 {
     struct job *job = run->job;
-    bool in_group = !(fault_is(&job->fault, FAULT_P2P_CYCLE) && job->iteration >= job->fault.iteration);
+    bool in_group =
+        !(fault_is(&job->fault, FAULT_P2P_CYCLE) && job->iteration >= job->fault.iteration);
     float theirs[TRAINEE_MAX_LOSSES];
     for (int i = 0; i < run->loss_count; i++)
         theirs[i] = run->losses[i];
@@ -98,22 +103,26 @@ static void exchange_losses(struct run *run)
         return;
     printf("after %d iterations:", job->iteration + 1);
     for (int i = 0; i < run->loss_count; i++)
-        printf(" %s %.6f here, %.6f on rank %d%s", job->trainee->losses[i], run->losses[i], theirs[i],
-               neighbours_previous(&job->control), i + 1 < run->loss_count ? ";" : "");
+        printf(" %s %.6f here, %.6f on rank %d%s", job->trainee->losses[i], run->losses[i],
+               theirs[i], neighbours_previous(&job->control), i + 1 < run->loss_count ? ";" : "");
     printf("\n");
     fflush(stdout);
 }
 
-/* --- checkpoints and barriers ---------------------------------------------------------------------------- */
+/* --- checkpoints and barriers
+ * ---------------------------------------------------------------------------- */
 
 /* What must be the same for a run to go on where another ended. */
 static void describe_configuration(const struct job *job, char *text, size_t bytes)
 {
     const struct options *o = job->options;
-    snprintf(text, bytes, "model=%s image=%d width=%d latent=%d batch-norm=%d shortcut=%d seed=%d batch=%d ranks=%d "
-             "data=%zu amp=%s", o->model, o->image, o->width, o->latent, !o->no_batch_norm,
-             o->generator_shortcut || o->inplace_clone, o->seed, o->batch, job->environment.size, job->dataset.count,
-             o->amp ? o->amp : "off");
+    snprintf(
+        text, bytes,
+        "model=%s image=%d width=%d latent=%d batch-norm=%d shortcut=%d seed=%d batch=%d ranks=%d "
+        "data=%zu amp=%s",
+        o->model, o->image, o->width, o->latent, !o->no_batch_norm,
+        o->generator_shortcut || o->inplace_clone, o->seed, o->batch, job->environment.size,
+        job->dataset.count, o->amp ? o->amp : "off");
 }
 
 static void save_checkpoint(struct run *run, int reached)
@@ -126,22 +135,28 @@ static void save_checkpoint(struct run *run, int reached)
     if (!is_first_rank(job))
         return;
     describe_configuration(job, configuration, sizeof configuration);
-    struct checkpoint_progress progress = {.iteration = reached, .loss_scale = job->scaler.scale,
-                                           .steps_without_overflow = job->scaler.steps_without_overflow};
-    if (checkpoint_save(job->options->checkpoint, configuration, &progress, sections, count, &err) != 0)
+    struct checkpoint_progress progress = {
+        .iteration = reached,
+        .loss_scale = job->scaler.scale,
+        .steps_without_overflow = job->scaler.steps_without_overflow};
+    if (checkpoint_save(job->options->checkpoint, configuration, &progress, sections, count,
+                        &err) != 0)
         fatal("%s", err.text);
 }
 
-/* The file to go on from; NULL: begin at the beginning. With --elastic that is the job's own checkpoint as soon as there
- * is one: after a restart of the ranks, and when the whole job is started again. */
+/* The file to go on from; NULL: begin at the beginning. With --elastic that is the job's own
+ * checkpoint as soon as there is one: after a restart of the ranks, and when the whole job is
+ * started again. */
 static const char *file_to_resume(struct job *job)
 {
     const struct options *options = job->options;
     if (options->elastic && options->checkpoint) {
         int seen = access(options->checkpoint, F_OK) == 0;
-        int by_all = communicator_minimum(&job->control, seen), by_any = communicator_maximum(&job->control, seen);
+        int by_all = communicator_minimum(&job->control, seen),
+            by_any = communicator_maximum(&job->control, seen);
         if (by_all != by_any)
-            fatal("only some ranks see %s: --elastic needs a checkpoint on a file system that all share",
+            fatal("only some ranks see %s: --elastic needs a checkpoint on a file system that all "
+                  "share",
                   options->checkpoint);
         if (by_all)
             return options->checkpoint;
@@ -182,14 +197,17 @@ static bool is_multiple(int count, int every)
     return every > 0 && count % every == 0;
 }
 
-/* A checkpoint is complete before any rank goes on. A rank without data has an old state, which is not saved. */
+/* A checkpoint is complete before any rank goes on. A rank without data has an old state, which is
+ * not saved. */
 static void save_and_meet(struct run *run, bool has_data)
 {
     struct job *job = run->job;
     const struct options *options = job->options;
     int reached = job->iteration + 1;
-    bool save = options->checkpoint && (is_multiple(reached, options->checkpoint_every) || reached == run->limit);
-    bool faulty = fault_is(&job->fault, FAULT_PARTIAL_BARRIER) && job->iteration == job->fault.iteration;
+    bool save = options->checkpoint &&
+                (is_multiple(reached, options->checkpoint_every) || reached == run->limit);
+    bool faulty = fault_is(&job->fault, FAULT_PARTIAL_BARRIER) &&
+                  job->iteration == job->fault.iteration;
     if (save && has_data)
         save_checkpoint(run, reached);
     if (save || faulty || is_multiple(reached, options->barrier_every))
@@ -208,16 +226,18 @@ static void end_iteration(struct run *run, bool has_data)
     save_and_meet(run, has_data);
 }
 
-/* --- uneven inputs --------------------------------------------------------------------------------------- */
+/* --- uneven inputs
+ * --------------------------------------------------------------------------------------- */
 
-/* The lowest rank that still has data, or INT_MAX: all ranks agree on it before each iteration (--join). */
+/* The lowest rank that still has data, or INT_MAX: all ranks agree on it before each iteration
+ * (--join). */
 static int agree_who_has_data(struct job *job, bool has_data)
 {
     return communicator_minimum(&job->control, has_data ? job->environment.rank : INT_MAX);
 }
 
-/* This rank has no data: it takes part in the others' collectives until they have none either. Then all take the state
- * of a rank that trained to the end, as their optimizers made more steps. */
+/* This rank has no data: it takes part in the others' collectives until they have none either. Then
+ * all take the state of a rank that trained to the end, as their optimizers made more steps. */
 static void shadow_others(struct run *run)
 {
     struct job *job = run->job;
@@ -235,11 +255,13 @@ static void take_state_of_last(struct run *run, int trained)
 {
     struct job *job = run->job;
     int most = communicator_maximum(&job->control, trained);
-    int root = communicator_minimum(&job->control, trained == most ? job->environment.rank : INT_MAX);
+    int root =
+        communicator_minimum(&job->control, trained == most ? job->environment.rank : INT_MAX);
     job->trainee->take_state_of(run->trainee, root);
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------- */
+/* --- the loop
+ * -------------------------------------------------------------------------------------------- */
 
 static void train_on_batch(struct run *run)
 {
@@ -254,7 +276,8 @@ static void train_on_batch(struct run *run)
         wait_for_losses(run, losses);
         end_iteration(run, true);
     } else {
-        device_wait_for_compute(&job->device);      /* the next batch overwrites this one's host memory */
+        device_wait_for_compute(
+            &job->device); /* the next batch overwrites this one's host memory */
         watchdog_pass(job->watchdog);
     }
     range_end();
@@ -291,8 +314,9 @@ static void say_how_it_went(const struct run *run)
     const struct job *job = run->job;
     if (run->progress)
         fputs("\r\033[K", stderr);
-    printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first, job->devices,
-           job->devices == 1 ? "" : "s", clock_seconds() - run->began_s, images_per_second(run, job->iteration - run->first));
+    printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first,
+           job->devices, job->devices == 1 ? "" : "s", clock_seconds() - run->began_s,
+           images_per_second(run, job->iteration - run->first));
     fflush(stdout);
 }
 

@@ -18,7 +18,7 @@ struct classifier {
     struct communicator communicator;
     struct distributed ranks;
     struct optimizer optimizer;
-    int32_t *correct;           /* device memory */
+    int32_t *correct; /* device memory */
 };
 
 static bool has_block(const struct job *job)
@@ -29,8 +29,11 @@ static bool has_block(const struct job *job)
 
 struct cnn_shape job_cnn_shape(const struct job *job)
 {
-    return (struct cnn_shape){.image = job->options->image, .channels = CHANNELS, .width = job->options->width,
-                              .classes = job->dataset.classes, .batch_norm = !job->options->no_batch_norm,
+    return (struct cnn_shape){.image = job->options->image,
+                              .channels = CHANNELS,
+                              .width = job->options->width,
+                              .classes = job->dataset.classes,
+                              .batch_norm = !job->options->no_batch_norm,
                               .block = has_block(job)};
 }
 
@@ -50,7 +53,8 @@ static void *classifier_open(struct job *job)
     if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
         mistake_reverse_parameters(&classifier->cnn.module);
     communicator_split(&job->control, &classifier->communicator, "classifier");
-    distributed_open(&classifier->ranks, &classifier->cnn.module, &classifier->communicator, &settings);
+    distributed_open(&classifier->ranks, &classifier->cnn.module, &classifier->communicator,
+                     &settings);
     optimizer_open(&classifier->optimizer, &classifier->cnn.module, &adam);
     CHECK_CUDA(cudaMalloc((void **)&classifier->correct, sizeof *classifier->correct));
     return classifier;
@@ -67,14 +71,17 @@ static void classifier_close(void *self)
     free(classifier);
 }
 
-/* --- an iteration ---------------------------------------------------------------------------------------- */
+/* --- an iteration
+ * ---------------------------------------------------------------------------------------- */
 
-static struct tensor *cross_entropy(struct classifier *classifier, struct tensor *logits, const struct batch *batch)
+static struct tensor *cross_entropy(struct classifier *classifier, struct tensor *logits,
+                                    const struct batch *batch)
 {
     return op_cross_entropy(logits, batch->labels, classifier->correct);
 }
 
-static struct tensor *forward_once(struct classifier *classifier, const struct batch *batch, bool with_block)
+static struct tensor *forward_once(struct classifier *classifier, const struct batch *batch,
+                                   bool with_block)
 {
     range_begin("classifier", "forward");
     distributed_begin_forward(&classifier->ranks);
@@ -85,8 +92,9 @@ static struct tensor *forward_once(struct classifier *classifier, const struct b
     return loss;
 }
 
-/* Through the layers twice, with and without the block, for one backward pass (as R-Drop does, Liang et al. 2021). To
- * the reducer it is one forward pass that returns two things: a wrapper module that takes both inputs. */
+/* Through the layers twice, with and without the block, for one backward pass (as R-Drop does,
+ * Liang et al. 2021). To the reducer it is one forward pass that returns two things: a wrapper
+ * module that takes both inputs. */
 static struct tensor *forward_both(struct classifier *classifier, const struct batch *batch)
 {
     range_begin("classifier", "forward");
@@ -94,16 +102,19 @@ static struct tensor *forward_both(struct classifier *classifier, const struct b
     struct tensor *logits[] = {cnn_classify(&classifier->cnn, batch->images, true),
                                cnn_classify(&classifier->cnn, batch->images, false)};
     distributed_end_forward(&classifier->ranks, logits, 2);
-    struct tensor *loss = op_add(cross_entropy(classifier, logits[0], batch), cross_entropy(classifier, logits[1], batch));
+    struct tensor *loss = op_add(cross_entropy(classifier, logits[0], batch),
+                                 cross_entropy(classifier, logits[1], batch));
     range_end();
     return loss;
 }
 
-static struct tensor *forward(struct classifier *classifier, struct job *job, const struct batch *batch)
+static struct tensor *forward(struct classifier *classifier, struct job *job,
+                              const struct batch *batch)
 {
     if (fault_is(&job->fault, FAULT_FORWARD_TWICE)) {
         struct tensor *with = forward_once(classifier, batch, true);
-        return op_add(with, forward_once(classifier, batch, false));    /* which holds the block for unused now */
+        return op_add(with, forward_once(classifier, batch,
+                                         false)); /* which holds the block for unused now */
     }
     if (job->options->two_passes)
         return forward_both(classifier, batch);
@@ -130,8 +141,10 @@ static bool reduces_in(struct job *job, int micro)
     return last || fault_is(&job->fault, FAULT_ACCUM_EVERY);
 }
 
-/* Forward and backward of each part of the batch. Returns the mean of their losses, or NULL if the batch was lost. */
-static struct tensor *accumulate(struct classifier *classifier, struct job *job, const struct batch *batch)
+/* Forward and backward of each part of the batch. Returns the mean of their losses, or NULL if the
+ * batch was lost. */
+static struct tensor *accumulate(struct classifier *classifier, struct job *job,
+                                 const struct batch *batch)
 {
     struct distributed *ranks = &classifier->ranks;
     int steps = job->options->accumulate;
@@ -143,7 +156,8 @@ static struct tensor *accumulate(struct classifier *classifier, struct job *job,
         struct tensor *loss = forward(classifier, job, &part);
         bool done = backward(classifier, job, loss);
         if (micro < steps - 1)
-            distributed_finish_reduction(ranks);    /* only where a step before the last reduces: a fault */
+            distributed_finish_reduction(
+                ranks); /* only where a step before the last reduces: a fault */
         mean = mean ? op_add(mean, loss) : loss;
         range_end();
         if (!done)
@@ -153,8 +167,10 @@ static struct tensor *accumulate(struct classifier *classifier, struct job *job,
     return mean;
 }
 
-/* Forward and backward, after which the reductions are under way. Returns the loss, or NULL if the batch was lost. */
-static struct tensor *forward_and_backward(struct classifier *classifier, struct job *job, const struct batch *batch)
+/* Forward and backward, after which the reductions are under way. Returns the loss, or NULL if the
+ * batch was lost. */
+static struct tensor *forward_and_backward(struct classifier *classifier, struct job *job,
+                                           const struct batch *batch)
 {
     if (job->options->accumulate > 1)
         return accumulate(classifier, job, batch);
@@ -183,9 +199,9 @@ static void update(struct classifier *classifier, struct job *job)
     struct distributed *ranks = &classifier->ranks;
     bool early = job_fault_strikes(job, FAULT_EARLY_STEP);
     if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
-        reducer_clip_gradients(&ranks->reducer, 0.01f);     /* too early: the AllReduce is in flight */
+        reducer_clip_gradients(&ranks->reducer, 0.01f); /* too early: the AllReduce is in flight */
     if (early)
-        step(classifier, job);                              /* too early: the gradients are not averaged yet */
+        step(classifier, job); /* too early: the gradients are not averaged yet */
     distributed_finish_reduction(ranks);
     if (job_fault_strikes(job, FAULT_AMP_SKIP))
         mistake_overflow_half(&job->device);
@@ -193,7 +209,8 @@ static void update(struct classifier *classifier, struct job *job)
         step(classifier, job);
 }
 
-static bool classifier_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+static bool classifier_iterate(void *self, struct job *job, const struct batch *batch,
+                               struct tensor **losses)
 {
     struct classifier *classifier = self;
     if (job_fault_strikes(job, FAULT_WRONG_DEVICE))
@@ -239,7 +256,15 @@ static void classifier_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_cnn = {
-    .name = "cnn", .mode = "ddp", .losses = CNN_LOSSES, .rate = CNN_RATE, .open = classifier_open,
-    .iterate = classifier_iterate, .shadow = classifier_shadow, .take_state_of = classifier_take_state_of,
-    .finish = classifier_finish, .sections = classifier_sections, .close = classifier_close,
+    .name = "cnn",
+    .mode = "ddp",
+    .losses = CNN_LOSSES,
+    .rate = CNN_RATE,
+    .open = classifier_open,
+    .iterate = classifier_iterate,
+    .shadow = classifier_shadow,
+    .take_state_of = classifier_take_state_of,
+    .finish = classifier_finish,
+    .sections = classifier_sections,
+    .close = classifier_close,
 };

@@ -6,7 +6,10 @@
 #include "trainer/models/cnn.h"
 
 #define CNN_RATE 1e-3f
-#define CNN_LOSSES {"classifier"}
+#define CNN_LOSSES   \
+    {                \
+        "classifier" \
+    }
 
 /* The model that the options describe, and its optimizer. */
 struct cnn_shape job_cnn_shape(const struct job *job);

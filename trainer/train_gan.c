@@ -1,8 +1,11 @@
-/* Training a DCGAN with two replicated models. An iteration trains the discriminator on real and on generated images
- * (two backward passes, one reduction), then the generator against the discriminator (Goodfellow et al. 2014).
+/* Training a DCGAN with two replicated models. An iteration trains the discriminator on real and on
+ * generated images (two backward passes, one reduction), then the generator against the
+ * discriminator (Goodfellow et al. 2014).
  *
- * Each model has a reducer and a communicator of its own: reductions of one can't be taken for the other's. With
- * --shared-communicator they have one, which is right as long as all ranks reduce in the same order. With
+ * Each model has a reducer and a communicator of its own: reductions of one can't be taken for the
+ * other's. With
+ * --shared-communicator they have one, which is right as long as all ranks reduce in the same
+ * order. With
  * --simultaneous both backward passes come before both steps (Mescheder, Nowozin, Geiger 2017). */
 #include <stdlib.h>
 
@@ -21,7 +24,8 @@ static const float beta1 = 0.5f;
 struct gan {
     struct dcgan_generator generator;
     struct dcgan_discriminator discriminator;
-    struct communicator generator_communicator, discriminator_communicator;    /* shared: the first is for both */
+    struct communicator generator_communicator,
+        discriminator_communicator; /* shared: the first is for both */
     bool shared;
     struct distributed generator_ranks, discriminator_ranks;
     struct optimizer generator_optimizer, discriminator_optimizer;
@@ -31,8 +35,11 @@ struct gan {
 static struct dcgan_shape shape_of(const struct job *job)
 {
     const struct options *options = job->options;
-    struct dcgan_shape shape = {.image = options->image, .channels = CHANNELS, .width = options->width,
-                                .latent = options->latent, .batch_norm = !options->no_batch_norm};
+    struct dcgan_shape shape = {.image = options->image,
+                                .channels = CHANNELS,
+                                .width = options->width,
+                                .latent = options->latent,
+                                .batch_norm = !options->no_batch_norm};
     if (options->inplace_clone)
         shape.shortcut = SHORTCUT_IN_PLACE_ON_CLONE;
     else if (fault_is(&job->fault, FAULT_INPLACE_ACTIVATION))
@@ -42,13 +49,15 @@ static struct dcgan_shape shape_of(const struct job *job)
     return shape;
 }
 
-void job_open_generator(const struct job *job, struct dcgan_generator *generator, struct device *device)
+void job_open_generator(const struct job *job, struct dcgan_generator *generator,
+                        struct device *device)
 {
     struct dcgan_shape shape = shape_of(job);
     dcgan_generator_open(generator, device, &shape, 2 * (uint64_t)job->options->seed);
 }
 
-void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator, struct device *device)
+void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator,
+                            struct device *device)
 {
     struct dcgan_shape shape = shape_of(job);
     dcgan_discriminator_open(discriminator, device, &shape, 2 * (uint64_t)job->options->seed + 1);
@@ -63,7 +72,8 @@ struct adam_settings job_gan_adam(const struct job *job)
 static struct communicator *open_communicators(struct gan *gan, struct job *job)
 {
     gan->shared = job->options->shared_communicator || fault_is(&job->fault, FAULT_SHARED_COMM);
-    communicator_split(&job->control, &gan->generator_communicator, gan->shared ? "models" : "generator");
+    communicator_split(&job->control, &gan->generator_communicator,
+                       gan->shared ? "models" : "generator");
     if (gan->shared)
         return &gan->generator_communicator;
     communicator_split(&job->control, &gan->discriminator_communicator, "discriminator");
@@ -81,11 +91,14 @@ static void *gan_open(struct job *job)
     if (fault_strikes_rank(&job->fault, FAULT_MODEL_MISMATCH, job->environment.rank))
         mistake_reverse_parameters(&gan->generator.module);
     struct communicator *for_discriminator = open_communicators(gan, job);
-    distributed_open(&gan->generator_ranks, &gan->generator.module, &gan->generator_communicator, &settings);
-    distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, for_discriminator, &settings);
+    distributed_open(&gan->generator_ranks, &gan->generator.module, &gan->generator_communicator,
+                     &settings);
+    distributed_open(&gan->discriminator_ranks, &gan->discriminator.module, for_discriminator,
+                     &settings);
     optimizer_open(&gan->generator_optimizer, &gan->generator.module, &adam);
     optimizer_open(&gan->discriminator_optimizer, &gan->discriminator.module, &adam);
-    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent, job->options->batch);
+    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent,
+               job->options->batch);
     return gan;
 }
 
@@ -105,15 +118,16 @@ static void gan_close(void *self)
     free(gan);
 }
 
-/* --- an iteration ---------------------------------------------------------------------------------------- */
+/* --- an iteration
+ * ---------------------------------------------------------------------------------------- */
 
 static struct tensor *generate(struct gan *gan, struct job *job, const struct batch *batch)
 {
     uint64_t ranks = (uint64_t)job->environment.size, rank = (uint64_t)job->environment.rank;
     range_begin("generator", "forward");
     distributed_begin_forward(&gan->generator_ranks);
-    struct tensor *noise = noise_draw(&gan->noise, &job->device, RANDOM_NOISE, batch->n, batch->first_place * ranks + rank,
-                                      ranks);
+    struct tensor *noise = noise_draw(&gan->noise, &job->device, RANDOM_NOISE, batch->n,
+                                      batch->first_place * ranks + rank, ranks);
     struct tensor *images = dcgan_generate(&gan->generator, noise);
     distributed_end_forward(&gan->generator_ranks, &images, 1);
     range_end();
@@ -132,10 +146,10 @@ static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
     return loss;
 }
 
-/* Real images first, without reduction; then generated ones, whose backward reduces the gradients of both. Returns the
- * loss, or NULL if the batch was lost. */
-static struct tensor *backward_discriminator(struct gan *gan, struct job *job, struct tensor *images,
-                                             struct tensor *generated)
+/* Real images first, without reduction; then generated ones, whose backward reduces the gradients
+ * of both. Returns the loss, or NULL if the batch was lost. */
+static struct tensor *backward_discriminator(struct gan *gan, struct job *job,
+                                             struct tensor *images, struct tensor *generated)
 {
     struct distributed *ranks = &gan->discriminator_ranks;
     distributed_zero_gradients(ranks);
@@ -185,9 +199,10 @@ static void update_discriminator(struct gan *gan, struct job *job)
     struct distributed *ranks = &gan->discriminator_ranks;
     bool early = job_fault_strikes(job, FAULT_EARLY_STEP);
     if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
-        reducer_clip_gradients(&ranks->reducer, 0.01f);         /* too early: the AllReduce is in flight */
+        reducer_clip_gradients(&ranks->reducer, 0.01f); /* too early: the AllReduce is in flight */
     if (early)
-        step(job, ranks, &gan->discriminator_optimizer);        /* too early: the gradients are not averaged yet */
+        step(job, ranks,
+             &gan->discriminator_optimizer); /* too early: the gradients are not averaged yet */
     distributed_finish_reduction(ranks);
     if (!early)
         step(job, ranks, &gan->discriminator_optimizer);
@@ -202,12 +217,12 @@ static void update_generator(struct gan *gan, struct job *job)
 }
 
 /* The generator learns from the discriminator that this batch has trained. */
-static bool update_in_turn(struct gan *gan, struct job *job, const struct batch *batch, struct tensor *generated,
-                           struct tensor **losses)
+static bool update_in_turn(struct gan *gan, struct job *job, const struct batch *batch,
+                           struct tensor *generated, struct tensor **losses)
 {
     int updates = job->options->discriminator_updates;
     if (job_fault_strikes(job, FAULT_UNEVEN_UPDATES))
-        updates++;                                  /* "it lags behind here": the other ranks don't know */
+        updates++; /* "it lags behind here": the other ranks don't know */
     for (int i = 0; i < updates; i++) {
         losses[0] = backward_discriminator(gan, job, batch->images, generated);
         if (!losses[0])
@@ -219,11 +234,13 @@ static bool update_in_turn(struct gan *gan, struct job *job, const struct batch 
     return true;
 }
 
-/* Neither backward pass needs the other's step, so that their order is free; but it must be the same on all ranks. */
-static bool update_at_once(struct gan *gan, struct job *job, const struct batch *batch, struct tensor *generated,
-                           struct tensor **losses)
+/* Neither backward pass needs the other's step, so that their order is free; but it must be the
+ * same on all ranks. */
+static bool update_at_once(struct gan *gan, struct job *job, const struct batch *batch,
+                           struct tensor *generated, struct tensor **losses)
 {
-    bool generator_first = job_fault_strikes(job, FAULT_SHARED_COMM) || job_fault_strikes(job, FAULT_COMM_ORDER);
+    bool generator_first = job_fault_strikes(job, FAULT_SHARED_COMM) ||
+                           job_fault_strikes(job, FAULT_COMM_ORDER);
     if (generator_first)
         losses[1] = backward_generator(gan, generated);
     losses[0] = backward_discriminator(gan, job, batch->images, generated);
@@ -242,7 +259,8 @@ static bool is_simultaneous(const struct job *job)
            fault_is(&job->fault, FAULT_COMM_ORDER);
 }
 
-static bool gan_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+static bool gan_iterate(void *self, struct job *job, const struct batch *batch,
+                        struct tensor **losses)
 {
     struct gan *gan = self;
     if (job_fault_strikes(job, FAULT_WRONG_DEVICE))
@@ -279,7 +297,8 @@ static void gan_shadow(void *self, struct job *job)
     scaler_shadow(&job->scaler);
 }
 
-/* --- state and results ----------------------------------------------------------------------------------- */
+/* --- state and results
+ * ----------------------------------------------------------------------------------- */
 
 static void gan_take_state_of(void *self, int root)
 {
@@ -292,7 +311,8 @@ static int gan_sections(void *self, struct checkpoint_section *sections)
 {
     struct gan *gan = self;
     sections[0] = (struct checkpoint_section){&gan->generator.module, &gan->generator_optimizer};
-    sections[1] = (struct checkpoint_section){&gan->discriminator.module, &gan->discriminator_optimizer};
+    sections[1] =
+        (struct checkpoint_section){&gan->discriminator.module, &gan->discriminator_optimizer};
     return 2;
 }
 
@@ -303,7 +323,15 @@ static void gan_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_gan = {
-    .name = "gan", .mode = "ddp", .losses = GAN_LOSSES, .rate = GAN_RATE, .open = gan_open, .iterate = gan_iterate,
-    .shadow = gan_shadow, .take_state_of = gan_take_state_of, .finish = gan_finish, .sections = gan_sections,
+    .name = "gan",
+    .mode = "ddp",
+    .losses = GAN_LOSSES,
+    .rate = GAN_RATE,
+    .open = gan_open,
+    .iterate = gan_iterate,
+    .shadow = gan_shadow,
+    .take_state_of = gan_take_state_of,
+    .finish = gan_finish,
+    .sections = gan_sections,
     .close = gan_close,
 };

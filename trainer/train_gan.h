@@ -6,15 +6,21 @@
 #include "trainer/models/dcgan.h"
 
 #define GAN_RATE 2e-3f
-#define GAN_LOSSES {"discriminator", "generator"}
+#define GAN_LOSSES                   \
+    {                                \
+        "discriminator", "generator" \
+    }
 
-/* What the discriminator's loss holds images for: op_bce_with_logits(dcgan_judge(...), GAN_REAL). */
+/* What the discriminator's loss holds images for: op_bce_with_logits(dcgan_judge(...), GAN_REAL).
+ */
 #define GAN_REAL 1.0f
 #define GAN_FAKE 0.0f
 
 /* The models that the options describe, on any device, and their optimizers. */
-void job_open_generator(const struct job *job, struct dcgan_generator *generator, struct device *device);
-void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator, struct device *device);
+void job_open_generator(const struct job *job, struct dcgan_generator *generator,
+                        struct device *device);
+void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator,
+                            struct device *device);
 struct adam_settings job_gan_adam(const struct job *job);
 
 #endif

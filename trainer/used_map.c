@@ -40,18 +40,22 @@ void used_map_forget(struct used_map *map)
 void used_map_reduce(struct used_map *map, struct communicator *communicator)
 {
     cudaStream_t stream = communicator->stream;
-    used_map_wait(map);     /* the copy before this one has read `mine` */
+    used_map_wait(map); /* the copy before this one has read `mine` */
     map->left_out = false;
     for (int p = 0; p < map->count; p++) {
         map->mine[p] = map->here[p];
         map->left_out |= !map->here[p];
     }
     used_map_forget(map);
-    CHECK_CUDA(cudaMemcpyAsync(map->device, map->mine, map_bytes(map), cudaMemcpyHostToDevice, stream));
-    CHECK_NCCL(ncclAllReduce(map->device, map->device, (size_t)map->count, ncclInt32, ncclSum, communicator->handle, stream));
-    CHECK_CUDA(cudaMemcpyAsync(map->ranks, map->device, map_bytes(map), cudaMemcpyDeviceToHost, stream));
+    CHECK_CUDA(
+        cudaMemcpyAsync(map->device, map->mine, map_bytes(map), cudaMemcpyHostToDevice, stream));
+    CHECK_NCCL(ncclAllReduce(map->device, map->device, (size_t)map->count, ncclInt32, ncclSum,
+                             communicator->handle, stream));
+    CHECK_CUDA(
+        cudaMemcpyAsync(map->ranks, map->device, map_bytes(map), cudaMemcpyDeviceToHost, stream));
     CHECK_CUDA(cudaEventRecord(map->done, stream));
-    watchdog_expect(communicator->watchdog, stream, "AllReduce of %d marks of used parameters on %s", map->count,
+    watchdog_expect(communicator->watchdog, stream,
+                    "AllReduce of %d marks of used parameters on %s", map->count,
                     communicator->name);
 }
 

@@ -1,8 +1,9 @@
 /* used_map.h: which parameters got a gradient on some rank (find_unused_parameters).
  *
- * A parameter that this rank did not use may have been used by another, and then has an averaged gradient here as
- * well. One AllReduce of a small integer per parameter tells; its answer is fetched only by ranks that left a
- * parameter out. As in DistributedDataParallel the marks also count passes that only accumulate (no_sync). */
+ * A parameter that this rank did not use may have been used by another, and then has an averaged
+ * gradient here as well. One AllReduce of a small integer per parameter tells; its answer is
+ * fetched only by ranks that left a parameter out. As in DistributedDataParallel the marks also
+ * count passes that only accumulate (no_sync). */
 #ifndef DDPTRAIN_USED_MAP_H
 #define DDPTRAIN_USED_MAP_H
 
@@ -13,11 +14,11 @@
 
 struct used_map {
     int count;
-    bool here[MODULE_MAX_PARAMETERS];   /* used by this rank since the last reduction */
-    bool left_out;                      /* what was reduced last lacked a parameter on this rank */
-    int32_t *mine, *ranks;              /* pinned host memory: what is sent, and how many ranks used each */
-    int32_t *device;                    /* device memory of the same */
-    cudaEvent_t done;                   /* the answer is in `ranks` */
+    bool here[MODULE_MAX_PARAMETERS]; /* used by this rank since the last reduction */
+    bool left_out;                    /* what was reduced last lacked a parameter on this rank */
+    int32_t *mine, *ranks; /* pinned host memory: what is sent, and how many ranks used each */
+    int32_t *device;       /* device memory of the same */
+    cudaEvent_t done;      /* the answer is in `ranks` */
 };
 
 void used_map_open(struct used_map *map, int count);

@@ -25,7 +25,7 @@ struct watchdog {
     int device;
     double timeout_s;
 
-    pthread_mutex_t lock;           /* of all below */
+    pthread_mutex_t lock; /* of all below */
     bool stopping;
     struct expected *oldest, *newest, *unused;
     double last_completion_s;
@@ -62,8 +62,8 @@ static double waited_s(const struct watchdog *watchdog, double now_s)
     return now_s - since;
 }
 
-/* The main thread may be blocked in CUDA, so nobody runs exit handlers: the messages are flushed here. The lock is held, so
- * that whoever the abort wakes stops in watchdog_pass(). */
+/* The main thread may be blocked in CUDA, so nobody runs exit handlers: the messages are flushed
+ * here. The lock is held, so that whoever the abort wakes stops in watchdog_pass(). */
 static void end_process(struct watchdog *watchdog)
 {
     notice("no collective has completed for %.1f s (--timeout); still waiting for %s; aborting",

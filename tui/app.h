@@ -1,5 +1,5 @@
-/* app.h: the running UI: which views lie over each other, what the keyboard is for just now, and the last picture.
- * tui.c runs it, keys.c changes it, draw.c shows it. */
+/* app.h: the running UI: which views lie over each other, what the keyboard is for just now, and
+ * the last picture. tui.c runs it, keys.c changes it, draw.c shows it. */
 #ifndef DDPCHECK_TUI_APP_H
 #define DDPCHECK_TUI_APP_H
 
@@ -18,17 +18,17 @@ struct place {
 
 struct app {
     struct reader *reader;
-    struct place place[APP_DEPTH_MAX];      /* the last is shown; Esc goes back to the one before */
+    struct place place[APP_DEPTH_MAX]; /* the last is shown; Esc goes back to the one before */
     int depth;
     enum app_mode mode;
-    char typed[TABLE_TEXT];                 /* in MODE_SEARCH and MODE_FILTER */
-    char message[APP_MESSAGE];              /* until the next key */
+    char typed[TABLE_TEXT];    /* in MODE_SEARCH and MODE_FILTER */
+    char message[APP_MESSAGE]; /* until the next key */
     struct picture picture;
-    unsigned opened;                        /* the opening of the databases that ids in places are from */
-    uint64_t asked;                         /* the last question; a picture of an older one is not shown */
-    bool shown;                             /* the picture is of the view that is asked for */
+    unsigned opened; /* the opening of the databases that ids in places are from */
+    uint64_t asked;  /* the last question; a picture of an older one is not shown */
+    bool shown;      /* the picture is of the view that is asked for */
     bool ascii, paused, mouse, leaving;
-    int rows_line, room;                    /* where the table was drawn, and for how many rows there was room */
+    int rows_line, room; /* where the table was drawn, and for how many rows there was room */
 };
 
 static inline struct place *app_place(struct app *app)
@@ -45,8 +45,8 @@ void app_back(struct app *app);
 /* A new picture came. */
 void app_take(struct app *app);
 
-void app_key(struct app *app, int key);     /* keys.c */
-void app_draw(struct app *app);             /* draw.c */
+void app_key(struct app *app, int key); /* keys.c */
+void app_draw(struct app *app);         /* draw.c */
 /* Writes the view to a file in the working directory and says so. */
 void app_write(struct app *app);
 

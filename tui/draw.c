@@ -8,11 +8,13 @@
 #include "tui/width.h"
 
 /* What of the rows is shown. */
-static const char *place_text(const struct app *app, const struct table *table, char *text, size_t bytes)
+static const char *place_text(const struct app *app, const struct table *table, char *text,
+                              size_t bytes)
 {
     *text = '\0';
     if (app->shown && *table->filter)
-        snprintf(text, bytes, "filter: %s, %d of %d  ", table->filter, table->shown, app->picture.rows.count);
+        snprintf(text, bytes, "filter: %s, %d of %d  ", table->filter, table->shown,
+                 app->picture.rows.count);
     else if (app->shown && table->shown > app->room && app->room > 0)
         snprintf(text, bytes, "%d of %d  ", table->selected + 1, table->shown);
     return text;
@@ -24,8 +26,10 @@ static void draw_title(const struct app *app, const struct place *at, int width)
     const struct picture *picture = &app->picture;
     const char *state = app->paused ? "paused" : picture->live ? "live" : "over";
     snprintf(left, sizeof left, " ddpcheck  %s", *picture->path ? picture->path : "reading");
-    snprintf(right, sizeof right, " %s%s  %s  %s ", place_text(app, &at->table, place, sizeof place), views[at->query.view].name,
-             picture->now_ns ? state : "", picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
+    snprintf(
+        right, sizeof right, " %s%s  %s  %s ", place_text(app, &at->table, place, sizeof place),
+        views[at->query.view].name, picture->now_ns ? state : "",
+        picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
     int columns = width_of(right);
     screen_text(0, 0, width, TONE_STRONG, LOOK_BAR, left);
     if (columns < width)
@@ -50,11 +54,13 @@ static void draw_keys(const struct app *app, int line, int width)
         char text[32];
         snprintf(text, sizeof text, "%d %s", i + 1, views[i].name);
         int columns = width_of(text);
-        screen_text(line, at, columns, (int)view == i ? TONE_STRONG : TONE_PLAIN, (int)view == i ? LOOK_BAR : LOOK_USUAL, text);
+        screen_text(line, at, columns, (int)view == i ? TONE_STRONG : TONE_PLAIN,
+                    (int)view == i ? LOOK_BAR : LOOK_USUAL, text);
         at += columns + 1;
     }
     if (width - at >= (int)sizeof rest)
-        screen_text(line, width - (int)sizeof rest + 1, (int)sizeof rest - 1, TONE_FAINT, LOOK_USUAL, rest);
+        screen_text(line, width - (int)sizeof rest + 1, (int)sizeof rest - 1, TONE_FAINT,
+                    LOOK_USUAL, rest);
 }
 
 /* What is typed, or was said last, or why the picture is old. */
@@ -62,7 +68,8 @@ static bool draw_message(const struct app *app, int line, int width)
 {
     char text[APP_MESSAGE + TABLE_TEXT];
     if (app->mode == MODE_SEARCH || app->mode == MODE_FILTER) {
-        snprintf(text, sizeof text, "%s: %s_", app->mode == MODE_SEARCH ? "search" : "filter", app->typed);
+        snprintf(text, sizeof text, "%s: %s_", app->mode == MODE_SEARCH ? "search" : "filter",
+                 app->typed);
         screen_text(line, 0, width, TONE_STRONG, LOOK_USUAL, text);
     } else if (*app->message) {
         screen_text(line, 0, width, TONE_NOTE, LOOK_USUAL, app->message);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_BITS = 20 };      /* findings of one database */
+enum { ID_BITS = 20 }; /* findings of one database */
 
 static void side_free(struct tui_side *side)
 {
@@ -51,16 +51,25 @@ static uint32_t id_of(const struct cursor *row)
 
 static void take_finding(struct findings *findings, const struct cursor *row)
 {
-    struct tui_finding *grown = reallocarray(findings->finding, (size_t)findings->count + 1, sizeof *grown);
+    struct tui_finding *grown =
+        reallocarray(findings->finding, (size_t)findings->count + 1, sizeof *grown);
     if (!grown)
         return;
     findings->finding = grown;
     grown[findings->count++] = (struct tui_finding){
-        .id = id_of(row), .code = strdup(cursor_text(row, 1)), .severity = strdup(cursor_text(row, 2)),
-        .certainty = strdup(cursor_text(row, 3)), .state = strdup(cursor_text(row, 4)), .comm = (uint64_t)cursor_number(row, 5),
-        .has_number = sqlite3_column_type(row->statement, 6) != SQLITE_NULL, .number = (uint64_t)cursor_number(row, 6),
-        .first_ns = (uint64_t)cursor_number(row, 7), .last_ns = (uint64_t)cursor_number(row, 8),
-        .times = (uint64_t)cursor_number(row, 9), .what = strdup(cursor_text(row, 10)), .todo = strdup(cursor_text(row, 11)),
+        .id = id_of(row),
+        .code = strdup(cursor_text(row, 1)),
+        .severity = strdup(cursor_text(row, 2)),
+        .certainty = strdup(cursor_text(row, 3)),
+        .state = strdup(cursor_text(row, 4)),
+        .comm = (uint64_t)cursor_number(row, 5),
+        .has_number = sqlite3_column_type(row->statement, 6) != SQLITE_NULL,
+        .number = (uint64_t)cursor_number(row, 6),
+        .first_ns = (uint64_t)cursor_number(row, 7),
+        .last_ns = (uint64_t)cursor_number(row, 8),
+        .times = (uint64_t)cursor_number(row, 9),
+        .what = strdup(cursor_text(row, 10)),
+        .todo = strdup(cursor_text(row, 11)),
     };
 }
 
@@ -70,10 +79,16 @@ static void take_side(struct findings *findings, const struct cursor *row)
     if (!finding || finding->sides == TUI_SIDES_MAX)
         return;
     finding->side[finding->sides++] = (struct tui_side){
-        .ranks = strdup(cursor_text(row, 1)), .process = cursor_process(row, 2), .call = strdup(cursor_text(row, 3)),
-        .phase = strdup(cursor_text(row, 4)), .where = strdup(cursor_text(row, 5)), .since_ns = (uint64_t)cursor_number(row, 6),
-        .stack = (uint64_t)cursor_number(row, 7), .stack_is_address = cursor_number(row, 8),
-        .where_stack = (uint64_t)cursor_number(row, 9), .where_stack_is_address = cursor_number(row, 10),
+        .ranks = strdup(cursor_text(row, 1)),
+        .process = cursor_process(row, 2),
+        .call = strdup(cursor_text(row, 3)),
+        .phase = strdup(cursor_text(row, 4)),
+        .where = strdup(cursor_text(row, 5)),
+        .since_ns = (uint64_t)cursor_number(row, 6),
+        .stack = (uint64_t)cursor_number(row, 7),
+        .stack_is_address = cursor_number(row, 8),
+        .where_stack = (uint64_t)cursor_number(row, 9),
+        .where_stack_is_address = cursor_number(row, 10),
     };
 }
 
@@ -81,10 +96,12 @@ static bool is_whole(const struct findings *findings)
 {
     for (int i = 0; i < findings->count; i++) {
         const struct tui_finding *finding = &findings->finding[i];
-        if (!finding->code || !finding->severity || !finding->certainty || !finding->state || !finding->what || !finding->todo)
+        if (!finding->code || !finding->severity || !finding->certainty || !finding->state ||
+            !finding->what || !finding->todo)
             return false;
         for (int k = 0; k < finding->sides; k++)
-            if (!finding->side[k].ranks || !finding->side[k].call || !finding->side[k].phase || !finding->side[k].where)
+            if (!finding->side[k].ranks || !finding->side[k].call || !finding->side[k].phase ||
+                !finding->side[k].where)
                 return false;
     }
     return true;
@@ -107,7 +124,8 @@ static int worst_first(const void *left, const void *right)
 }
 
 static int each(struct findings *findings, struct source *source, const char *sql,
-                void (*take)(struct findings *findings, const struct cursor *row), struct error *err)
+                void (*take)(struct findings *findings, const struct cursor *row),
+                struct error *err)
 {
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     int result;
@@ -119,10 +137,16 @@ static int each(struct findings *findings, struct source *source, const char *sq
 int tui_findings_load(struct findings *findings, struct source *source, struct error *err)
 {
     *findings = (struct findings){0};
-    if (each(findings, source, "SELECT id, code, severity, certainty, state, comm, number, first_ns, last_ns, times, what, todo "
-             "FROM finding ORDER BY id", take_finding, err) < 0 ||
-        each(findings, source, "SELECT finding, ranks, process, call, phase, \"where\", since_ns, stack, stack_is_address, "
-             "where_stack, where_stack_is_address FROM finding_side ORDER BY finding, side", take_side, err) < 0 ||
+    if (each(findings, source,
+             "SELECT id, code, severity, certainty, state, comm, number, first_ns, last_ns, times, "
+             "what, todo "
+             "FROM finding ORDER BY id",
+             take_finding, err) < 0 ||
+        each(findings, source,
+             "SELECT finding, ranks, process, call, phase, \"where\", since_ns, stack, "
+             "stack_is_address, "
+             "where_stack, where_stack_is_address FROM finding_side ORDER BY finding, side",
+             take_side, err) < 0 ||
         (!is_whole(findings) && error_set(err, "can't show the findings: memory is short"))) {
         tui_findings_free(findings);
         return -1;
@@ -137,7 +161,9 @@ int findings_worst_comm(struct source *source, uint64_t *comm, struct error *err
     struct findings findings;
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    *comm = findings.count && strcmp(findings.finding[0].state, "resolved") ? findings.finding[0].comm : 0;
+    *comm = findings.count && strcmp(findings.finding[0].state, "resolved")
+                ? findings.finding[0].comm
+                : 0;
     tui_findings_free(&findings);
     return 0;
 }

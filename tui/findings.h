@@ -16,7 +16,7 @@ struct tui_side {
 };
 
 struct tui_finding {
-    uint32_t id;            /* of the TUI: counts over all databases */
+    uint32_t id; /* of the TUI: counts over all databases */
     char *code, *severity, *certainty, *state, *what, *todo;
     uint64_t comm, number, first_ns, last_ns, times;
     bool has_number;
@@ -25,7 +25,7 @@ struct tui_finding {
 };
 
 struct findings {
-    struct tui_finding *finding;    /* open before resolved, then the worst, then the earliest first */
+    struct tui_finding *finding; /* open before resolved, then the worst, then the earliest first */
     int count;
 };
 
@@ -34,7 +34,8 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
 void tui_findings_free(struct findings *findings);
 /* NULL if there is none with that id. */
 const struct tui_finding *tui_findings_get(const struct findings *findings, uint32_t id);
-/* The communicator that the worst open finding is about; 0 if there is none. Returns 0, or -1 with err. */
+/* The communicator that the worst open finding is about; 0 if there is none. Returns 0, or -1 with
+ * err. */
 int findings_worst_comm(struct source *source, uint64_t *comm, struct error *err);
 
 enum tone finding_tone(const struct tui_finding *finding);

@@ -30,15 +30,18 @@ __attribute__((format(printf, 2, 3))) static void say(struct app *app, const cha
     va_end(args);
 }
 
-/* --- moving ---------------------------------------------------------------------------------------------- */
+/* --- moving
+ * ---------------------------------------------------------------------------------------------- */
 
 /* At the end of what a long sequence shows the next stretch of it is fetched. */
 static void move(struct app *app, int by)
 {
     struct place *place = app_place(app);
-    if (!app->shown || table_move(&place->table, rows_of(app), by) || place->query.view != VIEW_SEQUENCE)
+    if (!app->shown || table_move(&place->table, rows_of(app), by) ||
+        place->query.view != VIEW_SEQUENCE)
         return;
-    int64_t step = app->picture.query.window / 2, shown = app->picture.query.number, number = by > 0 ? shown + step : shown - step;
+    int64_t step = app->picture.query.window / 2, shown = app->picture.query.number,
+            number = by > 0 ? shown + step : shown - step;
     place->query.number = number < 0 ? 0 : number;
     app_ask(app);
 }
@@ -67,15 +70,20 @@ static void follow(struct app *app)
     if (!row || row->target.view < 0)
         return;
     const struct target *target = &row->target;
-    app_open(app, &(struct query){.view = (enum view_id)target->view, .comm = target->comm, .number = (int64_t)target->number,
-                                  .process = target->process, .finding = target->finding});
+    app_open(app, &(struct query){.view = (enum view_id)target->view,
+                                  .comm = target->comm,
+                                  .number = (int64_t)target->number,
+                                  .process = target->process,
+                                  .finding = target->finding});
 }
 
 static void explain(struct app *app)
 {
     const struct place *place = app_place(app);
     const struct row *row = app->shown ? table_selected(&place->table, rows_of(app)) : NULL;
-    uint32_t finding = place->query.view == VIEW_FINDING ? place->query.finding : row ? row->target.finding : 0;
+    uint32_t finding = place->query.view == VIEW_FINDING ? place->query.finding
+                       : row                             ? row->target.finding
+                                                         : 0;
     if (place->query.view == VIEW_EXPLAIN)
         app_back(app);
     else if (finding)
@@ -84,7 +92,8 @@ static void explain(struct app *app)
         say(app, "e explains a finding: go to one first (2)");
 }
 
-/* --- typed text ------------------------------------------------------------------------------------------ */
+/* --- typed text
+ * ------------------------------------------------------------------------------------------ */
 
 static void type(struct app *app, int key)
 {
@@ -105,7 +114,8 @@ static void type(struct app *app, int key)
         snprintf(to, TABLE_TEXT, "%s", app->typed);
         table_update(table, rows_of(app));
     }
-    if (key == SCREEN_ENTER && app->mode == MODE_SEARCH && *to && !table_find(table, rows_of(app), 1))
+    if (key == SCREEN_ENTER && app->mode == MODE_SEARCH && *to &&
+        !table_find(table, rows_of(app), 1))
         say(app, "no row holds '%s'", to);
     if (key == SCREEN_ENTER || key == SCREEN_ESCAPE)
         app->mode = MODE_USUAL;
@@ -126,9 +136,11 @@ static void search_on(struct app *app, int direction)
         say(app, "no row holds '%s'", table->search);
 }
 
-/* --- the rest -------------------------------------------------------------------------------------------- */
+/* --- the rest
+ * -------------------------------------------------------------------------------------------- */
 
-/* The next column with a title after `column` (from 0), -1 if there is none: untitled ones hold running text or marks. */
+/* The next column with a title after `column` (from 0), -1 if there is none: untitled ones hold
+ * running text or marks. */
 static int titled_after(const struct rows *rows, int column)
 {
     while (++column < rows->columns)
@@ -137,7 +149,8 @@ static int titled_after(const struct rows *rows, int column)
     return -1;
 }
 
-/* By the next column (1), smallest first, then largest; after the last, or at once (-1), in the view's own order. */
+/* By the next column (1), smallest first, then largest; after the last, or at once (-1), in the
+ * view's own order. */
 static void sort(struct app *app, int way)
 {
     struct table *table = table_of(app);
@@ -146,10 +159,13 @@ static void sort(struct app *app, int way)
         say(app, "this view has its own order");
         return;
     }
-    table->sort = way < 0 ? 0 : table->sort > 0 ? -table->sort : titled_after(rows, -table->sort - 1) + 1;
+    table->sort = way < 0           ? 0
+                  : table->sort > 0 ? -table->sort
+                                    : titled_after(rows, -table->sort - 1) + 1;
     table_update(table, rows);
     if (table->sort)
-        say(app, "by %s, %s", rows->column[abs(table->sort) - 1].title, table->sort > 0 ? "smallest first" : "largest first");
+        say(app, "by %s, %s", rows->column[abs(table->sort) - 1].title,
+            table->sort > 0 ? "smallest first" : "largest first");
     else
         say(app, "in the view's own order");
 }
@@ -160,7 +176,8 @@ void app_write(struct app *app)
     time_t now = time(NULL);
     struct tm local;
     localtime_r(&now, &local);
-    size_t used = (size_t)snprintf(name, sizeof name, "ddpcheck-%s-", views[app_place(app)->query.view].name);
+    size_t used =
+        (size_t)snprintf(name, sizeof name, "ddpcheck-%s-", views[app_place(app)->query.view].name);
     strftime(name + used, sizeof name - used, "%H%M%S.txt", &local);
     for (char *c = name; *c; c++)
         *c = (char)tolower((unsigned char)*c);
@@ -182,10 +199,19 @@ void app_write(struct app *app)
 static void help(struct app *app)
 {
     static const struct view_key common[] = {
-        {"1-7 Tab", "views"}, {"arrows hjkl", "move"}, {"PgUp PgDn g G", "by pages, to the ends"}, {"Enter Esc", "into, back"},
-        {"/ n N", "search, on, back"}, {"f", "show only rows that hold a text"}, {"s S", "sort by the next column, not at all"},
-        {"space", "pause"}, {"e", "explain the finding"}, {"y", "write the view to a file"}, {"m", "mouse on and off"},
-        {"? F1", "this help"}, {"q", "leave; the job goes on"},
+        {"1-7 Tab", "views"},
+        {"arrows hjkl", "move"},
+        {"PgUp PgDn g G", "by pages, to the ends"},
+        {"Enter Esc", "into, back"},
+        {"/ n N", "search, on, back"},
+        {"f", "show only rows that hold a text"},
+        {"s S", "sort by the next column, not at all"},
+        {"space", "pause"},
+        {"e", "explain the finding"},
+        {"y", "write the view to a file"},
+        {"m", "mouse on and off"},
+        {"? F1", "this help"},
+        {"q", "leave; the job goes on"},
     };
     const struct view *view = &views[app_place(app)->query.view];
     struct rows lines = {0};
@@ -206,7 +232,8 @@ static void zoom(struct app *app, double factor, double by)
 {
     struct query *query = &app_place(app)->query;
     const struct query *shown = &app->picture.query;
-    double span = (double)(shown->end_ns - shown->begin_ns), middle = (double)shown->begin_ns + span * (0.5 + by);
+    double span = (double)(shown->end_ns - shown->begin_ns),
+           middle = (double)shown->begin_ns + span * (0.5 + by);
     if (!app->shown || shown->end_ns == 0)
         return;
     span *= factor;
@@ -261,7 +288,8 @@ static void click(struct app *app)
 {
     int line, column, before = table_of(app)->selected;
     screen_click(&line, &column);
-    if (app->shown && line < screen_height() - 1 && table_click(table_of(app), rows_of(app), app->rows_line, line)) {
+    if (app->shown && line < screen_height() - 1 &&
+        table_click(table_of(app), rows_of(app), app->rows_line, line)) {
         if (table_of(app)->selected == before)
             follow(app);
         return;
@@ -284,38 +312,102 @@ static void command(struct app *app, int key)
         return;
     }
     switch (key) {
-    case 'j': case SCREEN_DOWN: move(app, 1); break;
-    case 'k': case SCREEN_UP: move(app, -1); break;
-    case SCREEN_WHEEL_DOWN: move(app, 3); break;
-    case SCREEN_WHEEL_UP: move(app, -3); break;
-    case SCREEN_PAGE_DOWN: case CONTROL_F: move(app, page > 1 ? page : 1); break;
-    case SCREEN_PAGE_UP: case CONTROL_B: move(app, page > 1 ? -page : -1); break;
-    case 'g': case SCREEN_HOME: jump(app, false); break;
-    case 'G': case SCREEN_END: jump(app, true); break;
-    case 'l': case SCREEN_RIGHT: shift(app, SHIFT); break;
-    case 'h': case SCREEN_LEFT: shift(app, -SHIFT); break;
-    case SCREEN_ENTER: follow(app); break;
-    case SCREEN_ESCAPE: case SCREEN_BACKSPACE: app_back(app); break;
-    case SCREEN_TAB: app_switch(app, (app->place[0].query.view + 1) % VIEWS_NUMBERED); break;
-    case SCREEN_BACKTAB: app_switch(app, (app->place[0].query.view + VIEWS_NUMBERED - 1) % VIEWS_NUMBERED); break;
-    case '/': start_typing(app, MODE_SEARCH); break;
-    case 'f': start_typing(app, MODE_FILTER); break;
-    case 'n': search_on(app, 1); break;
-    case 'N': search_on(app, -1); break;
-    case 's': sort(app, 1); break;
-    case 'S': sort(app, -1); break;
-    case ' ': toggle_pause(app); break;
-    case 'e': explain(app); break;
-    case 'y': app_write(app); break;
+    case 'j':
+    case SCREEN_DOWN:
+        move(app, 1);
+        break;
+    case 'k':
+    case SCREEN_UP:
+        move(app, -1);
+        break;
+    case SCREEN_WHEEL_DOWN:
+        move(app, 3);
+        break;
+    case SCREEN_WHEEL_UP:
+        move(app, -3);
+        break;
+    case SCREEN_PAGE_DOWN:
+    case CONTROL_F:
+        move(app, page > 1 ? page : 1);
+        break;
+    case SCREEN_PAGE_UP:
+    case CONTROL_B:
+        move(app, page > 1 ? -page : -1);
+        break;
+    case 'g':
+    case SCREEN_HOME:
+        jump(app, false);
+        break;
+    case 'G':
+    case SCREEN_END:
+        jump(app, true);
+        break;
+    case 'l':
+    case SCREEN_RIGHT:
+        shift(app, SHIFT);
+        break;
+    case 'h':
+    case SCREEN_LEFT:
+        shift(app, -SHIFT);
+        break;
+    case SCREEN_ENTER:
+        follow(app);
+        break;
+    case SCREEN_ESCAPE:
+    case SCREEN_BACKSPACE:
+        app_back(app);
+        break;
+    case SCREEN_TAB:
+        app_switch(app, (app->place[0].query.view + 1) % VIEWS_NUMBERED);
+        break;
+    case SCREEN_BACKTAB:
+        app_switch(app, (app->place[0].query.view + VIEWS_NUMBERED - 1) % VIEWS_NUMBERED);
+        break;
+    case '/':
+        start_typing(app, MODE_SEARCH);
+        break;
+    case 'f':
+        start_typing(app, MODE_FILTER);
+        break;
+    case 'n':
+        search_on(app, 1);
+        break;
+    case 'N':
+        search_on(app, -1);
+        break;
+    case 's':
+        sort(app, 1);
+        break;
+    case 'S':
+        sort(app, -1);
+        break;
+    case ' ':
+        toggle_pause(app);
+        break;
+    case 'e':
+        explain(app);
+        break;
+    case 'y':
+        app_write(app);
+        break;
     case 'm':
         app->mouse = !app->mouse;
         screen_mouse(app->mouse);
         say(app, "mouse %s", app->mouse ? "on (m: off, to select text)" : "off");
         break;
-    case '?': case SCREEN_F1: help(app); break;
-    case CONTROL_L: screen_redraw(); break;
-    case 'q': app->leaving = true; break;
-    case SCREEN_CLICK: click(app); break;
+    case '?':
+    case SCREEN_F1:
+        help(app);
+        break;
+    case CONTROL_L:
+        screen_redraw();
+        break;
+    case 'q':
+        app->leaving = true;
+        break;
+    case SCREEN_CLICK:
+        click(app);
+        break;
     }
 }
 

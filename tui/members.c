@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t waited_ns = 1000000000;   /* whoever is behind for longer is missing */
+static const uint64_t waited_ns = 1000000000; /* whoever is behind for longer is missing */
 
 static void drop(struct tui_member *member)
 {
@@ -24,13 +24,19 @@ void members_free(struct members *members)
 const char *standing_name(enum standing standing)
 {
     static const char *const names[STANDINGS] = {
-        [STANDS_MISSING] = "missing", [STANDS_EXITED] = "exited", [STANDS_UNSEEN] = "without a trace",
-        [STANDS_BEHIND] = "behind", [STANDS_ISSUED] = "issued", [STANDS_STARTED] = "started", [STANDS_DONE] = "done",
+        [STANDS_MISSING] = "missing",
+        [STANDS_EXITED] = "exited",
+        [STANDS_UNSEEN] = "without a trace",
+        [STANDS_BEHIND] = "behind",
+        [STANDS_ISSUED] = "issued",
+        [STANDS_STARTED] = "started",
+        [STANDS_DONE] = "done",
     };
     return names[standing];
 }
 
-static int take_row(struct members *members, int *capacity, const struct cursor *row, struct error *err)
+static int take_row(struct members *members, int *capacity, const struct cursor *row,
+                    struct error *err)
 {
     if (members->count == *capacity) {
         int more = *capacity ? *capacity * 2 : 64;
@@ -42,15 +48,28 @@ static int take_row(struct members *members, int *capacity, const struct cursor 
     }
     struct tui_member *member = &members->member[members->count++];
     *member = (struct tui_member){
-        .comm = (uint64_t)cursor_number(row, 0), .rank = (int)cursor_number(row, 1), .shown_rank = (int)cursor_number(row, 2),
-        .nranks = (int)cursor_number(row, 3), .process = cursor_process(row, 4), .device = (int)cursor_number(row, 5),
-        .issued = (uint64_t)cursor_number(row, 6), .started = (uint64_t)cursor_number(row, 7), .done = (uint64_t)cursor_number(row, 8),
-        .p2p = (uint64_t)cursor_number(row, 9), .destroyed = cursor_number(row, 10), .ended = cursor_number(row, 11),
-        .where = strdup(cursor_text(row, 12)), .phase = strdup(cursor_text(row, 13)), .last_call = strdup(cursor_text(row, 14)),
-        .stack = (uint64_t)cursor_number(row, 15), .stack_is_address = cursor_number(row, 16),
+        .comm = (uint64_t)cursor_number(row, 0),
+        .rank = (int)cursor_number(row, 1),
+        .shown_rank = (int)cursor_number(row, 2),
+        .nranks = (int)cursor_number(row, 3),
+        .process = cursor_process(row, 4),
+        .device = (int)cursor_number(row, 5),
+        .issued = (uint64_t)cursor_number(row, 6),
+        .started = (uint64_t)cursor_number(row, 7),
+        .done = (uint64_t)cursor_number(row, 8),
+        .p2p = (uint64_t)cursor_number(row, 9),
+        .destroyed = cursor_number(row, 10),
+        .ended = cursor_number(row, 11),
+        .where = strdup(cursor_text(row, 12)),
+        .phase = strdup(cursor_text(row, 13)),
+        .last_call = strdup(cursor_text(row, 14)),
+        .stack = (uint64_t)cursor_number(row, 15),
+        .stack_is_address = cursor_number(row, 16),
         .since_ns = (uint64_t)cursor_number(row, 17),
     };
-    return member->where && member->phase && member->last_call ? 0 : error_set(err, "can't show the ranks: memory is short");
+    return member->where && member->phase && member->last_call
+               ? 0
+               : error_set(err, "can't show the ranks: memory is short");
 }
 
 /* A member that one host has seen comes before the same one that another host has not. */
@@ -69,7 +88,8 @@ static void drop_doubles(struct members *members)
     int kept = 0;
     for (int i = 0; i < members->count; i++) {
         const struct tui_member *before = kept ? &members->member[kept - 1] : NULL;
-        if (before && before->comm == members->member[i].comm && before->rank == members->member[i].rank)
+        if (before && before->comm == members->member[i].comm &&
+            before->rank == members->member[i].rank)
             drop(&members->member[i]);
         else
             members->member[kept++] = members->member[i];
@@ -77,10 +97,13 @@ static void drop_doubles(struct members *members)
     members->count = kept;
 }
 
-/* Who ended beside others that go on has left them alone. When all have ended, it is of interest how each stood then. */
-static enum standing standing_of(const struct tui_comm *comm, const struct tui_member *member, bool waited, bool going_on)
+/* Who ended beside others that go on has left them alone. When all have ended, it is of interest
+ * how each stood then. */
+static enum standing standing_of(const struct tui_comm *comm, const struct tui_member *member,
+                                 bool waited, bool going_on)
 {
-    bool through = member->destroyed || (member->done == comm->most_issued && comm->most_issued > 0);
+    bool through = member->destroyed ||
+                   (member->done == comm->most_issued && comm->most_issued > 0);
     if (member->process < 0)
         return STANDS_UNSEEN;
     if (member->ended && !through && going_on)
@@ -102,8 +125,8 @@ static void judge(struct tui_comm *comm, uint64_t now_ns)
     }
     for (int i = 0; i < comm->members; i++) {
         const struct tui_member *member = &comm->member[i];
-        waited |= member->issued == comm->most_issued && member->done < member->issued && member->since_ns &&
-                  now_ns > member->since_ns + waited_ns;
+        waited |= member->issued == comm->most_issued && member->done < member->issued &&
+                  member->since_ns && now_ns > member->since_ns + waited_ns;
     }
     comm->worst = STANDS_DONE;
     for (int i = 0; i < comm->members; i++) {
@@ -134,7 +157,8 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
     for (int i = 0; i < members->count; i++) {
         struct tui_member *member = &members->member[i];
         if (i == 0 || member->comm != member[-1].comm)
-            members->comm[members->comms++] = (struct tui_comm){.id = member->comm, .member = member};
+            members->comm[members->comms++] =
+                (struct tui_comm){.id = member->comm, .member = member};
         struct tui_comm *comm = &members->comm[members->comms - 1];
         comm->members++;
         comm->nranks = member->nranks > comm->nranks ? member->nranks : comm->nranks;
@@ -148,7 +172,8 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
 int members_load(struct members *members, struct source *source, struct error *err)
 {
     static const char sql[] =
-        "SELECT comm, rank, shown_rank, nranks, process, device, issued, started, done, p2p, destroyed, ended, \"where\", "
+        "SELECT comm, rank, shown_rank, nranks, process, device, issued, started, done, p2p, "
+        "destroyed, ended, \"where\", "
         "phase, last_call, stack, stack_is_address, since_ns FROM member_state ORDER BY comm, rank";
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     int capacity = 0, result;

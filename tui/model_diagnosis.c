@@ -1,4 +1,5 @@
-/* model_diagnosis.c: what stands above every view: the worst finding in words, or how the job goes. */
+/* model_diagnosis.c: what stands above every view: the worst finding in words, or how the job goes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,13 @@ static int open_findings(const struct findings *findings, const char *severity)
 {
     int count = 0;
     for (int i = 0; i < findings->count; i++)
-        count += strcmp(findings->finding[i].state, "resolved") && !strcmp(findings->finding[i].severity, severity);
+        count += strcmp(findings->finding[i].state, "resolved") &&
+                 !strcmp(findings->finding[i].severity, severity);
     return count;
 }
 
-static void say_finding(const struct source *source, const struct findings *findings, struct text *text)
+static void say_finding(const struct source *source, const struct findings *findings,
+                        struct text *text)
 {
     const struct tui_finding *worst = &findings->finding[0];
     char duration[64];
@@ -38,7 +41,8 @@ static void say_finding(const struct source *source, const struct findings *find
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
     const char *old = strstr(worst->what, " (for "), *end = old ? strchr(old, ')') : NULL;
     bool lasts = (source->live || end) && since_ns && source->now_ns > since_ns;
-    text_add(text, "%s%s %s", !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity, worst->code);
+    text_add(text, "%s%s %s", !strcmp(worst->certainty, "possible") ? "possible " : "",
+             worst->severity, worst->code);
     if (others > 0)
         text_add(text, " and %d more", others);
     if (lasts)
@@ -62,8 +66,8 @@ static int say_state(struct source *source, struct text *text, struct error *err
     for (int i = 0; i < members.count; i++)
         behind += members.member[i].standing <= STANDS_BEHIND;
     int ranks = trace_process_count(source->trace);
-    text_add(text, "no finding; %d process%s, %d communicator%s", ranks, ranks == 1 ? "" : "es", members.comms,
-             members.comms == 1 ? "" : "s");
+    text_add(text, "no finding; %d process%s, %d communicator%s", ranks, ranks == 1 ? "" : "es",
+             members.comms, members.comms == 1 ? "" : "s");
     if (behind && source->live)
         text_add(text, ", %d behind", behind);
     text_add(text, source->live ? ", running" : ", over");
@@ -71,8 +75,8 @@ static int say_state(struct source *source, struct text *text, struct error *err
     return 0;
 }
 
-/* The text if it takes no more than LINES_MOST lines, else as much as fits, with "..." at its end. The rest is in the
- * finding itself. The caller's; NULL when memory is short. */
+/* The text if it takes no more than LINES_MOST lines, else as much as fits, with "..." at its end.
+ * The rest is in the finding itself. The caller's; NULL when memory is short. */
 static char *cut_to(const char *text, int width)
 {
     const char *next = text, *begin = text;
@@ -85,7 +89,8 @@ static char *cut_to(const char *text, int width)
         return strdup(text);
     size_t fits = width_fit(begin, width - 3);
     char *cut = NULL;
-    if (asprintf(&cut, "%.*s...", (int)((size_t)(begin - text) + (bytes < fits ? bytes : fits)), text) < 0)
+    if (asprintf(&cut, "%.*s...", (int)((size_t)(begin - text) + (bytes < fits ? bytes : fits)),
+                 text) < 0)
         return NULL;
     return cut;
 }
@@ -96,7 +101,8 @@ int model_diagnosis(struct source *source, struct rows *rows, int width, struct 
     struct text text = {0};
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    bool serious = findings.count && strcmp(findings.finding[0].state, "resolved") && strcmp(findings.finding[0].severity, "note");
+    bool serious = findings.count && strcmp(findings.finding[0].state, "resolved") &&
+                   strcmp(findings.finding[0].severity, "note");
     enum tone tone = serious ? finding_tone(&findings.finding[0]) : TONE_GOOD;
     int result = 0;
     if (serious)

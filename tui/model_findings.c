@@ -1,4 +1,5 @@
-/* model_findings.c: the list of findings; one finding with its sides beside each other; its long text. */
+/* model_findings.c: the list of findings; one finding with its sides beside each other; its long
+ * text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +12,22 @@
 #include "tui/width.h"
 
 enum { CELL_SIGN, CELL_CODE, CELL_RANKS, CELL_TIMES, CELL_WHEN, CELL_WHAT };
-enum { RANKS_BYTES = 256, FRAMES_SHOWN = 8, LINE_BYTES = 512, SIDE_LINES_MAX = 64, SIDE_LEAST = 36, GAP = 2 };
+enum {
+    RANKS_BYTES = 256,
+    FRAMES_SHOWN = 8,
+    LINE_BYTES = 512,
+    SIDE_LINES_MAX = 64,
+    SIDE_LEAST = 36,
+    GAP = 2
+};
 
 static const char *sign_of(const struct tui_finding *finding, bool ascii)
 {
     if (!strcmp(finding->state, "resolved"))
         return ascii ? "ok" : "✓";
-    return !strcmp(finding->severity, "error") ? (ascii ? "E" : "✗") : !strcmp(finding->severity, "warning") ? "!" : "i";
+    return !strcmp(finding->severity, "error")     ? (ascii ? "E" : "✗")
+           : !strcmp(finding->severity, "warning") ? "!"
+                                                   : "i";
 }
 
 /* "2 errors, 1 warning, 3 resolved" */
@@ -34,7 +44,8 @@ static void add_counts(const struct findings *findings, struct rows *rows)
     }
     for (int k = 0, said = 0; k < KINDS; k++)
         if (count[k])
-            text_add(&text, "%s%d %s%s", said++ ? ", " : "", count[k], kinds[k], count[k] > 1 && k < KINDS - 1 ? "s" : "");
+            text_add(&text, "%s%d %s%s", said++ ? ", " : "", count[k], kinds[k],
+                     count[k] > 1 && k < KINDS - 1 ? "s" : "");
     char *said = text_take(&text);
     if (said && *said)
         rows_line(rows, TONE_STRONG, "%s", said);
@@ -60,19 +71,23 @@ int model_findings(struct source *source, struct query *query, struct rows *rows
         enum tone tone = finding_tone(finding);
         struct row *row = rows_add(rows, finding->id, 0);
         row_set(row, CELL_SIGN, tone, "%s", sign_of(finding, query->ascii));
-        row_set(row, CELL_CODE, tone, "%s%s", finding->code, !strcmp(finding->certainty, "possible") ? "?" : "");
+        row_set(row, CELL_CODE, tone, "%s%s", finding->code,
+                !strcmp(finding->certainty, "possible") ? "?" : "");
         row_set(row, CELL_RANKS, TONE_PLAIN, "%s", finding_ranks(finding, ranks, sizeof ranks));
         row_set(row, CELL_TIMES, TONE_PLAIN, "%llu", (unsigned long long)finding->times);
-        row_set(row, CELL_WHEN, TONE_PLAIN, "%s", moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock));
+        row_set(row, CELL_WHEN, TONE_PLAIN, "%s",
+                moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock));
         row_set(row, CELL_WHAT, TONE_PLAIN, "%s", finding->what);
         if (row)
-            row->target = (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
+            row->target =
+                (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
     }
     tui_findings_free(&findings);
     return 0;
 }
 
-/* --- one finding ----------------------------------------------------------------------------------------- */
+/* --- one finding
+ * ----------------------------------------------------------------------------------------- */
 
 /* A side as a column of lines. */
 struct side_text {
@@ -93,7 +108,8 @@ static void side_line(struct side_text *side, enum tone tone, const char *text)
     } while (*text);
 }
 
-static void side_frames(struct source *source, struct side_text *text, int process, uint64_t stack, bool is_address)
+static void side_frames(struct source *source, struct side_text *text, int process, uint64_t stack,
+                        bool is_address)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file], line[LINE_BYTES];
@@ -125,14 +141,16 @@ static void side_write(struct source *source, const struct tui_side *side, struc
         side_line(text, TONE_PLAIN, line);
     }
     if (side->since_ns && source->now_ns > side->since_ns) {
-        snprintf(line, sizeof line, "since %s", moment_duration(source->now_ns - side->since_ns, duration, sizeof duration));
+        snprintf(line, sizeof line, "since %s",
+                 moment_duration(source->now_ns - side->since_ns, duration, sizeof duration));
         side_line(text, TONE_PLAIN, line);
     }
     if (*side->where && strcmp(side->where, side->call)) {
         snprintf(line, sizeof line, "now %s", side->where);
         side_line(text, TONE_STRONG, line);
         if (side->where_stack != side->stack)
-            side_frames(source, text, side->process, side->where_stack, side->where_stack_is_address);
+            side_frames(source, text, side->process, side->where_stack,
+                        side->where_stack_is_address);
     }
     if (one && side->process >= 0) {
         const struct process_info *info = trace_process(source->trace, side->process);
@@ -142,7 +160,8 @@ static void side_write(struct source *source, const struct tui_side *side, struc
 }
 
 /* Two sides beside each other where the width allows it. */
-static void add_sides(struct source *source, const struct tui_finding *finding, int width, struct rows *rows)
+static void add_sides(struct source *source, const struct tui_finding *finding, int width,
+                      struct rows *rows)
 {
     struct side_text *text = calloc(2, sizeof *text);
     int abreast = width >= 2 * SIDE_LEAST + GAP ? 2 : 1;
@@ -159,11 +178,12 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
                 side_write(source, &finding->side[i + k], &text[k]);
             lines = text[k].lines > lines ? text[k].lines : lines;
         }
-        for (int line = 0; line <= lines; line++) {     /* one empty line below */
+        for (int line = 0; line <= lines; line++) { /* one empty line below */
             struct row *row = rows_add(rows, (uint64_t)(i * SIDE_LINES_MAX + line), 0);
             for (int k = 0; k < abreast; k++) {
                 bool there = line < text[k].lines;
-                row_set(row, k, there ? text[k].tone[line] : TONE_PLAIN, "%s", there ? text[k].line[line] : "");
+                row_set(row, k, there ? text[k].tone[line] : TONE_PLAIN, "%s",
+                        there ? text[k].line[line] : "");
             }
         }
     }
@@ -181,11 +201,13 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
     rows->empty = "This finding is not there any more.";
     if (finding) {
         const struct check *check = analyzer_check_find(finding->code);
-        rows_line(rows, finding_tone(finding), "%s%s %s: %s", !strcmp(finding->certainty, "possible") ? "possible " : "",
-                  finding->severity, finding->code, check ? check->title : "a check of another version");
+        rows_line(rows, finding_tone(finding), "%s%s %s: %s",
+                  !strcmp(finding->certainty, "possible") ? "possible " : "", finding->severity,
+                  finding->code, check ? check->title : "a check of another version");
         rows_paragraph(rows, TONE_PLAIN, query->width, finding->what);
         if (finding->times > 1)
-            snprintf(times, sizeof times, "seen %llu times, from %s to %s", (unsigned long long)finding->times,
+            snprintf(times, sizeof times, "seen %llu times, from %s to %s",
+                     (unsigned long long)finding->times,
                      moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock),
                      moment_clock(finding->last_ns, source->now_ns, last, sizeof last));
         if (*times)
@@ -198,7 +220,8 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
     return 0;
 }
 
-/* --- what a finding means -------------------------------------------------------------------------------- */
+/* --- what a finding means
+ * -------------------------------------------------------------------------------- */
 
 static void add_text(struct rows *rows, enum tone tone, int width, const char *text)
 {
@@ -218,7 +241,8 @@ static void add_listing(struct rows *rows, const char *title, const char *text)
     row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", title);
     for (const char *line = text; *line;) {
         size_t bytes = strcspn(line, "\n");
-        row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "    %.*s", (int)bytes, line);
+        row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "    %.*s", (int)bytes,
+                line);
         line += bytes + (line[bytes] == '\n');
     }
 }

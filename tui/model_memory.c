@@ -1,5 +1,5 @@
-/* model_memory.c: the memory that the last operations of each process used: what is in flight first, with what was
- * found about it. */
+/* model_memory.c: the memory that the last operations of each process used: what is in flight
+ * first, with what was found about it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,10 @@ enum { CELL_RANK, CELL_RANGE, CELL_BYTES, CELL_STATE, CELL_USE };
 enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10 };
 
 struct use {
-    int process, rank;          /* rank: -1 not known */
+    int process, rank; /* rank: -1 not known */
     uint64_t begin, bytes, comm, number, seq;
-    bool collective, in_flight, over;      /* over: its process has ended, it will not be done any more */
+    bool collective, in_flight,
+        over; /* over: its process has ended, it will not be done any more */
     char text[OPERATION_TEXT];
 };
 
@@ -24,11 +25,13 @@ struct use {
 static uint64_t bytes_of(const struct record *record, int nranks)
 {
     uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype);
-    bool all = record->api == API_ncclAllGather || record->api == API_ncclReduceScatter || record->api == API_ncclAlltoAll;
+    bool all = record->api == API_ncclAllGather || record->api == API_ncclReduceScatter ||
+               record->api == API_ncclAlltoAll;
     return all && nranks > 0 ? bytes * (uint64_t)nranks : bytes;
 }
 
-static const struct tui_member *member_of(const struct members *members, uint64_t comm, int rank, int *nranks)
+static const struct tui_member *member_of(const struct members *members, uint64_t comm, int rank,
+                                          int *nranks)
 {
     for (int i = 0; i < members->comms; i++) {
         const struct tui_comm *of = &members->comm[i];
@@ -40,7 +43,8 @@ static const struct tui_member *member_of(const struct members *members, uint64_
     return NULL;
 }
 
-static void take_use(struct use *use, int *uses, const struct members *members, int process, struct record *record, uint64_t seq)
+static void take_use(struct use *use, int *uses, const struct members *members, int process,
+                     struct record *record, uint64_t seq)
 {
     uint64_t begin = record->op.recvbuff ? record->op.recvbuff : record->op.sendbuff;
     int nranks = 0;
@@ -51,19 +55,26 @@ static void take_use(struct use *use, int *uses, const struct members *members, 
         return;
     const struct tui_member *member = member_of(members, record->op.comm, record->op.rank, &nranks);
     struct use *here = &use[(*uses)++];
-    *here = (struct use){.process = process, .begin = begin, .comm = record->op.comm, .number = record->op.number, .seq = seq,
-                         .bytes = bytes_of(record, nranks), .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
+    *here = (struct use){.process = process,
+                         .begin = begin,
+                         .comm = record->op.comm,
+                         .number = record->op.number,
+                         .seq = seq,
+                         .bytes = bytes_of(record, nranks),
+                         .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
     here->rank = member ? member->shown_rank : record->op.rank;
     here->in_flight = here->collective && member && member->done <= record->op.number;
     here->over = member && member->ended;
     operation_text(record, here->text);
 }
 
-static int load_uses(struct source *source, const struct members *members, struct use *use, int *uses, struct error *err)
+static int load_uses(struct source *source, const struct members *members, struct use *use,
+                     int *uses, struct error *err)
 {
     static const char sql[] =
         "SELECT process, api, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, seq FROM event "
-        "WHERE seq > (SELECT max(seq) - ? FROM event) AND phase = 1 AND api IN (SELECT number FROM api WHERE class IN "
+        "WHERE seq > (SELECT max(seq) - ? FROM event) AND phase = 1 AND api IN (SELECT number FROM "
+        "api WHERE class IN "
         "('collective', 'p2p')) ORDER BY seq DESC";
     const int64_t parameter[] = {EVENTS};
     struct cursor row = cursor_new(source->trace, sql, parameter, 1);
@@ -72,7 +83,8 @@ static int load_uses(struct source *source, const struct members *members, struc
         struct record record = {.api = (uint16_t)cursor_number(&row, 1), .phase = RECORD_ENTER};
         for (int i = 0; i < WORDS; i++)
             record.word[i] = (uint64_t)cursor_number(&row, 2 + i);
-        take_use(use, uses, members, cursor_process(&row, 0), &record, (uint64_t)cursor_number(&row, 12));
+        take_use(use, uses, members, cursor_process(&row, 0), &record,
+                 (uint64_t)cursor_number(&row, 12));
     }
     return result;
 }
@@ -111,12 +123,14 @@ static int add_hazards(struct source *source, struct rows *rows, struct error *e
         if (strncmp(finding->code, "DC3", 3) && strncmp(finding->code, "DC40", 4))
             continue;
         struct row *row = rows_add(rows, ~(uint64_t)finding->id, 0);
-        row_set(row, CELL_RANK, finding_tone(finding), "%s", finding_ranks(finding, ranks, sizeof ranks));
+        row_set(row, CELL_RANK, finding_tone(finding), "%s",
+                finding_ranks(finding, ranks, sizeof ranks));
         row_set(row, CELL_RANGE, finding_tone(finding), "%s", finding->code);
         row_set(row, CELL_STATE, finding_tone(finding), "hazard");
         row_set(row, CELL_USE, finding_tone(finding), "%s", finding->what);
         if (row)
-            row->target = (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
+            row->target =
+                (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
     }
     tui_findings_free(&findings);
     return 0;
@@ -128,16 +142,21 @@ static void add_use(const struct use *use, struct rows *rows)
     struct row *row = rows_add(rows, use->begin ^ (uint64_t)use->process << 56, 0);
     enum tone tone = use->in_flight ? TONE_STRONG : TONE_PLAIN;
     row_set(row, CELL_RANK, tone, "%d", use->rank);
-    row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin, (unsigned long long)(use->begin + use->bytes));
+    row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin,
+            (unsigned long long)(use->begin + use->bytes));
     row_set(row, CELL_BYTES, tone, "%s", bytes_text(use->bytes, bytes, sizeof bytes));
     row_set(row, CELL_STATE, use->in_flight ? TONE_WARNING : TONE_FAINT, "%s",
-            !use->in_flight ? "done" : use->over ? "never done" : "in flight");
+            !use->in_flight ? "done"
+            : use->over     ? "never done"
+                            : "in flight");
     if (use->collective)
-        row_set(row, CELL_USE, tone, "#%llu of %s: %s", (unsigned long long)use->number, comm_name(use->comm, name), use->text);
+        row_set(row, CELL_USE, tone, "#%llu of %s: %s", (unsigned long long)use->number,
+                comm_name(use->comm, name), use->text);
     else
         row_set(row, CELL_USE, tone, "%s of %s", use->text, comm_name(use->comm, name));
     if (row && use->collective)
-        row->target = (struct target){.view = VIEW_SEQUENCE, .comm = use->comm, .number = use->number, .process = -1};
+        row->target = (struct target){
+            .view = VIEW_SEQUENCE, .comm = use->comm, .number = use->number, .process = -1};
 }
 
 int model_memory(struct source *source, struct query *query, struct rows *rows, struct error *err)

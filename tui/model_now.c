@@ -1,5 +1,6 @@
-/* model_now.c: where every rank of every communicator stands. A line per communicator with a mark per rank (or per
- * stretch of ranks, the worst of each), below it the ranks in equal state, outliers first. */
+/* model_now.c: where every rank of every communicator stands. A line per communicator with a mark
+ * per rank (or per stretch of ranks, the worst of each), below it the ranks in equal state,
+ * outliers first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,9 @@ struct group {
 static const char *sign_of(const struct signs *signs, enum standing standing)
 {
     const char *const sign[STANDINGS] = {
-        [STANDS_MISSING] = signs->missing, [STANDS_EXITED] = signs->exited, [STANDS_UNSEEN] = signs->unseen,
-        [STANDS_BEHIND] = signs->behind, [STANDS_ISSUED] = signs->issued, [STANDS_STARTED] = signs->started,
+        [STANDS_MISSING] = signs->missing, [STANDS_EXITED] = signs->exited,
+        [STANDS_UNSEEN] = signs->unseen,   [STANDS_BEHIND] = signs->behind,
+        [STANDS_ISSUED] = signs->issued,   [STANDS_STARTED] = signs->started,
         [STANDS_DONE] = signs->done,
     };
     return sign[standing];
@@ -34,12 +36,15 @@ static const char *sign_of(const struct signs *signs, enum standing standing)
 
 static enum tone tone_of(enum standing standing)
 {
-    return standing <= STANDS_EXITED ? TONE_ERROR : standing <= STANDS_BEHIND ? TONE_WARNING
-         : standing == STANDS_DONE ? TONE_GOOD : TONE_PLAIN;
+    return standing <= STANDS_EXITED   ? TONE_ERROR
+           : standing <= STANDS_BEHIND ? TONE_WARNING
+           : standing == STANDS_DONE   ? TONE_GOOD
+                                       : TONE_PLAIN;
 }
 
 /* A mark for each of at most `width` stretches of ranks: that of its worst member. */
-static void strip(const struct tui_comm *comm, const struct signs *signs, int width, char *text, size_t bytes)
+static void strip(const struct tui_comm *comm, const struct signs *signs, int width, char *text,
+                  size_t bytes)
 {
     int ranks = comm->members, marks = ranks < width ? ranks : width;
     size_t used = 0;
@@ -68,8 +73,8 @@ static void counts(const struct tui_comm *comm, struct text *text)
 
 static bool alike(const struct tui_member *a, const struct tui_member *b)
 {
-    return a->standing == b->standing && a->issued == b->issued && a->started == b->started && a->done == b->done &&
-           !strcmp(a->where, b->where) && !strcmp(a->phase, b->phase);
+    return a->standing == b->standing && a->issued == b->issued && a->started == b->started &&
+           a->done == b->done && !strcmp(a->where, b->where) && !strcmp(a->phase, b->phase);
 }
 
 static int worse_first(const void *left, const void *right)
@@ -108,12 +113,14 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
     return groups;
 }
 
-static char *site_text(struct source *source, const struct tui_member *member, int width, char *text, size_t bytes)
+static char *site_text(struct source *source, const struct tui_member *member, int width,
+                       char *text, size_t bytes)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file];
     *text = '\0';
-    if (site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame) == 0)
+    if (site_frames(source->trace, member->process, member->stack, member->stack_is_address,
+                    frame) == 0)
         return text;
     frame_function(frame, function, sizeof function);
     frame_place(frame, width, place, sizeof place);
@@ -121,30 +128,36 @@ static char *site_text(struct source *source, const struct tui_member *member, i
     return text;
 }
 
-/* "in cudaStreamSynchronize 41 s at train.c:12 step(), waiting for ...": what is short comes first; how it ended, last. */
-static void set_where(struct source *source, const struct query *query, const struct group *group, struct row *row)
+/* "in cudaStreamSynchronize 41 s at train.c:12 step(), waiting for ...": what is short comes first;
+ * how it ended, last. */
+static void set_where(struct source *source, const struct query *query, const struct group *group,
+                      struct row *row)
 {
     const struct tui_member *member = group->first;
     char duration[64] = "", site[SITE_BYTES];
-    const char *in = member->ended ? strstr(member->where, " in ") : NULL, *where = in ? in + 1 : member->where;
+    const char *in = member->ended ? strstr(member->where, " in ") : NULL,
+               *where = in ? in + 1 : member->where;
     int call = (int)strcspn(where, ",");
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
-    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s%s%.*s", call, where, *duration ? " " : "", duration,
-            site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site, sizeof site),
-            *member->phase ? ", in " : "", member->phase, where + call, in ? "; " : "", in ? (int)(in - member->where) : 0,
-            member->where);
+    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s%s%.*s", call, where,
+            *duration ? " " : "", duration,
+            site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site,
+                      sizeof site),
+            *member->phase ? ", in " : "", member->phase, where + call, in ? "; " : "",
+            in ? (int)(in - member->where) : 0, member->where);
 }
 
-static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm, const struct group *group,
-                      struct rows *rows)
+static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm,
+                      const struct group *group, struct rows *rows)
 {
     const struct signs *signs = signs_of(query);
     const struct tui_member *member = group->first;
     char ranks[RANKS_BYTES];
     enum tone tone = tone_of(member->standing);
     struct row *row = rows_add(rows, hash_bytes(comm->id, &member->rank, sizeof member->rank), 1);
-    row_set(row, CELL_WHO, tone, "%s %s", sign_of(signs, member->standing), rankset_text(&group->ranks, ranks, sizeof ranks));
+    row_set(row, CELL_WHO, tone, "%s %s", sign_of(signs, member->standing),
+            rankset_text(&group->ranks, ranks, sizeof ranks));
     if (member->issued)
         row_set(row, CELL_NUMBER, TONE_PLAIN, "#%llu", (unsigned long long)member->issued - 1);
     if (member->behind && member->standing < STANDS_ISSUED)
@@ -154,20 +167,26 @@ static void add_group(struct source *source, const struct query *query, const st
     else
         row_set(row, CELL_WHERE, TONE_PLAIN, "no trace of it");
     if (row) {
-        row->target = (struct target){.view = VIEW_RANK, .comm = comm->id, .process = member->process};
+        row->target =
+            (struct target){.view = VIEW_RANK, .comm = comm->id, .process = member->process};
         if (member->process < 0)
             row->target.view = -1;
     }
 }
 
-static void add_comm(struct source *source, const struct query *query, const struct tui_comm *comm, struct rows *rows)
+static void add_comm(struct source *source, const struct query *query, const struct tui_comm *comm,
+                     struct rows *rows)
 {
     const struct signs *signs = signs_of(query);
     struct group group[GROUPS_MAX] = {0};
     char name[16], marks[4096];
     struct text text = {0};
     int width = query->width - NUMBERS_WIDTH - COUNTS_WIDTH, more;
-    strip(comm, signs, width < STRIP_LEAST ? STRIP_LEAST : width > STRIP_MOST ? STRIP_MOST : width, marks, sizeof marks);
+    strip(comm, signs,
+          width < STRIP_LEAST  ? STRIP_LEAST
+          : width > STRIP_MOST ? STRIP_MOST
+                               : width,
+          marks, sizeof marks);
     counts(comm, &text);
     char *said = text_take(&text);
     struct row *row = rows_add(rows, comm->id, 0);
@@ -176,7 +195,10 @@ static void add_comm(struct source *source, const struct query *query, const str
         row_set(row, CELL_NUMBER, TONE_STRONG, "#%llu", (unsigned long long)comm->most_issued - 1);
     row_set(row, CELL_WHERE, tone_of(comm->worst), "%s  %s", marks, said ? said : "");
     if (row)
-        row->target = (struct target){.view = VIEW_SEQUENCE, .comm = comm->id, .number = (uint64_t)NUMBER_LAST, .process = -1};
+        row->target = (struct target){.view = VIEW_SEQUENCE,
+                                      .comm = comm->id,
+                                      .number = (uint64_t)NUMBER_LAST,
+                                      .process = -1};
     free(said);
     int groups = find_groups(comm, group, &more);
     for (int i = 0; i < groups; i++) {

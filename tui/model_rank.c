@@ -1,4 +1,5 @@
-/* model_rank.c: one process: its communicators, where it is, what it waits for, its streams, its threads' stacks. */
+/* model_rank.c: one process: its communicators, where it is, what it waits for, its streams, its
+ * threads' stacks. */
 #include "analyzer/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
@@ -16,19 +17,22 @@ static struct row *add_item(struct rows *rows)
     return rows_add(rows, (uint64_t)rows->count, 1);
 }
 
-static void add_frames(struct source *source, const struct query *query, int process, uint64_t stack, bool is_address, struct rows *rows)
+static void add_frames(struct source *source, const struct query *query, int process,
+                       uint64_t stack, bool is_address, struct rows *rows)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file];
     int count = site_frames(source->trace, process, stack, is_address, frame);
     for (int i = 0; i < count; i++) {
         int width = width_of(frame_function(&frame[i], function, sizeof function));
-        frame_place(&frame[i], query->width - width - 8 > 16 ? query->width - width - 8 : 16, place, sizeof place);
+        frame_place(&frame[i], query->width - width - 8 > 16 ? query->width - width - 8 : 16, place,
+                    sizeof place);
         row_set(add_item(rows), 0, i ? TONE_PLAIN : TONE_STRONG, "%s  %s", function, place);
     }
 }
 
-static void add_members(struct source *source, const struct query *query, const struct members *members, struct rows *rows)
+static void add_members(struct source *source, const struct query *query,
+                        const struct members *members, struct rows *rows)
 {
     char name[16];
     const struct tui_member *latest = NULL;
@@ -40,11 +44,14 @@ static void add_members(struct source *source, const struct query *query, const 
         latest = !latest || member->since_ns > latest->since_ns ? member : latest;
         struct row *row = add_item(rows);
         row_set(row, 0, member->standing <= STANDS_BEHIND ? TONE_ERROR : TONE_PLAIN,
-                "%s rank %d of %d: %s, %llu called, %llu done, last %s", comm_name(member->comm, name), member->rank, member->nranks,
-                standing_name(member->standing), (unsigned long long)member->issued, (unsigned long long)member->done,
-                *member->last_call ? member->last_call : "none");
+                "%s rank %d of %d: %s, %llu called, %llu done, last %s",
+                comm_name(member->comm, name), member->rank, member->nranks,
+                standing_name(member->standing), (unsigned long long)member->issued,
+                (unsigned long long)member->done, *member->last_call ? member->last_call : "none");
         if (row)
-            row->target = (struct target){.view = VIEW_SEQUENCE, .comm = member->comm, .process = -1,
+            row->target = (struct target){.view = VIEW_SEQUENCE,
+                                          .comm = member->comm,
+                                          .process = -1,
                                           .number = member->issued ? member->issued - 1 : 0};
     }
     if (!latest)
@@ -54,10 +61,13 @@ static void add_members(struct source *source, const struct query *query, const 
     add_frames(source, query, query->process, latest->stack, latest->stack_is_address, rows);
 }
 
-/* The lines of the tree of waits that are of this process: what it waits in, and who waits for it. */
-static int add_waits(struct source *source, const struct query *query, struct rows *rows, struct error *err)
+/* The lines of the tree of waits that are of this process: what it waits in, and who waits for it.
+ */
+static int add_waits(struct source *source, const struct query *query, struct rows *rows,
+                     struct error *err)
 {
-    static const char sql[] = "SELECT process, text, in_cycle, since_ns, depth FROM wait_state WHERE again = 0 ORDER BY id";
+    static const char sql[] = "SELECT process, text, in_cycle, since_ns, depth FROM wait_state "
+                              "WHERE again = 0 ORDER BY id";
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     char duration[64];
     int shown = 0, result;
@@ -69,7 +79,8 @@ static int add_waits(struct source *source, const struct query *query, struct ro
             add_head(rows, "In the tree of waits (5)");
         bool lasts = since_ns && source->now_ns > since_ns;
         struct row *line = add_item(rows);
-        row_set(line, 0, cursor_number(&row, 2) ? TONE_ERROR : TONE_PLAIN, "%s%s%s%s", cursor_text(&row, 1), lasts ? ", since " : "",
+        row_set(line, 0, cursor_number(&row, 2) ? TONE_ERROR : TONE_PLAIN, "%s%s%s%s",
+                cursor_text(&row, 1), lasts ? ", since " : "",
                 lasts ? moment_duration(source->now_ns - since_ns, duration, sizeof duration) : "",
                 cursor_number(&row, 2) ? " (goes round)" : "");
         if (line)

@@ -11,17 +11,19 @@ enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024 };
 
 /* What is known of a process beside its members. */
 struct process_view {
-    const struct tui_member *member;    /* the one that it was seen in last; NULL none */
+    const struct tui_member *member; /* the one that it was seen in last; NULL none */
     uint64_t lost;
     bool ended;
     int how, value, out_of_memory;
-    double late_ns;                     /* mean of its last operations */
+    double late_ns; /* mean of its last operations */
     int late_count;
 };
 
-/* --- how late ranks come --------------------------------------------------------------------------------- */
+/* --- how late ranks come
+ * --------------------------------------------------------------------------------- */
 
-/* Who called an operation when. Numbers of one communicator share a place of the table when they are LATE_NUMBERS apart. */
+/* Who called an operation when. Numbers of one communicator share a place of the table when they
+ * are LATE_NUMBERS apart. */
 struct arrival {
     uint64_t comm, number, first_ns, sum;
 };
@@ -37,12 +39,13 @@ static struct arrival *arrival_of(struct arrival *table, uint64_t comm, uint64_t
 }
 
 /* Twice over the last events: who was first, then how much later the others were. */
-static int read_arrivals(struct source *source, struct lateness *late, bool second, struct error *err)
+static int read_arrivals(struct source *source, struct lateness *late, bool second,
+                         struct error *err)
 {
-    static const char sql[] =
-        "SELECT e.process, e.w0, e.w1, e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
-        "WHERE e.seq > (SELECT max(seq) - ? FROM event) AND e.phase = 1 "
-        "AND e.api IN (SELECT number FROM api WHERE class = 'collective')";
+    static const char sql[] = "SELECT e.process, e.w0, e.w1, e.time_ns + p.realtime_ns - "
+                              "p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
+                              "WHERE e.seq > (SELECT max(seq) - ? FROM event) AND e.phase = 1 "
+                              "AND e.api IN (SELECT number FROM api WHERE class = 'collective')";
     const int64_t parameter[] = {LATE_EVENTS};
     struct cursor row = cursor_new(source->trace, sql, parameter, 1);
     int result;
@@ -74,12 +77,16 @@ static int measure_lateness(struct source *source, struct process_view *process,
     return result;
 }
 
-/* --- the list -------------------------------------------------------------------------------------------- */
+/* --- the list
+ * -------------------------------------------------------------------------------------------- */
 
 static int read_states(struct source *source, struct process_view *process, struct error *err)
 {
-    struct cursor row = cursor_new(source->trace, "SELECT process, lost_control + lost_bulk, ended, how, value, out_of_memory "
-                                   "FROM process_state", NULL, 0);
+    struct cursor row =
+        cursor_new(source->trace,
+                   "SELECT process, lost_control + lost_bulk, ended, how, value, out_of_memory "
+                   "FROM process_state",
+                   NULL, 0);
     int result;
     while ((result = cursor_next(&row, err)) == 1) {
         int index = cursor_process(&row, 0);
@@ -103,13 +110,15 @@ static enum tone state_text(const struct process_view *process, char *text, size
     if (process->how == END_EXIT)
         snprintf(text, bytes, "exit %d", process->value);
     else if (process->how == END_SIGNAL)
-        snprintf(text, bytes, "%s", process->out_of_memory ? "out of memory" : strsignal(process->value));
+        snprintf(text, bytes, "%s",
+                 process->out_of_memory ? "out of memory" : strsignal(process->value));
     else
         snprintf(text, bytes, "ended");
     return process->how == END_EXIT && process->value == 0 ? TONE_FAINT : TONE_ERROR;
 }
 
-static void add_process(struct source *source, int index, const struct process_view *process, struct rows *rows)
+static void add_process(struct source *source, int index, const struct process_view *process,
+                        struct rows *rows)
 {
     const struct process_info *info = trace_process(source->trace, index);
     const struct tui_member *member = process->member;
@@ -130,14 +139,17 @@ static void add_process(struct source *source, int index, const struct process_v
     if (process->lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)process->lost);
     if (member)
-        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", member->where, *member->phase ? ", in " : "", member->phase);
+        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", member->where, *member->phase ? ", in " : "",
+                member->phase);
     if (row)
         row->target = (struct target){.view = VIEW_RANK, .process = index};
 }
 
-static struct process_view *load_processes(struct source *source, const struct members *members, struct error *err)
+static struct process_view *load_processes(struct source *source, const struct members *members,
+                                           struct error *err)
 {
-    struct process_view *process = calloc((size_t)trace_process_count(source->trace) + 1, sizeof *process);
+    struct process_view *process =
+        calloc((size_t)trace_process_count(source->trace) + 1, sizeof *process);
     if (!process) {
         error_set(err, "can't show the ranks: memory is short");
         return NULL;
@@ -163,7 +175,8 @@ static int by_rank(const void *left, const void *right, void *context)
     return order ? order : a - b;
 }
 
-static int add_processes(struct source *source, const struct process_view *process, struct rows *rows, struct error *err)
+static int add_processes(struct source *source, const struct process_view *process,
+                         struct rows *rows, struct error *err)
 {
     int count = trace_process_count(source->trace);
     int *order = calloc((size_t)count + 1, sizeof *order);

@@ -1,5 +1,5 @@
-/* model_sequence.c: the collectives of one communicator: what most ranks called at each number, a mark per rank, and
- * what the others called. */
+/* model_sequence.c: the collectives of one communicator: what most ranks called at each number, a
+ * mark per rank, and what the others called. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,13 @@
 #include "tui/view.h"
 
 enum { CELL_NUMBER, CELL_MARKS, CELL_CALL, CELL_OTHERS };
-enum { WINDOW_LEAST = 16, WINDOW_MOST = 512, OPERATIONS_MOST = 1 << 18, MARKS_MOST = 64, RANKS_BYTES = 128 };
+enum {
+    WINDOW_LEAST = 16,
+    WINDOW_MOST = 512,
+    OPERATIONS_MOST = 1 << 18,
+    MARKS_MOST = 64,
+    RANKS_BYTES = 128
+};
 
 /* Calls of one number that are alike. */
 struct variant {
@@ -22,7 +28,8 @@ struct variant {
 
 enum { VARIANTS_MAX = 8 };
 
-static int find_variants(const struct tui_operation *operation, int count, struct variant variant[VARIANTS_MAX])
+static int find_variants(const struct tui_operation *operation, int count,
+                         struct variant variant[VARIANTS_MAX])
 {
     int variants = 0;
     for (int i = 0; i < count; i++) {
@@ -47,15 +54,16 @@ static int find_variants(const struct tui_operation *operation, int count, struc
 }
 
 /* A mark for each stretch of ranks: different beats not called beats the same. */
-static void add_marks(const struct query *query, const struct tui_comm *comm, const struct variant *variant, int variants,
-                      struct text *text)
+static void add_marks(const struct query *query, const struct tui_comm *comm,
+                      const struct variant *variant, int variants, struct text *text)
 {
     const struct signs *signs = signs_of(query);
     int ranks = comm->nranks > comm->members ? comm->nranks : comm->members;
     int marks = ranks < MARKS_MOST ? ranks : MARKS_MOST;
     for (int i = 0; i < marks; i++) {
         const char *mark = signs->same;
-        for (int rank = (int)((long)i * ranks / marks); rank < (int)((long)(i + 1) * ranks / marks); rank++) {
+        for (int rank = (int)((long)i * ranks / marks); rank < (int)((long)(i + 1) * ranks / marks);
+             rank++) {
             bool same = rankset_has(&variant[0].ranks, rank), differs = false;
             for (int k = 1; k < variants; k++)
                 differs |= rankset_has(&variant[k].ranks, rank);
@@ -68,8 +76,8 @@ static void add_marks(const struct query *query, const struct tui_comm *comm, co
     }
 }
 
-static void add_number(const struct query *query, const struct tui_comm *comm, const struct tui_operation *operation, int count,
-                       struct rows *rows)
+static void add_number(const struct query *query, const struct tui_comm *comm,
+                       const struct tui_operation *operation, int count, struct rows *rows)
 {
     struct variant variant[VARIANTS_MAX];
     char ranks[RANKS_BYTES];
@@ -77,7 +85,8 @@ static void add_number(const struct query *query, const struct tui_comm *comm, c
     int variants = find_variants(operation, count, variant);
     add_marks(query, comm, variant, variants, &marks);
     for (int k = 1; k < variants; k++)
-        text_add(&others, "%s%s: %s", k > 1 ? "; " : "", rankset_text(&variant[k].ranks, ranks, sizeof ranks), variant[k].text);
+        text_add(&others, "%s%s: %s", k > 1 ? "; " : "",
+                 rankset_text(&variant[k].ranks, ranks, sizeof ranks), variant[k].text);
     char *marked = text_take(&marks), *other = text_take(&others);
     bool all = count >= comm->nranks;
     enum tone tone = variants > 1 ? TONE_ERROR : all ? TONE_PLAIN : TONE_WARNING;
@@ -93,7 +102,8 @@ static void add_number(const struct query *query, const struct tui_comm *comm, c
 }
 
 /* The numbers to show: around the one that is wanted. */
-static int choose(struct source *source, struct query *query, const struct tui_comm *comm, struct rows *rows, struct error *err)
+static int choose(struct source *source, struct query *query, const struct tui_comm *comm,
+                  struct rows *rows, struct error *err)
 {
     uint64_t number;
     if (query->number == NUMBER_DIVERGENCE) {
@@ -115,7 +125,8 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
     struct members members;
     struct operations operations = {0};
     char name[16];
-    if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) || members_load(&members, source, err) < 0)
+    if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) ||
+        members_load(&members, source, err) < 0)
         return -1;
     const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
     query->comm_step = 0;
@@ -123,22 +134,28 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
     rows->empty = "No collective on this communicator.";
     if (comm) {
         query->comm = comm->id;
-        rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collective%s (of %d communicator%s: c, C)", comm_name(comm->id, name),
-                  comm->nranks, (unsigned long long)comm->most_issued, comm->most_issued == 1 ? "" : "s", members.comms,
-                  members.comms == 1 ? "" : "s");
+        rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collective%s (of %d communicator%s: c, C)",
+                  comm_name(comm->id, name), comm->nranks, (unsigned long long)comm->most_issued,
+                  comm->most_issued == 1 ? "" : "s", members.comms, members.comms == 1 ? "" : "s");
         result = choose(source, query, comm, rows, err);
         int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);
-        query->window = window < WINDOW_LEAST ? WINDOW_LEAST : window > WINDOW_MOST ? WINDOW_MOST : window;
-        uint64_t middle = (uint64_t)query->number, half = (uint64_t)query->window / 2, first = middle > half ? middle - half : 0;
+        query->window = window < WINDOW_LEAST  ? WINDOW_LEAST
+                        : window > WINDOW_MOST ? WINDOW_MOST
+                                               : window;
+        uint64_t middle = (uint64_t)query->number, half = (uint64_t)query->window / 2,
+                 first = middle > half ? middle - half : 0;
         if (result == 0)
-            result = operations_load(&operations, source, comm->id, first, first + half * 2 - 1, err);
+            result =
+                operations_load(&operations, source, comm->id, first, first + half * 2 - 1, err);
     }
     rows_column(rows, "number", 0, true);
     rows_column(rows, "ranks", MARKS_MOST, false);
     rows_column(rows, "call", 0, false);
     rows_column(rows, "others", 0, false);
     for (int i = 0, end; i < operations.count; i = end) {
-        for (end = i + 1; end < operations.count && operations.operation[end].number == operations.operation[i].number; end++)
+        for (end = i + 1; end < operations.count &&
+                          operations.operation[end].number == operations.operation[i].number;
+             end++)
             ;
         add_number(query, comm, &operations.operation[i], end - i, rows);
     }

@@ -1,4 +1,5 @@
-/* model_streams.c: the streams of a process: what was put on each last, and the operation in which it stands. */
+/* model_streams.c: the streams of a process: what was put on each last, and the operation in which
+ * it stands. */
 #include <stdlib.h>
 
 #include "analyzer/text.h"
@@ -13,7 +14,7 @@ struct stream {
     uint64_t handle;
     int device;
     char last[CALL_BYTES];
-    bool stands;                /* in `operation`, the earliest on it that is not done */
+    bool stands; /* in `operation`, the earliest on it that is not done */
     char operation[CALL_BYTES];
     const struct tui_comm *comm;
     const struct tui_member *member;
@@ -40,10 +41,13 @@ static struct stream *stream_of(struct streams *streams, uint64_t handle, int de
 /* Latest first, so that of the operations that are not done the earliest is left. */
 static void take(struct streams *streams, const struct members *members, const struct cursor *row)
 {
-    struct record record = {.api = (uint16_t)cursor_number(row, 2), .flags = (uint8_t)cursor_number(row, 3), .phase = RECORD_ENTER};
+    struct record record = {.api = (uint16_t)cursor_number(row, 2),
+                            .flags = (uint8_t)cursor_number(row, 3),
+                            .phase = RECORD_ENTER};
     for (int i = 0; i < WORDS; i++)
         record.word[i] = (uint64_t)cursor_number(row, 4 + i);
-    struct stream *stream = stream_of(streams, (uint64_t)cursor_number(row, 0), (int)cursor_number(row, 1));
+    struct stream *stream =
+        stream_of(streams, (uint64_t)cursor_number(row, 0), (int)cursor_number(row, 1));
     if (!stream)
         return;
     if (!*stream->last)
@@ -51,7 +55,8 @@ static void take(struct streams *streams, const struct members *members, const s
     if (api_class_of(record.api) != CLASS_COLLECTIVE)
         return;
     const struct tui_comm *comm = members_comm(members, record.op.comm, 0);
-    const struct tui_member *member = comm && comm->id == record.op.comm ? members_rank(comm, record.op.rank) : NULL;
+    const struct tui_member *member =
+        comm && comm->id == record.op.comm ? members_rank(comm, record.op.rank) : NULL;
     if (!member || member->done > record.op.number)
         return;
     stream->stands = true;
@@ -71,8 +76,8 @@ static void add_absent(const struct stream *stream, struct text *text)
             rankset_add(&absent, stream->comm->member[i].shown_rank);
     int count = rankset_count(&absent);
     if (count)
-        text_add(text, ", for rank%s %s, which %s not called it", count == 1 ? "" : "s", rankset_text(&absent, ranks, sizeof ranks),
-                 count == 1 ? "has" : "have");
+        text_add(text, ", for rank%s %s, which %s not called it", count == 1 ? "" : "s",
+                 rankset_text(&absent, ranks, sizeof ranks), count == 1 ? "has" : "have");
     rankset_free(&absent);
 }
 
@@ -80,23 +85,31 @@ static void add_stream(const struct stream *stream, struct rows *rows)
 {
     char name[16];
     if (stream->handle)
-        row_set(rows_add(rows, (uint64_t)rows->count, 1), 0, TONE_PLAIN, "stream 0x%llx on device %d, last %s",
-                (unsigned long long)stream->handle, stream->device, stream->last);
+        row_set(rows_add(rows, (uint64_t)rows->count, 1), 0, TONE_PLAIN,
+                "stream 0x%llx on device %d, last %s", (unsigned long long)stream->handle,
+                stream->device, stream->last);
     else
-        row_set(rows_add(rows, (uint64_t)rows->count, 1), 0, TONE_PLAIN, "default stream of device %d, last %s", stream->device,
-                stream->last);
+        row_set(rows_add(rows, (uint64_t)rows->count, 1), 0, TONE_PLAIN,
+                "default stream of device %d, last %s", stream->device, stream->last);
     if (!stream->stands)
         return;
     struct text text = {0};
     bool started = stream->member->started > stream->number;
-    text_add(&text, "%s %s #%llu of %s", !started ? "has not come to" : stream->member->ended ? "stood in" : "waits in", stream->operation,
-             (unsigned long long)stream->number, comm_name(stream->comm->id, name));
+    text_add(&text, "%s %s #%llu of %s",
+             !started                ? "has not come to"
+             : stream->member->ended ? "stood in"
+                                     : "waits in",
+             stream->operation, (unsigned long long)stream->number,
+             comm_name(stream->comm->id, name));
     add_absent(stream, &text);
     char *said = text_take(&text);
     struct row *row = rows_add(rows, (uint64_t)rows->count, 2);
     row_set(row, 0, started ? TONE_WARNING : TONE_PLAIN, "%s", said ? said : "");
     if (row)
-        row->target = (struct target){.view = VIEW_SEQUENCE, .comm = stream->comm->id, .number = stream->number, .process = -1};
+        row->target = (struct target){.view = VIEW_SEQUENCE,
+                                      .comm = stream->comm->id,
+                                      .number = stream->number,
+                                      .process = -1};
     free(said);
 }
 
@@ -110,14 +123,16 @@ static bool place_of(struct source *source, int process, int *database, int *the
     return false;
 }
 
-int model_rank_streams(struct source *source, const struct query *query, const struct members *members, struct rows *rows,
-                       struct error *err)
+int model_rank_streams(struct source *source, const struct query *query,
+                       const struct members *members, struct rows *rows, struct error *err)
 {
     static const char sql[] =
         "SELECT stream, device, api, flags, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event "
-        "WHERE seq > (SELECT max(seq) - ?1 FROM event) AND process = ?2 AND phase < 2 AND api IN (SELECT number FROM api "
+        "WHERE seq > (SELECT max(seq) - ?1 FROM event) AND process = ?2 AND phase < 2 AND api IN "
+        "(SELECT number FROM api "
         "WHERE class IN ('collective', 'p2p', 'copy', 'launch') "
-        "OR name IN ('cudaEventRecord', 'cudaEventRecordWithFlags', 'cudaStreamWaitEvent')) ORDER BY seq DESC";
+        "OR name IN ('cudaEventRecord', 'cudaEventRecordWithFlags', 'cudaStreamWaitEvent')) ORDER "
+        "BY seq DESC";
     struct streams streams = {.count = 0};
     int database, there, result;
     if (!place_of(source, query->process, &database, &there))
@@ -130,7 +145,8 @@ int model_rank_streams(struct source *source, const struct query *query, const s
     if (result < 0)
         return -1;
     cursor_end(&row);
-    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "Streams%s", streams.count ? "" : ": nothing was put on one");
+    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "Streams%s",
+            streams.count ? "" : ": nothing was put on one");
     for (int i = 0; i < streams.count; i++)
         add_stream(&streams.stream[i], rows);
     return 0;

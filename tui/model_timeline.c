@@ -1,5 +1,6 @@
-/* model_timeline.c: when the operations of one communicator were in flight, a line per rank: waiting for its stream or
- * for others, and running. Ends come from what the collector saw of the GPU's progress, every few milliseconds. */
+/* model_timeline.c: when the operations of one communicator were in flight, a line per rank:
+ * waiting for its stream or for others, and running. Ends come from what the collector saw of the
+ * GPU's progress, every few milliseconds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,13 @@
 #include "tui/view.h"
 
 enum { CELL_RANK, CELL_BAR };
-enum { LABEL_WIDTH = 10, COLUMNS_MAX = 1024, PENDING_MAX = 4096, SLOTS_MAX = 1024, EVENTS_MOST = 400000 };
+enum {
+    LABEL_WIDTH = 10,
+    COLUMNS_MAX = 1024,
+    PENDING_MAX = 4096,
+    SLOTS_MAX = 1024,
+    EVENTS_MOST = 400000
+};
 static const uint64_t usual_ns = 10000000000;
 
 enum level { LEVEL_NONE, LEVEL_ISSUED, LEVEL_STARTED };
@@ -23,7 +30,8 @@ struct pending {
     int line;
 };
 
-/* How far a slot was when the collector looked last: that can be stored before the call that it is about. */
+/* How far a slot was when the collector looked last: that can be stored before the call that it is
+ * about. */
 struct reached {
     int process;
     uint32_t slot;
@@ -34,7 +42,7 @@ struct timeline {
     uint64_t begin_ns, end_ns;
     int width;
     const struct tui_comm *comm;
-    uint8_t *level;             /* members * width */
+    uint8_t *level; /* members * width */
     struct pending *pending;
     int pendings;
     struct reached reached[SLOTS_MAX];
@@ -46,11 +54,13 @@ static int column_of(const struct timeline *timeline, uint64_t time_ns)
     if (time_ns <= timeline->begin_ns)
         return 0;
     uint64_t span = timeline->end_ns - timeline->begin_ns;
-    uint64_t column = (uint64_t)((double)(time_ns - timeline->begin_ns) / (double)span * timeline->width);
+    uint64_t column =
+        (uint64_t)((double)(time_ns - timeline->begin_ns) / (double)span * timeline->width);
     return column < (uint64_t)timeline->width ? (int)column : timeline->width - 1;
 }
 
-static void fill(struct timeline *timeline, int line, uint64_t from_ns, uint64_t to_ns, enum level level)
+static void fill(struct timeline *timeline, int line, uint64_t from_ns, uint64_t to_ns,
+                 enum level level)
 {
     if (to_ns < timeline->begin_ns || from_ns > timeline->end_ns)
         return;
@@ -86,12 +96,16 @@ static struct reached *reached_of(struct timeline *timeline, int process, uint32
     return &timeline->reached[timeline->slots++];
 }
 
-static void take_operation(struct timeline *timeline, int process, const struct cursor *row, uint64_t time_ns)
+static void take_operation(struct timeline *timeline, int process, const struct cursor *row,
+                           uint64_t time_ns)
 {
     uint64_t slot_and_rank = (uint64_t)cursor_number(row, 4);
     int line = line_of(timeline, (int)(int32_t)(slot_and_rank >> 32));
-    struct pending pending = {.process = process, .slot = (uint32_t)slot_and_rank, .launch = (uint64_t)cursor_number(row, 5),
-                              .issued_ns = time_ns, .line = line};
+    struct pending pending = {.process = process,
+                              .slot = (uint32_t)slot_and_rank,
+                              .launch = (uint64_t)cursor_number(row, 5),
+                              .issued_ns = time_ns,
+                              .line = line};
     const struct reached *reached = reached_of(timeline, process, pending.slot);
     if (line < 0)
         return;
@@ -103,7 +117,8 @@ static void take_operation(struct timeline *timeline, int process, const struct 
         timeline->pending[timeline->pendings++] = pending;
 }
 
-static void take_progress(struct timeline *timeline, int process, const struct cursor *row, uint64_t time_ns)
+static void take_progress(struct timeline *timeline, int process, const struct cursor *row,
+                          uint64_t time_ns)
 {
     uint32_t slot = (uint32_t)cursor_number(row, 3);
     uint64_t started = (uint64_t)cursor_number(row, 6), done = (uint64_t)cursor_number(row, 7);
@@ -113,7 +128,8 @@ static void take_progress(struct timeline *timeline, int process, const struct c
         *reached = (struct reached){process, slot, started, done};
     for (int i = 0; i < timeline->pendings; i++) {
         struct pending *pending = &timeline->pending[i];
-        if (pending->process == process && pending->slot == slot && pending->launch <= started && !pending->started_ns)
+        if (pending->process == process && pending->slot == slot && pending->launch <= started &&
+            !pending->started_ns)
             pending->started_ns = time_ns;
         if (pending->process == process && pending->slot == slot && pending->launch <= done)
             finish(timeline, pending, time_ns);
@@ -123,21 +139,31 @@ static void take_progress(struct timeline *timeline, int process, const struct c
     timeline->pendings = kept;
 }
 
-/* Rows of the time wanted, a little before it so that what was in flight then is known. seq grows with time. */
+/* Rows of the time wanted, a little before it so that what was in flight then is known. seq grows
+ * with time. */
 static int read_events(struct source *source, struct timeline *timeline, struct error *err)
 {
     static const char sql[] =
         "WITH RECURSIVE span(low, high) AS (SELECT 0, max(seq) FROM event UNION ALL "
-        "SELECT CASE WHEN (SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
-        "                  WHERE e.seq = (low + high) / 2) < ?2 THEN (low + high) / 2 ELSE low END, "
-        "       CASE WHEN (SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
-        "                  WHERE e.seq = (low + high) / 2) < ?2 THEN high ELSE (low + high) / 2 END "
+        "SELECT CASE WHEN (SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN "
+        "process p ON p.id = e.process "
+        "                  WHERE e.seq = (low + high) / 2) < ?2 THEN (low + high) / 2 ELSE low "
+        "END, "
+        "       CASE WHEN (SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN "
+        "process p ON p.id = e.process "
+        "                  WHERE e.seq = (low + high) / 2) < ?2 THEN high ELSE (low + high) / 2 "
+        "END "
         "FROM span WHERE high - low > 1) "
-        "SELECT e.process, e.api, e.time_ns + p.realtime_ns - p.monotonic_ns, e.w0, e.w8, e.w9, e.w1, e.w2 "
-        "FROM event e JOIN process p ON p.id = e.process WHERE e.seq > (SELECT max(low) - 2000 FROM span) "
-        "AND ((e.phase = 1 AND e.w0 = ?1 AND e.api IN (SELECT number FROM api WHERE class = 'collective')) "
-        "     OR e.api = (SELECT number FROM api WHERE name = 'notice_progress')) ORDER BY e.seq LIMIT ?3";
-    const int64_t parameter[] = {(int64_t)timeline->comm->id, (int64_t)timeline->begin_ns, EVENTS_MOST};
+        "SELECT e.process, e.api, e.time_ns + p.realtime_ns - p.monotonic_ns, e.w0, e.w8, e.w9, "
+        "e.w1, e.w2 "
+        "FROM event e JOIN process p ON p.id = e.process WHERE e.seq > (SELECT max(low) - 2000 "
+        "FROM span) "
+        "AND ((e.phase = 1 AND e.w0 = ?1 AND e.api IN (SELECT number FROM api WHERE class = "
+        "'collective')) "
+        "     OR e.api = (SELECT number FROM api WHERE name = 'notice_progress')) ORDER BY e.seq "
+        "LIMIT ?3";
+    const int64_t parameter[] = {(int64_t)timeline->comm->id, (int64_t)timeline->begin_ns,
+                                 EVENTS_MOST};
     struct cursor row = cursor_new(source->trace, sql, parameter, 3);
     int result;
     while ((result = cursor_next(&row, err)) == 1) {
@@ -152,33 +178,39 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
             return 0;
         }
     }
-    for (int i = 0; i < timeline->pendings; i++)    /* in flight to the end */
+    for (int i = 0; i < timeline->pendings; i++) /* in flight to the end */
         finish(timeline, &timeline->pending[i], timeline->end_ns);
     return result;
 }
 
-static void add_bar(const struct query *query, const struct timeline *timeline, int line, struct rows *rows)
+static void add_bar(const struct query *query, const struct timeline *timeline, int line,
+                    struct rows *rows)
 {
     const struct tui_member *member = &timeline->comm->member[line];
-    const char *const marks[] = {query->ascii ? " " : " ", query->ascii ? "-" : "░", query->ascii ? "#" : "█"};
+    const char *const marks[] = {query->ascii ? " " : " ", query->ascii ? "-" : "░",
+                                 query->ascii ? "#" : "█"};
     struct text bar = {0};
     for (int i = 0; i < timeline->width; i++)
         text_add(&bar, "%s", marks[timeline->level[line * timeline->width + i]]);
     char *text = text_take(&bar);
     struct row *row = rows_add(rows, (uint64_t)member->rank + 1, 0);
     row_set(row, CELL_RANK, TONE_STRONG, "%d", member->shown_rank);
-    row_set(row, CELL_BAR, member->standing <= STANDS_EXITED ? TONE_ERROR : TONE_PLAIN, "%s", text ? text : "");
+    row_set(row, CELL_BAR, member->standing <= STANDS_EXITED ? TONE_ERROR : TONE_PLAIN, "%s",
+            text ? text : "");
     if (row)
-        row->target = (struct target){.view = member->process < 0 ? -1 : VIEW_RANK, .process = member->process};
+        row->target = (struct target){.view = member->process < 0 ? -1 : VIEW_RANK,
+                                      .process = member->process};
     free(text);
 }
 
-static int draw(struct source *source, const struct query *query, struct timeline *timeline, struct rows *rows, struct error *err)
+static int draw(struct source *source, const struct query *query, struct timeline *timeline,
+                struct rows *rows, struct error *err)
 {
     timeline->level = calloc((size_t)timeline->comm->members * (size_t)timeline->width + 1, 1);
     timeline->pending = calloc(PENDING_MAX, sizeof *timeline->pending);
-    int result = timeline->level && timeline->pending ? read_events(source, timeline, err)
-                                                      : error_set(err, "can't show the timeline: memory is short");
+    int result = timeline->level && timeline->pending
+                     ? read_events(source, timeline, err)
+                     : error_set(err, "can't show the timeline: memory is short");
     for (int i = 0; result == 0 && i < timeline->comm->members; i++)
         add_bar(query, timeline, i, rows);
     free(timeline->level);
@@ -188,8 +220,11 @@ static int draw(struct source *source, const struct query *query, struct timelin
 
 static int first_event_ns(struct source *source, uint64_t *first_ns, struct error *err)
 {
-    struct cursor row = cursor_new(source->trace, "SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p "
-                                   "ON p.id = e.process WHERE e.seq = (SELECT min(seq) FROM event)", NULL, 0);
+    struct cursor row =
+        cursor_new(source->trace,
+                   "SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p "
+                   "ON p.id = e.process WHERE e.seq = (SELECT min(seq) FROM event)",
+                   NULL, 0);
     int result;
     *first_ns = source->now_ns;
     while ((result = cursor_next(&row, err)) == 1)
@@ -203,7 +238,8 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
     struct members members;
     uint64_t first_ns;
     char name[16], span[64], from[64], to[64];
-    if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) || members_load(&members, source, err) < 0)
+    if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) ||
+        members_load(&members, source, err) < 0)
         return -1;
     const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
     query->comm_step = 0;
@@ -215,20 +251,26 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
         query->comm = comm->id;
         if (!query->end_ns) {
             query->end_ns = source->now_ns;
-            query->begin_ns = first_ns + usual_ns < source->now_ns ? source->now_ns - usual_ns : first_ns;
+            query->begin_ns = first_ns + usual_ns < source->now_ns ? source->now_ns - usual_ns
+                                                                   : first_ns;
         }
-        if (query->begin_ns == 1)       /* all of it */
+        if (query->begin_ns == 1) /* all of it */
             query->begin_ns = first_ns;
         if (query->end_ns <= query->begin_ns)
             query->end_ns = query->begin_ns + 1000000;
         int width = query->width - LABEL_WIDTH;
-        struct timeline timeline = {.begin_ns = query->begin_ns, .end_ns = query->end_ns, .comm = comm,
-                                    .width = width < 16 ? 16 : width > COLUMNS_MAX ? COLUMNS_MAX : width};
-        rows_line(rows, TONE_STRONG, "%s from %s to %s, %s  %s called  %s running", comm_name(comm->id, name),
+        struct timeline timeline = {.begin_ns = query->begin_ns,
+                                    .end_ns = query->end_ns,
+                                    .comm = comm,
+                                    .width = width < 16            ? 16
+                                             : width > COLUMNS_MAX ? COLUMNS_MAX
+                                                                   : width};
+        rows_line(rows, TONE_STRONG, "%s from %s to %s, %s  %s called  %s running",
+                  comm_name(comm->id, name),
                   moment_clock(query->begin_ns, source->now_ns, from, sizeof from),
                   moment_clock(query->end_ns, source->now_ns, to, sizeof to),
-                  moment_duration(query->end_ns - query->begin_ns, span, sizeof span), query->ascii ? "-" : "░",
-                  query->ascii ? "#" : "█");
+                  moment_duration(query->end_ns - query->begin_ns, span, sizeof span),
+                  query->ascii ? "-" : "░", query->ascii ? "#" : "█");
         result = draw(source, query, &timeline, rows, err);
     }
     members_free(&members);

@@ -1,5 +1,5 @@
-/* model_waits.c: who waits for whom (table wait_state), as an indented tree; what is on a cycle or can never go on is
- * marked. */
+/* model_waits.c: who waits for whom (table wait_state), as an indented tree; what is on a cycle or
+ * can never go on is marked. */
 #include <stdio.h>
 
 #include "lib/base/moment.h"
@@ -12,15 +12,19 @@ enum { WIDE = 110, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
 
 int model_waits(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
-    static const char sql[] = "SELECT id, depth, text, process, in_cycle, stuck, since_ns, stack, stack_is_address, again FROM wait_state "
+    static const char sql[] = "SELECT id, depth, text, process, in_cycle, stuck, since_ns, stack, "
+                              "stack_is_address, again FROM wait_state "
                               "ORDER BY id";
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     char duration[64], function[320], place[256], text[TEXT_BYTES];
     int result;
     rows->tree = true;
-    rows->empty = source->live ? "No rank waits for another." : "No rank waited for another when the trace ended.";
-    bool wide = query->width >= WIDE;       /* else there is no room for places, and calls are shortened */
-    rows_column(rows, "who waits for whom", wide ? query->width * 3 / 4 : query->width - SINCE_WIDTH, false);
+    rows->empty = source->live ? "No rank waits for another."
+                               : "No rank waited for another when the trace ended.";
+    bool wide = query->width >=
+                WIDE; /* else there is no room for places, and calls are shortened */
+    rows_column(rows, "who waits for whom",
+                wide ? query->width * 3 / 4 : query->width - SINCE_WIDTH, false);
     rows_column(rows, "since", 0, true);
     if (wide)
         rows_column(rows, "at", 0, false);
@@ -30,14 +34,26 @@ int model_waits(struct source *source, struct query *query, struct rows *rows, s
         bool cycle = cursor_number(&row, 4), stuck = cursor_number(&row, 5);
         uint64_t since_ns = (uint64_t)cursor_number(&row, 6);
         snprintf(text, sizeof text, "%s", cursor_text(&row, 2));
-        struct row *line = rows_add(rows, (uint64_t)row.database << 32 | (uint64_t)cursor_number(&row, 0), (int)cursor_number(&row, 1));
-        row_set(line, CELL_WHO, cycle ? TONE_ERROR : stuck ? TONE_WARNING : TONE_PLAIN, "%s%s%s",
-                !cycle ? "" : query->ascii ? "(cycle) " : "↻ ", cursor_number(&row, 9) ? "(as above) " : "",
-                wide ? text : operation_shorten(text));
+        struct row *line = rows_add(rows,
+                                    (uint64_t)row.database << 32 | (uint64_t)cursor_number(&row, 0),
+                                    (int)cursor_number(&row, 1));
+        row_set(line, CELL_WHO,
+                cycle   ? TONE_ERROR
+                : stuck ? TONE_WARNING
+                        : TONE_PLAIN,
+                "%s%s%s",
+                !cycle         ? ""
+                : query->ascii ? "(cycle) "
+                               : "↻ ",
+                cursor_number(&row, 9) ? "(as above) " : "", wide ? text : operation_shorten(text));
         if (since_ns && source->now_ns > since_ns)
-            row_set(line, CELL_SINCE, TONE_PLAIN, "%s", moment_duration(source->now_ns - since_ns, duration, sizeof duration));
-        if (wide && process >= 0 && site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7), cursor_number(&row, 8), frame) > 0)
-            row_set(line, CELL_SITE, TONE_FAINT, "%s %s", frame_function(frame, function, sizeof function),
+            row_set(line, CELL_SINCE, TONE_PLAIN, "%s",
+                    moment_duration(source->now_ns - since_ns, duration, sizeof duration));
+        if (wide && process >= 0 &&
+            site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7),
+                        cursor_number(&row, 8), frame) > 0)
+            row_set(line, CELL_SITE, TONE_FAINT, "%s %s",
+                    frame_function(frame, function, sizeof function),
                     frame_place(frame, 40, place, sizeof place));
         if (line && process >= 0)
             line->target = (struct target){.view = VIEW_RANK, .process = process};

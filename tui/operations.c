@@ -29,7 +29,8 @@ static void put_in_order(struct operations *operations)
     if (operations->count)
         qsort(operation, (size_t)operations->count, sizeof *operation, by_number_and_rank);
     for (int i = 0; i < operations->count; i++) {
-        if (kept && operation[kept - 1].empty && operation[kept - 1].number == operation[i].number &&
+        if (kept && operation[kept - 1].empty &&
+            operation[kept - 1].number == operation[i].number &&
             operation[kept - 1].rank == operation[i].rank)
             kept--;
         operation[kept++] = operation[i];
@@ -47,7 +48,8 @@ static void leave_out(char *text, const char *part)
 
 char *operation_shorten(char *text)
 {
-    static const char *const known[] = {"nccl", "count=", "comm "};      /* "comm 5ae7" is one even without the word */
+    static const char *const known[] = {
+        "nccl", "count=", "comm "}; /* "comm 5ae7" is one even without the word */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         leave_out(text, known[i]);
     return text;
@@ -64,18 +66,23 @@ char *operation_text(const struct record *record, char text[OPERATION_TEXT])
 enum { PARAMETERS = 5 };
 
 /* The rows of the operations first .. last, as they came. `parameter` must outlive the cursor. */
-static struct cursor rows_between(struct source *source, uint64_t comm, uint64_t first, uint64_t last, int64_t parameter[PARAMETERS])
+static struct cursor rows_between(struct source *source, uint64_t comm, uint64_t first,
+                                  uint64_t last, int64_t parameter[PARAMETERS])
 {
-    /* Numbers of a member grow with seq, so its own blocks bound where they are; who has not come as far as to the
-     * block after the last may be anywhere up to the end. */
-    static const char sql[] =
-        "SELECT api, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE phase = 1 AND w0 = ?1 AND w1 BETWEEN ?2 AND ?3 "
-        "AND api IN (SELECT number FROM api WHERE class = 'collective') "
-        "AND seq >= (SELECT coalesce(min(seq), 0) FROM operation_block WHERE comm = ?1 AND block = ?4) "
-        "AND seq <= (SELECT coalesce(max(coalesce(b.seq, 9223372036854775807)), 9223372036854775807) FROM operation_block a "
-        "            LEFT JOIN operation_block b ON b.comm = a.comm AND b.rank = a.rank AND b.block = ?5 "
-        "            WHERE a.comm = ?1 AND a.block = ?4)";
-    const int64_t values[PARAMETERS] = {(int64_t)comm, (int64_t)first, (int64_t)last, (int64_t)(first / BLOCK), (int64_t)(last / BLOCK + 1)};
+    /* Numbers of a member grow with seq, so its own blocks bound where they are; who has not come
+     * as far as to the block after the last may be anywhere up to the end. */
+    static const char sql[] = "SELECT api, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE "
+                              "phase = 1 AND w0 = ?1 AND w1 BETWEEN ?2 AND ?3 "
+                              "AND api IN (SELECT number FROM api WHERE class = 'collective') "
+                              "AND seq >= (SELECT coalesce(min(seq), 0) FROM operation_block WHERE "
+                              "comm = ?1 AND block = ?4) "
+                              "AND seq <= (SELECT coalesce(max(coalesce(b.seq, "
+                              "9223372036854775807)), 9223372036854775807) FROM operation_block a "
+                              "            LEFT JOIN operation_block b ON b.comm = a.comm AND "
+                              "b.rank = a.rank AND b.block = ?5 "
+                              "            WHERE a.comm = ?1 AND a.block = ?4)";
+    const int64_t values[PARAMETERS] = {(int64_t)comm, (int64_t)first, (int64_t)last,
+                                        (int64_t)(first / BLOCK), (int64_t)(last / BLOCK + 1)};
     memcpy(parameter, values, sizeof values);
     return cursor_new(source->trace, sql, parameter, PARAMETERS);
 }
@@ -85,13 +92,14 @@ static struct tui_operation operation_of(const struct cursor *row)
     struct record record = {.api = (uint16_t)cursor_number(row, 0), .phase = RECORD_ENTER};
     for (int i = 0; i < WORDS; i++)
         record.word[i] = (uint64_t)cursor_number(row, 1 + i);
-    struct tui_operation operation = {.number = record.op.number, .rank = record.op.rank, .empty = record.op.count == 0};
+    struct tui_operation operation = {
+        .number = record.op.number, .rank = record.op.rank, .empty = record.op.count == 0};
     operation_text(&record, operation.text);
     return operation;
 }
 
-int operations_load(struct operations *operations, struct source *source, uint64_t comm, uint64_t first, uint64_t last,
-                    struct error *err)
+int operations_load(struct operations *operations, struct source *source, uint64_t comm,
+                    uint64_t first, uint64_t last, struct error *err)
 {
     int64_t parameter[PARAMETERS];
     struct cursor row = rows_between(source, comm, first, last, parameter);
@@ -100,7 +108,8 @@ int operations_load(struct operations *operations, struct source *source, uint64
     while ((result = cursor_next(&row, err)) == 1) {
         if (operations->count == capacity) {
             capacity = capacity ? capacity * 2 : 256;
-            struct tui_operation *grown = reallocarray(operations->operation, (size_t)capacity, sizeof *grown);
+            struct tui_operation *grown =
+                reallocarray(operations->operation, (size_t)capacity, sizeof *grown);
             if (!grown) {
                 cursor_end(&row);
                 operations_free(operations);
@@ -118,9 +127,11 @@ int operations_load(struct operations *operations, struct source *source, uint64
 }
 
 /* The lowest number of a block that ranks called differently. 1, 0 or -1. */
-static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint64_t *number, struct error *err)
+static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint64_t *number,
+                      struct error *err)
 {
-    char (*text)[OPERATION_TEXT] = calloc(BLOCK, sizeof *text);     /* of the rank that came first, by number */
+    char(*text)[OPERATION_TEXT] =
+        calloc(BLOCK, sizeof *text); /* of the rank that came first, by number */
     int64_t parameter[PARAMETERS];
     uint64_t first = block * BLOCK, lowest = UINT64_MAX;
     struct cursor row = rows_between(source, comm, first, first + BLOCK - 1, parameter);
@@ -130,7 +141,8 @@ static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint
     while ((result = cursor_next(&row, err)) == 1) {
         const struct tui_operation operation = operation_of(&row);
         char *before = text[operation.number - first];
-        if (operation.empty)        /* NCCL drops it; where others gave elements there is a finding about it */
+        if (operation
+                .empty) /* NCCL drops it; where others gave elements there is a finding about it */
             continue;
         if (!*before)
             memcpy(before, operation.text, OPERATION_TEXT);
@@ -145,10 +157,11 @@ static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint
 /* What the members' blocks of one number say, over all databases. */
 struct block {
     int64_t members, hash;
-    bool open, differs;         /* open: a member has not filled it yet */
+    bool open, differs; /* open: a member has not filled it yet */
 };
 
-static int read_block(struct source *source, uint64_t comm, int64_t number, struct block *block, struct error *err)
+static int read_block(struct source *source, uint64_t comm, int64_t number, struct block *block,
+                      struct error *err)
 {
     static const char sql[] = "SELECT hash FROM operation_block WHERE comm = ? AND block = ?";
     const int64_t parameter[] = {(int64_t)comm, number};
@@ -165,10 +178,13 @@ static int read_block(struct source *source, uint64_t comm, int64_t number, stru
     return result;
 }
 
-/* The first block in which members may part: hashes differ, or are not all known. *last: the last that there is. */
-static int block_to_search(struct source *source, uint64_t comm, int64_t *number, int64_t *last, struct error *err)
+/* The first block in which members may part: hashes differ, or are not all known. *last: the last
+ * that there is. */
+static int block_to_search(struct source *source, uint64_t comm, int64_t *number, int64_t *last,
+                           struct error *err)
 {
-    static const char last_sql[] = "SELECT coalesce(max(block), 0) FROM operation_block WHERE comm = ?";
+    static const char last_sql[] =
+        "SELECT coalesce(max(block), 0) FROM operation_block WHERE comm = ?";
     const int64_t parameter[] = {(int64_t)comm};
     struct cursor row = cursor_new(source->trace, last_sql, parameter, 1);
     struct block block;
@@ -189,7 +205,8 @@ static int block_to_search(struct source *source, uint64_t comm, int64_t *number
 
 int operations_divergence(struct source *source, uint64_t comm, uint64_t *number, struct error *err)
 {
-    static const char sql[] = "SELECT min(number) FROM finding WHERE comm = ? AND code LIKE 'DC10_' AND number IS NOT NULL";
+    static const char sql[] = "SELECT min(number) FROM finding WHERE comm = ? AND code LIKE "
+                              "'DC10_' AND number IS NOT NULL";
     const int64_t parameter[] = {(int64_t)comm};
     struct cursor row = cursor_new(source->trace, sql, parameter, 1);
     int64_t block, last;

@@ -7,10 +7,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static const long look_ns = 250000000;          /* between two looks for changes */
-static const uint64_t anew_ns = 1000000000;     /* a view is made anew after so long anyway: times go on */
-static const uint64_t least_ns = 450000000, most_ns = 10000000000;      /* between two pictures of one view */
-enum { SHARE = 40 };                            /* of its time that the reader may work without being asked: 1 / SHARE */
+static const long look_ns = 250000000; /* between two looks for changes */
+static const uint64_t anew_ns =
+    1000000000; /* a view is made anew after so long anyway: times go on */
+static const uint64_t least_ns = 450000000,
+                      most_ns = 10000000000; /* between two pictures of one view */
+enum { SHARE = 40 }; /* of its time that the reader may work without being asked: 1 / SHARE */
 
 struct reader {
     struct source source;
@@ -18,7 +20,7 @@ struct reader {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked_anew;
-    struct query query;             /* under the lock from here on */
+    struct query query; /* under the lock from here on */
     uint64_t asked;
     bool paused;
     atomic_bool stopping;
@@ -33,10 +35,14 @@ void picture_free(struct picture *picture)
     *picture = (struct picture){0};
 }
 
-int picture_make(struct source *source, const struct query *query, struct picture *picture, struct error *err)
+int picture_make(struct source *source, const struct query *query, struct picture *picture,
+                 struct error *err)
 {
-    *picture = (struct picture){.query = *query, .live = source->live, .now_ns = source->now_ns,
-                                .warning = source->warning, .opened = source->opened};
+    *picture = (struct picture){.query = *query,
+                                .live = source->live,
+                                .now_ns = source->now_ns,
+                                .warning = source->warning,
+                                .opened = source->opened};
     int databases = trace_database_count(source->trace);
     if (source->title)
         snprintf(picture->path, sizeof picture->path, "%s", source->title);
@@ -56,7 +62,8 @@ static void publish(struct reader *reader, struct picture *picture)
 {
     pthread_mutex_lock(&reader->lock);
     if (reader->asked == picture->asked && reader->query.comm_step && !*picture->error.text) {
-        reader->query.comm = picture->query.comm;       /* one step only, however often the view is made anew */
+        reader->query.comm =
+            picture->query.comm; /* one step only, however often the view is made anew */
         reader->query.comm_step = 0;
     }
     if (reader->has_newest)
@@ -68,8 +75,10 @@ static void publish(struct reader *reader, struct picture *picture)
         ;
 }
 
-/* Waits until something is asked or it is time to look again. Returns false when it is time to end. */
-static bool wait_for_work(struct reader *reader, uint64_t answered, struct query *query, uint64_t *asked, bool *paused)
+/* Waits until something is asked or it is time to look again. Returns false when it is time to end.
+ */
+static bool wait_for_work(struct reader *reader, uint64_t answered, struct query *query,
+                          uint64_t *asked, bool *paused)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -109,14 +118,15 @@ static void *read_on(void *argument)
     struct query query;
     bool paused;
     bool failed = false;
-    uint64_t made_ns = 0, took_ns = 0;          /* when the last picture was begun, how much work it was */
+    uint64_t made_ns = 0, took_ns = 0; /* when the last picture was begun, how much work it was */
     while (wait_for_work(reader, answered, &query, &asked, &paused)) {
         struct picture picture = {0};
         struct error err = {""};
         bool anew = asked != answered;
         if (asked == 0 || (paused && !anew))
             continue;
-        uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), since_ns = begin_ns - made_ns, work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), since_ns = begin_ns - made_ns,
+                 work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         if (!anew && since_ns < pause_after(took_ns))
             continue;
         int changed = source_look(&reader->source, &err);
@@ -126,7 +136,10 @@ static void *read_on(void *argument)
         failed = changed < 0 || picture_make(&reader->source, &query, &picture, &err) < 0;
         took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - work_ns;
         if (failed)
-            picture = (struct picture){.query = query, .error = err, .live = reader->source.live, .now_ns = reader->source.now_ns};
+            picture = (struct picture){.query = query,
+                                       .error = err,
+                                       .live = reader->source.live,
+                                       .now_ns = reader->source.now_ns};
         picture.asked = answered = asked;
         publish(reader, &picture);
     }

@@ -84,7 +84,8 @@ struct row *rows_add(struct rows *rows, uint64_t id, int depth)
         return NULL;
     }
     rows->row = row;
-    rows->row[rows->count] = (struct row){.id = id, .depth = depth, .target = {.view = -1, .process = -1}};
+    rows->row[rows->count] =
+        (struct row){.id = id, .depth = depth, .target = {.view = -1, .process = -1}};
     return &rows->row[rows->count++];
 }
 
@@ -133,7 +134,8 @@ void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_
     }
 }
 
-static void print_cell(const struct column *column, const char *text, int indent, int width, bool last, FILE *out)
+static void print_cell(const struct column *column, const char *text, int indent, int width,
+                       bool last, FILE *out)
 {
     int used = indent < width ? indent : width;
     size_t bytes = width_fit(text, width - used);
@@ -173,8 +175,8 @@ static void print_row(const struct rows *rows, const struct row *row, const int 
     size_t bytes = 0;
     FILE *line = open_memstream(&text, &bytes);
     for (int i = 0; line && i <= last; i++)
-        print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "", rows->tree && i == 0 ? row->depth * INDENT : 0,
-                   width[i], i == last, line);
+        print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "",
+                   rows->tree && i == 0 ? row->depth * INDENT : 0, width[i], i == last, line);
     if (line && fclose(line) == 0)
         print_trimmed(text, bytes, out);
     free(text);

@@ -1,5 +1,5 @@
-/* rows.h: what a view shows: lines above a table, and the table. Made by a model (model_*.c) from SQL, drawn by
- * widgets that know no SQL, or printed as text. */
+/* rows.h: what a view shows: lines above a table, and the table. Made by a model (model_*.c) from
+ * SQL, drawn by widgets that know no SQL, or printed as text. */
 #ifndef DDPCHECK_TUI_ROWS_H
 #define DDPCHECK_TUI_ROWS_H
 
@@ -7,7 +7,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum tone { TONE_PLAIN, TONE_STRONG, TONE_FAINT, TONE_GOOD, TONE_NOTE, TONE_WARNING, TONE_ERROR, TONES };
+enum tone {
+    TONE_PLAIN,
+    TONE_STRONG,
+    TONE_FAINT,
+    TONE_GOOD,
+    TONE_NOTE,
+    TONE_WARNING,
+    TONE_ERROR,
+    TONES
+};
 
 enum { ROW_CELLS_MAX = 8 };
 
@@ -18,7 +27,7 @@ struct cell {
 
 /* Where Enter leads. */
 struct target {
-    int view;               /* enum view_id (view.h); -1 nowhere */
+    int view; /* enum view_id (view.h); -1 nowhere */
     uint64_t comm, number;
     int process;
     uint32_t finding;
@@ -26,41 +35,43 @@ struct target {
 
 struct row {
     struct cell cell[ROW_CELLS_MAX];
-    uint64_t id;            /* of what the row is about: the selection stays on it when rows are made anew */
-    int depth;              /* in a tree; a row belongs to the nearest one above it that is less deep */
+    uint64_t id; /* of what the row is about: the selection stays on it when rows are made anew */
+    int depth;   /* in a tree; a row belongs to the nearest one above it that is less deep */
     struct target target;
 };
 
 struct column {
     const char *title;
-    int least, most;        /* columns at least and at most; 0: what it needs */
-    bool right;             /* aligned to the right */
+    int least, most; /* columns at least and at most; 0: what it needs */
+    bool right;      /* aligned to the right */
 };
 
 /* Zero-initialised is empty. */
 struct rows {
-    struct cell *line;      /* above the table */
+    struct cell *line; /* above the table */
     int lines, line_capacity;
     struct column column[ROW_CELLS_MAX];
     int columns;
-    bool tree;              /* depth is shown by indenting the first column, and rows can't be sorted */
+    bool tree; /* depth is shown by indenting the first column, and rows can't be sorted */
     struct row *row;
     int count, capacity;
-    const char *empty;      /* what to say when there is no row; static */
-    bool failed;            /* memory was short: something is missing */
+    const char *empty; /* what to say when there is no row; static */
+    bool failed;       /* memory was short: something is missing */
 };
 
 void rows_free(struct rows *rows);
 
 /* Adds a line above the table; the text is copied, cleaned of what could steer a terminal. */
-void rows_line(struct rows *rows, enum tone tone, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void rows_line(struct rows *rows, enum tone tone, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The same, wrapped to `columns`. */
 void rows_paragraph(struct rows *rows, enum tone tone, int columns, const char *text);
 void rows_column(struct rows *rows, const char *title, int most, bool right);
 /* Adds a row without text; NULL when memory is short. Valid until the next one is added. */
 struct row *rows_add(struct rows *rows, uint64_t id, int depth);
 /* Sets a cell of the row; NULL row is allowed. */
-void row_set(struct row *row, int cell, enum tone tone, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Columns that each of the table's columns gets within `width`; the last takes what is left. */
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX]);

@@ -19,25 +19,33 @@ static struct {
     int click_line, click_column;
 } state;
 
-/* Hues on the terminal's own background; without colour tones differ by weight, and by the marks in the text. */
+/* Hues on the terminal's own background; without colour tones differ by weight, and by the marks in
+ * the text. */
 static const struct {
     short color;
     attr_t attributes, plain_attributes;
 } looks[TONES] = {
-    [TONE_PLAIN] = {-1, A_NORMAL, A_NORMAL}, [TONE_STRONG] = {-1, A_BOLD, A_BOLD}, [TONE_FAINT] = {-1, A_DIM, A_DIM},
-    [TONE_GOOD] = {COLOR_GREEN, A_NORMAL, A_NORMAL}, [TONE_NOTE] = {COLOR_CYAN, A_NORMAL, A_NORMAL},
-    [TONE_WARNING] = {COLOR_YELLOW, A_NORMAL, A_BOLD}, [TONE_ERROR] = {COLOR_RED, A_BOLD, A_BOLD},
+    [TONE_PLAIN] = {-1, A_NORMAL, A_NORMAL},
+    [TONE_STRONG] = {-1, A_BOLD, A_BOLD},
+    [TONE_FAINT] = {-1, A_DIM, A_DIM},
+    [TONE_GOOD] = {COLOR_GREEN, A_NORMAL, A_NORMAL},
+    [TONE_NOTE] = {COLOR_CYAN, A_NORMAL, A_NORMAL},
+    [TONE_WARNING] = {COLOR_YELLOW, A_NORMAL, A_BOLD},
+    [TONE_ERROR] = {COLOR_RED, A_BOLD, A_BOLD},
 };
 
 int screen_open(bool color, struct error *err)
 {
     const char *terminal = getenv("TERM");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return error_set(err, "the screen needs a terminal; 'ddpcheck tui --once' prints the first view");
+        return error_set(
+            err, "the screen needs a terminal; 'ddpcheck tui --once' prints the first view");
     state.screen = newterm(NULL, stdout, stdin);
     if (!state.screen)
-        return error_set(err, "can't use a terminal of type '%s' (TERM); 'ddpcheck tui --once' prints the first view",
-                         terminal ? terminal : "");
+        return error_set(
+            err,
+            "can't use a terminal of type '%s' (TERM); 'ddpcheck tui --once' prints the first view",
+            terminal ? terminal : "");
     set_term(state.screen);
     cbreak();
     noecho();
@@ -81,24 +89,28 @@ bool screen_is_wide(void)
     return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* getch waits for ever, whatever it was told, after a report that is not asked for: so all that the terminal sends is. */
+/* getch waits for ever, whatever it was told, after a report that is not asked for: so all that the
+ * terminal sends is. */
 void screen_mouse(bool on)
 {
-    const mmask_t reported = BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON2_PRESSED | BUTTON2_RELEASED |
-                             BUTTON3_PRESSED | BUTTON3_RELEASED | BUTTON4_PRESSED | BUTTON5_PRESSED;
+    const mmask_t reported = BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON1_RELEASED |
+                             BUTTON2_PRESSED | BUTTON2_RELEASED | BUTTON3_PRESSED |
+                             BUTTON3_RELEASED | BUTTON4_PRESSED | BUTTON5_PRESSED;
     mousemask(on ? reported : 0, NULL);
     mouseinterval(0);
 }
 
 static attr_t attributes_of(enum tone tone, enum look look)
 {
-    attr_t attributes = state.color ? looks[tone].attributes | (attr_t)COLOR_PAIR(tone + 1) : looks[tone].plain_attributes;
+    attr_t attributes = state.color ? looks[tone].attributes | (attr_t)COLOR_PAIR(tone + 1)
+                                    : looks[tone].plain_attributes;
     if (look == LOOK_SELECTED || look == LOOK_BAR)
         attributes |= A_REVERSE;
     return look == LOOK_FOUND ? attributes | A_UNDERLINE : attributes;
 }
 
-static void put(WINDOW *window, int line, int column, int width, attr_t attributes, const char *text)
+static void put(WINDOW *window, int line, int column, int width, attr_t attributes,
+                const char *text)
 {
     char part[TEXT_BYTES];
     if (width <= 0)
@@ -116,7 +128,8 @@ void screen_text(int line, int column, int width, enum tone tone, enum look look
 {
     if (line < 0 || line >= LINES || column >= COLS)
         return;
-    put(stdscr, line, column, width < COLS - column ? width : COLS - column, attributes_of(tone, look), text);
+    put(stdscr, line, column, width < COLS - column ? width : COLS - column,
+        attributes_of(tone, look), text);
 }
 
 void screen_clear_line(int line)
@@ -172,7 +185,8 @@ void screen_popup(const char *title, const struct rows *lines, bool ascii)
         box(state.popup, 0, 0);
     put(state.popup, 0, 2, width_of(title), attributes_of(TONE_STRONG, LOOK_USUAL), title);
     for (int i = 0; i < height - 2; i++)
-        put(state.popup, 1 + i, 2, width - POPUP_MARGIN, attributes_of(lines->line[i].tone, LOOK_USUAL), lines->line[i].text);
+        put(state.popup, 1 + i, 2, width - POPUP_MARGIN,
+            attributes_of(lines->line[i].tone, LOOK_USUAL), lines->line[i].text);
     state.panel = new_panel(state.popup);
 }
 
@@ -202,11 +216,25 @@ static int meaning_of(int key)
     static const struct {
         int curses, key;
     } keys[] = {
-        {KEY_UP, SCREEN_UP}, {KEY_DOWN, SCREEN_DOWN}, {KEY_LEFT, SCREEN_LEFT}, {KEY_RIGHT, SCREEN_RIGHT},
-        {KEY_PPAGE, SCREEN_PAGE_UP}, {KEY_NPAGE, SCREEN_PAGE_DOWN}, {KEY_HOME, SCREEN_HOME}, {KEY_END, SCREEN_END},
-        {KEY_ENTER, SCREEN_ENTER}, {'\r', SCREEN_ENTER}, {'\n', SCREEN_ENTER}, {27, SCREEN_ESCAPE},
-        {KEY_BACKSPACE, SCREEN_BACKSPACE}, {127, SCREEN_BACKSPACE}, {8, SCREEN_BACKSPACE}, {'\t', SCREEN_TAB},
-        {KEY_BTAB, SCREEN_BACKTAB}, {KEY_RESIZE, SCREEN_RESIZE}, {KEY_F(1), SCREEN_F1},
+        {KEY_UP, SCREEN_UP},
+        {KEY_DOWN, SCREEN_DOWN},
+        {KEY_LEFT, SCREEN_LEFT},
+        {KEY_RIGHT, SCREEN_RIGHT},
+        {KEY_PPAGE, SCREEN_PAGE_UP},
+        {KEY_NPAGE, SCREEN_PAGE_DOWN},
+        {KEY_HOME, SCREEN_HOME},
+        {KEY_END, SCREEN_END},
+        {KEY_ENTER, SCREEN_ENTER},
+        {'\r', SCREEN_ENTER},
+        {'\n', SCREEN_ENTER},
+        {27, SCREEN_ESCAPE},
+        {KEY_BACKSPACE, SCREEN_BACKSPACE},
+        {127, SCREEN_BACKSPACE},
+        {8, SCREEN_BACKSPACE},
+        {'\t', SCREEN_TAB},
+        {KEY_BTAB, SCREEN_BACKTAB},
+        {KEY_RESIZE, SCREEN_RESIZE},
+        {KEY_F(1), SCREEN_F1},
     };
     if (key == KEY_MOUSE)
         return mouse_key();
@@ -216,7 +244,8 @@ static int meaning_of(int key)
     return key < 0x100 ? key : 0;
 }
 
-/* Not until all that was typed is taken may the caller wait for more: ncurses may hold it already. */
+/* Not until all that was typed is taken may the caller wait for more: ncurses may hold it already.
+ */
 int screen_key(void)
 {
     int key, meaning;

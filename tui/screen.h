@@ -1,5 +1,5 @@
-/* screen.h: the terminal: tones, text at places, and what is common to all widgets. The only thing that knows how a
- * tone looks. */
+/* screen.h: the terminal: tones, text at places, and what is common to all widgets. The only thing
+ * that knows how a tone looks. */
 #ifndef DDPCHECK_TUI_SCREEN_H
 #define DDPCHECK_TUI_SCREEN_H
 
@@ -8,7 +8,8 @@
 #include "lib/base/error.h"
 #include "tui/rows.h"
 
-/* Takes the terminal over. color: as terminal_colored() says. Returns 0, or -1 with err (the terminal is unknown). */
+/* Takes the terminal over. color: as terminal_colored() says. Returns 0, or -1 with err (the
+ * terminal is unknown). */
 int screen_open(bool color, struct error *err);
 /* Gives it back as it was. */
 void screen_close(void);
@@ -35,9 +36,24 @@ void screen_popup_close(void);
 
 /* The next key, or 0 if there is none. Keys of the keyboard are ASCII or enum screen_key. */
 enum screen_key {
-    SCREEN_UP = 0x10000, SCREEN_DOWN, SCREEN_LEFT, SCREEN_RIGHT, SCREEN_PAGE_UP, SCREEN_PAGE_DOWN, SCREEN_HOME, SCREEN_END,
-    SCREEN_ENTER, SCREEN_ESCAPE, SCREEN_BACKSPACE, SCREEN_TAB, SCREEN_BACKTAB, SCREEN_RESIZE, SCREEN_CLICK, SCREEN_WHEEL_UP,
-    SCREEN_WHEEL_DOWN, SCREEN_F1
+    SCREEN_UP = 0x10000,
+    SCREEN_DOWN,
+    SCREEN_LEFT,
+    SCREEN_RIGHT,
+    SCREEN_PAGE_UP,
+    SCREEN_PAGE_DOWN,
+    SCREEN_HOME,
+    SCREEN_END,
+    SCREEN_ENTER,
+    SCREEN_ESCAPE,
+    SCREEN_BACKSPACE,
+    SCREEN_TAB,
+    SCREEN_BACKTAB,
+    SCREEN_RESIZE,
+    SCREEN_CLICK,
+    SCREEN_WHEEL_UP,
+    SCREEN_WHEEL_DOWN,
+    SCREEN_F1
 };
 int screen_key(void);
 /* Where the last click was. */

@@ -7,9 +7,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { BUSY_MS = 200, STEPS_BETWEEN = 20000 };      /* whoever looks at the screen wants to know that it is locked */
+enum {
+    BUSY_MS = 200,
+    STEPS_BETWEEN = 20000
+}; /* whoever looks at the screen wants to know that it is locked */
 
-static const uint64_t silence_ns = 5000000000;      /* a collector says something every second */
+static const uint64_t silence_ns = 5000000000; /* a collector says something every second */
 
 static uint64_t realtime_ns(void)
 {
@@ -18,9 +21,11 @@ static uint64_t realtime_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* --- which files ------------------------------------------------------------------------------------------ */
+/* --- which files
+ * ------------------------------------------------------------------------------------------ */
 
-/* A file that was written anew is another one by its inode; in any order of files the sum is the same. */
+/* A file that was written anew is another one by its inode; in any order of files the sum is the
+ * same. */
 static uint64_t file_hash(int directory, const char *name)
 {
     struct stat status;
@@ -71,7 +76,8 @@ static int open_anew(struct source *source, uint64_t files, struct error *err)
         return -1;
     if (trace_database_count(trace) > SOURCE_DATABASES_MAX) {
         trace_close(trace);
-        return error_set(err, "more than %d databases at a time: name fewer of them", SOURCE_DATABASES_MAX);
+        return error_set(err, "more than %d databases at a time: name fewer of them",
+                         SOURCE_DATABASES_MAX);
     }
     trace_close(source->trace);
     source->trace = trace;
@@ -94,7 +100,8 @@ void source_stop_on(struct source *source, const atomic_bool *stop)
     prepare(source);
 }
 
-/* Whether others were opened. A database that was begun a moment ago can't be read yet: the next look tries again. */
+/* Whether others were opened. A database that was begun a moment ago can't be read yet: the next
+ * look tries again. */
 static bool look_at_files(struct source *source)
 {
     struct error err = {""};
@@ -107,7 +114,8 @@ static bool look_at_files(struct source *source)
     if (files)
         error_set(&source->warning, "not shown: %s", err.text);
     else
-        error_set(&source->warning, "%s was removed; this is what it held", trace_database_path(source->trace, 0));
+        error_set(&source->warning, "%s was removed; this is what it held",
+                  trace_database_path(source->trace, 0));
     return false;
 }
 
@@ -117,9 +125,14 @@ void source_close_all(struct source *source)
     source->trace = NULL;
 }
 
-struct cursor cursor_new(struct trace *trace, const char *sql, const int64_t *parameter, int parameters)
+struct cursor cursor_new(struct trace *trace, const char *sql, const int64_t *parameter,
+                         int parameters)
 {
-    return (struct cursor){.trace = trace, .sql = sql, .parameter = parameter, .parameters = parameters, .database = -1};
+    return (struct cursor){.trace = trace,
+                           .sql = sql,
+                           .parameter = parameter,
+                           .parameters = parameters,
+                           .database = -1};
 }
 
 void cursor_end(struct cursor *cursor)
@@ -135,9 +148,11 @@ static int failed(struct cursor *cursor, struct error *err)
     int code = sqlite3_errcode(db) & 0xff;
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
         error_set(err, "%s is locked by another program; trying again", path);
-    else if (code == SQLITE_ERROR)      /* a table that is not there */
-        error_set(err, "%s was made by an older ddpcheck, which kept no state to show: use 'ddpcheck report' (%s)", path,
-                  sqlite3_errmsg(db));
+    else if (code == SQLITE_ERROR) /* a table that is not there */
+        error_set(err,
+                  "%s was made by an older ddpcheck, which kept no state to show: use 'ddpcheck "
+                  "report' (%s)",
+                  path, sqlite3_errmsg(db));
     else
         error_set(err, "can't read %s: %s", path, sqlite3_errmsg(db));
     cursor_end(cursor);
@@ -150,7 +165,8 @@ static int advance(struct cursor *cursor, struct error *err)
     cursor_end(cursor);
     if (++cursor->database >= trace_database_count(cursor->trace))
         return 0;
-    if (sqlite3_prepare_v2(trace_database(cursor->trace, cursor->database), cursor->sql, -1, &cursor->statement, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(trace_database(cursor->trace, cursor->database), cursor->sql, -1,
+                           &cursor->statement, NULL) != SQLITE_OK)
         return failed(cursor, err);
     for (int i = 0; i < cursor->parameters; i++)
         sqlite3_bind_int64(cursor->statement, i + 1, cursor->parameter[i]);
@@ -184,15 +200,16 @@ const char *cursor_text(const struct cursor *cursor, int column)
 
 int cursor_process(const struct cursor *cursor, int column)
 {
-    return trace_process_of(cursor->trace, cursor->database, sqlite3_column_int(cursor->statement, column));
+    return trace_process_of(cursor->trace, cursor->database,
+                            sqlite3_column_int(cursor->statement, column));
 }
 
 /* The last event of all databases. 0, or -1 with err. */
 static int look_at_time(struct source *source, struct error *err)
 {
-    static const char sql[] =
-        "SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN process p ON p.id = e.process "
-        "WHERE e.seq = (SELECT max(seq) FROM event)";
+    static const char sql[] = "SELECT e.time_ns + p.realtime_ns - p.monotonic_ns FROM event e JOIN "
+                              "process p ON p.id = e.process "
+                              "WHERE e.seq = (SELECT max(seq) FROM event)";
     struct cursor cursor = cursor_new(source->trace, sql, NULL, 0);
     uint64_t last_ns = 0, now_ns = realtime_ns();
     int result;
@@ -218,7 +235,8 @@ int source_look(struct source *source, struct error *err)
         changed |= version != source->version[cursor.database];
         source->version[cursor.database] = version;
     }
-    if (result < 0 || (changed && trace_refresh(source->trace, err) < 0) || look_at_time(source, err) < 0)
+    if (result < 0 || (changed && trace_refresh(source->trace, err) < 0) ||
+        look_at_time(source, err) < 0)
         return -1;
     return changed;
 }

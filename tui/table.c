@@ -16,12 +16,13 @@ void table_free(struct table *table)
     *table = (struct table){0};
 }
 
-/* --- which rows, in which order --------------------------------------------------------------------------- */
+/* --- which rows, in which order
+ * --------------------------------------------------------------------------- */
 
 /* In a tree what is above and below a row that matches stays, too. */
 static void mark_matches(const struct table *table, const struct rows *rows, bool *keep)
 {
-    int below = -1;     /* depth of a match that the rows at hand belong to */
+    int below = -1; /* depth of a match that the rows at hand belong to */
     for (int i = 0; i < rows->count; i++) {
         bool matches = row_holds(rows, &rows->row[i], table->filter);
         if (below >= 0 && rows->row[i].depth <= below)
@@ -39,7 +40,8 @@ static void mark_matches(const struct table *table, const struct rows *rows, boo
     }
 }
 
-/* Numbers by their size, with what stands around them ("#118", "-3", "2.5 s") left to the rest of the comparison. */
+/* Numbers by their size, with what stands around them ("#118", "-3", "2.5 s") left to the rest of
+ * the comparison. */
 static int compare_texts(const char *a, const char *b)
 {
     const char *x = a + strspn(a, "#-"), *y = b + strspn(b, "#-");
@@ -60,7 +62,8 @@ static int compare_rows(const void *left, const void *right, void *context)
 {
     const struct sorting *by = context;
     int a = *(const int *)left, b = *(const int *)right;
-    const char *x = by->rows->row[a].cell[by->column].text, *y = by->rows->row[b].cell[by->column].text;
+    const char *x = by->rows->row[a].cell[by->column].text,
+               *y = by->rows->row[b].cell[by->column].text;
     int order = by->sign * compare_texts(x ? x : "", y ? y : "");
     return order ? order : a - b;
 }
@@ -154,14 +157,16 @@ bool table_find(struct table *table, const struct rows *rows, int direction)
 
 const struct row *table_selected(const struct table *table, const struct rows *rows)
 {
-    bool there = table->shown > 0 && table->selected < table->shown && table->order[table->selected] < rows->count;
+    bool there = table->shown > 0 && table->selected < table->shown &&
+                 table->order[table->selected] < rows->count;
     return there ? &rows->row[table->order[table->selected]] : NULL;
 }
 
-/* --- drawing --------------------------------------------------------------------------------------------- */
+/* --- drawing
+ * --------------------------------------------------------------------------------------------- */
 
-static void draw_cell(const struct rows *rows, int column, const char *text, int indent, int shift, int line, int at, int width,
-                      enum tone tone, enum look look)
+static void draw_cell(const struct rows *rows, int column, const char *text, int indent, int shift,
+                      int line, int at, int width, enum tone tone, enum look look)
 {
     char filled[CELL_BYTES];
     bool last = column == rows->columns - 1;
@@ -172,18 +177,20 @@ static void draw_cell(const struct rows *rows, int column, const char *text, int
     screen_text(line, at, width, tone, look, filled);
 }
 
-static void draw_row(const struct table *table, const struct rows *rows, const struct row *row, const int *width, int line,
-                     int all, bool selected)
+static void draw_row(const struct table *table, const struct rows *rows, const struct row *row,
+                     const int *width, int line, int all, bool selected)
 {
     enum look look = selected ? LOOK_SELECTED : LOOK_USUAL;
     bool found = *table->search && !selected && row_holds(rows, row, table->search);
     screen_text(line, 0, all, TONE_PLAIN, look, "");
     for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++)
-        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", rows->tree && i == 0 ? row->depth * INDENT : 0, table->shift,
-                  line, at, width[i], row->cell[i].tone, found ? LOOK_FOUND : look);
+        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "",
+                  rows->tree && i == 0 ? row->depth * INDENT : 0, table->shift, line, at, width[i],
+                  row->cell[i].tone, found ? LOOK_FOUND : look);
 }
 
-static bool draw_titles(const struct table *table, const struct rows *rows, const int *width, int line, int all)
+static bool draw_titles(const struct table *table, const struct rows *rows, const int *width,
+                        int line, int all)
 {
     char title[64];
     bool any = false;
@@ -193,9 +200,12 @@ static bool draw_titles(const struct table *table, const struct rows *rows, cons
         return false;
     screen_text(line, 0, all, TONE_PLAIN, LOOK_USUAL, "");
     for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++) {
-        const char *mark = abs(table->sort) != i + 1 || rows->tree ? "" : table->sort > 0 ? "^" : "v";
+        const char *mark = abs(table->sort) != i + 1 || rows->tree ? ""
+                           : table->sort > 0                       ? "^"
+                                                                   : "v";
         snprintf(title, sizeof title, "%s%s", rows->column[i].title, mark);
-        draw_cell(rows, i, title, 0, 0, line, at, width[i] + (*mark ? 1 : 0), TONE_FAINT, LOOK_USUAL);
+        draw_cell(rows, i, title, 0, 0, line, at, width[i] + (*mark ? 1 : 0), TONE_FAINT,
+                  LOOK_USUAL);
     }
     return true;
 }
@@ -219,11 +229,16 @@ int table_draw(struct table *table, const struct rows *rows, int line, int heigh
     for (int i = 0; i < room; i++) {
         int at = table->top + i;
         if (at < table->shown)
-            draw_row(table, rows, &rows->row[table->order[at]], column_width, line + titles + i, width, at == table->selected);
+            draw_row(table, rows, &rows->row[table->order[at]], column_width, line + titles + i,
+                     width, at == table->selected);
         else
             screen_text(line + titles + i, 0, width, TONE_PLAIN, LOOK_USUAL,
-                        i == 0 && table->shown == 0 ? *table->filter && rows->count ? "No row holds the filter's text (f changes it)."
-                                                      : rows->empty ? rows->empty : "" : "");
+                        i == 0 && table->shown == 0
+                            ? *table->filter && rows->count
+                                  ? "No row holds the filter's text (f changes it)."
+                              : rows->empty ? rows->empty
+                                            : ""
+                            : "");
     }
     return room;
 }

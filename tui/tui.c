@@ -14,7 +14,8 @@
 
 static const struct timespec retry = {.tv_nsec = 200000000};
 
-/* --- what app.h promises --------------------------------------------------------------------------------- */
+/* --- what app.h promises
+ * --------------------------------------------------------------------------------- */
 
 void app_ask(struct app *app)
 {
@@ -62,7 +63,8 @@ static void keep_old(struct app *app, struct picture *failed)
     picture_free(failed);
 }
 
-/* A wish that has been answered is not wished again. What follows the job (0, NUMBER_LAST) goes on doing so. */
+/* A wish that has been answered is not wished again. What follows the job (0, NUMBER_LAST) goes on
+ * doing so. */
 static void settle(struct query *query, const struct query *answer)
 {
     if (query->comm_step)
@@ -77,7 +79,8 @@ void app_take(struct app *app)
     struct picture picture = {0};
     if (!reader_take(app->reader, &picture))
         return;
-    if (picture.asked != app->asked) {      /* of the view before: the one that is wanted is on its way */
+    if (picture.asked !=
+        app->asked) { /* of the view before: the one that is wanted is on its way */
         picture_free(&picture);
         return;
     }
@@ -89,7 +92,8 @@ void app_take(struct app *app)
     app->picture = picture;
     bool others = app->opened && picture.opened != app->opened;
     app->opened = picture.opened;
-    if (others && app->depth > 1) {         /* the rank or finding that was shown may have another number now */
+    if (others &&
+        app->depth > 1) { /* the rank or finding that was shown may have another number now */
         app_switch(app, app->place[0].query.view);
         return;
     }
@@ -102,7 +106,8 @@ void app_take(struct app *app)
         table_select(&place->table, &app->picture.rows, (uint64_t)picture.query.number + 1);
 }
 
-/* --- the loop -------------------------------------------------------------------------------------------- */
+/* --- the loop
+ * -------------------------------------------------------------------------------------------- */
 
 static void drain(int fd)
 {
@@ -115,12 +120,14 @@ static void run_loop(struct app *app, int wake_fd)
 {
     app_draw(app);
     while (!app->leaving) {
-        struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+        struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                               {.fd = wake_fd, .events = POLLIN}};
         int ready = poll(fds, 2, -1);
         if (ready < 0 && errno != EINTR)
             return;
-        if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) && !(fds[0].revents & POLLIN))
-            return;                                     /* the terminal is gone */
+        if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) &&
+            !(fds[0].revents & POLLIN))
+            return; /* the terminal is gone */
         for (int key; !app->leaving && (key = screen_key()) != 0;)
             app_key(app, key);
         if (ready > 0 && fds[1].revents)
@@ -140,7 +147,8 @@ static int open_source(struct source *source, const struct tui_options *options,
         if (source_open_all(source, options->paths, options->count, err) == 0)
             return 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if ((double)(now.tv_sec - begin.tv_sec) >= options->wait_s || (options->give_up && options->give_up(options->context)))
+        if ((double)(now.tv_sec - begin.tv_sec) >= options->wait_s ||
+            (options->give_up && options->give_up(options->context)))
             return -1;
         if (!said && now.tv_sec - begin.tv_sec > 1)
             fprintf(stderr, "ddpcheck: waiting for %s\n", options->waiting_for);
@@ -153,7 +161,9 @@ static int first_view(const struct tui_options *options, enum view_id *view, str
 {
     int found = options->view ? view_find(options->view) : VIEW_NOW;
     if (found < 0)
-        return error_set(err, "there is no view '%s': now, findings, sequence, ranks, waits, timeline, memory", options->view);
+        return error_set(
+            err, "there is no view '%s': now, findings, sequence, ranks, waits, timeline, memory",
+            options->view);
     *view = (enum view_id)found;
     return 0;
 }
@@ -161,7 +171,8 @@ static int first_view(const struct tui_options *options, enum view_id *view, str
 static bool needs_ascii(const struct tui_options *options)
 {
     const char *terminal = getenv("TERM");
-    return options->ascii || !screen_is_wide() || (terminal && !strcmp(terminal, "linux"));    /* its font lacks the marks */
+    return options->ascii || !screen_is_wide() ||
+           (terminal && !strcmp(terminal, "linux")); /* its font lacks the marks */
 }
 
 int tui_run(const struct tui_options *options, struct error *err)
@@ -210,7 +221,11 @@ int tui_print(const struct tui_options *options, int width, struct error *err)
     setlocale(LC_ALL, "");
     if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
         return -1;
-    const struct query query = {.view = view, .number = NUMBER_LAST, .process = -1, .width = width, .height = 24,
+    const struct query query = {.view = view,
+                                .number = NUMBER_LAST,
+                                .process = -1,
+                                .width = width,
+                                .height = 24,
                                 .ascii = needs_ascii(options)};
     int result = source_look(&source, err) < 0 ? -1 : picture_make(&source, &query, &picture, err);
     if (result == 0) {

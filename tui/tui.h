@@ -1,4 +1,5 @@
-/* tui.h: the terminal UI: see in ten seconds why the job hangs. Reads databases only; leaving it never touches the job. */
+/* tui.h: the terminal UI: see in ten seconds why the job hangs. Reads databases only; leaving it
+ * never touches the job. */
 #ifndef DDPCHECK_TUI_H
 #define DDPCHECK_TUI_H
 
@@ -7,17 +8,18 @@
 #include "lib/base/error.h"
 
 struct tui_options {
-    const char *const *paths;   /* databases, or directories of databases */
+    const char *const *paths; /* databases, or directories of databases */
     int count;
-    const char *title;          /* shown instead of the database's path; NULL the path */
-    const char *view;           /* name of the first view; NULL "now" */
+    const char *title; /* shown instead of the database's path; NULL the path */
+    const char *view;  /* name of the first view; NULL "now" */
     bool color, ascii;
-    double wait_s;              /* how long to wait for the first database to appear */
-    bool (*give_up)(void *context);     /* asked while waiting: true ends it; NULL never */
-    void *context;              /* of give_up and trouble */
-    /* Asked now and then: what is wrong with what writes the database, for the status line (empty: nothing); NULL never. */
+    double wait_s;                  /* how long to wait for the first database to appear */
+    bool (*give_up)(void *context); /* asked while waiting: true ends it; NULL never */
+    void *context;                  /* of give_up and trouble */
+    /* Asked now and then: what is wrong with what writes the database, for the status line (empty:
+     * nothing); NULL never. */
     void (*trouble)(void *context, struct error *trouble);
-    const char *waiting_for;    /* said on stderr when it takes longer; NULL nothing */
+    const char *waiting_for; /* said on stderr when it takes longer; NULL nothing */
 };
 
 /* Shows the traces until the user leaves. Returns 0, or -1 with err. */

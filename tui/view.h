@@ -6,8 +6,18 @@
 #include "tui/source.h"
 
 enum view_id {
-    VIEW_NOW, VIEW_FINDINGS, VIEW_SEQUENCE, VIEW_RANKS, VIEW_WAITS, VIEW_TIMELINE, VIEW_MEMORY, VIEWS_NUMBERED,
-    VIEW_FINDING = VIEWS_NUMBERED, VIEW_RANK, VIEW_EXPLAIN, VIEWS
+    VIEW_NOW,
+    VIEW_FINDINGS,
+    VIEW_SEQUENCE,
+    VIEW_RANKS,
+    VIEW_WAITS,
+    VIEW_TIMELINE,
+    VIEW_MEMORY,
+    VIEWS_NUMBERED,
+    VIEW_FINDING = VIEWS_NUMBERED,
+    VIEW_RANK,
+    VIEW_EXPLAIN,
+    VIEWS
 };
 
 enum { NUMBER_LAST = -1, NUMBER_DIVERGENCE = -2 };
@@ -15,30 +25,32 @@ enum { NUMBER_LAST = -1, NUMBER_DIVERGENCE = -2 };
 /* What a view is asked for. */
 struct query {
     enum view_id view;
-    uint64_t comm;              /* SEQUENCE, TIMELINE: 0 the one most worth a look */
-    int comm_step;              /* from that communicator to the next (1) or the one before (-1); the model takes it */
-    int64_t number;             /* SEQUENCE: the operation to show, or NUMBER_* */
-    int window;                 /* SEQUENCE: how many numbers the model shows; the model's */
-    int process;                /* RANK */
-    uint32_t finding;           /* FINDING, EXPLAIN */
-    uint64_t begin_ns, end_ns;  /* TIMELINE: realtime; 0: as the model likes */
-    int width, height;          /* of the screen's part that shows it */
-    bool ascii;                 /* no characters beyond ASCII */
+    uint64_t comm; /* SEQUENCE, TIMELINE: 0 the one most worth a look */
+    int comm_step; /* from that communicator to the next (1) or the one before (-1); the model takes
+                      it */
+    int64_t number;            /* SEQUENCE: the operation to show, or NUMBER_* */
+    int window;                /* SEQUENCE: how many numbers the model shows; the model's */
+    int process;               /* RANK */
+    uint32_t finding;          /* FINDING, EXPLAIN */
+    uint64_t begin_ns, end_ns; /* TIMELINE: realtime; 0: as the model likes */
+    int width, height;         /* of the screen's part that shows it */
+    bool ascii;                /* no characters beyond ASCII */
 };
 
-/* Fills `rows` (empty before) and puts into *query what it chose itself (comm, number, times). Returns 0, or -1 with
- * err. Runs in the reader's thread. */
-typedef int view_load(struct source *source, struct query *query, struct rows *rows, struct error *err);
+/* Fills `rows` (empty before) and puts into *query what it chose itself (comm, number, times).
+ * Returns 0, or -1 with err. Runs in the reader's thread. */
+typedef int view_load(struct source *source, struct query *query, struct rows *rows,
+                      struct error *err);
 
 struct view_key {
-    const char *keys, *what;    /* for the help: "d", "first place where ranks differ" */
+    const char *keys, *what; /* for the help: "d", "first place where ranks differ" */
 };
 
 enum { VIEW_KEYS_MAX = 8 };
 
 struct view {
-    const char *name;           /* "Now" */
-    const char *about;          /* a sentence for the help */
+    const char *name;  /* "Now" */
+    const char *about; /* a sentence for the help */
     view_load *load;
     struct view_key key[VIEW_KEYS_MAX];
 };
@@ -50,22 +62,24 @@ int view_find(const char *name);
 
 /* The characters by which states are told apart besides colour. */
 struct signs {
-    const char *done, *started, *issued, *behind, *missing, *exited, *unseen, *same, *differs, *bar, *dot;
+    const char *done, *started, *issued, *behind, *missing, *exited, *unseen, *same, *differs, *bar,
+        *dot;
 };
 const struct signs *signs_of(const struct query *query);
 
-view_load model_now, model_findings, model_finding, model_sequence, model_ranks, model_rank, model_waits, model_timeline,
-          model_memory, model_explain;
+view_load model_now, model_findings, model_finding, model_sequence, model_ranks, model_rank,
+    model_waits, model_timeline, model_memory, model_explain;
 
 /* Adds the streams of query->process: what is last on each, and the operation that it stands in. */
 struct members;
-int model_rank_streams(struct source *source, const struct query *query, const struct members *members, struct rows *rows,
-                       struct error *err);
+int model_rank_streams(struct source *source, const struct query *query,
+                       const struct members *members, struct rows *rows, struct error *err);
 
 /* Adds the threads' stacks of query->process that were taken while the job hung. */
 view_load model_rank_stacks;
 
-/* model_diagnosis.c: the line in words that stands above everything: the worst finding, or how the job goes. */
+/* model_diagnosis.c: the line in words that stands above everything: the worst finding, or how the
+ * job goes. */
 int model_diagnosis(struct source *source, struct rows *rows, int width, struct error *err);
 
 #endif

@@ -52,7 +52,7 @@ size_t width_wrap(const char *text, int columns, const char **next)
     size_t end = fits;
     while (end > 0 && text[end] != ' ')
         end--;
-    if (end == 0)               /* a word longer than the line */
+    if (end == 0) /* a word longer than the line */
         end = fits ? fits : 1;
     *next = text + end;
     while (**next == ' ')
@@ -67,7 +67,8 @@ char *width_clean(const char *text)
         mbstate_t state = {0};
         wchar_t wide;
         size_t bytes = mbrtowc(&wide, c, strlen(c), &state);
-        if (bytes == 0 || bytes > strlen(c) || (unsigned char)*c < 0x20 || *c == 0x7f || wcwidth(wide) < 0) {
+        if (bytes == 0 || bytes > strlen(c) || (unsigned char)*c < 0x20 || *c == 0x7f ||
+            wcwidth(wide) < 0) {
             bytes = 1;
             *c = '?';
         }

@@ -1,7 +1,8 @@
-/* dc101_match.c: DC101 to DC106: members of a communicator make different calls at one place of its sequence.
+/* dc101_match.c: DC101 to DC106: members of a communicator make different calls at one place of its
+ * sequence.
  *
- * One finding for each communicator: the first place where they part. What comes after is a consequence,
- * and only counted. */
+ * One finding for each communicator: the first place where they part. What comes after is a
+ * consequence, and only counted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,17 @@ static const struct field_rule {
     const char *code, *name, *todo;
 } field_rules[] = {
     {FIELD_GROUP, "DC106", "the calls of its group",
-     "Make the same calls in the same order between ncclGroupStart and ncclGroupEnd on every rank."},
+     "Make the same calls in the same order between ncclGroupStart and ncclGroupEnd on every "
+     "rank."},
     {FIELD_KIND, "DC101", "the operation",
-     "Make every rank issue the same sequence of collectives: look for a branch, a skipped or a repeated call."},
-    {FIELD_DATATYPE, "DC103", "the datatype", "Use one datatype on every rank (look for mixed precision on some ranks only)."},
-    {FIELD_COUNT, "DC102", "the count", "Use the same count on every rank: check shapes, bucket sizes and the last batch."},
-    {FIELD_REDOP | FIELD_SCALAR, "DC104", "the reduction operator", "Use the same reduction operator and scale on every rank."},
+     "Make every rank issue the same sequence of collectives: look for a branch, a skipped or a "
+     "repeated call."},
+    {FIELD_DATATYPE, "DC103", "the datatype",
+     "Use one datatype on every rank (look for mixed precision on some ranks only)."},
+    {FIELD_COUNT, "DC102", "the count",
+     "Use the same count on every rank: check shapes, bucket sizes and the last batch."},
+    {FIELD_REDOP | FIELD_SCALAR, "DC104", "the reduction operator",
+     "Use the same reduction operator and scale on every rank."},
     {FIELD_ROOT, "DC105", "the root", "Give every rank the same root."},
 };
 
@@ -42,8 +48,9 @@ static void sort_variants(struct slot *slot, uint32_t *order, uint32_t count)
         for (; place; place--) {
             uint32_t above = order[place - 1];
             unsigned mine = variant_count(slot, i), theirs = variant_count(slot, above);
-            bool before = mine > theirs || (mine == theirs && rankset_next(&slot_variant(slot, i)->ranks, 0) <
-                                                                  rankset_next(&slot_variant(slot, above)->ranks, 0));
+            bool before = mine > theirs || (mine == theirs &&
+                                            rankset_next(&slot_variant(slot, i)->ranks, 0) <
+                                                rankset_next(&slot_variant(slot, above)->ranks, 0));
             if (!before)
                 break;
             order[place] = above;
@@ -52,20 +59,23 @@ static void sort_variants(struct slot *slot, uint32_t *order, uint32_t count)
     }
 }
 
-static void describe_call(const struct signature *signature, bool with_group, char *text, size_t bytes)
+static void describe_call(const struct signature *signature, bool with_group, char *text,
+                          size_t bytes)
 {
     signature_text(signature, text, bytes);
     size_t len = strlen(text);
     if (with_group && signature->group_size)
-        snprintf(text + len, bytes - len, ", call %u of %u in its group", signature->group_index + 1, signature->group_size);
+        snprintf(text + len, bytes - len, ", call %u of %u in its group",
+                 signature->group_index + 1, signature->group_size);
 }
 
-static void add_variant_side(struct draft *draft, const struct comm *comm, const struct variant *variant, bool with_group)
+static void add_variant_side(struct draft *draft, const struct comm *comm,
+                             const struct variant *variant, bool with_group)
 {
     char call[CALL_BYTES];
     describe_call(&variant->signature, with_group, call, sizeof call);
     struct finding_side *side = draft_side(draft, call, &variant->site);
-    if (!side) {                /* the last side stands for all the rest */
+    if (!side) { /* the last side stands for all the rest */
         side = &draft->finding.side[FINDING_SIDES_MAX - 1];
         free(side->call);
         side->call = strdup("one of several other calls");
@@ -90,24 +100,32 @@ static void say_shift(struct text *what, const struct finding *finding, int side
     if (!by)
         return;
     unsigned long long number = finding->number, later = finding->number + by;
-    text_add(what, "; %s %s %s %s operation%s %s: %s #%llu is what the others call #%llu (%s seem%s to have %s)", one ? "rank" : "ranks",
-             rankset_text(&finding->side[side].ranks, ranks, sizeof ranks), one ? "is" : "are", counts[by], by > 1 ? "s" : "",
-             shift > 0 ? "ahead" : "behind", one ? "its" : "their", shift > 0 ? number : later, shift > 0 ? later : number,
-             one ? "it" : "they", one ? "s" : "", shift > 0 ? by > 1 ? "skipped calls" : "skipped a call"
-             : by > 1 ? "made calls too many" : "made a call too many");
+    text_add(what,
+             "; %s %s %s %s operation%s %s: %s #%llu is what the others call #%llu (%s seem%s to "
+             "have %s)",
+             one ? "rank" : "ranks", rankset_text(&finding->side[side].ranks, ranks, sizeof ranks),
+             one ? "is" : "are", counts[by], by > 1 ? "s" : "", shift > 0 ? "ahead" : "behind",
+             one ? "its" : "their", shift > 0 ? number : later, shift > 0 ? later : number,
+             one ? "it" : "they", one ? "s" : "",
+             shift > 0 ? by > 1 ? "skipped calls" : "skipped a call"
+             : by > 1  ? "made calls too many"
+                       : "made a call too many");
 }
 
-static void say(struct draft *draft, const struct comm *comm, unsigned fields, const struct field_rule *rule)
+static void say(struct draft *draft, const struct comm *comm, unsigned fields,
+                const struct field_rule *rule)
 {
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
     for (int i = 0; i < draft->finding.sides; i++) {
         const struct finding_side *side = &draft->finding.side[i];
         bool one = rankset_count(&side->ranks) == 1;
-        text_add(&what, "%s%s %s %s %s", i ? ", " : "", one ? "rank" : "ranks", rankset_text(&side->ranks, ranks, sizeof ranks),
-                 one ? "calls" : "call", side->call ? side->call : "?");
+        text_add(&what, "%s%s %s %s %s", i ? ", " : "", one ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks), one ? "calls" : "call",
+                 side->call ? side->call : "?");
     }
-    text_add(&what, " as operation #%llu of %s: ", (unsigned long long)draft->finding.number, comm_name(comm->id, name));
+    text_add(&what, " as operation #%llu of %s: ", (unsigned long long)draft->finding.number,
+             comm_name(comm->id, name));
     const char *separator = "";
     for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
         if (fields & field_rules[i].fields) {
@@ -135,7 +153,8 @@ static void find_shifts(const struct comm *comm, const uint32_t *order)
     struct slot *slot = &divergence->slot[0];
     int most = rankset_next(&slot_variant(slot, order[0])->ranks, 0);
     for (uint32_t i = 1; i < slot->variants && i < FINDING_SIDES_MAX; i++)
-        divergence->shift[i] = divergence_shift(comm, rankset_next(&slot_variant(slot, order[i])->ranks, 0), most);
+        divergence->shift[i] =
+            divergence_shift(comm, rankset_next(&slot_variant(slot, order[i])->ranks, 0), most);
 }
 
 /* The finding about where the communicator's members part, as far as it is known now. */
@@ -176,7 +195,8 @@ static int report(struct analyzer *analyzer, struct comm *comm)
 static int follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
 {
     struct divergence *divergence = comm->divergence;
-    if (!divergence->finding || number < divergence->number || number > divergence->number + LOOK_AHEAD)
+    if (!divergence->finding || number < divergence->number ||
+        number > divergence->number + LOOK_AHEAD)
         return 0;
     if (divergence_follow(comm, number))
         return -1;
@@ -200,15 +220,19 @@ static int report_block(struct analyzer *analyzer, const struct operation *opera
     struct draft draft = draft_new("DC101", POSSIBLE, comm);
     char call[CALL_BYTES], name[16];
     struct text what = {0};
-    struct finding_side *side = draft_side(&draft, signature_text(&operation->signature, call, sizeof call), &operation->site);
+    struct finding_side *side = draft_side(
+        &draft, signature_text(&operation->signature, call, sizeof call), &operation->site);
     draft_rank(&draft, side, operation->member);
     draft_cover_comm(&draft, comm);
     draft.finding.number = operation->match->block_first;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
-    text_add(&what, "rank %d's calls on %s differ from the other ranks' somewhere between #%llu and #%llu (it came so late that only a summary of theirs was kept)",
+    text_add(&what,
+             "rank %d's calls on %s differ from the other ranks' somewhere between #%llu and #%llu "
+             "(it came so late that only a summary of theirs was kept)",
              member_shown_rank(operation->member), comm_name(comm->id, name),
-             (unsigned long long)operation->match->block_first, (unsigned long long)operation->record.op.number);
+             (unsigned long long)operation->match->block_first,
+             (unsigned long long)operation->record.op.number);
     draft_say(&draft, &what, field_rules[1].todo);
     return findings_report(analyzer, &draft, NULL);
 }
@@ -220,7 +244,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     uint64_t number = operation->record.op.number;
     if (match->result == WINDOW_BLOCK_DIFFERS)
         return report_block(analyzer, operation);
-    bool first = match->result == WINDOW_DIFFERS && (!comm->divergence || number < comm->divergence->number);
+    bool first = match->result == WINDOW_DIFFERS &&
+                 (!comm->divergence || number < comm->divergence->number);
     if (first) {
         /* Members that part earlier than the ones known so far take the finding over. */
         if (comm->divergence && comm->divergence->finding)

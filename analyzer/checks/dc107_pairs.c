@@ -1,5 +1,5 @@
-/* dc107_pairs.c: DC107: a send and the receive that it meets differ in count or datatype (NCCL user guide,
- * "Point To Point Communication Functions": the same datatype and the same count). */
+/* dc107_pairs.c: DC107: a send and the receive that it meets differ in count or datatype (NCCL user
+ * guide, "Point To Point Communication Functions": the same datatype and the same count). */
 #include "analyzer/channel.h"
 #include "analyzer/comm.h"
 #include "analyzer/findings.h"
@@ -8,10 +8,12 @@
 
 enum { CALL_BYTES = 256 };
 
-static void add_side(struct analyzer *analyzer, struct draft *draft, const struct channel_call *call, uint64_t comm, int rank)
+static void add_side(struct analyzer *analyzer, struct draft *draft,
+                     const struct channel_call *call, uint64_t comm, int rank)
 {
     char text[CALL_BYTES];
-    struct finding_side *side = draft_side(draft, signature_text(&call->signature, text, sizeof text), &call->site);
+    struct finding_side *side =
+        draft_side(draft, signature_text(&call->signature, text, sizeof text), &call->site);
     const struct member *member = member_find(analyzer, comm, rank);
     if (member)
         draft_rank(draft, side, member);
@@ -42,9 +44,12 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         return 0;
     const struct comm *comm = operation->member->comm;
     int sender = recv->signature.root, receiver = send->signature.root;
-    const struct member *from = member_find(analyzer, comm->id, sender), *to = member_find(analyzer, comm->id, receiver);
-    bool lost = !from || !to || from->process->lost_control || to->process->lost_control || operation->pair->doubtful;
-    /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the same. */
+    const struct member *from = member_find(analyzer, comm->id, sender),
+                        *to = member_find(analyzer, comm->id, receiver);
+    bool lost = !from || !to || from->process->lost_control || to->process->lost_control ||
+                operation->pair->doubtful;
+    /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the
+     * same. */
     bool only_types = bytes_of(&send->signature) == bytes_of(&recv->signature);
     struct draft draft = draft_new("DC107", lost || only_types ? POSSIBLE : CERTAIN, comm);
     if (only_types)
@@ -58,11 +63,13 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     add_side(analyzer, &draft, recv, comm->id, receiver);
     text_add(&what, "rank %d sends %llu %s to rank %d on %s (send #%llu), which receives %llu %s",
              from ? member_shown_rank(from) : sender, (unsigned long long)send->signature.count,
-             datatype_name(send->signature.datatype), to ? member_shown_rank(to) : receiver, comm_name(comm->id, name),
-             (unsigned long long)send->number, (unsigned long long)recv->signature.count,
-             datatype_name(recv->signature.datatype));
-    draft_say(&draft, &what, types ? "Use one datatype in the send and its receive." :
-              "Use one count in the send and its receive; check that sends and receives are issued in the same order.");
+             datatype_name(send->signature.datatype), to ? member_shown_rank(to) : receiver,
+             comm_name(comm->id, name), (unsigned long long)send->number,
+             (unsigned long long)recv->signature.count, datatype_name(recv->signature.datatype));
+    draft_say(&draft, &what,
+              types ? "Use one datatype in the send and its receive."
+                    : "Use one count in the send and its receive; check that sends and receives "
+                      "are issued in the same order.");
     return findings_report(analyzer, &draft, NULL);
 }
 

@@ -37,7 +37,8 @@ static const struct wait_node *follow(const struct wait_graph *graph, struct cyc
     for (uint32_t i = 0; i < wait->missing_count; i++)
         if (!wait->missing[i].can_come) {
             step->missing = &wait->missing[i];
-            const struct blocked *blocked = wait_graph_member(graph, step->missing->member, step->missing->process);
+            const struct blocked *blocked =
+                wait_graph_member(graph, step->missing->member, step->missing->process);
             return blocked && !step->missing->issued ? reason_of(blocked) : NULL;
         }
     return NULL;
@@ -89,7 +90,8 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
 /* More ranks wait than are missing: then those are told, who did not do what the others did. */
 static bool few_are_missing(const struct wait_node *wait)
 {
-    return wait->missing_count && wait->kind == WAIT_COLLECTIVE && 2 * wait->missing_count < wait->comm->members;
+    return wait->missing_count && wait->kind == WAIT_COLLECTIVE &&
+           2 * wait->missing_count < wait->comm->members;
 }
 
 const char *cycle_code(const struct cycle *cycle, const struct wait_node **culprit)
@@ -116,8 +118,9 @@ const char *cycle_code(const struct cycle *cycle, const struct wait_node **culpr
     return *culprit || one_comm ? NULL : "DC202";
 }
 
-static void who_waits(const struct wait_graph *graph, const struct wait_node *wait, struct draft *draft,
-                      struct finding_side *side, const struct pending **example)
+static void who_waits(const struct wait_graph *graph, const struct wait_node *wait,
+                      struct draft *draft, struct finding_side *side,
+                      const struct pending **example)
 {
     for (uint32_t i = 0; i < wait->comm->members; i++) {
         const struct blocked *blocked;
@@ -132,7 +135,8 @@ static void who_waits(const struct wait_graph *graph, const struct wait_node *wa
 }
 
 /* "its call stands behind ncclAllReduce(...) #7 of comm a1b2 on its stream". */
-static void add_behind(const struct waiting_op *behind, const struct wait_node *next, struct text *text)
+static void add_behind(const struct waiting_op *behind, const struct wait_node *next,
+                       struct text *text)
 {
     const struct waiting_op *culprit = waiting_op_culprit(behind);
     text_add(text, "its call stands behind ");
@@ -145,18 +149,20 @@ static void add_behind(const struct waiting_op *behind, const struct wait_node *
         text_add(text, " on a stream that its own waits for");
 }
 
-static void add_step(const struct wait_graph *graph, const struct cycle_step *step, const struct wait_node *next,
-                     struct text *text)
+static void add_step(const struct wait_graph *graph, const struct cycle_step *step,
+                     const struct wait_node *next, struct text *text)
 {
     char call[CALL_BYTES];
-    const struct member *member = step->behind ? step->behind->pending->member : step->missing->member;
+    const struct member *member = step->behind ? step->behind->pending->member
+                                               : step->missing->member;
     int rank = member ? member_shown_rank(member) : step->missing->rank;
     text_add(text, "waits for rank %d: ", rank);
     if (step->behind) {
         add_behind(step->behind, next, text);
         return;
     }
-    const struct blocked *blocked = wait_graph_member(graph, step->missing->member, step->missing->process);
+    const struct blocked *blocked =
+        wait_graph_member(graph, step->missing->member, step->missing->process);
     text_add(text, "it has not called it");
     if (blocked)
         text_add(text, ", it is in %s", record_text(&blocked->thread->enter, call, sizeof call));
@@ -164,8 +170,9 @@ static void add_step(const struct wait_graph *graph, const struct cycle_step *st
     wait_text(next, text);
 }
 
-static void add_side(struct draft *draft, const struct wait_graph *graph, const struct cycle_step *step,
-                     const struct wait_node *next, struct text *what, int place)
+static void add_side(struct draft *draft, const struct wait_graph *graph,
+                     const struct cycle_step *step, const struct wait_node *next, struct text *what,
+                     int place)
 {
     char call[CALL_BYTES], ranks[RANKS_BYTES];
     const struct pending *example;
@@ -180,7 +187,8 @@ static void add_side(struct draft *draft, const struct wait_graph *graph, const 
         draft_side_at(draft, side, &example->site);
     side->since_ns = step->wait->begin_ns;
     if (place < STEPS_TOLD) {
-        text_add(what, "%s%s %s in ", place ? "; " : "", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+        text_add(what, "%s%s %s in ", place ? "; " : "",
+                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
                  rankset_text(&side->ranks, ranks, sizeof ranks));
         wait_text(step->wait, what);
         text_add(what, " %s", where.data ? where.data : "");
@@ -196,8 +204,8 @@ static void cover_rest(struct draft *draft, const struct cycle *cycle)
             draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
 }
 
-int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, const struct cycle *cycle, const char *code,
-                 enum certainty certainty)
+int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                 const struct cycle *cycle, const char *code, enum certainty certainty)
 {
     const struct wait_node *first = cycle->step[0].wait;
     if (findings_find(analyzer, code, first->comm->id, first->number))
@@ -213,12 +221,16 @@ int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph, cons
     struct text what = {0};
     text_add(&what, "%d waits in a circle: ", cycle->steps);
     for (int i = 0; i < cycle->steps; i++)
-        add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait, &what, i);
+        add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait, &what,
+                 i);
     if (cycle->steps > STEPS_TOLD)
         text_add(&what, "; and %d more", cycle->steps - STEPS_TOLD);
     cover_rest(&draft, cycle);
-    draft_say(&draft, &what, !strcmp(code, "DC203")
-              ? "Put sends and receives that need each other into one ncclGroupStart/End, or let every second rank receive first."
-              : "Issue the operations of all communicators in one order on every rank, or on streams that do not wait for each other.");
+    draft_say(&draft, &what,
+              !strcmp(code, "DC203")
+                  ? "Put sends and receives that need each other into one ncclGroupStart/End, or "
+                    "let every second rank receive first."
+                  : "Issue the operations of all communicators in one order on every rank, or on "
+                    "streams that do not wait for each other.");
     return findings_report(analyzer, &draft, NULL);
 }

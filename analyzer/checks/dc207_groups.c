@@ -1,5 +1,6 @@
-/* dc207_groups.c: DC207 where nobody is stuck because of it (dc2xx_waits.c has the rest): a wait inside a group for a
- * stream on which its calls are to run, and a process that ended with calls in an open group. */
+/* dc207_groups.c: DC207 where nobody is stuck because of it (dc2xx_waits.c has the rest): a wait
+ * inside a group for a stream on which its calls are to run, and a process that ended with calls in
+ * an open group. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 enum { CALL_BYTES = 256 };
 
-static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t number, const struct process *process)
+static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t number,
+                    const struct process *process)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
@@ -30,7 +32,8 @@ static int report(struct analyzer *analyzer, const struct operation *held, enum 
     char call[CALL_BYTES], name[16];
     struct draft draft = draft_new("DC207", certainty, held->member->comm);
     draft.merges_ranks = true;
-    struct finding_side *side = draft_side(&draft, signature_text(&held->signature, call, sizeof call), &held->site);
+    struct finding_side *side =
+        draft_side(&draft, signature_text(&held->signature, call, sizeof call), &held->site);
     draft_rank(&draft, side, held->member);
     draft_side_where(&draft, side, where, wait);
     draft.finding.number = number;
@@ -38,10 +41,15 @@ static int report(struct analyzer *analyzer, const struct operation *held, enum 
     draft.finding.first_ns = held->site.time_ns;
     draft.finding.last_ns = wait->time_ns;
     struct text what = {0};
-    text_add(&what, "rank %d called %s #%llu of %s in an ncclGroup that it has not ended, and %s: the call is not launched "
-             "before the outermost ncclGroupEnd", member_shown_rank(held->member), call, (unsigned long long)number,
+    text_add(&what,
+             "rank %d called %s #%llu of %s in an ncclGroup that it has not ended, and %s: the "
+             "call is not launched "
+             "before the outermost ncclGroupEnd",
+             member_shown_rank(held->member), call, (unsigned long long)number,
              comm_name(comm, name), where);
-    draft_say(&draft, &what, "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
+    draft_say(
+        &draft, &what,
+        "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
     return findings_report(analyzer, &draft, NULL);
 }
 

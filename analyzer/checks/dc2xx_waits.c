@@ -1,10 +1,11 @@
-/* dc2xx_waits.c: hangs: DC201 (a rank is missing), DC205 (a rank ended), DC206 (a rank left early), DC209 and
- * DC109 (stuck while a communicator is set up or torn down).
+/* dc2xx_waits.c: hangs: DC201 (a rank is missing), DC205 (a rank ended), DC206 (a rank left early),
+ * DC209 and DC109 (stuck while a communicator is set up or torn down).
  *
- * What is stuck for certain falls into components of the wait graph (waits.h); each has one root, and one
- * finding: a rank that is missing (hang_report.h) or a circle (dc202_cycle.h). What is stuck only if threads that
- * have done nothing for long do nothing more is possible; so is what has lasted for hang_after (hang_late.h). What
- * is possible is taken back when the job gets over it, and a rank that ended when the job was started again. */
+ * What is stuck for certain falls into components of the wait graph (waits.h); each has one root,
+ * and one finding: a rank that is missing (hang_report.h) or a circle (dc202_cycle.h). What is
+ * stuck only if threads that have done nothing for long do nothing more is possible; so is what has
+ * lasted for hang_after (hang_late.h). What is possible is taken back when the job gets over it,
+ * and a rank that ended when the job was started again. */
 #include <stdlib.h>
 
 #include "analyzer/checks/dc202_cycle.h"
@@ -21,10 +22,11 @@ static bool has_behind(const struct wait_node *wait)
     return false;
 }
 
-/* Order of the waits of one component: the root is the least. A rank that ended explains every other wait; so does
- * one that left, or holds back its call. Then those that wait for nothing but ranks that have not called it.
- * Then the fewest missing: one rank that is elsewhere is the likelier culprit than many, and who began
- * to wait first can change from run to run where it is the same fault. Then who began first. */
+/* Order of the waits of one component: the root is the least. A rank that ended explains every
+ * other wait; so does one that left, or holds back its call. Then those that wait for nothing but
+ * ranks that have not called it. Then the fewest missing: one rank that is elsewhere is the
+ * likelier culprit than many, and who began to wait first can change from run to run where it is
+ * the same fault. Then who began first. */
 static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
 {
     enum hang_kind kind_a = hang_kind(a), kind_b = hang_kind(b);
@@ -50,8 +52,8 @@ static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
 }
 
 /* What is stuck together has one root, and one finding. */
-static int report_root(struct analyzer *analyzer, const struct wait_graph *graph, const struct wait_node *root,
-                       enum certainty certainty)
+static int report_root(struct analyzer *analyzer, const struct wait_graph *graph,
+                       const struct wait_node *root, enum certainty certainty)
 {
     enum hang_kind kind = hang_kind(root);
     if (kind == HANG_MISSING) {
@@ -64,17 +66,19 @@ static int report_root(struct analyzer *analyzer, const struct wait_graph *graph
         if (culprit)
             root = culprit;
         if (!root->missing_count)
-            return 0;       /* what it is behind can't be told */
+            return 0; /* what it is behind can't be told */
     }
     return hang_report(analyzer, graph, root, hang_kind(root), certainty, root->component);
 }
 
-static int report_stuck(struct analyzer *analyzer, const struct wait_graph *graph, enum certainty certainty)
+static int report_stuck(struct analyzer *analyzer, const struct wait_graph *graph,
+                        enum certainty certainty)
 {
     const struct wait_node **root = calloc((size_t)analyzer->processes + 1, sizeof(*root));
     int result = root ? 0 : -1;
     for (const struct wait_node *wait = graph->waits; root && wait; wait = wait->next)
-        if (wait->component >= 0 && (!root[wait->component] || is_nearer_root(wait, root[wait->component])))
+        if (wait->component >= 0 &&
+            (!root[wait->component] || is_nearer_root(wait, root[wait->component])))
             root[wait->component] = wait;
     for (int i = 0; root && i < analyzer->processes && !result; i++)
         if (root[i])
@@ -98,7 +102,8 @@ static bool is_waited_for(const struct comm *comm, uint64_t number)
     return false;
 }
 
-/* Operations that a rank will never issue although its peers did, with nobody in a call that waits. */
+/* Operations that a rank will never issue although its peers did, with nobody in a call that waits.
+ */
 static int report_left_behind(struct analyzer *analyzer, struct wait_graph *graph)
 {
     for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
@@ -108,7 +113,7 @@ static int report_left_behind(struct analyzer *analyzer, struct wait_graph *grap
                 number = comm->member[i]->next;
         const struct slot *slot = number == UINT64_MAX ? NULL : window_slot(comm, number);
         if (!slot || !slot->variants || !is_waited_for(comm, number))
-            continue;           /* nobody went further */
+            continue; /* nobody went further */
         struct wait_node *wait = wait_graph_collective(graph, comm, number, &slot->first.signature,
                                                        slot->first.site.time_ns);
         if (!wait)
@@ -130,12 +135,14 @@ static bool is_stuck(const struct wait_graph *graph)
 
 static int report(struct analyzer *analyzer, struct wait_graph *graph)
 {
-    if (callbacks_report(analyzer, graph, CERTAIN) || report_stuck(analyzer, graph, CERTAIN) || report_left_behind(analyzer, graph) ||
-        hang_report_late(analyzer, graph))
+    if (callbacks_report(analyzer, graph, CERTAIN) || report_stuck(analyzer, graph, CERTAIN) ||
+        report_left_behind(analyzer, graph) || hang_report_late(analyzer, graph))
         return -1;
     if (is_stuck(graph) || !wait_graph_suppose_idle(graph))
         return 0;
-    return callbacks_report(analyzer, graph, POSSIBLE) || report_stuck(analyzer, graph, POSSIBLE) ? -1 : 0;
+    return callbacks_report(analyzer, graph, POSSIBLE) || report_stuck(analyzer, graph, POSSIBLE)
+               ? -1
+               : 0;
 }
 
 static int waits(struct analyzer *analyzer, struct wait_graph *graph)

@@ -1,21 +1,25 @@
-/* dc301_writes.c: DC301: a buffer is written while an operation that reads or writes it is in flight.
+/* dc301_writes.c: DC301: a buffer is written while an operation that reads or writes it is in
+ * flight.
  *
- * The rule is NCCL's: calls return when the operation is put on its stream, and it runs "asynchronously" there
- * (NCCL user guide, "CUDA Stream Semantics"); until it is over its buffers belong to it. CUDA orders a write on
- * another stream after it only by an event, by the legacy default stream, or by a host that waited before it
- * issued the write (CUDA programming guide, "Asynchronous Concurrent Execution"). */
+ * The rule is NCCL's: calls return when the operation is put on its stream, and it runs
+ * "asynchronously" there (NCCL user guide, "CUDA Stream Semantics"); until it is over its buffers
+ * belong to it. CUDA orders a write on another stream after it only by an event, by the legacy
+ * default stream, or by a host that waited before it issued the write (CUDA programming guide,
+ * "Asynchronous Concurrent Execution"). */
 #include "analyzer/hazards.h"
 
 static bool applies(const struct conflict *conflict)
 {
-    return conflict->earlier->kind == FLIGHT_OPERATION && conflict->later->kind != FLIGHT_OPERATION &&
-           conflict->after.writes;
+    return conflict->earlier->kind == FLIGHT_OPERATION &&
+           conflict->later->kind != FLIGHT_OPERATION && conflict->after.writes;
 }
 
-/* One of several pointers that are not const may be only read through: no harm where the operation only reads, too. */
+/* One of several pointers that are not const may be only read through: no harm where the operation
+ * only reads, too. */
 static enum certainty certainty(const struct conflict *conflict)
 {
-    bool may_only_read = conflict->after.sureness == ASSUMED && !conflict->before.writes && !conflict->after.sole;
+    bool may_only_read = conflict->after.sureness == ASSUMED && !conflict->before.writes &&
+                         !conflict->after.sole;
     return conflict->after.sureness == GUESSED || may_only_read ? POSSIBLE : CERTAIN;
 }
 
@@ -29,6 +33,10 @@ static void say(const struct conflict *conflict, struct text *what)
 }
 
 const struct hazard_rule hazard_write = {
-    "DC301", applies, certainty, say,
-    "Let the writing stream wait for the operation first (cudaStreamWaitEvent on an event recorded behind it; in PyTorch work.wait()).",
+    "DC301",
+    applies,
+    certainty,
+    say,
+    "Let the writing stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
+    "behind it; in PyTorch work.wait()).",
 };

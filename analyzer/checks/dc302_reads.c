@@ -1,7 +1,8 @@
 /* dc302_reads.c: DC302: what an operation writes is read before the operation is done.
  *
- * A call of NCCL returns when the operation is on its stream (NCCL user guide, "CUDA Stream Semantics"): the result
- * is there for work on that stream, and for others only after they waited for it. */
+ * A call of NCCL returns when the operation is on its stream (NCCL user guide, "CUDA Stream
+ * Semantics"): the result is there for work on that stream, and for others only after they waited
+ * for it. */
 #include "analyzer/hazards.h"
 
 static bool applies(const struct conflict *conflict)
@@ -25,6 +26,10 @@ static void say(const struct conflict *conflict, struct text *what)
 }
 
 const struct hazard_rule hazard_read = {
-    "DC302", applies, certainty, say,
-    "Let the reading stream wait for the operation first (cudaStreamWaitEvent on an event recorded behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
+    "DC302",
+    applies,
+    certainty,
+    say,
+    "Let the reading stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
+    "behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
 };

@@ -1,8 +1,9 @@
 /* dc304_overlap.c: DC304: the send and the receive buffer of one call overlap and are not in place.
  *
- * The forms in place are those of nccl.h's comments on each call (2.28) and of the NCCL user guide, "In-place
- * Operations". For AlltoAll neither has one (RCCL's header says "NOT supported"): its blocks are sent and received
- * side by side. As NCCL does not forbid it in words either, equal buffers there are only possible. */
+ * The forms in place are those of nccl.h's comments on each call (2.28) and of the NCCL user guide,
+ * "In-place Operations". For AlltoAll neither has one (RCCL's header says "NOT supported"): its
+ * blocks are sent and received side by side. As NCCL does not forbid it in words either, equal
+ * buffers there are only possible. */
 #include "analyzer/comm.h"
 #include "analyzer/one_call.h"
 #include "analyzer/process.h"
@@ -10,12 +11,16 @@
 
 enum { CALL_BYTES = 256 };
 
-/* Where the send buffer must begin for the call to be in place; false if its kind has no such form. */
+/* Where the send buffer must begin for the call to be in place; false if its kind has no such form.
+ */
 static bool place_of_send(const struct record *record, uint64_t *send)
 {
     uint64_t block = record->op.count * datatype_bytes(record->op.datatype);
     switch (record->api) {
-    case API_ncclAllReduce: case API_ncclReduce: case API_ncclBroadcast: case API_ncclBcast:
+    case API_ncclAllReduce:
+    case API_ncclReduce:
+    case API_ncclBroadcast:
+    case API_ncclBcast:
         *send = record->op.recvbuff;
         return true;
     case API_ncclAllGather:
@@ -42,7 +47,8 @@ static void add_offset(struct text *what, uint64_t send, uint64_t recv)
         text_add(what, "both begin at one address");
     else
         text_add(what, "the receive buffer begins %llu bytes %s the send buffer",
-                 (unsigned long long)(recv > send ? recv - send : send - recv), recv > send ? "behind" : "before");
+                 (unsigned long long)(recv > send ? recv - send : send - recv),
+                 recv > send ? "behind" : "before");
 }
 
 static void add_expected(struct text *what, const struct record *record, uint64_t place)
@@ -52,27 +58,36 @@ static void add_expected(struct text *what, const struct record *record, uint64_
         text_add(what, "; in place they must be equal");
     else
         text_add(what, "; in place it must begin %llu bytes %s it",
-                 (unsigned long long)(recv > place ? recv - place : place - recv), recv > place ? "behind" : "before");
+                 (unsigned long long)(recv > place ? recv - place : place - recv),
+                 recv > place ? "behind" : "before");
 }
 
-static int report(struct analyzer *analyzer, const struct operation *operation, bool has_form, uint64_t place)
+static int report(struct analyzer *analyzer, const struct operation *operation, bool has_form,
+                  uint64_t place)
 {
     const struct record *record = &operation->record;
     struct one_call one = {
-        .code = "DC304", .certainty = has_form || record->op.sendbuff != record->op.recvbuff ? CERTAIN : POSSIBLE, .comm = operation->member->comm, .member = operation->member,
-        .process = operation->process, .record = record, .site = operation->site,
+        .code = "DC304",
+        .certainty = has_form || record->op.sendbuff != record->op.recvbuff ? CERTAIN : POSSIBLE,
+        .comm = operation->member->comm,
+        .member = operation->member,
+        .process = operation->process,
+        .record = record,
+        .site = operation->site,
     };
     char call[CALL_BYTES], name[16];
     struct text what = {0};
-    text_add(&what, "rank %d: the send and receive buffers of %s of %s overlap: ", one_call_rank(&one),
+    text_add(&what,
+             "rank %d: the send and receive buffers of %s of %s overlap: ", one_call_rank(&one),
              record_text(record, call, sizeof call), comm_name(operation->member->comm->id, name));
     add_offset(&what, record->op.sendbuff, record->op.recvbuff);
     if (has_form)
         add_expected(&what, record, place);
     else
         text_add(&what, "; this call has no form in place");
-    return one_call_report(analyzer, &one, &what,
-                           "Use separate buffers, or the form in place of this call (ddpcheck explain DC304).");
+    return one_call_report(
+        analyzer, &one, &what,
+        "Use separate buffers, or the form in place of this call (ddpcheck explain DC304).");
 }
 
 static int operation(struct analyzer *analyzer, const struct operation *operation)
@@ -81,9 +96,11 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     uint64_t send = record->op.sendbuff, recv = record->op.recvbuff, place = 0, send_end, recv_end;
     struct op_extent extent;
     if (!send || !recv || record->flags & RECORD_FLAG_REPLAY ||
-        !op_extent_of(record, operation->member->comm->nranks, &extent) || !extent.send_bytes || !extent.recv_bytes)
+        !op_extent_of(record, operation->member->comm->nranks, &extent) || !extent.send_bytes ||
+        !extent.recv_bytes)
         return 0;
-    if (__builtin_add_overflow(send, extent.send_bytes, &send_end) || __builtin_add_overflow(recv, extent.recv_bytes, &recv_end))
+    if (__builtin_add_overflow(send, extent.send_bytes, &send_end) ||
+        __builtin_add_overflow(recv, extent.recv_bytes, &recv_end))
         return 0;
     if (send >= recv_end || recv >= send_end)
         return 0;

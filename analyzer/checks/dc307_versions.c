@@ -1,10 +1,13 @@
-/* dc307_versions.c: DC307: a tensor that was saved for backward was modified in place before backward used it.
+/* dc307_versions.c: DC307: a tensor that was saved for backward was modified in place before
+ * backward used it.
  *
- * The program says so itself, by marks (docs/nvtx.md): the version of a tensor when it is saved, after each write in
- * place, and when backward reads it. Autograd frameworks count versions for this very comparison; PyTorch makes it only
- * for tensors without saved-tensor hooks, and not for writes through .data or in custom kernels.
+ * The program says so itself, by marks (docs/nvtx.md): the version of a tensor when it is saved,
+ * after each write in place, and when backward reads it. Autograd frameworks count versions for
+ * this very comparison; PyTorch makes it only for tensors without saved-tensor hooks, and not for
+ * writes through .data or in custom kernels.
  *
- * The tensors kept here are for the places, and for programs that do not say at use what was saved. */
+ * The tensors kept here are for the places, and for programs that do not say at use what was saved.
+ */
 #include "analyzer/versions.h"
 
 #include <inttypes.h>
@@ -19,15 +22,15 @@ enum { TENSORS_MAX = 65536, NAME_BYTES = 160 };
 
 struct tensor {
     uint64_t id;
-    uint64_t version, name;     /* when it was saved last */
+    uint64_t version, name; /* when it was saved last */
     bool is_saved, is_modified;
-    uint64_t written, writer;   /* its version after the last write in place, and who wrote */
+    uint64_t written, writer; /* its version after the last write in place, and who wrote */
     struct site saved_at, modified_at;
     UT_hash_handle hh;
 };
 
 struct versions {
-    struct tensor *tensors;     /* table; the oldest go */
+    struct tensor *tensors; /* table; the oldest go */
 };
 
 void versions_free(struct versions *versions)
@@ -59,7 +62,7 @@ static struct tensor *tensor_get(struct process *process, uint64_t id)
         return NULL;
     struct versions *versions = process->versions;
     if (HASH_COUNT(versions->tensors) >= TENSORS_MAX) {
-        struct tensor *oldest = versions->tensors;      /* uthash iterates in order of addition */
+        struct tensor *oldest = versions->tensors; /* uthash iterates in order of addition */
         HASH_DEL(versions->tensors, oldest);
         free(oldest);
     }
@@ -84,7 +87,7 @@ static int save(struct thread *thread, const struct record *record)
     tensor->name = record->tensor.name;
     tensor->saved_at = thread_site(thread, record);
     if (tensor->is_modified && tensor->written != tensor->version)
-        tensor->is_modified = false;    /* the number now names another tensor */
+        tensor->is_modified = false; /* the number now names another tensor */
     return 0;
 }
 
@@ -92,7 +95,7 @@ static int modify(struct thread *thread, const struct record *record)
 {
     struct tensor *tensor = tensor_find(thread->process, record->tensor.tensor);
     if (!tensor)
-        return 0;               /* nobody saved it */
+        return 0; /* nobody saved it */
     tensor->is_modified = true;
     tensor->written = record->tensor.version;
     tensor->writer = record->tensor.name;
@@ -101,10 +104,10 @@ static int modify(struct thread *thread, const struct record *record)
 }
 
 /* What was saved and what is there now, as far as the mark or the marks before it say. */
-static bool versions_of(const struct process *process, const struct record *record, const struct tensor *tensor,
-                        uint64_t *saved, uint64_t *now)
+static bool versions_of(const struct process *process, const struct record *record,
+                        const struct tensor *tensor, uint64_t *saved, uint64_t *now)
 {
-    bool complete = !process->lost_bulk;    /* no mark is missing */
+    bool complete = !process->lost_bulk; /* no mark is missing */
     *saved = record->tensor.saved;
     *now = record->tensor.version;
     if (*saved == RECORD_NO_VERSION && complete && tensor && tensor->is_saved)
@@ -114,21 +117,25 @@ static bool versions_of(const struct process *process, const struct record *reco
     return *saved != RECORD_NO_VERSION && *now != RECORD_NO_VERSION;
 }
 
-/* Of a process with several ranks: the one whose operations this thread issues, else whose device it works on. */
+/* Of a process with several ranks: the one whose operations this thread issues, else whose device
+ * it works on. */
 static int rank_of(const struct thread *thread, const struct record *record)
 {
-    for (const struct member *member = thread->process->members; member; member = member->process_next)
+    for (const struct member *member = thread->process->members; member;
+         member = member->process_next)
         for (uint32_t i = 0; i < member->issuers; i++)
             if (member->issuer[i] == thread)
                 return member_shown_rank(member);
-    for (const struct member *member = thread->process->members; member && thread->process->several_ranks; member = member->process_next)
+    for (const struct member *member = thread->process->members;
+         member && thread->process->several_ranks; member = member->process_next)
         if (member->device == record->device)
             return member_shown_rank(member);
     int rank = process_shown_rank(thread->process);
     return rank >= 0 ? rank : thread->process->index;
 }
 
-static void describe(const struct process *process, uint64_t name, uint64_t other, uint64_t id, char *text, size_t bytes)
+static void describe(const struct process *process, uint64_t name, uint64_t other, uint64_t id,
+                     char *text, size_t bytes)
 {
     const char *known = process_string(process, name);
     if (!*known)
@@ -139,7 +146,8 @@ static void describe(const struct process *process, uint64_t name, uint64_t othe
         snprintf(text, bytes, "tensor 0x%" PRIx64, id);
 }
 
-static void add_places(struct draft *draft, struct finding_side *side, const struct process *process, const struct tensor *tensor)
+static void add_places(struct draft *draft, struct finding_side *side,
+                       const struct process *process, const struct tensor *tensor)
 {
     if (!tensor)
         return;
@@ -147,10 +155,12 @@ static void add_places(struct draft *draft, struct finding_side *side, const str
     const char *writer = process_string(process, tensor->writer);
     if (tensor->is_modified) {
         text_add(&where, "modified in place%s%s%s%s", *writer ? " by " : "", writer,
-                 *site_phase(&tensor->modified_at) ? ", in " : "", site_phase(&tensor->modified_at));
+                 *site_phase(&tensor->modified_at) ? ", in " : "",
+                 site_phase(&tensor->modified_at));
         draft_side_where(draft, side, where.data ? where.data : "", &tensor->modified_at);
     } else if (tensor->is_saved) {
-        text_add(&where, "saved%s%s", *site_phase(&tensor->saved_at) ? " in " : "", site_phase(&tensor->saved_at));
+        text_add(&where, "saved%s%s", *site_phase(&tensor->saved_at) ? " in " : "",
+                 site_phase(&tensor->saved_at));
         draft_side_where(draft, side, where.data ? where.data : "", &tensor->saved_at);
     }
     text_free(&where);
@@ -165,7 +175,8 @@ static int use(struct analyzer *analyzer, struct thread *thread, const struct re
         return 0;
     char name[NAME_BYTES], call[NAME_BYTES + 64];
     struct site site = thread_site(thread, record);
-    describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name, sizeof name);
+    describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name,
+             sizeof name);
     snprintf(call, sizeof call, "backward reads %s", name);
     struct draft draft = draft_new("DC307", CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, call, &site);
@@ -176,11 +187,15 @@ static int use(struct analyzer *analyzer, struct thread *thread, const struct re
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
     add_places(&draft, side, process, tensor);
     struct text what = {0};
-    text_add(&what, "%s was saved for backward at version %" PRIu64 "; when backward reads it, it is at version %" PRIu64, name,
-             saved, now);
+    text_add(&what,
+             "%s was saved for backward at version %" PRIu64
+             "; when backward reads it, it is at version %" PRIu64,
+             name, saved, now);
     if (tensor && tensor->is_modified && side->where)
         text_add(&what, ": %s", side->where);
-    draft_say(&draft, &what, "Use the operation's out-of-place form, or apply it to a clone; write to the tensor only after backward.");
+    draft_say(&draft, &what,
+              "Use the operation's out-of-place form, or apply it to a clone; write to the tensor "
+              "only after backward.");
     return findings_report(analyzer, &draft, NULL);
 }
 

@@ -1,5 +1,5 @@
-/* dc310_unwritten.c: DC310: an operation reads memory that nothing ever wrote, as far as that can be known
- * (unwritten.h). Always possible only: kernels reach memory in ways that nobody sees. */
+/* dc310_unwritten.c: DC310: an operation reads memory that nothing ever wrote, as far as that can
+ * be known (unwritten.h). Always possible only: kernels reach memory in ways that nobody sees. */
 #include "analyzer/accesses.h"
 #include "analyzer/comm.h"
 #include "analyzer/graphs.h"
@@ -11,20 +11,29 @@
 
 enum { CALL_BYTES = 256 };
 
-static int report(struct analyzer *analyzer, const struct operation *operation, const struct allocation *allocation)
+static int report(struct analyzer *analyzer, const struct operation *operation,
+                  const struct allocation *allocation)
 {
     const struct record *record = &operation->record;
     struct one_call one = {
-        .code = "DC310", .certainty = POSSIBLE, .comm = operation->member->comm, .member = operation->member,
-        .process = operation->process, .record = record, .site = operation->site,
+        .code = "DC310",
+        .certainty = POSSIBLE,
+        .comm = operation->member->comm,
+        .member = operation->member,
+        .process = operation->process,
+        .record = record,
+        .site = operation->site,
     };
     char call[CALL_BYTES], name[16];
     struct text what = {0};
-    text_add(&what, "rank %d: %s of %s reads memory that nothing has been seen to write since it was allocated (%llu bytes)",
-             one_call_rank(&one), record_text(record, call, sizeof call), comm_name(operation->member->comm->id, name),
-             (unsigned long long)allocation->bytes);
+    text_add(&what,
+             "rank %d: %s of %s reads memory that nothing has been seen to write since it was "
+             "allocated (%llu bytes)",
+             one_call_rank(&one), record_text(record, call, sizeof call),
+             comm_name(operation->member->comm->id, name), (unsigned long long)allocation->bytes);
     return one_call_report(analyzer, &one, &what,
-                           "Fill the buffer first (cudaMemsetAsync on the operation's stream), or pass the one that was meant.");
+                           "Fill the buffer first (cudaMemsetAsync on the operation's stream), or "
+                           "pass the one that was meant.");
 }
 
 static int operation(struct analyzer *analyzer, const struct operation *operation)
@@ -37,11 +46,11 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         return 0;
     int result = 0;
     bool is_run = !(record->flags & RECORD_FLAG_CAPTURE);
-    if (is_run && !analyzer->options.no_inferred && !hazards_are_off(process->hazards) && send && extent.send_bytes &&
-        !__builtin_add_overflow(send, extent.send_bytes, &end)) {
+    if (is_run && !analyzer->options.no_inferred && !hazards_are_off(process->hazards) && send &&
+        extent.send_bytes && !__builtin_add_overflow(send, extent.send_bytes, &end)) {
         const struct allocation *allocation = unwritten_find(process, send, end);
         result = allocation ? report(analyzer, operation, allocation) : 0;
-        unwritten_wrote(process, send, end);        /* said once */
+        unwritten_wrote(process, send, end); /* said once */
     }
     if (recv && extent.recv_bytes && !__builtin_add_overflow(recv, extent.recv_bytes, &end))
         unwritten_wrote(process, recv, end);
@@ -80,4 +89,5 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
     return 0;
 }
 
-const struct check_group checks_unwritten = {.name = "unwritten", .operation = operation, .launch = launch, .call = call};
+const struct check_group checks_unwritten = {
+    .name = "unwritten", .operation = operation, .launch = launch, .call = call};

@@ -1,4 +1,5 @@
-/* dc3xx_hazards.c: feeds what touches memory to the hazards of its process (hazards.h): DC301, DC302, DC303, DC305. */
+/* dc3xx_hazards.c: feeds what touches memory to the hazards of its process (hazards.h): DC301,
+ * DC302, DC303, DC305. */
 #include "analyzer/hazards.h"
 #include "analyzer/process.h"
 #include "lib/trace/lacks.h"
@@ -11,12 +12,13 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     if (operation->process->info.lacks & LACKS_CUDA)
         return 0;
     /* A graph's launch tells of what was captured into it. */
-    if (operation->record.flags & RECORD_FLAG_REPLAY || !(operation->record.op.sendbuff || operation->record.op.recvbuff))
+    if (operation->record.flags & RECORD_FLAG_REPLAY ||
+        !(operation->record.op.sendbuff || operation->record.op.recvbuff))
         return 0;
     struct work work = {operation->stream, operation->place};
     uint32_t uses = uses_of_operation(&operation->record, operation->member->comm->nranks, use);
-    return hazards_put(analyzer, operation->thread, &work, &operation->record, FLIGHT_OPERATION, operation->member,
-                       use, uses);
+    return hazards_put(analyzer, operation->thread, &work, &operation->record, FLIGHT_OPERATION,
+                       operation->member, use, uses);
 }
 
 static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
@@ -25,9 +27,11 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
     struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return -1;
-    if (record->result != 0 || record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback)
+    if (record->result != 0 || record->api == API_cudaLaunchHostFunc ||
+        record->api == API_cudaStreamAddCallback)
         return 0;
-    return hazards_put(analyzer, thread, &thread->work, record, FLIGHT_KERNEL, NULL, use, uses_of_kernel(record, use));
+    return hazards_put(analyzer, thread, &thread->work, record, FLIGHT_KERNEL, NULL, use,
+                       uses_of_kernel(record, use));
 }
 
 static int copy(struct analyzer *analyzer, struct thread *thread, const struct record *record)
@@ -39,7 +43,8 @@ static int copy(struct analyzer *analyzer, struct thread *thread, const struct r
                        uses_of_copy(thread->process, record, use));
 }
 
-/* Given out anew: whoever gave it answers for the order with what used it before. (Freed: dc306_freed.c.) */
+/* Given out anew: whoever gave it answers for the order with what used it before. (Freed:
+ * dc306_freed.c.) */
 static void memory_changes_hands(struct process *process, const struct record *record)
 {
     uint64_t begin = record->memory.pointer, end;
@@ -57,16 +62,20 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
     case CLASS_MEMORY:
         memory_changes_hands(thread->process, record);
         return 0;
-    case CLASS_COPY: case CLASS_WAIT:
+    case CLASS_COPY:
+    case CLASS_WAIT:
         return thread->work.stream ? copy(analyzer, thread, record) : 0;
     case CLASS_GRAPH:
-        return record->api == API_cudaGraphLaunch && record->result == 0 ? hazards_launch_graph(analyzer, thread, record) : 0;
+        return record->api == API_cudaGraphLaunch && record->result == 0
+                   ? hazards_launch_graph(analyzer, thread, record)
+                   : 0;
     default:
         return 0;
     }
 }
 
-static int setup(struct analyzer *analyzer, struct process *process, const struct record *record, struct member *member)
+static int setup(struct analyzer *analyzer, struct process *process, const struct record *record,
+                 struct member *member)
 {
     (void)analyzer;
     (void)member;
@@ -93,5 +102,11 @@ static int waits(struct analyzer *analyzer, struct wait_graph *graph)
 }
 
 const struct check_group checks_hazards = {
-    .name = "hazards", .operation = operation, .setup = setup, .launch = launch, .call = call, .lost = lost, .waits = waits,
+    .name = "hazards",
+    .operation = operation,
+    .setup = setup,
+    .launch = launch,
+    .call = call,
+    .lost = lost,
+    .waits = waits,
 };

@@ -1,8 +1,10 @@
-/* dc501_gradients.c: DC501: ranks give the same bytes to one reduction after the other: they compute the same.
+/* dc501_gradients.c: DC501: ranks give the same bytes to one reduction after the other: they
+ * compute the same.
  *
- * Counted are reductions (sum, average, scaled sum) of at least ELEMENTS floats whose hashes all ranks told, that hold no
- * single value throughout (zeros, a token), no NaN or Inf, and not what one of the last few held. The classes of ranks
- * that have been alike in all of them are kept; when none of two ranks or more is left it begins again. */
+ * Counted are reductions (sum, average, scaled sum) of at least ELEMENTS floats whose hashes all
+ * ranks told, that hold no single value throughout (zeros, a token), no NaN or Inf, and not what
+ * one of the last few held. The classes of ranks that have been alike in all of them are kept; when
+ * none of two ranks or more is left it begins again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +14,10 @@
 enum { ELEMENTS = 256, OPERATIONS = 16, RECENT = 4, RANKS_BYTES = 128 };
 
 struct likeness {
-    uint32_t *label;            /* by rank: its class, named by the lowest rank in it */
+    uint32_t *label; /* by rank: its class, named by the lowest rank in it */
     uint32_t ranks;
-    uint32_t operations;        /* in which the classes were alike */
-    uint64_t recent[RECENT];    /* hashes of the lowest class with two ranks or more */
+    uint32_t operations;     /* in which the classes were alike */
+    uint64_t recent[RECENT]; /* hashes of the lowest class with two ranks or more */
     uint32_t next, finding;
     uint64_t first_ns;
 };
@@ -53,33 +55,38 @@ static struct likeness *likeness_of(const struct payload *payload)
 
 static bool is_float(uint8_t datatype)
 {
-    return (datatype >= TYPE_FLOAT16 && datatype <= TYPE_BFLOAT16) || datatype == TYPE_FLOAT8E4M3 || datatype == TYPE_FLOAT8E5M2;
+    return (datatype >= TYPE_FLOAT16 && datatype <= TYPE_BFLOAT16) || datatype == TYPE_FLOAT8E4M3 ||
+           datatype == TYPE_FLOAT8E5M2;
 }
 
 /* Whether it says anything about what the ranks compute. */
 static bool counts(const struct payload *payload)
 {
     const struct signature *s = &payload->signature;
-    bool reduces = s->api == API_ncclAllReduce || s->api == API_ncclReduceScatter || s->api == API_ncclReduce;
+    bool reduces = s->api == API_ncclAllReduce || s->api == API_ncclReduceScatter ||
+                   s->api == API_ncclReduce;
     bool adds = s->redop == REDOP_SUM || s->redop == REDOP_AVG || s->redop == REDOP_PREMULSUM;
     uint64_t elements = s->api == API_ncclReduceScatter ? s->count * payload->cells : s->count;
-    if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed || payload->cells < 2 || !reduces || !adds ||
-        !is_float(s->datatype) || elements < ELEMENTS)
+    if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed || payload->cells < 2 ||
+        !reduces || !adds || !is_float(s->datatype) || elements < ELEMENTS)
         return false;
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
         const struct payload_cell *cell = &payload->cell[rank];
-        if (!(cell->told & 1 << HASH_SEND_BEFORE) || cell->uniform & 1 << HASH_SEND_BEFORE || cell->nans || cell->infs)
+        if (!(cell->told & 1 << HASH_SEND_BEFORE) || cell->uniform & 1 << HASH_SEND_BEFORE ||
+            cell->nans || cell->infs)
             return false;
     }
     return true;
 }
 
-/* Splits the classes by hash. Returns the lowest rank of a class of two or more, or -1. Quadratic in the number of
- * different classes only: a rank looks for the first one before it that is in its class and sent the same. */
+/* Splits the classes by hash. Returns the lowest rank of a class of two or more, or -1. Quadratic
+ * in the number of different classes only: a rank looks for the first one before it that is in its
+ * class and sent the same. */
 static int refine(struct likeness *likeness, const struct payload *payload)
 {
     int shared = -1;
-    uint32_t classes = 0, *first = malloc(likeness->ranks * sizeof *first), *label = malloc(likeness->ranks * sizeof *label);
+    uint32_t classes = 0, *first = malloc(likeness->ranks * sizeof *first),
+             *label = malloc(likeness->ranks * sizeof *label);
     if (!first || !label) {
         free(first);
         free(label);
@@ -88,7 +95,8 @@ static int refine(struct likeness *likeness, const struct payload *payload)
     for (uint32_t rank = 0; rank < likeness->ranks; rank++) {
         uint32_t i = 0;
         while (i < classes && (likeness->label[first[i]] != likeness->label[rank] ||
-                               payload->cell[first[i]].hash[HASH_SEND_BEFORE] != payload->cell[rank].hash[HASH_SEND_BEFORE]))
+                               payload->cell[first[i]].hash[HASH_SEND_BEFORE] !=
+                                   payload->cell[rank].hash[HASH_SEND_BEFORE]))
             i++;
         if (i == classes)
             first[classes++] = rank;
@@ -111,13 +119,15 @@ static bool seen_lately(struct likeness *likeness, uint64_t hash)
     return false;
 }
 
-static int report(struct analyzer *analyzer, const struct payload *payload, struct likeness *likeness)
+static int report(struct analyzer *analyzer, const struct payload *payload,
+                  struct likeness *likeness)
 {
     struct draft draft = draft_new("DC501", POSSIBLE, payload->comm);
     struct text what = {0};
     char call[256], name[16], ranks[RANKS_BYTES];
     signature_text(&payload->signature, call, sizeof call);
-    for (uint32_t first = 0; first < likeness->ranks && draft.finding.sides < FINDING_SIDES_MAX; first++) {
+    for (uint32_t first = 0; first < likeness->ranks && draft.finding.sides < FINDING_SIDES_MAX;
+         first++) {
         struct finding_side *side = NULL;
         uint32_t last = first;
         for (uint32_t rank = first + 1; rank < likeness->ranks; rank++)
@@ -128,16 +138,21 @@ static int report(struct analyzer *analyzer, const struct payload *payload, stru
         for (uint32_t rank = first; rank <= last; rank++)
             if (likeness->label[rank] == first)
                 draft_rank(&draft, side, payload->cell[rank].member);
-        text_add(&what, "%sranks %s", draft.finding.sides > 1 ? ", " : "", rankset_text(&side->ranks, ranks, sizeof ranks));
+        text_add(&what, "%sranks %s", draft.finding.sides > 1 ? ", " : "",
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
     }
     draft.finding.first_ns = likeness->first_ns;
     draft.finding.last_ns = payload->cell[0].site.time_ns;
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
-    text_add(&what, " gave the same bytes to each of the last %u reductions of %s, up to %s #%llu: they seem to work on the same samples",
-             likeness->operations, comm_name(payload->comm->id, name), call, (unsigned long long)payload->number);
+    text_add(&what,
+             " gave the same bytes to each of the last %u reductions of %s, up to %s #%llu: they "
+             "seem to work on the same samples",
+             likeness->operations, comm_name(payload->comm->id, name), call,
+             (unsigned long long)payload->number);
     draft_say(&draft, &what,
-              "Give each rank a part of the data of its own: a DistributedSampler with the right rank and number of replicas, and "
+              "Give each rank a part of the data of its own: a DistributedSampler with the right "
+              "rank and number of replicas, and "
               "sampler.set_epoch(epoch) before each epoch.");
     return findings_report(analyzer, &draft, &likeness->finding);
 }

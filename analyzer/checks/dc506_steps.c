@@ -1,6 +1,6 @@
-/* dc506_steps.c: DC506, and what else shows when an iteration is over: DC505 (every micro-step reduces) and DC603
- * (communication waits for the end of backward). All of it needs NVTX ranges: of iterations, of the optimizer's steps,
- * of backward. Told when the iteration's range ends. */
+/* dc506_steps.c: DC506, and what else shows when an iteration is over: DC505 (every micro-step
+ * reduces) and DC603 (communication waits for the end of backward). All of it needs NVTX ranges: of
+ * iterations, of the optimizer's steps, of backward. Told when the iteration's range ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,12 +12,14 @@
 
 /* When it is worth a word. */
 enum {
-    EVERY_ITERATIONS = 2,       /* in a row: an iteration that is different once is none */
-    EVERY_BACKWARDS = 3,        /* without named micro-steps: two backward passes are what a GAN's discriminator does */
+    EVERY_ITERATIONS = 2, /* in a row: an iteration that is different once is none */
+    EVERY_BACKWARDS =
+        3, /* without named micro-steps: two backward passes are what a GAN's discriminator does */
     OVERLAP_ITERATIONS = 3,
-    OVERLAP_BYTES = 4 << 20,    /* per iteration: less is through in a fraction of a millisecond */
-    OVERLAP_REDUCTIONS = 2,     /* one bucket can't begin before backward is over */
-    NAME_BYTES = 160, RANKS_BYTES = 128
+    OVERLAP_BYTES = 4 << 20, /* per iteration: less is through in a fraction of a millisecond */
+    OVERLAP_REDUCTIONS = 2,  /* one bucket can't begin before backward is over */
+    NAME_BYTES = 160,
+    RANKS_BYTES = 128
 };
 
 static bool is_reduction(unsigned api)
@@ -25,7 +27,8 @@ static bool is_reduction(unsigned api)
     return api == API_ncclAllReduce || api == API_ncclReduceScatter;
 }
 
-/* --- while the iteration goes on ---------------------------------------------------------------------------------- */
+/* --- while the iteration goes on
+ * ---------------------------------------------------------------------------------- */
 
 static void close_set(struct tally *tally)
 {
@@ -47,7 +50,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         return 0;
     if (tally->iteration != loop->iteration) {
         uint32_t waits = tally->waits, every = tally->every;
-        *tally = (struct tally){.iteration = loop->iteration, .owner = loop->owner, .waits = waits, .every = every};
+        *tally = (struct tally){
+            .iteration = loop->iteration, .owner = loop->owner, .waits = waits, .every = every};
     }
     if (!tally->sets || tally->micro != loop->micro) {
         close_set(tally);
@@ -63,17 +67,21 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     return 0;
 }
 
-/* --- DC506 --------------------------------------------------------------------------------------------------------- */
+/* --- DC506
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void step_call(const struct ballot_side *side, const char *name, char *text, size_t bytes)
 {
     if (side->count == 0)
         snprintf(text, bytes, "no step of its optimizer (%s)", name);
     else
-        snprintf(text, bytes, "%" PRIu32 " step%s of its optimizer (%s)", side->count, side->count == 1 ? "" : "s", name);
+        snprintf(text, bytes, "%" PRIu32 " step%s of its optimizer (%s)", side->count,
+                 side->count == 1 ? "" : "s", name);
 }
 
-static int report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot, const struct vote *vote)
+static int report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot,
+                        const struct vote *vote)
 {
     const struct process *process = vote->member->process;
     const char *name = process_string(process, ballot->text);
@@ -87,43 +95,58 @@ static int report_steps(struct analyzer *analyzer, const struct comm *comm, stru
         for (uint32_t k = 0; k < comm->members; k++)
             if (rankset_has(&from->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);
-        text_add(&what, "%s%s %s made %s", i ? ", " : "", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+        text_add(&what, "%s%s %s made %s", i ? ", " : "",
+                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
                  rankset_text(&side->ranks, ranks, sizeof ranks), call);
         if (!draft.finding.first_ns || from->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = from->site.time_ns;
         if (from->site.time_ns > draft.finding.last_ns)
             draft.finding.last_ns = from->site.time_ns;
     }
-    text_add(&what, " in iteration %" PRIu64 ", though all had reduced the gradients on %s: from here on their parameters differ",
+    text_add(&what,
+             " in iteration %" PRIu64
+             ", though all had reduced the gradients on %s: from here on their parameters differ",
              ballot->key, comm_name(comm->id, id));
     draft_cover_comm(&draft, comm);
-    draft_say(&draft, &what, "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as GradScaler does on reduced gradients.");
+    draft_say(&draft, &what,
+              "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as "
+              "GradScaler does on reduced gradients.");
     if (ballot->finding)
         return findings_replace(analyzer, ballot->finding, &draft);
     return findings_report(analyzer, &draft, &ballot->finding);
 }
 
 /* Of its last step; without one, where it reduced last: there the step should follow. */
-static struct site step_site(struct thread *thread, const struct loop_steps *steps, const struct tally *tally)
+static struct site step_site(struct thread *thread, const struct loop_steps *steps,
+                             const struct tally *tally)
 {
     if (!steps->count)
         return tally->site;
     return (struct site){
-        .process = thread->process, .phase = steps->text, .stack = steps->stack, .stack_is_address = steps->stack_is_address,
+        .process = thread->process,
+        .phase = steps->text,
+        .stack = steps->stack,
+        .stack_is_address = steps->stack_is_address,
         .time_ns = steps->time_ns,
     };
 }
 
-/* Only optimizers that this rank has stepped before: ranks may well have optimizers of their own. */
+/* Only optimizers that this rank has stepped before: ranks may well have optimizers of their own.
+ */
 static int compare_steps(struct analyzer *analyzer, struct thread *thread, struct member *member)
 {
     const struct loop *loop = &thread->loop;
     bool numbered = loop->has_iterations && loop->range.meaning.has_number;
     for (uint32_t i = 0; i < loop->steps_count && loop->has_iterations; i++) {
         struct vote vote = {
-            .member = member, .numbered = numbered, .key = numbered ? loop->range.meaning.number : member->laps,
-            .model = loop->steps[i].model, .text = loop->steps[i].text, .backwards = loop->backwards,
-            .count = loop->steps[i].count, .site = step_site(thread, &loop->steps[i], &member->tally),
+            .member = member,
+            .numbered = numbered,
+            .key = numbered ? loop->range.meaning.number : member->laps,
+            .model = loop->steps[i].model,
+            .text = loop->steps[i].text,
+            .backwards = loop->backwards,
+            .count = loop->steps[i].count,
+            .site = step_site(thread, &loop->steps[i], &member->tally),
         };
         struct ballot *ballot = ballots_enter(member->comm, &vote);
         if (!ballot && errno == ENOMEM)
@@ -134,10 +157,11 @@ static int compare_steps(struct analyzer *analyzer, struct thread *thread, struc
     return 0;
 }
 
-/* --- DC505, DC603: what one rank does in every iteration ------------------------------------------------------------- */
+/* --- DC505, DC603: what one rank does in every iteration
+ * ------------------------------------------------------------- */
 
-static int report_habit(struct analyzer *analyzer, const char *code, const char *call, const struct member *member,
-                        struct text *what, const char *todo)
+static int report_habit(struct analyzer *analyzer, const char *code, const char *call,
+                        const struct member *member, struct text *what, const char *todo)
 {
     struct draft draft = draft_new(code, POSSIBLE, member->comm);
     draft_rank(&draft, draft_side(&draft, call, &member->tally.site), member);
@@ -155,38 +179,50 @@ static uint32_t all_steps(const struct loop *loop)
     return count;
 }
 
-static int check_every(struct analyzer *analyzer, const struct thread *thread, struct member *member)
+static int check_every(struct analyzer *analyzer, const struct thread *thread,
+                       struct member *member)
 {
     const struct loop *loop = &thread->loop;
     struct tally *tally = &member->tally;
     uint32_t micro_steps = loop->micro_steps ? loop->micro_steps : loop->backwards;
     bool is_named = loop->micro_steps >= 2 || loop->backwards >= EVERY_BACKWARDS;
-    bool every = is_named && tally->sets == micro_steps && tally->sets >= 2 && !tally->other_sets && all_steps(loop) == 1;
+    bool every = is_named && tally->sets == micro_steps && tally->sets >= 2 && !tally->other_sets &&
+                 all_steps(loop) == 1;
     tally->every = every ? tally->every + 1 : 0;
     if (tally->every < EVERY_ITERATIONS)
         return 0;
     struct text what = {0};
     char name[16];
-    text_add(&what, "all %" PRIu32 " micro-steps of an iteration reduce the same gradients on %s, but the optimizer steps once: one reduction, "
-             "after the last, would do", tally->sets, comm_name(member->comm->id, name));
+    text_add(&what,
+             "all %" PRIu32 " micro-steps of an iteration reduce the same gradients on %s, but the "
+             "optimizer steps once: one reduction, "
+             "after the last, would do",
+             tally->sets, comm_name(member->comm->id, name));
     return report_habit(analyzer, "DC505", "reduces in every micro-step", member, &what,
-                        "Accumulate locally and reduce in the last micro-step only (PyTorch: no_sync() in all but the last).");
+                        "Accumulate locally and reduce in the last micro-step only (PyTorch: "
+                        "no_sync() in all but the last).");
 }
 
-static int check_overlap(struct analyzer *analyzer, const struct thread *thread, struct member *member)
+static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
+                         struct member *member)
 {
     const struct loop *loop = &thread->loop;
     struct tally *tally = &member->tally;
-    bool could = loop->backwards && tally->reductions >= OVERLAP_REDUCTIONS && tally->bytes >= OVERLAP_BYTES && all_steps(loop);
+    bool could = loop->backwards && tally->reductions >= OVERLAP_REDUCTIONS &&
+                 tally->bytes >= OVERLAP_BYTES && all_steps(loop);
     tally->waits = could && !tally->overlapped ? tally->waits + 1 : 0;
     if (tally->waits < OVERLAP_ITERATIONS)
         return 0;
     struct text what = {0};
     char name[16];
-    text_add(&what, "the %" PRIu32 " reductions of an iteration on %s (%.1f MiB) all begin after backward is over", tally->reductions,
-             comm_name(member->comm->id, name), (double)tally->bytes / (1 << 20));
+    text_add(&what,
+             "the %" PRIu32
+             " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
+             tally->reductions, comm_name(member->comm->id, name),
+             (double)tally->bytes / (1 << 20));
     return report_habit(analyzer, "DC603", "reduces after backward", member, &what,
-                        "Reduce a bucket as soon as its gradients are there, while backward goes on (DistributedDataParallel's hooks do).");
+                        "Reduce a bucket as soon as its gradients are there, while backward goes "
+                        "on (DistributedDataParallel's hooks do).");
 }
 
 static int iteration(struct analyzer *analyzer, struct thread *thread)
@@ -205,4 +241,5 @@ static int iteration(struct analyzer *analyzer, struct thread *thread)
     return 0;
 }
 
-const struct check_group checks_steps = {.name = "steps", .operation = operation, .iteration = iteration};
+const struct check_group checks_steps = {
+    .name = "steps", .operation = operation, .iteration = iteration};

@@ -1,4 +1,5 @@
-/* dc6xx_notes.c: DC601 and DC602: what costs time and is no fault. (DC603 is told with the iterations, dc506_steps.c.) */
+/* dc6xx_notes.c: DC601 and DC602: what costs time and is no fault. (DC603 is told with the
+ * iterations, dc506_steps.c.) */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,22 +10,26 @@
 
 /* When it is worth a word. */
 enum {
-    /* DC601. A delay is time in which all members but one wait. Hosts' clocks are as good as NTP keeps them over a
-     * network: some ten milliseconds (RFC 5905, section 1). */
-    DELAY_NS = 1000000, DELAY_OTHER_HOST_NS = 50000000,
-    DELAYS_WINDOW = 32,             /* judged together */
-    DELAYS_PERCENT = 90,            /* of them by one rank: chance would spread them */
-    LOST_PERCENT = 10,              /* of the time */
-    /* DC602. An operation of this size takes about as long as an empty one: some ten microseconds of latency against
-     * one microsecond of transfer (64 KiB at 50 GB/s). PyTorch's buckets are 25 MiB. */
+    /* DC601. A delay is time in which all members but one wait. Hosts' clocks are as good as NTP
+     * keeps them over a network: some ten milliseconds (RFC 5905, section 1). */
+    DELAY_NS = 1000000,
+    DELAY_OTHER_HOST_NS = 50000000,
+    DELAYS_WINDOW = 32,  /* judged together */
+    DELAYS_PERCENT = 90, /* of them by one rank: chance would spread them */
+    LOST_PERCENT = 10,   /* of the time */
+    /* DC602. An operation of this size takes about as long as an empty one: some ten microseconds
+     * of latency against one microsecond of transfer (64 KiB at 50 GB/s). PyTorch's buckets are 25
+     * MiB. */
     SMALL_BYTES = 64 << 10,
-    SMALL_RUN = 32,                 /* one after the other, with no wait in between */
-    SMALL_RUN_AGAIN = 128,          /* a longer row counts again */
-    SMALL_RUNS = 3,                 /* once may be the set-up */
+    SMALL_RUN = 32,        /* one after the other, with no wait in between */
+    SMALL_RUN_AGAIN = 128, /* a longer row counts again */
+    SMALL_RUNS = 3,        /* once may be the set-up */
     CALL_BYTES = 256
 };
 
-/* --- DC601 --------------------------------------------------------------------------------------------------------- */
+/* --- DC601
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_one_host(const struct comm *comm)
 {
@@ -34,8 +39,8 @@ static bool is_one_host(const struct comm *comm)
     return true;
 }
 
-static int report_late(struct analyzer *analyzer, const struct comm *comm, const struct member *member, uint64_t elapsed_ns,
-                       const struct site *site)
+static int report_late(struct analyzer *analyzer, const struct comm *comm,
+                       const struct member *member, uint64_t elapsed_ns, const struct site *site)
 {
     const struct lateness *lateness = &comm->lateness;
     struct draft draft = draft_new("DC601", POSSIBLE, comm);
@@ -44,13 +49,18 @@ static int report_late(struct analyzer *analyzer, const struct comm *comm, const
     draft_rank(&draft, draft_side(&draft, "comes last", site), member);
     draft.finding.first_ns = lateness->begin_ns;
     draft.finding.last_ns = site->time_ns;
-    text_add(&what, "rank %d came last to %" PRIu32 " of %" PRIu32 " operations of %s for which the others had to wait, by %.1f ms on "
-             "average: %.0f%% of the time was lost", member_shown_rank(member), member->delays, lateness->delays,
-             comm_name(comm->id, name), (double)member->delayed_ns / member->delays / 1e6,
+    text_add(&what,
+             "rank %d came last to %" PRIu32 " of %" PRIu32
+             " operations of %s for which the others had to wait, by %.1f ms on "
+             "average: %.0f%% of the time was lost",
+             member_shown_rank(member), member->delays, lateness->delays, comm_name(comm->id, name),
+             (double)member->delayed_ns / member->delays / 1e6,
              100.0 * (double)member->delayed_ns / (double)elapsed_ns);
     if (!is_one_host(comm))
         text_add(&what, " (the hosts' clocks are trusted to %d ms)", DELAY_OTHER_HOST_NS / 1000000);
-    draft_say(&draft, &what, "See what this rank does besides: its share of the data, logging, evaluation, checkpoints, its GPU's clock, its host's other load.");
+    draft_say(&draft, &what,
+              "See what this rank does besides: its share of the data, logging, evaluation, "
+              "checkpoints, its GPU's clock, its host's other load.");
     return findings_report(analyzer, &draft, NULL);
 }
 
@@ -65,14 +75,16 @@ static void begin_window(struct comm *comm, uint64_t now_ns)
 }
 
 /* All have come. Time that was lost for an operation before is not lost again. */
-static int judge_meeting(struct analyzer *analyzer, struct comm *comm, const struct meeting *meeting, const struct site *site)
+static int judge_meeting(struct analyzer *analyzer, struct comm *comm,
+                         const struct meeting *meeting, const struct site *site)
 {
     struct lateness *lateness = &comm->lateness;
     struct member *late = comm->member[0];
     for (uint32_t i = 0; i < comm->members; i++)
         if (comm->member[i] == meeting->last)
             late = comm->member[i];
-    uint64_t from = meeting->last_ns[1] > lateness->end_ns ? meeting->last_ns[1] : lateness->end_ns, to = meeting->last_ns[0];
+    uint64_t from = meeting->last_ns[1] > lateness->end_ns ? meeting->last_ns[1] : lateness->end_ns,
+             to = meeting->last_ns[0];
     if (!lateness->begin_ns)
         begin_window(comm, to);
     if (to > lateness->end_ns)
@@ -92,24 +104,31 @@ static int judge_meeting(struct analyzer *analyzer, struct comm *comm, const str
     return result;
 }
 
-/* --- DC602 --------------------------------------------------------------------------------------------------------- */
+/* --- DC602
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static bool is_small(const struct operation *operation, uint64_t bytes)
 {
     unsigned api = operation->record.api;
-    return (api == API_ncclAllReduce || api == API_ncclBroadcast || api == API_ncclBcast || api == API_ncclReduce) &&
-           operation->signature.group_size < 2 && bytes <= SMALL_BYTES && !operation->member->comm->divergence;
+    return (api == API_ncclAllReduce || api == API_ncclBroadcast || api == API_ncclBcast ||
+            api == API_ncclReduce) &&
+           operation->signature.group_size < 2 && bytes <= SMALL_BYTES &&
+           !operation->member->comm->divergence;
 }
 
 static uint64_t alike(const struct operation *operation)
 {
     const struct signature *signature = &operation->signature;
-    const uint64_t words[] = {signature->api, signature->datatype, signature->redop, signature->scalar, (uint64_t)signature->root,
-                              operation->loop.iteration, operation->record.stream};
+    const uint64_t words[] = {
+        signature->api,          signature->datatype,       signature->redop,
+        signature->scalar,       (uint64_t)signature->root, operation->loop.iteration,
+        operation->record.stream};
     return hash_bytes(HASH_START, words, sizeof words);
 }
 
-static int report_small(struct analyzer *analyzer, const struct operation *operation, const struct small_run *run)
+static int report_small(struct analyzer *analyzer, const struct operation *operation,
+                        const struct small_run *run)
 {
     struct draft draft = draft_new("DC602", POSSIBLE, operation->member->comm);
     struct text what = {0};
@@ -118,10 +137,15 @@ static int report_small(struct analyzer *analyzer, const struct operation *opera
     draft_rank(&draft, draft_side(&draft, call, &operation->site), operation->member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
-    text_add(&what, "%s is called %" PRIu32 " times in a row on %s for %" PRIu64 " bytes on average, again and again: each takes as long as one "
-             "for all would", api_name(operation->record.api), run->operations, comm_name(operation->member->comm->id, name),
-             run->bytes / run->operations);
-    draft_say(&draft, &what, "Put the tensors into one buffer (a bucket) and make one call, or put the calls into one ncclGroup.");
+    text_add(&what,
+             "%s is called %" PRIu32 " times in a row on %s for %" PRIu64
+             " bytes on average, again and again: each takes as long as one "
+             "for all would",
+             api_name(operation->record.api), run->operations,
+             comm_name(operation->member->comm->id, name), run->bytes / run->operations);
+    draft_say(&draft, &what,
+              "Put the tensors into one buffer (a bucket) and make one call, or put the calls into "
+              "one ncclGroup.");
     return findings_report(analyzer, &draft, NULL);
 }
 
@@ -130,7 +154,8 @@ static int count_small(struct analyzer *analyzer, const struct operation *operat
     struct small_run *run = &operation->member->small;
     uint64_t bytes = operation->record.op.count * datatype_bytes(operation->record.op.datatype);
     uint64_t kind = alike(operation);
-    if (operation->record.op.flags & RECORD_OP_NO_COUNT || operation->record.op.datatype == TYPE_NONE)
+    if (operation->record.op.flags & RECORD_OP_NO_COUNT ||
+        operation->record.op.datatype == TYPE_NONE)
         return 0;
     if (!is_small(operation, bytes)) {
         *run = (struct small_run){.runs = run->runs};
@@ -153,7 +178,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     if (count_small(analyzer, operation))
         return -1;
     const struct meeting *meeting = lockstep_find(comm, operation->record.op.number);
-    bool complete = meeting && comm->nranks > 1 && meeting->arrivals == (uint32_t)comm->nranks && !comm->divergence;
+    bool complete = meeting && comm->nranks > 1 && meeting->arrivals == (uint32_t)comm->nranks &&
+                    !comm->divergence;
     return complete ? judge_meeting(analyzer, comm, meeting, &operation->site) : 0;
 }
 

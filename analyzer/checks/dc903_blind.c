@@ -7,16 +7,17 @@
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
-enum { NCCL_KNOWN = 22899 };    /* the newest NCCL whose calls calls.def has: 2.28 */
+enum { NCCL_KNOWN = 22899 }; /* the newest NCCL whose calls calls.def has: 2.28 */
 
 struct blind {
     bool told_nccl, saw_runtime;
 };
 
 #define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
-#define ALL_MEMORY "hazards and devices (DC301 to DC310, DC401 to DC407)"
+#define ALL_MEMORY     "hazards and devices (DC301 to DC310, DC401 to DC407)"
 
-static int report(struct analyzer *analyzer, struct process *process, const char *unseen, const char *weaker, uint64_t time_ns)
+static int report(struct analyzer *analyzer, struct process *process, const char *unseen,
+                  const char *weaker, uint64_t time_ns)
 {
     struct draft draft = draft_new("DC903", CERTAIN, NULL);
     const struct site site = {.process = process};
@@ -44,9 +45,12 @@ static struct blind *blind_of(struct process *process)
 static const struct {
     const char *words, *weaker;
 } weaker_for[] = {
-    {"ncclDevCommCreate", "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), and their buffers are not checked (DC301 to DC310)"},
+    {"ncclDevCommCreate",
+     "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), "
+     "and their buffers are not checked (DC301 to DC310)"},
     {"--hash", "their bytes are not compared (DC308, DC309, DC501 to DC503)"},
-    {"CUDA graph", "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its accesses are not checked (DC301 to DC310)"},
+    {"CUDA graph", "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its "
+                   "accesses are not checked (DC301 to DC310)"},
     {"", ALL_OPERATIONS ", " ALL_MEMORY},
 };
 
@@ -57,11 +61,12 @@ static int notice(struct analyzer *analyzer, struct process *process, const stru
     int i = 0;
     while (!strstr(text, weaker_for[i].words))
         i++;
-    return report(analyzer, process, *text ? text : "something that the shim gave no name", weaker_for[i].weaker,
-                  record_realtime(process, record));
+    return report(analyzer, process, *text ? text : "something that the shim gave no name",
+                  weaker_for[i].weaker, record_realtime(process, record));
 }
 
-static int setup(struct analyzer *analyzer, struct process *process, const struct record *record, struct member *member)
+static int setup(struct analyzer *analyzer, struct process *process, const struct record *record,
+                 struct member *member)
 {
     (void)member;
     struct blind *blind = blind_of(process);
@@ -72,9 +77,12 @@ static int setup(struct analyzer *analyzer, struct process *process, const struc
         return 0;
     blind->told_nccl = true;
     struct text unseen = {0};
-    text_add(&unseen, "calls that NCCL %d.%d has and 2.28 had not", version / 10000, version / 100 % 100);
+    text_add(&unseen, "calls that NCCL %d.%d has and 2.28 had not", version / 10000,
+             version / 100 % 100);
     char *text = text_take(&unseen);
-    int result = text ? report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record)) : -1;
+    int result =
+        text ? report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record))
+             : -1;
     free(text);
     return result;
 }
@@ -108,9 +116,13 @@ static int finish(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        bool unseen = process && !(process->info.lacks & LACKS_CUDA) && process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
-                      !(process->blind && process->blind->saw_runtime) && issued_operations(process);
-        if (unseen && report(analyzer, process, "calls of the CUDA runtime (none was seen: it is linked into the program, or another API is used)",
+        bool unseen = process && !(process->info.lacks & LACKS_CUDA) &&
+                      process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
+                      !(process->blind && process->blind->saw_runtime) &&
+                      issued_operations(process);
+        if (unseen && report(analyzer, process,
+                             "calls of the CUDA runtime (none was seen: it is linked into the "
+                             "program, or another API is used)",
                              "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns))
             return -1;
     }
@@ -118,5 +130,10 @@ static int finish(struct analyzer *analyzer)
 }
 
 const struct check_group checks_blind = {
-    .name = "blind", .blind = notice, .setup = setup, .call = call, .launch = launch, .finish = finish,
+    .name = "blind",
+    .blind = notice,
+    .setup = setup,
+    .call = call,
+    .launch = launch,
+    .finish = finish,
 };

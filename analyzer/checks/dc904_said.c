@@ -1,6 +1,8 @@
-/* dc904_said.c: DC904: what NCCL, PyTorch or another tool has said itself, in an imported file (notice_said).
+/* dc904_said.c: DC904: what NCCL, PyTorch or another tool has said itself, in an imported file
+ * (notice_said).
  *
- * It is passed on in its own words: whether it is the fault, or what follows from it, is not judged. */
+ * It is passed on in its own words: whether it is the fault, or what follows from it, is not
+ * judged. */
 #include <ctype.h>
 #include <string.h>
 
@@ -10,7 +12,8 @@
 
 enum { KIND_BYTES = 160 };
 
-/* The same message with other numbers, addresses and sizes is the same kind: they differ from rank to rank. */
+/* The same message with other numbers, addresses and sizes is the same kind: they differ from rank
+ * to rank. */
 static void kind_of(const char *text, char *kind, size_t bytes)
 {
     size_t used = 0;
@@ -26,12 +29,15 @@ static void kind_of(const char *text, char *kind, size_t bytes)
 
 static enum severity severity_of(uint64_t said)
 {
-    return said == SAID_ERROR ? SEVERITY_ERROR : said == SAID_NOTE ? SEVERITY_NOTE : SEVERITY_WARNING;
+    return said == SAID_ERROR  ? SEVERITY_ERROR
+           : said == SAID_NOTE ? SEVERITY_NOTE
+                               : SEVERITY_WARNING;
 }
 
 static int said(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
-    const char *text = process_string(process, record->range.text), *by = process_string(process, record->range.domain);
+    const char *text = process_string(process, record->range.text),
+               *by = process_string(process, record->range.domain);
     const struct site site = {.process = process, .time_ns = record_realtime(process, record)};
     char kind[KIND_BYTES];
     if (!*text)
@@ -48,7 +54,9 @@ static int said(struct analyzer *analyzer, struct process *process, const struct
     draft.finding.severity = severity_of(record->range.id);
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
     text_add(&what, "%s: %s", *by ? by : "another tool", text);
-    draft_say(&draft, &what, "This is passed on in the words of who said it; findings with other codes say what ddpcheck makes of it.");
+    draft_say(&draft, &what,
+              "This is passed on in the words of who said it; findings with other codes say what "
+              "ddpcheck makes of it.");
     return findings_report(analyzer, &draft, NULL);
 }
 

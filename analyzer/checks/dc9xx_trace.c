@@ -1,4 +1,5 @@
-/* dc9xx_trace.c: what the trace itself lacks: DC901 (lost records), DC902 (ranks without a trace). */
+/* dc9xx_trace.c: what the trace itself lacks: DC901 (lost records), DC902 (ranks without a trace).
+ */
 #include "analyzer/findings.h"
 #include "analyzer/process.h"
 
@@ -6,10 +7,15 @@ static int lost(struct analyzer *analyzer, struct process *process)
 {
     struct draft draft = draft_new("DC901", CERTAIN, NULL);
     struct text what = {0};
-    uint64_t control = process->lost_control, bulk = process->lost_bulk, hashes = process->lost_hashes;
+    uint64_t control = process->lost_control, bulk = process->lost_bulk,
+             hashes = process->lost_hashes;
     /* Bulk records only weaken the checks of memory and streams. */
     draft.finding.severity = control ? SEVERITY_WARNING : SEVERITY_NOTE;
-    struct finding_side *side = draft_side(&draft, control ? "lost records of collectives and waits" : bulk ? "lost bulk records" : "lost payload hashes", NULL);
+    struct finding_side *side = draft_side(&draft,
+                                           control ? "lost records of collectives and waits"
+                                           : bulk  ? "lost bulk records"
+                                                   : "lost payload hashes",
+                                           NULL);
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
         draft.failed = true;
@@ -17,13 +23,22 @@ static int lost(struct analyzer *analyzer, struct process *process)
     draft.finding.first_ns = draft.finding.last_ns = process->last_ns;
     text_add(&what, "of rank %d (process %d) ", rank, (int)process->info.pid);
     if (control + bulk) {
-        text_add(&what, "%llu records were lost (%llu of collectives, waits and communicators, %llu of CUDA calls)",
-                 (unsigned long long)(control + bulk), (unsigned long long)control, (unsigned long long)bulk);
-        text_add(&what, control ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) are only possible, and may be missed"
-                                : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) are only possible or silent, and waits through events may be missed");
+        text_add(&what,
+                 "%llu records were lost (%llu of collectives, waits and communicators, %llu of "
+                 "CUDA calls)",
+                 (unsigned long long)(control + bulk), (unsigned long long)control,
+                 (unsigned long long)bulk);
+        text_add(&what,
+                 control
+                     ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
+                       "are only possible, and may be missed"
+                     : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
+                       "are only possible or silent, and waits through events may be missed");
     }
     if (hashes)
-        text_add(&what, "%s%llu payload hashes were not made (the collector was behind, or the driver refused): what they would have shown (DC308, DC309, DC501 to DC503) is missed",
+        text_add(&what,
+                 "%s%llu payload hashes were not made (the collector was behind, or the driver "
+                 "refused): what they would have shown (DC308, DC309, DC501 to DC503) is missed",
                  control + bulk ? "; " : "", (unsigned long long)hashes);
     draft_say(&draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
     struct reported *known = NULL;
@@ -39,7 +54,8 @@ static int lost(struct analyzer *analyzer, struct process *process)
         }
     }
     process->lost_told = control + bulk + hashes;
-    return known ? findings_replace(analyzer, known->finding.id, &draft) : findings_report(analyzer, &draft, NULL);
+    return known ? findings_replace(analyzer, known->finding.id, &draft)
+                 : findings_report(analyzer, &draft, NULL);
 }
 
 /* Of a communicator that was never made the rest of the ranks need not exist. */
@@ -55,7 +71,9 @@ static int finish(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        if (process && process->lost_told && process->lost_told != process->lost_control + process->lost_bulk + process->lost_hashes) {
+        if (process && process->lost_told &&
+            process->lost_told !=
+                process->lost_control + process->lost_bulk + process->lost_hashes) {
             process->lost_told = 0;
             if (lost(analyzer, process))
                 return -1;
@@ -77,9 +95,13 @@ static int finish(struct analyzer *analyzer)
                 draft.failed = true;
         }
         draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
-        text_add(&what, "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
-                 comm_name(comm->id, name), comm->nranks, rankset_text(&side->ranks, ranks, sizeof ranks));
-        draft_say(&draft, &what, "Give the report the databases of all hosts; see that every rank ran under ddpcheck.");
+        text_add(&what,
+                 "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
+                 comm_name(comm->id, name), comm->nranks,
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
+        draft_say(
+            &draft, &what,
+            "Give the report the databases of all hosts; see that every rank ran under ddpcheck.");
         if (findings_report(analyzer, &draft, NULL))
             return -1;
     }

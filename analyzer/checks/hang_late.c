@@ -6,9 +6,11 @@
 enum { HOW_BYTES = 64 };
 
 enum standing {
-    STANDS_ELSEWHERE,       /* it waits for others, who are the root, or it ended; or it is too early to tell */
-    STANDS_STILL,           /* nothing is known to hold it back, and it has been silent, or has not come, for so long */
-    STANDS_WORKING          /* it issues calls, or its GPU gets on */
+    STANDS_ELSEWHERE, /* it waits for others, who are the root, or it ended; or it is too early to
+                         tell */
+    STANDS_STILL,  /* nothing is known to hold it back, and it has been silent, or has not come, for
+                      so long */
+    STANDS_WORKING /* it issues calls, or its GPU gets on */
 };
 
 /* One that could bring what the member has to. */
@@ -22,7 +24,8 @@ static bool is_candidate(const struct member *member, const struct thread *threa
     return false;
 }
 
-static enum standing standing_of(const struct wait_graph *graph, const struct wait_node *wait, const struct missing *missing)
+static enum standing standing_of(const struct wait_graph *graph, const struct wait_node *wait,
+                                 const struct missing *missing)
 {
     const struct process *process = missing->process;
     if (!process)
@@ -41,23 +44,27 @@ static enum standing standing_of(const struct wait_graph *graph, const struct wa
     }
     if (last_ns < process->gpu_ns)
         last_ns = process->gpu_ns;
-    if (wait->kind == WAIT_INIT || process_known_until(process) >= last_ns + graph->analyzer->options.hang_after_ns)
+    if (wait->kind == WAIT_INIT ||
+        process_known_until(process) >= last_ns + graph->analyzer->options.hang_after_ns)
         return STANDS_STILL;
-    return last_ns >= wait->begin_ns + graph->analyzer->options.hang_after_ns / 2 ? STANDS_WORKING : STANDS_ELSEWHERE;
+    return last_ns >= wait->begin_ns + graph->analyzer->options.hang_after_ns / 2
+               ? STANDS_WORKING
+               : STANDS_ELSEWHERE;
 }
 
 /* The first one of a communicator stands for the rest. */
 static bool is_first(const struct wait_graph *graph, const struct wait_node *wait)
 {
     for (const struct wait_node *other = graph->waits; other; other = other->next)
-        if (other != wait && other->satisfiable && other->missing_count && other->comm == wait->comm &&
-            other->kind == wait->kind && other->number < wait->number)
+        if (other != wait && other->satisfiable && other->missing_count &&
+            other->comm == wait->comm && other->kind == wait->kind && other->number < wait->number)
             return false;
     return true;
 }
 
 /* It is told anew each time the wait has doubled. */
-static int report_working(struct analyzer *analyzer, const struct wait_graph *graph, const struct wait_node *wait)
+static int report_working(struct analyzer *analyzer, const struct wait_graph *graph,
+                          const struct wait_node *wait)
 {
     if (wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER)
         return 0;
@@ -71,7 +78,8 @@ static int report_working(struct analyzer *analyzer, const struct wait_graph *gr
 int hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
-        if (!wait->satisfiable || !wait->missing_count || graph->now_ns < wait->begin_ns + analyzer->options.hang_after_ns)
+        if (!wait->satisfiable || !wait->missing_count ||
+            graph->now_ns < wait->begin_ns + analyzer->options.hang_after_ns)
             continue;
         bool working = false, elsewhere = false;
         for (uint32_t i = 0; i < wait->missing_count && !elsewhere; i++) {
@@ -126,7 +134,8 @@ static bool one_went_on(const struct analyzer *analyzer, const struct reported *
 static bool is_over(const struct analyzer *analyzer, const struct reported *reported)
 {
     const struct finding *finding = &reported->finding;
-    if (!strcmp(finding->code, "DC202") || !strcmp(finding->code, "DC203") || !strcmp(finding->code, "DC208"))
+    if (!strcmp(finding->code, "DC202") || !strcmp(finding->code, "DC203") ||
+        !strcmp(finding->code, "DC208"))
         return one_went_on(analyzer, reported);
     const struct comm *comm = comm_of(analyzer, finding);
     if (!comm)
@@ -143,14 +152,16 @@ void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
         bool late = !strcmp(finding->code, "DC210");
-        if (finding->state != FINDING_OPEN || finding->code[2] != '2' || (finding->certainty == CERTAIN && !late))
+        if (finding->state != FINDING_OPEN || finding->code[2] != '2' ||
+            (finding->certainty == CERTAIN && !late))
             continue;
         if (late && findings_find(analyzer, "DC201", finding->comm, finding->number)) {
             findings_resolve(analyzer, finding->id, "it does nothing any more: DC201");
         } else if (is_over(analyzer, &analyzer->reported[i])) {
             char how[HOW_BYTES] = "the missing ranks came after all";
             if (late)
-                snprintf(how, sizeof how, "came within %.1f s", (double)(graph->now_ns - finding->first_ns) / 1e9);
+                snprintf(how, sizeof how, "came within %.1f s",
+                         (double)(graph->now_ns - finding->first_ns) / 1e9);
             findings_resolve(analyzer, finding->id, how);
         }
     }

@@ -1,8 +1,9 @@
 /* hang_restart.h: a job that was started again after one of its ranks ended.
  *
- * An elastic launcher (torchrun --max-restarts) ends all ranks when one fails and starts them anew, with a higher
- * restart count. The rank that ended stays the finding of its incarnation, DC205; once a later one has issued
- * operations the job is over it. Any other hang stays open: the program that made it runs again. */
+ * An elastic launcher (torchrun --max-restarts) ends all ranks when one fails and starts them anew,
+ * with a higher restart count. The rank that ended stays the finding of its incarnation, DC205;
+ * once a later one has issued operations the job is over it. Any other hang stays open: the program
+ * that made it runs again. */
 #ifndef DDPCHECK_ANALYZER_HANG_RESTART_H
 #define DDPCHECK_ANALYZER_HANG_RESTART_H
 

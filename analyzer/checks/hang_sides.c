@@ -13,8 +13,8 @@
 
 enum { CALL_BYTES = 256 };
 
-static bool is_waiting(const struct wait_graph *graph, const struct member *member, const struct wait_node *wait,
-                       const struct blocked **blocked)
+static bool is_waiting(const struct wait_graph *graph, const struct member *member,
+                       const struct wait_node *wait, const struct blocked **blocked)
 {
     for (const struct thread *thread = member->process->threads; thread; thread = thread->hh.next) {
         *blocked = wait_graph_blocked(graph, thread);
@@ -29,7 +29,9 @@ static bool is_waiting(const struct wait_graph *graph, const struct member *memb
 const char *hang_call(const struct wait_node *wait, char *call, size_t bytes)
 {
     static const char *const setups[] = {
-        [WAIT_INIT] = "ncclCommInitRank", [WAIT_SPLIT] = "ncclCommSplit", [WAIT_LEAVE] = "ncclCommDestroy",
+        [WAIT_INIT] = "ncclCommInitRank",
+        [WAIT_SPLIT] = "ncclCommSplit",
+        [WAIT_LEAVE] = "ncclCommDestroy",
     };
     if (wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER)
         return signature_text(&wait->signature, call, bytes);
@@ -46,12 +48,15 @@ static bool is_missing(const struct wait_node *wait, const struct member *member
 
 const struct site *hang_issued_at(const struct wait_node *wait)
 {
-    struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number) : NULL;
+    struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number)
+                                                      : NULL;
     return slot ? &slot_variant(slot, 0)->site : NULL;
 }
 
-/* Where the thread waits. The side's stacks are of one process, so that of the call goes if it is of another. */
-static void place_waiting(struct draft *draft, struct finding_side *side, const struct blocked *blocked)
+/* Where the thread waits. The side's stacks are of one process, so that of the call goes if it is
+ * of another. */
+static void place_waiting(struct draft *draft, struct finding_side *side,
+                          const struct blocked *blocked)
 {
     char call[CALL_BYTES];
     struct text where = {0};
@@ -78,14 +83,15 @@ bool hang_is_behind(const struct wait_node *wait, const struct member *member)
     return false;
 }
 
-bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait, const struct member *member,
-                   const struct blocked **blocked)
+bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
+                   const struct member *member, const struct blocked **blocked)
 {
     if (!is_waiting(graph, member, wait, blocked))
         *blocked = NULL;
     if (is_missing(wait, member) || hang_is_behind(wait, member))
         return false;
-    return wait->kind != WAIT_PEER || member->rank == (wait->receives ? wait->receiver : wait->sender);
+    return wait->kind != WAIT_PEER ||
+           member->rank == (wait->receives ? wait->receiver : wait->sender);
 }
 
 /* Where the member has issued nothing yet, any thread of its process may be meant to. */
@@ -103,7 +109,8 @@ bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *
         const struct member *member = wait->comm->member[i];
         const struct blocked *blocked;
         uint32_t driven = 0;
-        if (!hang_waits_in(graph, wait, member, &blocked) || !blocked || !issues_for(blocked->thread, member))
+        if (!hang_waits_in(graph, wait, member, &blocked) || !blocked ||
+            !issues_for(blocked->thread, member))
             continue;
         while (driven < wait->missing_count && wait->missing[driven].member &&
                issues_for(blocked->thread, wait->missing[driven].member))
@@ -114,7 +121,8 @@ bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *
     return false;
 }
 
-void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
+void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
+                      const struct wait_node *wait)
 {
     char call[CALL_BYTES];
     const struct site *issued = hang_issued_at(wait);
@@ -129,7 +137,8 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const
         if (blocked && (!example || (issued && member->process == issued->process)))
             example = blocked;
     }
-    const struct site *message = wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
+    const struct site *message =
+        wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
     if (example)
         place_waiting(draft, side, example);
     else if (side && message)
@@ -137,11 +146,13 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph, const
     side->since_ns = wait->begin_ns;
 }
 
-static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call, size_t bytes)
+static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call,
+                         size_t bytes)
 {
     if (missing->held)
         snprintf(call, bytes, "called it in an ncclGroup that it has not ended");
-    else if (missing->process && (missing->process->end_class == END_CLASS_CAUSE || missing->process->end_class == END_CLASS_CLEAN))
+    else if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||
+                                  missing->process->end_class == END_CLASS_CLEAN))
         end_text(missing->process, call, bytes);
     else if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
         snprintf(call, bytes, "aborted the communicator");
@@ -167,8 +178,8 @@ static struct finding_side *missing_side(struct draft *draft, const char *call, 
     return side;
 }
 
-static void add_missing(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait,
-                        const struct missing *missing)
+static void add_missing(struct draft *draft, const struct wait_graph *graph,
+                        const struct wait_node *wait, const struct missing *missing)
 {
     char call[CALL_BYTES];
     struct text where = {0};
@@ -190,7 +201,8 @@ static bool ended_as(const struct missing *missing, enum end_class end_class)
     return missing->process && missing->process->end_class == end_class;
 }
 
-void hang_add_missing(struct draft *draft, const struct wait_graph *graph, const struct wait_node *wait)
+void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
+                      const struct wait_node *wait)
 {
     bool has_cause = false;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
@@ -200,7 +212,8 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph, const
         add_missing(draft, graph, wait, &wait->missing[i]);
         has_cause = true;
     }
-    /* Ranks that ended because another did may have been on their way: how far they came is chance. */
+    /* Ranks that ended because another did may have been on their way: how far they came is chance.
+     */
     for (uint32_t i = 0; i < wait->missing_count; i++)
         if (!ended_as(&wait->missing[i], END_CLASS_CAUSE) &&
             !(has_cause && ended_as(&wait->missing[i], END_CLASS_CONSEQUENCE)))
@@ -217,4 +230,3 @@ bool hang_lost_records(const struct wait_node *wait)
             return true;
     return false;
 }
-

@@ -1,6 +1,6 @@
-/* Chrome's trace event JSON, as Perfetto's UI, chrome://tracing and scripts for torch.profiler's traces read it: a process
- * for each rank, a thread for each communicator and stream and each host thread. What did not end is a "B" without its
- * "E". Kineto's names of arguments. */
+/* Chrome's trace event JSON, as Perfetto's UI, chrome://tracing and scripts for torch.profiler's
+ * traces read it: a process for each rank, a thread for each communicator and stream and each host
+ * thread. What did not end is a "B" without its "E". Kineto's names of arguments. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 #include "lib/trace/names.h"
 
 enum {
-    STREAM_TID_FROM = 10000000,     /* above all thread ids, which end at 4,194,304 */
-    FLOWS_MOST = 65536              /* operations that some ranks have come to and others not */
+    STREAM_TID_FROM = 10000000, /* above all thread ids, which end at 4,194,304 */
+    FLOWS_MOST = 65536          /* operations that some ranks have come to and others not */
 };
 
 struct writer {
@@ -34,17 +34,20 @@ struct writer {
 /* Microseconds since the trace began; doubles would not hold those since 1970 to the nanosecond. */
 static void put_time(const struct writer *writer, const char *name, uint64_t time_ns)
 {
-    uint64_t ns = time_ns > writer->export->report->begin_ns ? time_ns - writer->export->report->begin_ns : 0;
+    uint64_t ns =
+        time_ns > writer->export->report->begin_ns ? time_ns - writer->export->report->begin_ns : 0;
     fprintf(writer->out, ",\"%s\":%" PRIu64 ".%03" PRIu64, name, ns / 1000, ns % 1000);
 }
 
 /* Begins an event: the caller adds more fields and "}". */
 static void put_event(const struct writer *writer, const char *phase, int process, uint64_t tid)
 {
-    fprintf(writer->out, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%" PRIu64, phase, writer->names.process[process].pid, tid);
+    fprintf(writer->out, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%" PRIu64, phase,
+            writer->names.process[process].pid, tid);
 }
 
-static void put_name(const struct writer *writer, const char *what, int process, uint64_t tid, const char *name, int sort)
+static void put_name(const struct writer *writer, const char *what, int process, uint64_t tid,
+                     const char *name, int sort)
 {
     put_event(writer, "M", process, tid);
     fprintf(writer->out, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
@@ -66,8 +69,8 @@ static uint64_t stream_tid(struct writer *writer, int process, const struct reco
     }
     uint64_t tid = STREAM_TID_FROM + (uint64_t)track->number;
     if (is_new) {
-        snprintf(name, sizeof name, "%s, rank %d, GPU %d, stream 0x%" PRIx64, comm ? comm->name : "no communicator", call->op.rank,
-                 call->device, call->stream);
+        snprintf(name, sizeof name, "%s, rank %d, GPU %d, stream 0x%" PRIx64,
+                 comm ? comm->name : "no communicator", call->op.rank, call->device, call->stream);
         put_name(writer, "thread", process, tid, name, track->number);
     }
     return tid;
@@ -77,14 +80,20 @@ static void put_args(const struct writer *writer, const struct timeline_operatio
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
-    const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
+    const struct process_info *info =
+        trace_process(writer->export->report->trace, operation->process);
     FILE *out = writer->out;
     int nranks = comm ? comm->nranks : 0;
-    fprintf(out, ",\"args\":{\"Collective name\":\"%s\",\"dtype\":\"%s\"", kineto_collective(call->api), kineto_dtype(call->op.datatype));
+    fprintf(out, ",\"args\":{\"Collective name\":\"%s\",\"dtype\":\"%s\"",
+            kineto_collective(call->api), kineto_dtype(call->op.datatype));
     if (!(call->op.flags & RECORD_OP_NO_COUNT))
-        fprintf(out, ",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64, kineto_in(call, nranks), kineto_out(call, nranks));
-    fprintf(out, ",\"In split size\":\"[]\",\"Out split size\":\"[]\",\"Group size\":%d,\"Process Group Name\":\"%s\","
-            "\"Process Group Description\":\"%s\",\"Process Group Ranks\":\"%s\",\"Rank\":%d,\"Seq\":%" PRIu64,
+        fprintf(out, ",\"In msg nelems\":%" PRIu64 ",\"Out msg nelems\":%" PRIu64,
+                kineto_in(call, nranks), kineto_out(call, nranks));
+    fprintf(out,
+            ",\"In split size\":\"[]\",\"Out split size\":\"[]\",\"Group size\":%d,\"Process Group "
+            "Name\":\"%s\","
+            "\"Process Group Description\":\"%s\",\"Process Group "
+            "Ranks\":\"%s\",\"Rank\":%d,\"Seq\":%" PRIu64,
             nranks, comm ? comm->hex : "", comm ? comm->name : "", comm ? comm->ranks : "[]",
             info->rank >= 0 ? info->rank : call->op.rank, call->op.number);
     if (call->api == API_ncclSend)
@@ -96,19 +105,24 @@ static void put_args(const struct writer *writer, const struct timeline_operatio
     if (call->op.redop != REDOP_NONE && call->op.redop != REDOP_UNKNOWN)
         fprintf(out, ",\"Reduction\":\"%s\"", redop_name(call->op.redop));
     if (!(call->op.flags & RECORD_OP_NO_BUFFERS) && !(info->lacks & LACKS_ADDRESSES))
-        fprintf(out, ",\"Input Tensors start\":\"[[%" PRIu64 "]]\",\"Output Tensors start\":\"[[%" PRIu64 "]]\"", call->op.sendbuff,
-                call->op.recvbuff);
+        fprintf(out,
+                ",\"Input Tensors start\":\"[[%" PRIu64 "]]\",\"Output Tensors start\":\"[[%" PRIu64
+                "]]\"",
+                call->op.sendbuff, call->op.recvbuff);
     fprintf(out, ",\"device\":%d,\"stream\":%" PRIu64, call->device, call->stream);
     put_time(writer, "Issued (us)", operation->issued_ns);
     if (operation->returned_ns)
         put_time(writer, "Call returned (us)", operation->returned_ns);
-    fprintf(out, ",\"State\":\"%s\"}", operation->end_ns ? "done" : operation->started ? "running" : "queued");
+    fprintf(out, ",\"State\":\"%s\"}",
+            operation->end_ns    ? "done"
+            : operation->started ? "running"
+                                 : "queued");
 }
 
 /* The last rank's slice of an operation that not all ranks have come to. */
 struct flow {
     struct {
-        uint64_t comm, number, pair;    /* pair: of a send and its receive, else 0 */
+        uint64_t comm, number, pair; /* pair: of a send and its receive, else 0 */
     } key;
     int process, met;
     uint64_t tid, begin_ns, end_ns;
@@ -120,7 +134,8 @@ static uint64_t pair_of(const struct record *call)
     bool is_send = call->api == API_ncclSend;
     if (!is_send && call->api != API_ncclRecv)
         return 0;
-    return (uint64_t)(is_send ? call->op.rank : call->op.root) << 32 | (uint32_t)((is_send ? call->op.root : call->op.rank) + 1);
+    return (uint64_t)(is_send ? call->op.rank : call->op.root) << 32 |
+           (uint32_t)((is_send ? call->op.root : call->op.rank) + 1);
 }
 
 static struct flow *flow_of(struct writer *writer, const struct record *call)
@@ -129,7 +144,7 @@ static struct flow *flow_of(struct writer *writer, const struct record *call)
     HASH_FIND(hh, writer->flows, &like.key, sizeof like.key, flow);
     if (flow)
         return flow;
-    if (HASH_COUNT(writer->flows) >= FLOWS_MOST) {      /* the oldest: its other ranks left no trace */
+    if (HASH_COUNT(writer->flows) >= FLOWS_MOST) { /* the oldest: its other ranks left no trace */
         flow = writer->flows;
         HASH_DEL(writer->flows, flow);
         free(flow);
@@ -144,16 +159,20 @@ static struct flow *flow_of(struct writer *writer, const struct record *call)
 }
 
 /* An end of an arrow binds to the slice that is open at its time. */
-static void put_end_of_arrow(const struct writer *writer, const char *phase, const struct flow *slice, uint64_t time_ns)
+static void put_end_of_arrow(const struct writer *writer, const char *phase,
+                             const struct flow *slice, uint64_t time_ns)
 {
     put_event(writer, phase, slice->process, slice->tid);
     put_time(writer, "ts", time_ns);
-    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"ranks of one operation\",\"id\":%" PRIu64 "%s}", writer->arrows,
-            *phase == 'f' ? ",\"bp\":\"e\"" : "");
+    fprintf(writer->out,
+            ",\"cat\":\"nccl\",\"name\":\"ranks of one operation\",\"id\":%" PRIu64 "%s}",
+            writer->arrows, *phase == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-/* An arrow from the rank that came before to this one, or back: from the one that began earlier, forward in time. */
-static void put_arrow(struct writer *writer, const struct timeline_operation *operation, uint64_t tid)
+/* An arrow from the rank that came before to this one, or back: from the one that began earlier,
+ * forward in time. */
+static void put_arrow(struct writer *writer, const struct timeline_operation *operation,
+                      uint64_t tid)
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
@@ -167,7 +186,8 @@ static void put_arrow(struct writer *writer, const struct timeline_operation *op
     here.begin_ns = operation->begin_ns;
     here.end_ns = end_ns;
     if (flow->met) {
-        const struct flow *from = flow->begin_ns <= here.begin_ns ? flow : &here, *to = from == flow ? &here : flow;
+        const struct flow *from = flow->begin_ns <= here.begin_ns ? flow : &here,
+                          *to = from == flow ? &here : flow;
         writer->arrows++;
         put_end_of_arrow(writer, "s", from, from->begin_ns);
         put_end_of_arrow(writer, "f", to, to->end_ns - 1);
@@ -200,9 +220,11 @@ static void put_operation(void *context, const struct timeline_operation *operat
     put_event(writer, operation->end_ns ? "X" : "B", operation->process, tid);
     put_time(writer, "ts", operation->begin_ns);
     if (operation->end_ns)
-        fprintf(writer->out, ",\"dur\":%" PRIu64 ".%03" PRIu64, (operation->end_ns - operation->begin_ns) / 1000,
+        fprintf(writer->out, ",\"dur\":%" PRIu64 ".%03" PRIu64,
+                (operation->end_ns - operation->begin_ns) / 1000,
                 (operation->end_ns - operation->begin_ns) % 1000);
-    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"%s #%" PRIu64 "\"", !strncmp(name, "nccl", 4) ? name + 4 : name, call->op.number);
+    fprintf(writer->out, ",\"cat\":\"nccl\",\"name\":\"%s #%" PRIu64 "\"",
+            !strncmp(name, "nccl", 4) ? name + 4 : name, call->op.number);
     put_args(writer, operation);
     putc('}', writer->out);
     put_arrow(writer, operation, tid);
@@ -221,17 +243,23 @@ static uint64_t thread_tid(struct writer *writer, int process, uint32_t thread)
     return thread;
 }
 
-static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns, const struct record *record)
+static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
+                      const struct record *record)
 {
     struct writer *writer = context;
     char text[256];
     bool is_range = api_class_of(record->api) == CLASS_RANGE;
-    const char *name = is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
+    const char *name =
+        is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
     uint64_t tid = thread_tid(writer, process, thread);
     put_event(writer, "B", process, tid);
     put_time(writer, "ts", time_ns);
-    fprintf(writer->out, ",\"cat\":\"%s\",\"name\":", is_range ? "user_annotation" : "cuda_runtime");
-    text_json(name ? name : is_range ? "range" : record_text(record, text, sizeof text), writer->out);
+    fprintf(writer->out,
+            ",\"cat\":\"%s\",\"name\":", is_range ? "user_annotation" : "cuda_runtime");
+    text_json(name       ? name
+              : is_range ? "range"
+                         : record_text(record, text, sizeof text),
+              writer->out);
     putc('}', writer->out);
 }
 
@@ -253,7 +281,8 @@ static void put_finding(void *context, const struct finding *finding)
             continue;
         put_event(writer, "i", side->process, 0);
         put_time(writer, "ts", side->since_ns ? side->since_ns : finding->first_ns);
-        fprintf(writer->out, ",\"s\":\"p\",\"cat\":\"finding\",\"name\":\"%s\",\"args\":{\"what\":", finding->code);
+        fprintf(writer->out, ",\"s\":\"p\",\"cat\":\"finding\",\"name\":\"%s\",\"args\":{\"what\":",
+                finding->code);
         text_json(finding->what, writer->out);
         fputs(",\"call\":", writer->out);
         text_json(side->call, writer->out);
@@ -267,22 +296,36 @@ static void put_head(const struct writer *writer)
 {
     FILE *out = writer->out;
     const struct report *report = writer->export->report;
-    fprintf(out, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRIu64 ",\"traceName\":\"ddpcheck %s\",\n"
-            "\"distributedInfo\":{\"backend\":\"nccl\",\"world_size\":%d,\"pg_count\":%u,\"pg_config\":[", report->begin_ns,
-            DDPCHECK_VERSION, trace_process_count(report->trace), HASH_COUNT(writer->names.comms));
+    fprintf(out,
+            "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%" PRIu64
+            ",\"traceName\":\"ddpcheck %s\",\n"
+            "\"distributedInfo\":{\"backend\":\"nccl\",\"world_size\":%d,\"pg_count\":%u,\"pg_"
+            "config\":[",
+            report->begin_ns, DDPCHECK_VERSION, trace_process_count(report->trace),
+            HASH_COUNT(writer->names.comms));
     for (const struct export_comm *comm = writer->names.comms; comm; comm = comm->hh.next)
-        fprintf(out, "%s{\"pg_name\":\"%s\",\"pg_desc\":\"%s\",\"backend_config\":\"cuda:nccl\",\"pg_size\":%d,\"ranks\":\"%s\"}",
-                comm == writer->names.comms ? "" : ",", comm->hex, comm->name, comm->nranks, comm->ranks);
-    fputs("]},\n\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_source\",\"args\":{\"name\":\"ddpcheck\"}}", out);
+        fprintf(out,
+                "%s{\"pg_name\":\"%s\",\"pg_desc\":\"%s\",\"backend_config\":\"cuda:nccl\",\"pg_"
+                "size\":%d,\"ranks\":\"%s\"}",
+                comm == writer->names.comms ? "" : ",", comm->hex, comm->name, comm->nranks,
+                comm->ranks);
+    fputs("]},\n\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_source\","
+          "\"args\":{\"name\":\"ddpcheck\"}}",
+          out);
     for (int i = 0; i < writer->names.processes; i++)
-        put_name(writer, "process", i, 0, writer->names.process[i].name, writer->names.process[i].pid);
+        put_name(writer, "process", i, 0, writer->names.process[i].name,
+                 writer->names.process[i].pid);
 }
 
 int export_chrome(const struct export *export, struct error *err)
 {
     struct writer writer = {.export = export, .out = export->out};
-    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
-                                             .operation = put_operation, .begin = put_begin, .end = put_end};
+    const struct timeline_visitor visitor = {
+        .context = &writer,
+        .processes = trace_process_count(export->report->trace),
+        .operation = put_operation,
+        .begin = put_begin,
+        .end = put_end};
     if (names_load(&writer.names, export->report, err))
         return -1;
     put_head(&writer);

@@ -21,7 +21,8 @@ static int add_member(struct export_names *names, const struct report_member *me
     struct export_comm *comm = (struct export_comm *)names_comm(names, member->comm);
     if (!comm) {
         comm = calloc(1, sizeof *comm);
-        if (!comm || !(comm->ranks = malloc((size_t)(member->nranks > 0 ? member->nranks : 1) * RANK_TEXT + 3))) {
+        if (!comm || !(comm->ranks = malloc(
+                           (size_t)(member->nranks > 0 ? member->nranks : 1) * RANK_TEXT + 3))) {
             free(comm);
             return -1;
         }
@@ -58,7 +59,8 @@ static void name_process(struct export_process *process, const struct report *re
     else if (process->pid == info->rank)
         snprintf(process->name, sizeof process->name, "rank %d (%s)", info->rank, info->host);
     else
-        snprintf(process->name, sizeof process->name, "rank %d (%s, process %d)", info->rank, info->host, info->pid);
+        snprintf(process->name, sizeof process->name, "rank %d (%s, process %d)", info->rank,
+                 info->host, info->pid);
 }
 
 int names_load(struct export_names *names, const struct report *report, struct error *err)

@@ -9,17 +9,17 @@
 struct export_comm {
     uint64_t id;
     int nranks;
-    char name[16];          /* "comm 5ae7" */
-    char hex[24];           /* "0x5ae77eb5ea4ec1ee" */
-    char *ranks;            /* that people know, in the order of the communicator: "[0, 1, 3]" */
-    int known;              /* how many of them */
+    char name[16]; /* "comm 5ae7" */
+    char hex[24];  /* "0x5ae77eb5ea4ec1ee" */
+    char *ranks;   /* that people know, in the order of the communicator: "[0, 1, 3]" */
+    int known;     /* how many of them */
     UT_hash_handle hh;
 };
 
 struct export_process {
-    int pid;                /* the rank where one process alone has it, else a number above all ranks: unlike pids, the
-                             * same in every export of the trace */
-    char name[128];         /* "rank 3 (node-01)" */
+    int pid; /* the rank where one process alone has it, else a number above all ranks: unlike pids,
+              * the same in every export of the trace */
+    char name[128]; /* "rank 3 (node-01)" */
 };
 
 struct export_names {

@@ -1,5 +1,5 @@
-/* CSV (RFC 4180) of collectives, sends and receives: the columns of the view v_collective, and when the stream began and
- * ended each. Rows come in the order in which operations ended. */
+/* CSV (RFC 4180) of collectives, sends and receives: the columns of the view v_collective, and when
+ * the stream began and ended each. Rows come in the order in which operations ended. */
 #include <inttypes.h>
 
 #include "cmd/export/comms.h"
@@ -10,7 +10,8 @@
 #include "lib/trace/names.h"
 
 static const char header[] =
-    "communicator,rank,comm_rank,nranks,number,name,count,datatype,bytes,redop,root,sendbuff,recvbuff,stream,device,"
+    "communicator,rank,comm_rank,nranks,number,name,count,datatype,bytes,redop,root,sendbuff,"
+    "recvbuff,stream,device,"
     "issued_ns,returned_ns,begin_ns,end_ns,state,result,host,pid,thread,process,serial\r\n";
 
 struct writer {
@@ -26,16 +27,21 @@ static void put_time(uint64_t time_ns, FILE *out)
     putc(',', out);
 }
 
-/* count, datatype, bytes, redop, root: what the source of an imported trace does not say is empty. */
+/* count, datatype, bytes, redop, root: what the source of an imported trace does not say is empty.
+ */
 static void put_what(const struct record *call, FILE *out)
 {
-    bool has_count = !(call->op.flags & RECORD_OP_NO_COUNT), has_type = call->op.datatype != TYPE_NONE;
+    bool has_count = !(call->op.flags & RECORD_OP_NO_COUNT),
+         has_type = call->op.datatype != TYPE_NONE;
     if (has_count)
         fprintf(out, "%" PRIu64, call->op.count);
     fprintf(out, ",%s,", has_type ? datatype_name(call->op.datatype) : "");
     if (has_count && has_type)
         fprintf(out, "%" PRIu64, call->op.count * datatype_bytes(call->op.datatype));
-    fprintf(out, ",%s,", call->op.redop == REDOP_NONE || call->op.redop == REDOP_UNKNOWN ? "" : redop_name(call->op.redop));
+    fprintf(out, ",%s,",
+            call->op.redop == REDOP_NONE || call->op.redop == REDOP_UNKNOWN
+                ? ""
+                : redop_name(call->op.redop));
     if (call->op.root >= 0 && !(call->op.flags & RECORD_OP_NO_ROOT))
         fprintf(out, "%d", call->op.root);
     putc(',', out);
@@ -46,10 +52,12 @@ static void put_row(void *context, const struct timeline_operation *operation)
     const struct writer *writer = context;
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
-    const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
+    const struct process_info *info =
+        trace_process(writer->export->report->trace, operation->process);
     FILE *out = writer->export->out;
-    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,", call->op.comm, info->rank >= 0 ? info->rank : call->op.rank,
-            call->op.rank, comm ? comm->nranks : 0, call->op.number, api_name(call->api));
+    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,", call->op.comm,
+            info->rank >= 0 ? info->rank : call->op.rank, call->op.rank, comm ? comm->nranks : 0,
+            call->op.number, api_name(call->api));
     put_what(call, out);
     if (call->op.flags & RECORD_OP_NO_BUFFERS || info->lacks & LACKS_ADDRESSES)
         fputs(",,", out);
@@ -67,14 +75,17 @@ static void put_row(void *context, const struct timeline_operation *operation)
         fprintf(out, "%d", operation->result);
     putc(',', out);
     text_csv(info->host, out);
-    fprintf(out, ",%d,%" PRIu32 ",%d,%" PRIu64 "\r\n", info->pid, call->thread, operation->process, call->serial);
+    fprintf(out, ",%d,%" PRIu32 ",%d,%" PRIu64 "\r\n", info->pid, call->thread, operation->process,
+            call->serial);
 }
 
 int export_csv(const struct export *export, struct error *err)
 {
     struct writer writer = {.export = export};
-    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
-                                             .operation = put_row};
+    const struct timeline_visitor visitor = {
+        .context = &writer,
+        .processes = trace_process_count(export->report->trace),
+        .operation = put_row};
     if (names_load(&writer.names, export->report, err))
         return -1;
     fputs(header, export->out);

@@ -1,7 +1,8 @@
 /* export.h: what the writers of all formats are given, and the table of formats (formats.c).
  *
- * The formats of findings print what the report knows. Those of operations read the trace a second time, as a stream
- * (timeline.h), so that their memory follows what is in flight, not the length of the job. */
+ * The formats of findings print what the report knows. Those of operations read the trace a second
+ * time, as a stream (timeline.h), so that their memory follows what is in flight, not the length of
+ * the job. */
 #ifndef DDPCHECK_EXPORT_H
 #define DDPCHECK_EXPORT_H
 
@@ -11,18 +12,21 @@
 #include "cmd/report_model.h"
 #include "lib/base/error.h"
 
-struct export {
-    struct report *report;          /* the findings that were chosen, members, processes */
-    const char *const *paths;       /* the traces, to be read again */
+struct export
+{
+    struct report *report;    /* the findings that were chosen, members, processes */
+    const char *const *paths; /* the traces, to be read again */
     int path_count;
-    const struct not_checked *not_checked;      /* what an importer's source can't show: not found does not mean fine */
+    const struct not_checked
+        *not_checked; /* what an importer's source can't show: not found does not mean fine */
     int not_checked_count;
-    const char *src_prefix;         /* "FROM=TO,...": where sources lie for the reader of the export; NULL as recorded */
+    const char *src_prefix; /* "FROM=TO,...": where sources lie for the reader of the export; NULL
+                               as recorded */
     FILE *out;
 };
 
-/* Each writes a whole document to export->out. Returns 0, or -1 with err; errors of the stream itself show when the
- * output is committed, and need not be checked on the way. */
+/* Each writes a whole document to export->out. Returns 0, or -1 with err; errors of the stream
+ * itself show when the output is committed, and need not be checked on the way. */
 int export_jsonl(const struct export *export, struct error *err);
 int export_sarif(const struct export *export, struct error *err);
 int export_junit(const struct export *export, struct error *err);
@@ -34,9 +38,10 @@ int export_csv(const struct export *export, struct error *err);
 int export_html(const struct export *export, struct error *err);
 
 struct export_format {
-    const char *name;               /* as --format takes it */
-    const char *extensions;         /* of files that are of this format, ".json .sarif"; the first that fits is taken */
-    const char *what;               /* for --help */
+    const char *name;       /* as --format takes it */
+    const char *extensions; /* of files that are of this format, ".json .sarif"; the first that fits
+                               is taken */
+    const char *what;       /* for --help */
     int (*write)(const struct export *export, struct error *err);
 };
 

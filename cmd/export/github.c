@@ -1,4 +1,5 @@
-/* Workflow commands of GitHub Actions: a line each, which its runner turns into annotations of the sources. */
+/* Workflow commands of GitHub Actions: a line each, which its runner turns into annotations of the
+ * sources. */
 #include <string.h>
 
 #include "cmd/export/export.h"
@@ -12,7 +13,8 @@ struct writer {
     int shown[SEVERITY_NOTE + 1];
 };
 
-static const char *const commands[] = {[SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "notice"};
+static const char *const commands[] = {
+    [SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "notice"};
 
 /* Text of a command: '%' and ends of lines as %XX; in a property ':' and ',' too. */
 static void put(const char *text, bool property, FILE *out)
@@ -80,12 +82,16 @@ int export_github(const struct export *export, struct error *err)
     report_visit_findings(export->report, FINDING_OPEN, print_finding, &writer);
     for (int i = 0; i <= SEVERITY_NOTE; i++)
         if (writer.shown[i] > SHOWN_MOST)
-            fprintf(export->out, "ddpcheck: %d more of kind '%s' are not annotated, because GitHub shows %d of a step; "
-                    "'ddpcheck report' tells all\n", writer.shown[i] - SHOWN_MOST, commands[i], SHOWN_MOST);
+            fprintf(export->out,
+                    "ddpcheck: %d more of kind '%s' are not annotated, because GitHub shows %d of "
+                    "a step; "
+                    "'ddpcheck report' tells all\n",
+                    writer.shown[i] - SHOWN_MOST, commands[i], SHOWN_MOST);
     for (int i = 0; i < export->not_checked_count; i++) {
         const struct not_checked *entry = &export->not_checked[i];
         char why[512];
-        fprintf(export->out, "ddpcheck: not checked: %s: %s\n", entry->lack->codes, not_checked_text(entry, why, sizeof why));
+        fprintf(export->out, "ddpcheck: not checked: %s: %s\n", entry->lack->codes,
+                not_checked_text(entry, why, sizeof why));
     }
     return 0;
 }

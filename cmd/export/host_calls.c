@@ -4,13 +4,13 @@
 
 #include <uthash.h>
 
-enum { DEPTH_MAX = 64 };        /* calls and ranges within each other, of a thread */
+enum { DEPTH_MAX = 64 }; /* calls and ranges within each other, of a thread */
 
 struct host {
     struct {
         uint64_t process, thread;
     } key;
-    int depth;                  /* also of what was too deep to be kept */
+    int depth; /* also of what was too deep to be kept */
     struct {
         uint64_t serial, time_ns;
     } in[DEPTH_MAX];
@@ -36,7 +36,8 @@ static struct host *add(struct host_calls *calls, int process, uint32_t thread)
     return host;
 }
 
-int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uint64_t serial, uint64_t time_ns)
+int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uint64_t serial,
+                     uint64_t time_ns)
 {
     struct host *host = find(calls, process, thread);
     if (!host && !(host = add(calls, process, thread)))
@@ -51,7 +52,8 @@ int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uin
     return 1;
 }
 
-int host_calls_end(struct host_calls *calls, int process, uint32_t thread, uint64_t serial, uint64_t *entered_ns)
+int host_calls_end(struct host_calls *calls, int process, uint32_t thread, uint64_t serial,
+                   uint64_t *entered_ns)
 {
     struct host *host = find(calls, process, thread);
     *entered_ns = 0;

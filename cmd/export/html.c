@@ -1,5 +1,6 @@
-/* HTML: one page that needs nothing else, for tickets: it holds its style, its script and its data, asks no network
- * (its own content policy forbids it), and says everything but the timeline's details without the script. */
+/* HTML: one page that needs nothing else, for tickets: it holds its style, its script and its data,
+ * asks no network (its own content policy forbids it), and says everything but the timeline's
+ * details without the script. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "cmd/export/html.h"
 #include "cmd/export/place.h"
 #include "cmd/export/text.h"
-#include "export_page.h"        /* page/page.css and page/page.js */
+#include "export_page.h" /* page/page.css and page/page.js */
 #include "lib/base/moment.h"
 
 enum { TEXT_BYTES = 1024, PLACE_WIDTH = 120 };
@@ -70,7 +71,8 @@ static void put_frame(const struct html *html, const struct frame *frame)
 void html_frames(const struct html *html, int process, uint64_t stack, bool is_address)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
-    int count = frame ? site_frames(html->export->report->trace, process, stack, is_address, frame) : 0;
+    int count = frame ? site_frames(html->export->report->trace, process, stack, is_address, frame)
+                      : 0;
     if (count == 1) {
         fputs("<div class=frames>", html->out);
         put_frame(html, frame);
@@ -97,7 +99,8 @@ static const char *plural(uint64_t count, const char *one, const char *many)
 /* "2 errors, 1 note", and how it is to be taken. */
 static const char *verdict_of(const struct report *report, char *text, size_t bytes)
 {
-    static const char *const name[][2] = {{"error", "errors"}, {"warning", "warnings"}, {"note", "notes"}};
+    static const char *const name[][2] = {
+        {"error", "errors"}, {"warning", "warnings"}, {"note", "notes"}};
     static const char *const class[] = {"error", "warning", "note"};
     size_t used = 0;
     int worst = -1;
@@ -105,7 +108,8 @@ static const char *verdict_of(const struct report *report, char *text, size_t by
         worst = report->count[i] ? i : worst;
     for (int i = SEVERITY_ERROR; i <= SEVERITY_NOTE; i++)
         if (report->count[i])
-            used += (size_t)snprintf(text + used, bytes - used, "%s%d %s", used ? ", " : "", report->count[i],
+            used += (size_t)snprintf(text + used, bytes - used, "%s%d %s", used ? ", " : "",
+                                     report->count[i],
                                      plural((uint64_t)report->count[i], name[i][0], name[i][1]));
     if (worst >= 0)
         return class[worst];
@@ -130,30 +134,34 @@ static void put_fact(const struct html *html, const char *name, const char *valu
 static void put_facts(const struct html *html)
 {
     const struct report *report = html->export->report;
-    const struct process_info *info = html->names.processes ? trace_process(report->trace, 0) : NULL;
+    const struct process_info *info = html->names.processes ? trace_process(report->trace, 0)
+                                                            : NULL;
     char text[TEXT_BYTES], date[64];
     fputs("<dl class=facts>", html->out);
     if (info) {
         put_fact(html, "program", *info->command ? info->command : info->program);
         const char *hosts = report->sources ? report->source[0].hosts : info->host;
         snprintf(text, sizeof text, "%d %s%s%.400s", html->names.processes,
-                 plural((uint64_t)html->names.processes, "process", "processes"), *hosts ? " on " : "", hosts);
+                 plural((uint64_t)html->names.processes, "process", "processes"),
+                 *hosts ? " on " : "", hosts);
         if (report->sources > 1)
-            snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more", report->sources - 1);
+            snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more",
+                     report->sources - 1);
         put_fact(html, "job", text);
         put_fact(html, "launched by", strcmp(info->launcher, "none") ? info->launcher : "");
         if (info->nccl_version > 0) {
-            snprintf(text, sizeof text, "NCCL %d.%d.%d", info->nccl_version / 10000, info->nccl_version / 100 % 100,
-                     info->nccl_version % 100);
+            snprintf(text, sizeof text, "NCCL %d.%d.%d", info->nccl_version / 10000,
+                     info->nccl_version / 100 % 100, info->nccl_version % 100);
             if (info->cuda_runtime_version > 0)
-                snprintf(text + strlen(text), sizeof text - strlen(text), ", CUDA %d.%d", info->cuda_runtime_version / 1000,
-                         info->cuda_runtime_version / 10 % 100);
+                snprintf(text + strlen(text), sizeof text - strlen(text), ", CUDA %d.%d",
+                         info->cuda_runtime_version / 1000, info->cuda_runtime_version / 10 % 100);
             put_fact(html, "libraries", text);
         }
     }
     if (report->end_ns) {
         char duration[64];
-        snprintf(text, sizeof text, "%s until %s", moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
+        snprintf(text, sizeof text, "%s until %s",
+                 moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
                  moment_date(report->end_ns, date, sizeof date));
         put_fact(html, report->collecting ? "watched so far" : "watched", text);
     }
@@ -166,14 +174,20 @@ static void put_head(const struct html *html)
     const char *class = verdict_of(html->export->report, verdict, sizeof verdict);
     FILE *out = html->out;
     fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
-          "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<meta name=color-scheme content=\"light dark\">\n"
-          "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-          "<title>", out);
+          "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<meta "
+          "name=color-scheme content=\"light dark\">\n"
+          "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
+          "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+          "<title>",
+          out);
     html_text(html, verdict);
     fputs(" - ddpcheck</title>\n<style>\n", out);
     fputs(page_css, out);
-    fprintf(out, "</style></head>\n<body class=no-script>\n<a class=skip href=#findings>To the findings</a>\n"
-            "<header class=%s><p class=brand>ddpcheck <span>%s</span></p><h1>", class, DDPCHECK_VERSION);
+    fprintf(out,
+            "</style></head>\n<body class=no-script>\n<a class=skip href=#findings>To the "
+            "findings</a>\n"
+            "<header class=%s><p class=brand>ddpcheck <span>%s</span></p><h1>",
+            class, DDPCHECK_VERSION);
     html_text(html, verdict);
     fputs("</h1>", out);
     put_facts(html);
@@ -201,22 +215,27 @@ static void put_caveats(const struct html *html)
         const struct report_source *source = &report->source[i];
         fputs("<li><code>", html->out);
         html_text(html, source->path);
-        fprintf(html->out, "</code>: %" PRIu64 " events of %d %s", source->events, source->processes,
-                plural((uint64_t)source->processes, "process", "processes"));
-        fputs(source->collecting ? ", still being recorded" : source->complete ? "" : "; <strong>it lacks its end</strong>", html->out);
+        fprintf(html->out, "</code>: %" PRIu64 " events of %d %s", source->events,
+                source->processes, plural((uint64_t)source->processes, "process", "processes"));
+        fputs(source->collecting ? ", still being recorded"
+              : source->complete ? ""
+                                 : "; <strong>it lacks its end</strong>",
+              html->out);
     }
     if (report->unseen)
-        fprintf(html->out, "<li><strong>%d %s left no trace</strong>: what they did is not known", report->unseen,
-                plural((uint64_t)report->unseen, "rank", "ranks"));
+        fprintf(html->out, "<li><strong>%d %s left no trace</strong>: what they did is not known",
+                report->unseen, plural((uint64_t)report->unseen, "rank", "ranks"));
     if (report->lost_total)
-        fprintf(html->out, "<li><strong>%" PRIu64 " records were lost</strong>: findings may be missing", report->lost_total);
+        fprintf(html->out,
+                "<li><strong>%" PRIu64 " records were lost</strong>: findings may be missing",
+                report->lost_total);
     if (*report->damage.text) {
         fputs("<li><strong>damaged</strong>: ", html->out);
         html_text(html, report->damage.text);
     }
     if (report->choice->suppressed || report->choice->known_again)
-        fprintf(html->out, "<li>%d suppressed, %d known from the baseline are not shown", report->choice->suppressed,
-                report->choice->known_again);
+        fprintf(html->out, "<li>%d suppressed, %d known from the baseline are not shown",
+                report->choice->suppressed, report->choice->known_again);
     put_not_checked(html);
     fputs("</ul></section>\n", html->out);
 }

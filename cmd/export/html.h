@@ -1,4 +1,5 @@
-/* html.h: the parts of the page that `ddpcheck export --format html` writes (html.c). Each writes a <section>. */
+/* html.h: the parts of the page that `ddpcheck export --format html` writes (html.c). Each writes a
+ * <section>. */
 #ifndef DDPCHECK_EXPORT_HTML_H
 #define DDPCHECK_EXPORT_HTML_H
 
@@ -20,17 +21,19 @@ void html_ranks(const struct html *html);
 /* Where threads stood when the job hung. Nothing if it was not asked. */
 void html_stacks(const struct html *html);
 
-/* When operations ran, a row for each process: as a picture, and the last ones in detail for the script.
- * Returns 0, or -1 with err. */
+/* When operations ran, a row for each process: as a picture, and the last ones in detail for the
+ * script. Returns 0, or -1 with err. */
 int html_timeline(const struct html *html, struct error *err);
 
 /* Text between tags, or in an attribute. */
 void html_text(const struct html *html, const char *text);
-void html_format(const struct html *html, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void html_format(const struct html *html, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Paragraphs; a line that begins with blanks is a listing. */
 void html_paragraphs(const struct html *html, const char *text);
 
-/* A list of a call's frames, behind a line to open it if there are several. `label` is before the first. */
+/* A list of a call's frames, behind a line to open it if there are several. `label` is before the
+ * first. */
 void html_frames(const struct html *html, int process, uint64_t stack, bool is_address);
 
 #endif

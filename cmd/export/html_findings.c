@@ -10,7 +10,7 @@ enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
 struct writer {
     const struct html *html;
     int number;
-    const char *code[CODES_MOST];   /* that occur */
+    const char *code[CODES_MOST]; /* that occur */
     int codes;
 };
 
@@ -53,9 +53,11 @@ static void put_side(const struct html *html, const struct finding_side *side)
         fputs("</span> ", html->out);
     }
     if (side->since_ns) {
-        fprintf(html->out, "<span><span class=label>since</span> %s", moment_clock(side->since_ns, end_ns, clock, sizeof clock));
+        fprintf(html->out, "<span><span class=label>since</span> %s",
+                moment_clock(side->since_ns, end_ns, clock, sizeof clock));
         if (side->since_ns <= end_ns)
-            fprintf(html->out, ", %s before the end", moment_duration(end_ns - side->since_ns, duration, sizeof duration));
+            fprintf(html->out, ", %s before the end",
+                    moment_duration(end_ns - side->since_ns, duration, sizeof duration));
         fputs("</span> ", html->out);
     }
     if (!several && side->process >= 0) {
@@ -85,9 +87,13 @@ static void put_finding(void *context, const struct finding *finding)
     if (++writer->number > FINDINGS_MOST)
         return;
     note_code(writer, finding->code);
-    fprintf(out, "<article class=%s id=f-%016" PRIx64 "><h3><span class=severity>%s</span>%s <a href=#about-%s>%s</a> ",
-            severity_name(finding->severity), finding->fingerprint, severity_name(finding->severity),
-            finding->certainty == POSSIBLE ? "<span class=possible>possible</span>" : "", finding->code, finding->code);
+    fprintf(out,
+            "<article class=%s id=f-%016" PRIx64
+            "><h3><span class=severity>%s</span>%s <a href=#about-%s>%s</a> ",
+            severity_name(finding->severity), finding->fingerprint,
+            severity_name(finding->severity),
+            finding->certainty == POSSIBLE ? "<span class=possible>possible</span>" : "",
+            finding->code, finding->code);
     html_text(html, check ? check->title : "");
     fputs("</h3><p class=what>", out);
     put_sentence(html, finding->what);
@@ -102,12 +108,19 @@ static void put_finding(void *context, const struct finding *finding)
     }
     fprintf(out, "<p class=meta><span>%s</span>", certainty_name(finding->certainty));
     if (finding->comm)
-        fprintf(out, " <span><span class=label>communicator</span> <code>0x%016" PRIx64 "</code></span>", finding->comm);
+        fprintf(out,
+                " <span><span class=label>communicator</span> <code>0x%016" PRIx64 "</code></span>",
+                finding->comm);
     if (finding->has_number)
-        fprintf(out, " <span><span class=label>operation</span> #%" PRIu64 "</span>", finding->number);
+        fprintf(out, " <span><span class=label>operation</span> #%" PRIu64 "</span>",
+                finding->number);
     if (finding->times > 1)
-        fprintf(out, " <span><span class=label>seen</span> %" PRIu64 " times</span>", finding->times);
-    fprintf(out, " <span><span class=label>fingerprint</span> <code>%016" PRIx64 "</code></span></p></article>\n", finding->fingerprint);
+        fprintf(out, " <span><span class=label>seen</span> %" PRIu64 " times</span>",
+                finding->times);
+    fprintf(out,
+            " <span><span class=label>fingerprint</span> <code>%016" PRIx64
+            "</code></span></p></article>\n",
+            finding->fingerprint);
 }
 
 static void put_listing(const struct html *html, const char *title, const char *text)
@@ -124,7 +137,9 @@ static void put_code(const struct html *html, const char *code)
     const struct check *check = analyzer_check_find(code);
     if (!check)
         return;
-    fprintf(html->out, "<details class=about id=about-%s><summary>What %s means, and how to mend it</summary>", code, code);
+    fprintf(html->out,
+            "<details class=about id=about-%s><summary>What %s means, and how to mend it</summary>",
+            code, code);
     html_paragraphs(html, check->text);
     put_listing(html, "How to get it", check->example);
     put_listing(html, "The mend in PyTorch", check->mend_torch);
@@ -139,9 +154,12 @@ void html_findings(const struct html *html)
     report_visit_findings(html->export->report, FINDING_OPEN, put_finding, &writer);
     if (writer.number == 0)
         fprintf(html->out, "<p class=none>Nothing that ddpcheck looks for was found%s.</p>",
-                html->export->not_checked_count ? ", but <a href=#trace>not all of it could be checked</a>" : "");
+                html->export->not_checked_count
+                    ? ", but <a href=#trace>not all of it could be checked</a>"
+                    : "");
     if (writer.number > FINDINGS_MOST)
-        fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> tells all.</p>", writer.number - FINDINGS_MOST);
+        fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> tells all.</p>",
+                writer.number - FINDINGS_MOST);
     writer.number = 0;
     if (html->export->report->resolved) {
         fputs("<details class=resolved><summary>The job got over these</summary>", html->out);

@@ -1,4 +1,5 @@
-/* The ranks of the page: a cell for each rank of each communicator, where they are in words, and their stacks. */
+/* The ranks of the page: a cell for each rank of each communicator, where they are in words, and
+ * their stacks. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,14 @@
 #include "cmd/export/html.h"
 #include "lib/base/moment.h"
 
-enum { COMMS_MOST = 24, CELLS_MOST = 2048, ROWS_MOST = 40, GROUPS_MOST = 24, RANKS_BYTES = 512, SENTENCE_BYTES = 512 };
+enum {
+    COMMS_MOST = 24,
+    CELLS_MOST = 2048,
+    ROWS_MOST = 40,
+    GROUPS_MOST = 24,
+    RANKS_BYTES = 512,
+    SENTENCE_BYTES = 512
+};
 
 /* How a member stands, in the order of how much it asks to be looked at. */
 enum state { BROKEN, UNSEEN, BEHIND, WAITS, RUNS, OVER, STATES };
@@ -27,7 +35,8 @@ static enum state state_of(const struct report_member *member, uint64_t most_iss
     if (member->process < 0)
         return UNSEEN;
     bool ended_well = member->ended && !strcmp(member->where, "exited with status 0");
-    bool was_stopped = strstr(member->where, "by signal 15 ");      /* as launchers end what is left of a job */
+    bool was_stopped =
+        strstr(member->where, "by signal 15 "); /* as launchers end what is left of a job */
     if (member->ended && !ended_well && !was_stopped)
         return BROKEN;
     if (member->destroyed || (ended_well && member->done == member->issued))
@@ -47,7 +56,8 @@ struct group {
 static struct group next_group(const struct report *report, int from)
 {
     struct group group = {.member = &report->member[from]};
-    while (from + group.count < report->members && group.member[group.count].comm == group.member->comm) {
+    while (from + group.count < report->members &&
+           group.member[group.count].comm == group.member->comm) {
         if (group.member[group.count].issued > group.most_issued)
             group.most_issued = group.member[group.count].issued;
         group.count++;
@@ -55,7 +65,8 @@ static struct group next_group(const struct report *report, int from)
     return group;
 }
 
-/* Where too many ranks would make the page heavy, a cell stands for several and shows the worst of them. */
+/* Where too many ranks would make the page heavy, a cell stands for several and shows the worst of
+ * them. */
 static void put_cells(const struct html *html, const struct group *group)
 {
     int each = (group->count + CELLS_MOST - 1) / CELLS_MOST;
@@ -64,38 +75,47 @@ static void put_cells(const struct html *html, const struct group *group)
         int worst = i;
         int last = i + each < group->count ? i + each - 1 : group->count - 1;
         for (int j = i; j <= last; j++)
-            if (state_of(&group->member[j], group->most_issued) < state_of(&group->member[worst], group->most_issued))
+            if (state_of(&group->member[j], group->most_issued) <
+                state_of(&group->member[worst], group->most_issued))
                 worst = j;
         const struct report_member *member = &group->member[worst];
         enum state state = state_of(member, group->most_issued);
-        fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", states[state].class, member->shown_rank);
+        fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", states[state].class,
+                member->shown_rank);
         if (each > 1)
-            fprintf(html->out, " (of %d to %d)", group->member[i].shown_rank, group->member[last].shown_rank);
+            fprintf(html->out, " (of %d to %d)", group->member[i].shown_rank,
+                    group->member[last].shown_rank);
         fprintf(html->out, " %s: ", states[state].what);
         html_text(html, member->where);
-        fprintf(html->out, "; %" PRIu64 " called, %" PRIu64 " done\">%d<i>%s</i>", member->issued, member->done, member->shown_rank,
-                states[state].mark);
+        fprintf(html->out, "; %" PRIu64 " called, %" PRIu64 " done\">%d<i>%s</i>", member->issued,
+                member->done, member->shown_rank, states[state].mark);
     }
     fputs("</ul>", html->out);
 }
 
 static bool is_alike(const struct report_member *a, const struct report_member *b)
 {
-    return (a->process < 0) == (b->process < 0) && a->ended == b->ended && a->destroyed == b->destroyed && a->issued == b->issued &&
-           a->started == b->started && a->done == b->done && !strcmp(a->where, b->where) && !strcmp(a->last_call, b->last_call) &&
-           !strcmp(a->site, b->site) && !strcmp(a->phase, b->phase);
+    return (a->process < 0) == (b->process < 0) && a->ended == b->ended &&
+           a->destroyed == b->destroyed && a->issued == b->issued && a->started == b->started &&
+           a->done == b->done && !strcmp(a->where, b->where) &&
+           !strcmp(a->last_call, b->last_call) && !strcmp(a->site, b->site) &&
+           !strcmp(a->phase, b->phase);
 }
 
-static void put_row(const struct html *html, const struct report_member *member, const struct rankset *ranks, enum state state)
+static void put_row(const struct html *html, const struct report_member *member,
+                    const struct rankset *ranks, enum state state)
 {
     char text[RANKS_BYTES], duration[64];
     uint64_t end_ns = html->export->report->end_ns;
-    fprintf(html->out, "<tr><th scope=row class=%s><i>%s</i> %s<td>%" PRIu64 "<td>%" PRIu64 "<td>%" PRIu64 "<td>",
-            states[state].class, states[state].mark, rankset_text(ranks, text, sizeof text), member->issued,
-            member->started, member->done);
+    fprintf(html->out,
+            "<tr><th scope=row class=%s><i>%s</i> %s<td>%" PRIu64 "<td>%" PRIu64 "<td>%" PRIu64
+            "<td>",
+            states[state].class, states[state].mark, rankset_text(ranks, text, sizeof text),
+            member->issued, member->started, member->done);
     html_text(html, member->where);
     if (member->where_since_ns && member->where_since_ns < end_ns && !member->ended)
-        fprintf(html->out, " <span class=meta>for %s</span>", moment_duration(end_ns - member->where_since_ns, duration, sizeof duration));
+        fprintf(html->out, " <span class=meta>for %s</span>",
+                moment_duration(end_ns - member->where_since_ns, duration, sizeof duration));
     if (*member->site) {
         fputs("<div class=place>", html->out);
         html_text(html, member->site);
@@ -116,8 +136,10 @@ static void put_rows(const struct html *html, const struct group *group)
 {
     bool *told = calloc((size_t)group->count, sizeof *told);
     int rows = 0, left = 0;
-    fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>called<th scope=col>started<th scope=col>done"
-          "<th scope=col>where it is<th scope=col>last call</thead><tbody>", html->out);
+    fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>called<th "
+          "scope=col>started<th scope=col>done"
+          "<th scope=col>where it is<th scope=col>last call</thead><tbody>",
+          html->out);
     for (int i = 0; told && i < group->count; i++) {
         struct rankset ranks = {0};
         if (told[i])
@@ -142,7 +164,8 @@ static void put_key(const struct html *html)
 {
     fputs("<ul class=key>", html->out);
     for (int i = 0; i < STATES; i++)
-        fprintf(html->out, "<li class=%s><i>%s</i> %s", states[i].class, states[i].mark, states[i].what);
+        fprintf(html->out, "<li class=%s><i>%s</i> %s", states[i].class, states[i].mark,
+                states[i].what);
     fputs("</ul>", html->out);
 }
 
@@ -162,13 +185,14 @@ void html_ranks(const struct html *html)
             left++;
             continue;
         }
-        fprintf(html->out, "<h3>%s <span class=meta>%d ranks, <code>%s</code></span></h3>", comm ? comm->name : "communicator",
-                group.member->nranks, comm ? comm->hex : "");
+        fprintf(html->out, "<h3>%s <span class=meta>%d ranks, <code>%s</code></span></h3>",
+                comm ? comm->name : "communicator", group.member->nranks, comm ? comm->hex : "");
         put_cells(html, &group);
         put_rows(html, &group);
     }
     if (left)
-        fprintf(html->out, "<p>%d communicators more: <code>ddpcheck report</code> tells of all.</p>", left);
+        fprintf(html->out,
+                "<p>%d communicators more: <code>ddpcheck report</code> tells of all.</p>", left);
     fputs("</section>\n", html->out);
 }
 
@@ -181,14 +205,16 @@ static void put_group(const struct html *html, const struct stack_group *group)
     int ranks = rankset_count(&group->ranks);
     fputs("<li><h4>", html->out);
     if (ranks)
-        fprintf(html->out, "%s %s", ranks == 1 ? "Rank" : "Ranks", rankset_text(&group->ranks, text, sizeof text));
+        fprintf(html->out, "%s %s", ranks == 1 ? "Rank" : "Ranks",
+                rankset_text(&group->ranks, text, sizeof text));
     else
         fprintf(html->out, "Process %d", trace_process(report->trace, standing->process)->pid);
     fputs("</h4><div><p class=call>", html->out);
     if (standing->flags & RECORD_THREAD_MAIN)
         fputs("main thread", html->out);
     else
-        html_format(html, "%d %s, %s", group->threads, group->threads == 1 ? "thread" : "threads", name ? name : "without a name");
+        html_format(html, "%d %s, %s", group->threads, group->threads == 1 ? "thread" : "threads",
+                    name ? name : "without a name");
     if (*standing_called(report, standing, called, sizeof called))
         html_format(html, ", in %s", called);
     fputs("</p>", html->out);
@@ -201,7 +227,8 @@ void html_stacks(const struct html *html)
     struct stack_group *groups;
     int count = stack_groups(html->export->report, &groups);
     if (count > 0) {
-        fputs("<section id=stacks><h2>Where threads stood when the job hung</h2><ul class=sides>", html->out);
+        fputs("<section id=stacks><h2>Where threads stood when the job hung</h2><ul class=sides>",
+              html->out);
         for (int i = 0; i < count && i < GROUPS_MOST; i++)
             put_group(html, &groups[i]);
         fputs("</ul></section>\n", html->out);

@@ -1,7 +1,9 @@
-/* The timeline of the page: a picture of the whole time for each process, drawn here so that it is there without the
- * script, and the last operations of each process in detail, which the script draws when one looks closer.
+/* The timeline of the page: a picture of the whole time for each process, drawn here so that it is
+ * there without the script, and the last operations of each process in detail, which the script
+ * draws when one looks closer.
  *
- * Bounded whatever the length of the trace: BINS of time for at most ROWS_MOST rows, and DETAILS_MOST operations. */
+ * Bounded whatever the length of the trace: BINS of time for at most ROWS_MOST rows, and
+ * DETAILS_MOST operations. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,16 @@
 #include "lib/base/moment.h"
 #include "lib/trace/names.h"
 
-enum { BINS = 400, ROWS_MOST = 128, NAMED_MOST = 16, DETAILS_MOST = 24000, DETAILS_OF_ONE = 4096, NAMES_MOST = 4000, LANES_MOST = 6, MARKS_MOST = 64 };
+enum {
+    BINS = 400,
+    ROWS_MOST = 128,
+    NAMED_MOST = 16,
+    DETAILS_MOST = 24000,
+    DETAILS_OF_ONE = 4096,
+    NAMES_MOST = 4000,
+    LANES_MOST = 6,
+    MARKS_MOST = 64
+};
 
 enum level { LEVEL_NONE, LEVEL_QUEUED, LEVEL_RUNNING, LEVEL_STUCK, LEVELS };
 
@@ -37,9 +48,9 @@ struct row {
     char label[64];
     int processes;
     uint8_t level[BINS];
-    struct detail *detail;      /* a ring of the last ones; NULL for several processes */
-    uint64_t details;           /* so far; the last `room` are kept */
-    uint64_t lane[LANES_MOST];  /* communicator and stream of each */
+    struct detail *detail;     /* a ring of the last ones; NULL for several processes */
+    uint64_t details;          /* so far; the last `room` are kept */
+    uint64_t lane[LANES_MOST]; /* communicator and stream of each */
     int lanes;
 };
 
@@ -47,7 +58,7 @@ struct writer {
     const struct html *html;
     struct row *row;
     int rows, room;
-    int *row_of;                /* by process */
+    int *row_of; /* by process */
     struct name *names;
     bool failed;
 };
@@ -55,7 +66,7 @@ struct writer {
 /* A process in the order of the rows. */
 struct place_in_order {
     int process, pid;
-    bool named;                 /* in a finding */
+    bool named; /* in a finding */
 };
 
 static int by_name_and_pid(const void *left, const void *right)
@@ -66,7 +77,7 @@ static int by_name_and_pid(const void *left, const void *right)
 
 struct naming {
     struct place_in_order *order;
-    int count, left;            /* how many more may be named */
+    int count, left; /* how many more may be named */
 };
 
 static void name_sides(void *context, const struct finding *finding)
@@ -74,14 +85,16 @@ static void name_sides(void *context, const struct finding *finding)
     struct naming *naming = context;
     for (int i = 0; i < finding->sides; i++) {
         int process = finding->side[i].process;
-        if (process < 0 || process >= naming->count || naming->left == 0 || naming->order[process].named)
+        if (process < 0 || process >= naming->count || naming->left == 0 ||
+            naming->order[process].named)
             continue;
         naming->order[process].named = true;
         naming->left--;
     }
 }
 
-/* A row for each process; where they are too many, for those that findings name, and for the others by the dozen. */
+/* A row for each process; where they are too many, for those that findings name, and for the others
+ * by the dozen. */
 static int label_rows(struct writer *writer, struct place_in_order *order, int count)
 {
     const struct export_names *names = &writer->html->names;
@@ -91,7 +104,8 @@ static int label_rows(struct writer *writer, struct place_in_order *order, int c
     report_visit_findings(writer->html->export->report, FINDING_OPEN, name_sides, &naming);
     qsort(order, (size_t)count, sizeof *order, by_name_and_pid);
     int singles = count > ROWS_MOST ? NAMED_MOST - naming.left : count;
-    int each = count > singles ? (count - singles + ROWS_MOST - singles - 1) / (ROWS_MOST - singles) : 1;
+    int each = count > singles ? (count - singles + ROWS_MOST - singles - 1) / (ROWS_MOST - singles)
+                               : 1;
     writer->room = DETAILS_MOST / (singles ? singles : 1);
     writer->room = writer->room > DETAILS_OF_ONE ? DETAILS_OF_ONE : writer->room;
     for (int i = 0; i < count; i++) {
@@ -99,7 +113,8 @@ static int label_rows(struct writer *writer, struct place_in_order *order, int c
         struct row *row = &writer->row[number];
         writer->row_of[order[i].process] = number;
         if (row->processes++ == 0)
-            snprintf(row->label, sizeof row->label, "%.*s", (int)strcspn(names->process[order[i].process].name, "("),
+            snprintf(row->label, sizeof row->label, "%.*s",
+                     (int)strcspn(names->process[order[i].process].name, "("),
                      names->process[order[i].process].name);
         if (number == writer->rows)
             writer->rows++;
@@ -109,7 +124,8 @@ static int label_rows(struct writer *writer, struct place_in_order *order, int c
     for (int i = singles; i < writer->rows; i++) {
         size_t used = strlen(writer->row[i].label);
         if (writer->row[i].processes > 1)
-            snprintf(writer->row[i].label + used, sizeof writer->row[i].label - used, "+%d", writer->row[i].processes - 1);
+            snprintf(writer->row[i].label + used, sizeof writer->row[i].label - used, "+%d",
+                     writer->row[i].processes - 1);
     }
     return 0;
 }
@@ -130,11 +146,13 @@ static int bin_of(const struct writer *writer, uint64_t time_ns)
     const struct report *report = writer->html->export->report;
     if (time_ns <= report->begin_ns)
         return 0;
-    double part = (double)(time_ns - report->begin_ns) / ((double)(report->end_ns - report->begin_ns) + 1);
+    double part = (double)(time_ns - report->begin_ns) /
+                  ((double)(report->end_ns - report->begin_ns) + 1);
     return part < 1 ? (int)(part * BINS) : BINS - 1;
 }
 
-static void fill(struct writer *writer, struct row *row, uint64_t from_ns, uint64_t to_ns, enum level level)
+static void fill(struct writer *writer, struct row *row, uint64_t from_ns, uint64_t to_ns,
+                 enum level level)
 {
     for (int i = bin_of(writer, from_ns); i <= bin_of(writer, to_ns); i++)
         if (row->level[i] < level)
@@ -143,7 +161,8 @@ static void fill(struct writer *writer, struct row *row, uint64_t from_ns, uint6
 
 static int lane_of(struct row *row, const struct record *call)
 {
-    uint64_t key = call->op.comm ^ (call->stream * UINT64_C(0x9e3779b97f4a7c15)) ^ (uint64_t)call->op.rank;
+    uint64_t key = call->op.comm ^ (call->stream * UINT64_C(0x9e3779b97f4a7c15)) ^
+                   (uint64_t)call->op.rank;
     for (int i = 0; i < row->lanes; i++)
         if (row->lane[i] == key)
             return i;
@@ -160,7 +179,8 @@ static int name_of(struct writer *writer, const struct record *call)
     char text[sizeof name->text], whole[256];
     const struct export_comm *comm = names_comm(&writer->html->names, call->op.comm);
     record_text(call, whole, sizeof whole);
-    snprintf(text, sizeof text, "%s%s%s", !strncmp(whole, "nccl", 4) ? whole + 4 : whole, comm ? " of " : "", comm ? comm->name : "");
+    snprintf(text, sizeof text, "%s%s%s", !strncmp(whole, "nccl", 4) ? whole + 4 : whole,
+             comm ? " of " : "", comm ? comm->name : "");
     HASH_FIND_STR(writer->names, text, name);
     if (name)
         return name->number;
@@ -185,12 +205,18 @@ static void take_operation(void *context, const struct timeline_operation *opera
     if (operation->issued_ns < operation->begin_ns)
         fill(writer, row, operation->issued_ns, operation->begin_ns, LEVEL_QUEUED);
     fill(writer, row, operation->begin_ns, end_ns,
-         operation->end_ns ? LEVEL_RUNNING : operation->started ? LEVEL_STUCK : LEVEL_QUEUED);
+         operation->end_ns    ? LEVEL_RUNNING
+         : operation->started ? LEVEL_STUCK
+                              : LEVEL_QUEUED);
     if (!row->detail)
         return;
-    row->detail[row->details++ % (uint64_t)writer->room] = (struct detail){
-        .begin_ns = operation->begin_ns, .end_ns = operation->end_ns, .number = operation->call->op.number,
-        .name = name_of(writer, operation->call), .lane = lane_of(row, operation->call), .started = operation->started};
+    row->detail[row->details++ % (uint64_t)writer->room] =
+        (struct detail){.begin_ns = operation->begin_ns,
+                        .end_ns = operation->end_ns,
+                        .number = operation->call->op.number,
+                        .name = name_of(writer, operation->call),
+                        .lane = lane_of(row, operation->call),
+                        .started = operation->started};
 }
 
 /* Equal bins beside each other as one rectangle: "M3 0h12v1h-12z". */
@@ -218,7 +244,8 @@ static void put_picture(const struct writer *writer)
     for (int i = 0; i < writer->rows; i++) {
         fputs("<div class=row><span>", out);
         html_text(writer->html, writer->row[i].label);
-        fprintf(out, "</span><svg viewBox=\"0 0 %d 1\" preserveAspectRatio=none aria-hidden=true>", BINS);
+        fprintf(out, "</span><svg viewBox=\"0 0 %d 1\" preserveAspectRatio=none aria-hidden=true>",
+                BINS);
         for (int level = LEVEL_QUEUED; level < LEVELS; level++)
             put_path(&writer->row[i], (enum level)level, out);
         fputs("</svg></div>", out);
@@ -241,12 +268,14 @@ static uint64_t since_begin(const struct writer *writer, uint64_t time_ns)
 static void put_details(const struct writer *writer, const struct row *row)
 {
     FILE *out = writer->html->out;
-    uint64_t first = row->detail && row->details > (uint64_t)writer->room ? row->details - (uint64_t)writer->room : 0;
+    uint64_t first = row->detail && row->details > (uint64_t)writer->room
+                         ? row->details - (uint64_t)writer->room
+                         : 0;
     fprintf(out, "{\"lanes\":%d,\"whole\":%s,\"ops\":[", row->lanes, first ? "false" : "true");
     for (uint64_t i = first; row->detail && i < row->details; i++) {
         const struct detail *detail = &row->detail[i % (uint64_t)writer->room];
-        fprintf(out, "%s[%d,%d,%" PRIu64 ",%" PRIu64, i > first ? "," : "", detail->lane, detail->name, detail->number,
-                since_begin(writer, detail->begin_ns));
+        fprintf(out, "%s[%d,%d,%" PRIu64 ",%" PRIu64, i > first ? "," : "", detail->lane,
+                detail->name, detail->number, since_begin(writer, detail->begin_ns));
         if (detail->end_ns)
             fprintf(out, ",%" PRIu64 "]", since_begin(writer, detail->end_ns));
         else
@@ -267,8 +296,9 @@ static void put_mark(void *context, const struct finding *finding)
         const struct finding_side *side = &finding->side[i];
         if (side->process < 0 || !side->since_ns)
             continue;
-        fprintf(marks->writer->html->out, "%s[%d,%" PRIu64 ",\"%s\"]", marks->count++ ? "," : "", marks->writer->row_of[side->process],
-                since_begin(marks->writer, side->since_ns), finding->code);
+        fprintf(marks->writer->html->out, "%s[%d,%" PRIu64 ",\"%s\"]", marks->count++ ? "," : "",
+                marks->writer->row_of[side->process], since_begin(marks->writer, side->since_ns),
+                finding->code);
     }
 }
 
@@ -277,8 +307,11 @@ static void put_data(struct writer *writer)
     FILE *out = writer->html->out;
     const struct report *report = writer->html->export->report;
     struct marks marks = {.writer = writer};
-    fprintf(out, "<script type=\"application/json\" id=data>{\"end\":%" PRIu64 ",\"bins\":%d,\"grouped\":%s,\"names\":[",
-            since_begin(writer, report->end_ns), BINS, writer->html->names.processes > ROWS_MOST ? "true" : "false");
+    fprintf(out,
+            "<script type=\"application/json\" id=data>{\"end\":%" PRIu64
+            ",\"bins\":%d,\"grouped\":%s,\"names\":[",
+            since_begin(writer, report->end_ns), BINS,
+            writer->html->names.processes > ROWS_MOST ? "true" : "false");
     HASH_SORT(writer->names, by_number);
     for (const struct name *name = writer->names; name; name = name->hh.next) {
         fputs(name == writer->names ? "" : ",", out);
@@ -310,22 +343,28 @@ static void free_writer(struct writer *writer)
 int html_timeline(const struct html *html, struct error *err)
 {
     struct writer writer = {.html = html};
-    const struct timeline_visitor visitor = {.context = &writer, .processes = html->names.processes, .operation = take_operation};
+    const struct timeline_visitor visitor = {
+        .context = &writer, .processes = html->names.processes, .operation = take_operation};
     const struct report *report = html->export->report;
     char duration[64];
     if (html->names.processes == 0 || report->end_ns <= report->begin_ns)
         return 0;
-    int result = prepare(&writer) ? -1 : timeline_read(html->export->paths, html->export->path_count, &visitor, err);
+    int result = prepare(&writer)
+                     ? -1
+                     : timeline_read(html->export->paths, html->export->path_count, &visitor, err);
     if (result || writer.failed) {
         if (!result || !*err->text)
             result = error_set(err, "can't draw the timeline: memory is short");
         free_writer(&writer);
         return result;
     }
-    fprintf(html->out, "<section id=timeline><h2>Timeline <span class=meta>%s, operations of each process</span></h2>"
-            "<ul class=key><li class=running><i></i> runs<li class=queued><i></i> waits for its stream"
-            "<li class=stuck><i></i> never ended</ul>\n",
-            moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration));
+    fprintf(
+        html->out,
+        "<section id=timeline><h2>Timeline <span class=meta>%s, operations of each "
+        "process</span></h2>"
+        "<ul class=key><li class=running><i></i> runs<li class=queued><i></i> waits for its stream"
+        "<li class=stuck><i></i> never ended</ul>\n",
+        moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration));
     put_picture(&writer);
     put_data(&writer);
     fputs("</section>\n", html->out);

@@ -1,5 +1,6 @@
-/* JUnit: a test case for each code, so that "no finding" is visible; one failure in it however many findings there
- * are, since readers take one. The elements and their order are those of Jenkins' junit-10.xsd. */
+/* JUnit: a test case for each code, so that "no finding" is visible; one failure in it however many
+ * findings there are, since readers take one. The elements and their order are those of Jenkins'
+ * junit-10.xsd. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct gathered {
     const char *code;
     int count;
     enum severity worst;
-    char *first;            /* what the first says */
+    char *first; /* what the first says */
     FILE *text;
     const struct export *export;
 };
@@ -44,15 +45,17 @@ static void gather(void *context, const struct finding *finding)
     }
     if (finding->severity < gathered->worst)
         gathered->worst = finding->severity;
-    fprintf(gathered->text, "%s, %s: %s\n", severity_name(finding->severity), certainty_name(finding->certainty), finding->what);
+    fprintf(gathered->text, "%s, %s: %s\n", severity_name(finding->severity),
+            certainty_name(finding->certainty), finding->what);
     for (int i = 0; i < finding->sides; i++)
         put_side(gathered->export, &finding->side[i], gathered->text);
-    fprintf(gathered->text, "  %s\n  fingerprint %016" PRIx64 "\n", finding->todo, finding->fingerprint);
+    fprintf(gathered->text, "  %s\n  fingerprint %016" PRIx64 "\n", finding->todo,
+            finding->fingerprint);
 }
 
 static void print_result(const struct gathered *gathered, const char *text, FILE *out)
 {
-    if (gathered->worst == SEVERITY_NOTE) {     /* a hint is no failure */
+    if (gathered->worst == SEVERITY_NOTE) { /* a hint is no failure */
         fputs("<system-out>", out);
         text_xml(text, out);
         fputs("</system-out>", out);
@@ -70,21 +73,25 @@ static void print_result(const struct gathered *gathered, const char *text, FILE
 static bool is_chosen(const struct export *export, const char *code)
 {
     const struct choice_options *options = &export->report->choice->options;
-    return codes_have(options->only, code) && !(options->disable && codes_have(options->disable, code));
+    return codes_have(options->only, code) &&
+           !(options->disable && codes_have(options->disable, code));
 }
 
 /* Writes the case to `out` and counts. Returns 0, or -1 when memory is short. */
-static int print_case(const struct export *export, const struct check *check, FILE *out, int *failures, int *skipped)
+static int print_case(const struct export *export, const struct check *check, FILE *out,
+                      int *failures, int *skipped)
 {
     char *text = NULL, why[512];
     const struct not_checked *blind;
     size_t bytes;
-    struct gathered gathered = {.code = check->code, .export = export, .text = open_memstream(&text, &bytes)};
+    struct gathered gathered = {
+        .code = check->code, .export = export, .text = open_memstream(&text, &bytes)};
     if (!gathered.text)
         return -1;
     report_visit_findings(export->report, FINDING_OPEN, gather, &gathered);
     bool failed = fclose(gathered.text) || (gathered.count && !gathered.first);
-    fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ", codes_category(check->code), check->code);
+    fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ", codes_category(check->code),
+            check->code);
     text_xml(check->title, out);
     fputs("\">", out);
     if (gathered.count && !failed) {
@@ -93,7 +100,8 @@ static int print_case(const struct export *export, const struct check *check, FI
     } else if (!is_chosen(export, check->code)) {
         fputs("<skipped message=\"left out by --only or --disable\"/>", out);
         ++*skipped;
-    } else if ((blind = not_checked_code(export->not_checked, export->not_checked_count, check->code))) {
+    } else if ((blind = not_checked_code(export->not_checked, export->not_checked_count,
+                                         check->code))) {
         fputs("<skipped message=\"not checked: ", out);
         text_xml(not_checked_text(blind, why, sizeof why), out);
         fputs("\"/>", out);
@@ -108,27 +116,36 @@ static int print_case(const struct export *export, const struct check *check, FI
 /* Whether the trace can prove that nothing happened. */
 static void print_trace_case(const struct report *report, FILE *out)
 {
-    fputs("    <testcase classname=\"ddpcheck.trace\" name=\"the trace has all ranks and its end\">", out);
+    fputs(
+        "    <testcase classname=\"ddpcheck.trace\" name=\"the trace has all ranks and its end\">",
+        out);
     if (*report->damage.text) {
         fputs("<error type=\"damaged\" message=\"", out);
         text_xml(report->damage.text, out);
         fputs("\"/>", out);
     } else if (report_incomplete(report)) {
-        fprintf(out, "<error type=\"incomplete\" message=\"%" PRIu64 " events, %d members without a trace, %s\"/>",
+        fprintf(out,
+                "<error type=\"incomplete\" message=\"%" PRIu64
+                " events, %d members without a trace, %s\"/>",
                 report->events, report->unseen, report->complete ? "ended in order" : "no end");
     }
     fputs("</testcase>\n", out);
 }
 
-static void print_suite(const struct report *report, const char *cases, int count, int failures, int skipped, FILE *out)
+static void print_suite(const struct report *report, const char *cases, int count, int failures,
+                        int skipped, FILE *out)
 {
     int errors = *report->damage.text || report_incomplete(report);
     char begin[64] = "1970-01-01T00:00:00";
     if (report->begin_ns)
         moment_iso(report->begin_ns, begin, sizeof begin)[strlen("1970-01-01T00:00:00")] = '\0';
-    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ddpcheck\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n"
-            "  <testsuite name=\"ddpcheck\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.3f\" timestamp=\"%s\" hostname=\"",
-            count, failures, errors, count, failures, errors, skipped, (double)(report->end_ns - report->begin_ns) / 1e9, begin);
+    fprintf(out,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ddpcheck\" "
+            "tests=\"%d\" failures=\"%d\" errors=\"%d\">\n"
+            "  <testsuite name=\"ddpcheck\" tests=\"%d\" failures=\"%d\" errors=\"%d\" "
+            "skipped=\"%d\" time=\"%.3f\" timestamp=\"%s\" hostname=\"",
+            count, failures, errors, count, failures, errors, skipped,
+            (double)(report->end_ns - report->begin_ns) / 1e9, begin);
     text_xml(report->sources ? report->source[0].hosts : "", out);
     fputs("\">\n", out);
     fputs(cases, out);

@@ -5,7 +5,8 @@
 static const struct {
     unsigned api;
     const char *name;
-    bool in_of_all, out_of_all;     /* count is of one rank's part, and the whole has one of every rank */
+    bool in_of_all,
+        out_of_all; /* count is of one rank's part, and the whole has one of every rank */
 } collectives[] = {
     {API_ncclAllReduce, "allreduce", false, false},
     {API_ncclBroadcast, "broadcast", false, false},
@@ -21,9 +22,18 @@ static const struct {
 };
 
 static const char *const dtypes[TYPE_COUNT] = {
-    [TYPE_INT8] = "Char", [TYPE_UINT8] = "Byte", [TYPE_INT32] = "Int", [TYPE_UINT32] = "UInt32", [TYPE_INT64] = "Long",
-    [TYPE_UINT64] = "UInt64", [TYPE_FLOAT16] = "Half", [TYPE_FLOAT32] = "Float", [TYPE_FLOAT64] = "Double",
-    [TYPE_BFLOAT16] = "BFloat16", [TYPE_FLOAT8E4M3] = "Float8_e4m3fn", [TYPE_FLOAT8E5M2] = "Float8_e5m2",
+    [TYPE_INT8] = "Char",
+    [TYPE_UINT8] = "Byte",
+    [TYPE_INT32] = "Int",
+    [TYPE_UINT32] = "UInt32",
+    [TYPE_INT64] = "Long",
+    [TYPE_UINT64] = "UInt64",
+    [TYPE_FLOAT16] = "Half",
+    [TYPE_FLOAT32] = "Float",
+    [TYPE_FLOAT64] = "Double",
+    [TYPE_BFLOAT16] = "BFloat16",
+    [TYPE_FLOAT8E4M3] = "Float8_e4m3fn",
+    [TYPE_FLOAT8E5M2] = "Float8_e5m2",
 };
 
 enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
@@ -50,11 +60,13 @@ const char *kineto_dtype(unsigned datatype)
 uint64_t kineto_in(const struct record *call, int nranks)
 {
     int i = find(call->api);
-    return call->op.count * (uint64_t)(i < COLLECTIVES && collectives[i].in_of_all && nranks > 0 ? nranks : 1);
+    return call->op.count *
+           (uint64_t)(i < COLLECTIVES && collectives[i].in_of_all && nranks > 0 ? nranks : 1);
 }
 
 uint64_t kineto_out(const struct record *call, int nranks)
 {
     int i = find(call->api);
-    return call->op.count * (uint64_t)(i < COLLECTIVES && collectives[i].out_of_all && nranks > 0 ? nranks : 1);
+    return call->op.count *
+           (uint64_t)(i < COLLECTIVES && collectives[i].out_of_all && nranks > 0 ? nranks : 1);
 }

@@ -6,7 +6,8 @@
 
 #include "lib/trace/record.h"
 
-/* "allreduce", "_allgather_base", "send": the "Collective name" that ProcessGroupNCCL gives to this NCCL call. */
+/* "allreduce", "_allgather_base", "send": the "Collective name" that ProcessGroupNCCL gives to this
+ * NCCL call. */
 const char *kineto_collective(unsigned api);
 
 /* "Float", "BFloat16": "dtype"; "" where there is none. */

@@ -13,13 +13,15 @@ static int failed(struct output *output, struct error *err)
 {
     int cause = errno;
     output_abandon(output);
-    if (!output->path) {        /* it is said here; main() need not say it again */
+    if (!output->path) { /* it is said here; main() need not say it again */
         __fpurge(stdout);
         clearerr(stdout);
     }
     if (!output->path)
         return error_set(err, "can't write the export: %s", strerror(cause));
-    const char *todo = cause == ENOSPC || cause == EDQUOT ? "; make room there, or choose another place with -o" : "";
+    const char *todo = cause == ENOSPC || cause == EDQUOT
+                           ? "; make room there, or choose another place with -o"
+                           : "";
     return error_set(err, "can't write %s: %s%s", output->path, strerror(cause), todo);
 }
 
@@ -35,7 +37,7 @@ static int open_temporary(struct output *output)
         output->temporary = NULL;
         return -1;
     }
-    mode_t mask = umask(0);     /* mkstemp's file is for its owner alone; this one is like any other */
+    mode_t mask = umask(0); /* mkstemp's file is for its owner alone; this one is like any other */
     umask(mask);
     if (fchmod(fd, 0666 & ~mask) == 0 && (output->file = fdopen(fd, "w")))
         return 0;
@@ -47,7 +49,7 @@ int output_open(struct output *output, const char *path, struct error *err)
 {
     struct stat status;
     *output = (struct output){0};
-    signal(SIGXFSZ, SIG_IGN);       /* a limit on the size of files is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
     if (!path || !strcmp(path, "-")) {
         output->file = stdout;
         return 0;
@@ -65,7 +67,8 @@ int output_open(struct output *output, const char *path, struct error *err)
     return output->file ? 0 : failed(output, err);
 }
 
-/* Whether all could be written so far; if not, errno says why. A write that failed long ago is tried again for that. */
+/* Whether all could be written so far; if not, errno says why. A write that failed long ago is
+ * tried again for that. */
 static bool is_written(FILE *file)
 {
     if (!ferror(file))

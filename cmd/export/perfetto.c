@@ -1,6 +1,7 @@
-/* Perfetto's protobuf trace: the timeline of chrome.c in a tenth of the bytes. Packets are only appended, so that a file
- * that was cut off opens up to there. Field numbers are those of Perfetto's public protos (trace_packet.proto and what
- * it includes); tests/export/perfetto.proto holds the same ones. */
+/* Perfetto's protobuf trace: the timeline of chrome.c in a tenth of the bytes. Packets are only
+ * appended, so that a file that was cut off opens up to there. Field numbers are those of
+ * Perfetto's public protos (trace_packet.proto and what it includes); tests/export/perfetto.proto
+ * holds the same ones. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,22 +17,56 @@
 #include "lib/trace/names.h"
 
 enum { TRACE_PACKET = 1 };
-enum { PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_INTERNED = 12, PACKET_FLAGS = 13, PACKET_TRACK = 60 };
+enum {
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
+    PACKET_TRACK = 60
+};
 enum { FLAG_STATE_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
-enum { EVENT_CATEGORY = 3, EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME = 10, EVENT_TRACK = 11, EVENT_FLOW = 47 };
+enum {
+    EVENT_CATEGORY = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME = 10,
+    EVENT_TRACK = 11,
+    EVENT_FLOW = 47
+};
 enum slice { SLICE_BEGIN = 1, SLICE_END = 2, SLICE_INSTANT = 3 };
-enum { TRACK_UUID = 1, TRACK_NAME = 2, TRACK_PROCESS = 3, TRACK_PARENT = 5, PROCESS_PID = 1, PROCESS_NAME = 6 };
-enum { ANNOTATION_NAME = 1, ANNOTATION_UINT = 3, ANNOTATION_INT = 4, ANNOTATION_POINTER = 7, ANNOTATION_TEXT = 17 };
+enum {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_PARENT = 5,
+    PROCESS_PID = 1,
+    PROCESS_NAME = 6
+};
+enum {
+    ANNOTATION_NAME = 1,
+    ANNOTATION_UINT = 3,
+    ANNOTATION_INT = 4,
+    ANNOTATION_POINTER = 7,
+    ANNOTATION_TEXT = 17
+};
 enum { INTERNED_IID = 1, INTERNED_VALUE = 2 };
 /* Fields of InternedData; each numbers its entries for itself. */
-enum table { TABLE_CATEGORY = 1, TABLE_NAME = 2, TABLE_ANNOTATION = 3, TABLE_TEXT = 29, TABLES = 30 };
+enum table {
+    TABLE_CATEGORY = 1,
+    TABLE_NAME = 2,
+    TABLE_ANNOTATION = 3,
+    TABLE_TEXT = 29,
+    TABLES = 30
+};
 
 enum { SEQUENCE = 1, INTERNED_MOST = 65536, TEXT_BYTES = 256 };
 
-static const uint64_t tracks_from = UINT64_C(1) << 32;     /* uuids of tracks; those of processes are below */
+static const uint64_t tracks_from = UINT64_C(1)
+                                    << 32; /* uuids of tracks; those of processes are below */
 
 struct interned {
-    char *key;              /* the table's number and the text */
+    char *key; /* the table's number and the text */
     uint64_t iid;
     UT_hash_handle hh;
 };
@@ -42,7 +77,7 @@ struct writer {
     struct tracks tracks;
     struct interned *interned;
     uint64_t iids;
-    bool cleared;           /* the next packet says that nothing is interned yet */
+    bool cleared; /* the next packet says that nothing is interned yet */
     struct protobuf packet, event, part, entry, tables;
     bool failed;
 };
@@ -87,7 +122,8 @@ static void put_packet(struct writer *writer, uint64_t time_ns, int field, struc
     if (time_ns)
         protobuf_number(&writer->packet, PACKET_TIMESTAMP, time_ns);
     protobuf_number(&writer->packet, PACKET_SEQUENCE, SEQUENCE);
-    protobuf_number(&writer->packet, PACKET_FLAGS, writer->cleared ? FLAG_STATE_CLEARED | FLAG_NEEDS_STATE : FLAG_NEEDS_STATE);
+    protobuf_number(&writer->packet, PACKET_FLAGS,
+                    writer->cleared ? FLAG_STATE_CLEARED | FLAG_NEEDS_STATE : FLAG_NEEDS_STATE);
     writer->cleared = false;
     if (writer->tables.bytes)
         protobuf_message(&writer->packet, PACKET_INTERNED, &writer->tables);
@@ -124,8 +160,8 @@ static uint64_t stream_track(struct writer *writer, int process, const struct re
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     writer->failed |= !track;
     if (track && is_new) {
-        snprintf(name, sizeof name, "%s, rank %d, GPU %d, stream 0x%" PRIx64, comm ? comm->name : "no communicator", call->op.rank,
-                 call->device, call->stream);
+        snprintf(name, sizeof name, "%s, rank %d, GPU %d, stream 0x%" PRIx64,
+                 comm ? comm->name : "no communicator", call->op.rank, call->device, call->stream);
         put_track(writer, tracks_from + (uint64_t)track->number, process, name);
     }
     return track ? tracks_from + (uint64_t)track->number : 0;
@@ -162,7 +198,8 @@ static void annotate_operation(struct writer *writer, const struct timeline_oper
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
-    const struct process_info *info = trace_process(writer->export->report->trace, operation->process);
+    const struct process_info *info =
+        trace_process(writer->export->report->trace, operation->process);
     int nranks = comm ? comm->nranks : 0;
     annotate_text(writer, "Collective name", kineto_collective(call->api));
     annotate_text(writer, "dtype", kineto_dtype(call->op.datatype));
@@ -173,18 +210,26 @@ static void annotate_operation(struct writer *writer, const struct timeline_oper
     annotate_number(writer, "Group size", ANNOTATION_INT, (uint64_t)nranks);
     annotate_text(writer, "Process Group Name", comm ? comm->hex : "");
     annotate_text(writer, "Process Group Ranks", comm ? comm->ranks : "[]");
-    annotate_number(writer, "Rank", ANNOTATION_INT, (uint64_t)(int64_t)(info->rank >= 0 ? info->rank : call->op.rank));
+    annotate_number(writer, "Rank", ANNOTATION_INT,
+                    (uint64_t)(int64_t)(info->rank >= 0 ? info->rank : call->op.rank));
     annotate_number(writer, "Seq", ANNOTATION_UINT, call->op.number);
     if (call->op.root >= 0)
-        annotate_number(writer, call->api == API_ncclSend ? "Dst Rank" : call->api == API_ncclRecv ? "Src Rank" : "Root", ANNOTATION_INT,
-                        (uint64_t)call->op.root);
+        annotate_number(writer,
+                        call->api == API_ncclSend   ? "Dst Rank"
+                        : call->api == API_ncclRecv ? "Src Rank"
+                                                    : "Root",
+                        ANNOTATION_INT, (uint64_t)call->op.root);
     if (call->op.redop != REDOP_NONE && call->op.redop != REDOP_UNKNOWN)
         annotate_text(writer, "Reduction", redop_name(call->op.redop));
     annotate_number(writer, "stream", ANNOTATION_POINTER, call->stream);
-    annotate_text(writer, "State", operation->end_ns ? "done" : operation->started ? "running" : "queued");
+    annotate_text(writer, "State",
+                  operation->end_ns    ? "done"
+                  : operation->started ? "running"
+                                       : "queued");
 }
 
-static void put_slice(struct writer *writer, enum slice type, uint64_t track, const char *category, const char *name)
+static void put_slice(struct writer *writer, enum slice type, uint64_t track, const char *category,
+                      const char *name)
 {
     protobuf_number(&writer->event, EVENT_TYPE, type);
     protobuf_number(&writer->event, EVENT_TRACK, track);
@@ -194,12 +239,14 @@ static void put_slice(struct writer *writer, enum slice type, uint64_t track, co
         protobuf_number(&writer->event, EVENT_NAME, intern(writer, TABLE_NAME, name));
 }
 
-/* The same on all ranks of one operation: Perfetto draws arrows between slices of one flow, in the order of time. */
+/* The same on all ranks of one operation: Perfetto draws arrows between slices of one flow, in the
+ * order of time. */
 static uint64_t flow_of(const struct record *call)
 {
     bool is_send = call->api == API_ncclSend, is_p2p = is_send || call->api == API_ncclRecv;
-    uint64_t pair = !is_p2p ? 0 : is_send ? (uint64_t)call->op.rank << 32 | (uint32_t)call->op.root
-                                          : (uint64_t)call->op.root << 32 | (uint32_t)call->op.rank;
+    uint64_t pair = !is_p2p   ? 0
+                    : is_send ? (uint64_t)call->op.rank << 32 | (uint32_t)call->op.root
+                              : (uint64_t)call->op.root << 32 | (uint32_t)call->op.rank;
     uint64_t hash = call->op.comm;
     const uint64_t words[] = {call->op.number, pair, is_p2p};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -225,15 +272,19 @@ static void put_operation(void *context, const struct timeline_operation *operat
     put_packet(writer, operation->end_ns, PACKET_EVENT, &writer->event);
 }
 
-static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns, const struct record *record)
+static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
+                      const struct record *record)
 {
     struct writer *writer = context;
     char text[TEXT_BYTES];
     bool is_range = api_class_of(record->api) == CLASS_RANGE;
-    const char *name = is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
+    const char *name =
+        is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
     uint64_t track = thread_track(writer, process, thread);
     put_slice(writer, SLICE_BEGIN, track, is_range ? "user_annotation" : "cuda_runtime",
-              name ? name : is_range ? "range" : record_text(record, text, sizeof text));
+              name       ? name
+              : is_range ? "range"
+                         : record_text(record, text, sizeof text));
     put_packet(writer, time_ns, PACKET_EVENT, &writer->event);
 }
 
@@ -256,15 +307,20 @@ static void put_finding(void *context, const struct finding *finding)
         annotate_text(writer, "what", finding->what);
         annotate_text(writer, "call", side->call);
         annotate_text(writer, "where", side->where);
-        put_packet(writer, side->since_ns ? side->since_ns : finding->first_ns, PACKET_EVENT, &writer->event);
+        put_packet(writer, side->since_ns ? side->since_ns : finding->first_ns, PACKET_EVENT,
+                   &writer->event);
     }
 }
 
 int export_perfetto(const struct export *export, struct error *err)
 {
     struct writer writer = {.export = export, .cleared = true};
-    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
-                                             .operation = put_operation, .begin = put_begin, .end = put_end};
+    const struct timeline_visitor visitor = {
+        .context = &writer,
+        .processes = trace_process_count(export->report->trace),
+        .operation = put_operation,
+        .begin = put_begin,
+        .end = put_end};
     if (names_load(&writer.names, export->report, err))
         return -1;
     for (int i = 0; i < writer.names.processes; i++)
@@ -274,7 +330,8 @@ int export_perfetto(const struct export *export, struct error *err)
     if (result == 0 && writer.failed)
         result = error_set(err, "can't write the timeline: memory is short");
     forget_interned(&writer);
-    struct protobuf *const messages[] = {&writer.packet, &writer.event, &writer.part, &writer.entry, &writer.tables};
+    struct protobuf *const messages[] = {&writer.packet, &writer.event, &writer.part, &writer.entry,
+                                         &writer.tables};
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
         protobuf_free(messages[i]);
     tracks_free(&writer.tracks);

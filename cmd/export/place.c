@@ -10,7 +10,9 @@ int place_check_prefix(const char *src_prefix, struct error *err)
         size_t length = strcspn(item, ",");
         const char *equals = memchr(item, '=', length);
         if (!equals || equals == item)
-            return error_set(err, "--src-prefix needs FROM=TO, not '%.*s': --src-prefix /workspace/job=src", (int)length, item);
+            return error_set(
+                err, "--src-prefix needs FROM=TO, not '%.*s': --src-prefix /workspace/job=src",
+                (int)length, item);
         item += length + (item[length] == ',');
     }
     return 0;
@@ -45,10 +47,11 @@ static bool map_prefix(const char *src_prefix, const char *file, char path[PATH_
     return false;
 }
 
-/* Takes "." and "x/.." out, as compilers leave them in paths. Links are not looked at: the file may lie elsewhere. */
+/* Takes "." and "x/.." out, as compilers leave them in paths. Links are not looked at: the file may
+ * lie elsewhere. */
 static void normalize(char *path)
 {
-    char *end = path;       /* of what is kept */
+    char *end = path; /* of what is kept */
     char *least = path + (*path == '/');
     for (const char *part = path; *part;) {
         size_t length = strcspn(part, "/");
@@ -87,26 +90,30 @@ char *place_path(const struct export *export, const char *file, char path[PATH_M
 /* Sources of packages: an annotation there is in nobody's repository. */
 static bool is_of_package(const char *file)
 {
-    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/torch/", "/lib/python3"};
+    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/torch/",
+                                        "/lib/python3"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strstr(file, parts[i]))
             return true;
-    return *file == '<';        /* "<frozen runpy>" */
+    return *file == '<'; /* "<frozen runpy>" */
 }
 
 int place_frame(const struct frame *frame, int count)
 {
     int found = -1;
     for (int i = count - 1; i >= 0; i--)
-        if (*frame[i].file && (found < 0 || !is_of_package(frame[i].file) || is_of_package(frame[found].file)))
+        if (*frame[i].file &&
+            (found < 0 || !is_of_package(frame[i].file) || is_of_package(frame[found].file)))
             found = i;
     return found;
 }
 
-bool place_of_side(const struct export *export, const struct finding_side *side, struct place *place)
+bool place_of_side(const struct export *export, const struct finding_side *side,
+                   struct place *place)
 {
     struct frame frame[SITE_FRAMES_MAX];
-    int count = site_frames(export->report->trace, side->process, side->stack, side->stack_is_address, frame);
+    int count = site_frames(export->report->trace, side->process, side->stack,
+                            side->stack_is_address, frame);
     int found = place_frame(frame, count);
     if (found < 0)
         return false;
@@ -131,7 +138,8 @@ static bool script_of(const char *command, char *path, size_t bytes)
     return false;
 }
 
-void place_of_finding(const struct export *export, const struct finding *finding, struct place *place)
+void place_of_finding(const struct export *export, const struct finding *finding,
+                      struct place *place)
 {
     char script[PATH_MAX] = "";
     *place = (struct place){.line = 1};
@@ -143,7 +151,8 @@ void place_of_finding(const struct export *export, const struct finding *finding
         if (process < 0)
             continue;
         const struct process_info *info = trace_process(export->report->trace, process);
-        if (script_of(info->command, script, sizeof script) || snprintf(script, sizeof script, "%s", info->program) > 0)
+        if (script_of(info->command, script, sizeof script) ||
+            snprintf(script, sizeof script, "%s", info->program) > 0)
             break;
     }
     place_path(export, *script ? script : "unknown", place->path);

@@ -9,10 +9,11 @@
 #include "lib/trace/site.h"
 
 struct place {
-    char path[PATH_MAX];    /* relative to the sources where they lie below the working directory or --src-prefix said so */
-    int line;               /* from 1 */
-    char function[256];     /* "" not known */
-    bool exact;             /* false: the program's script or executable, because no call's place is known */
+    char path[PATH_MAX]; /* relative to the sources where they lie below the working directory or
+                            --src-prefix said so */
+    int line;            /* from 1 */
+    char function[256];  /* "" not known */
+    bool exact; /* false: the program's script or executable, because no call's place is known */
 };
 
 /* Checks what --src-prefix says. Returns 0, or -1 with err. */
@@ -21,15 +22,18 @@ int place_check_prefix(const char *src_prefix, struct error *err);
 /* The path of a source as --src-prefix maps it, else below the working directory. Returns path. */
 char *place_path(const struct export *export, const char *file, char path[PATH_MAX]);
 
-/* Which of the frames, innermost first, people look at: the first in a source of the program, else of a package, -1 if
- * no source is known. */
+/* Which of the frames, innermost first, people look at: the first in a source of the program, else
+ * of a package, -1 if no source is known. */
 int place_frame(const struct frame *frame, int count);
 
-/* The innermost frame of the side's call that lies in a source of the program, else of a package (PyTorch's own
- * distributed_c10d.py). False: none is known. */
-bool place_of_side(const struct export *export, const struct finding_side *side, struct place *place);
+/* The innermost frame of the side's call that lies in a source of the program, else of a package
+ * (PyTorch's own distributed_c10d.py). False: none is known. */
+bool place_of_side(const struct export *export, const struct finding_side *side,
+                   struct place *place);
 
-/* Of the first side that has one; else where the program begins, so that every finding has a place. */
-void place_of_finding(const struct export *export, const struct finding *finding, struct place *place);
+/* Of the first side that has one; else where the program begins, so that every finding has a place.
+ */
+void place_of_finding(const struct export *export, const struct finding *finding,
+                      struct place *place);
 
 #endif

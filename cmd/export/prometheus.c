@@ -1,6 +1,7 @@
-/* Prometheus' text format, for the textfile directory of node_exporter: counts by rank, communicator and kind, and what
- * an alert wants to know: how long a rank has made no progress, and the findings. Labels are those of NCCL Inspector's
- * exporter, so that one dashboard reads both; none of them grows with the length of a job. */
+/* Prometheus' text format, for the textfile directory of node_exporter: counts by rank,
+ * communicator and kind, and what an alert wants to know: how long a rank has made no progress, and
+ * the findings. Labels are those of NCCL Inspector's exporter, so that one dashboard reads both;
+ * none of them grows with the length of a job. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "cmd/export/timeline.h"
 #include "lib/trace/names.h"
 
-enum { COMMS_MOST = 16 };       /* with a name of their own; those made later are "other" */
+enum { COMMS_MOST = 16 }; /* with a name of their own; those made later are "other" */
 
 struct counter {
     struct {
@@ -29,7 +30,7 @@ struct writer {
     const struct export *export;
     struct export_names names;
     struct counter *counters;
-    uint64_t *progress_ns;      /* per process: when an operation was issued or ended last */
+    uint64_t *progress_ns; /* per process: when an operation was issued or ended last */
     bool failed;
 };
 
@@ -73,7 +74,8 @@ static void take_operation(void *context, const struct timeline_operation *opera
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     uint64_t last_ns = operation->end_ns ? operation->end_ns : operation->issued_ns;
     int place = 0;
-    for (const struct export_comm *at = writer->names.comms; at && at != comm && place < COMMS_MOST; at = at->hh.next)
+    for (const struct export_comm *at = writer->names.comms; at && at != comm && place < COMMS_MOST;
+         at = at->hh.next)
         place++;
     like.key.comm = comm && place < COMMS_MOST ? comm->id : 0;
     if (last_ns > writer->progress_ns[operation->process])
@@ -102,13 +104,17 @@ static int by_key(const struct counter *a, const struct counter *b)
 
 static const struct metric {
     const char *name, *help;
-    size_t offset;              /* of its value in struct counter */
+    size_t offset; /* of its value in struct counter */
     bool is_time;
 } metrics[] = {
-    {"ddpcheck_collectives_total", "Collectives, sends and receives that were called.", offsetof(struct counter, calls), false},
-    {"ddpcheck_collectives_done_total", "Those whose stream has passed them.", offsetof(struct counter, done), false},
-    {"ddpcheck_collective_bytes_total", "Elements times their size, as given to the calls.", offsetof(struct counter, bytes), false},
-    {"ddpcheck_collective_seconds_total", "Time from the stream's reaching an operation to its end, as far as it was seen.",
+    {"ddpcheck_collectives_total", "Collectives, sends and receives that were called.",
+     offsetof(struct counter, calls), false},
+    {"ddpcheck_collectives_done_total", "Those whose stream has passed them.",
+     offsetof(struct counter, done), false},
+    {"ddpcheck_collective_bytes_total", "Elements times their size, as given to the calls.",
+     offsetof(struct counter, bytes), false},
+    {"ddpcheck_collective_seconds_total",
+     "Time from the stream's reaching an operation to its end, as far as it was seen.",
      offsetof(struct counter, busy_ns), true},
 };
 
@@ -126,8 +132,9 @@ static void put_counters(const struct writer *writer, const struct metric *metri
         const char *kind = api_name((unsigned)counter->key.api);
         fprintf(out, "%s{", metric->name);
         put_process(writer, (int)counter->key.process, out);
-        fprintf(out, ",gpu=\"%d\",comm_name=\"%s\",nranks=\"%d\",collective=\"%s\"} ", counter->device, comm ? comm->hex : "other",
-                counter->nranks, !strncmp(kind, "nccl", 4) ? kind + 4 : kind);
+        fprintf(out, ",gpu=\"%d\",comm_name=\"%s\",nranks=\"%d\",collective=\"%s\"} ",
+                counter->device, comm ? comm->hex : "other", counter->nranks,
+                !strncmp(kind, "nccl", 4) ? kind + 4 : kind);
         uint64_t value = *(const uint64_t *)((const char *)counter + metric->offset);
         if (metric->is_time)
             fprintf(out, "%" PRIu64 ".%09" PRIu64 "\n", value / 1000000000, value % 1000000000);
@@ -140,13 +147,16 @@ static void put_progress(const struct writer *writer)
 {
     FILE *out = writer->export->out;
     uint64_t end_ns = writer->export->report->end_ns;
-    put_head("ddpcheck_seconds_since_progress", "gauge", "Time until the end of the trace in which no operation was called or ended.", out);
+    put_head("ddpcheck_seconds_since_progress", "gauge",
+             "Time until the end of the trace in which no operation was called or ended.", out);
     for (int i = 0; i < writer->names.processes; i++) {
         if (!writer->progress_ns[i])
             continue;
         fputs("ddpcheck_seconds_since_progress{", out);
         put_process(writer, i, out);
-        fprintf(out, "} %.3f\n", end_ns > writer->progress_ns[i] ? (double)(end_ns - writer->progress_ns[i]) / 1e9 : 0.0);
+        fprintf(out, "} %.3f\n",
+                end_ns > writer->progress_ns[i] ? (double)(end_ns - writer->progress_ns[i]) / 1e9
+                                                : 0.0);
     }
 }
 
@@ -169,9 +179,11 @@ static void put_findings(const struct writer *writer)
     for (const struct check *check = analyzer_checks; check->code; check++) {
         struct tally tally = {.code = check->code};
         report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
-        if (!tally.count && not_checked_code(writer->export->not_checked, writer->export->not_checked_count, check->code))
+        if (!tally.count && not_checked_code(writer->export->not_checked,
+                                             writer->export->not_checked_count, check->code))
             continue;
-        fprintf(out, "ddpcheck_findings{code=\"%s\",severity=\"%s\"} %d\n", check->code, severity_name(check->severity), tally.count);
+        fprintf(out, "ddpcheck_findings{code=\"%s\",severity=\"%s\"} %d\n", check->code,
+                severity_name(check->severity), tally.count);
     }
 }
 
@@ -183,29 +195,37 @@ static void put_trace(const struct writer *writer)
         const char *name, *type, *help;
         uint64_t value;
     } plain[] = {
-        {"ddpcheck_processes", "gauge", "Processes that left a trace.", (uint64_t)writer->names.processes},
-        {"ddpcheck_ranks_without_trace", "gauge", "Members of communicators that left none.", (uint64_t)report->unseen},
-        {"ddpcheck_records_lost_total", "counter", "Records dropped because a ring was full.", report->lost_total},
-        {"ddpcheck_trace_complete", "gauge", "1 if the trace has its end and all ranks.", !report_incomplete(report)},
+        {"ddpcheck_processes", "gauge", "Processes that left a trace.",
+         (uint64_t)writer->names.processes},
+        {"ddpcheck_ranks_without_trace", "gauge", "Members of communicators that left none.",
+         (uint64_t)report->unseen},
+        {"ddpcheck_records_lost_total", "counter", "Records dropped because a ring was full.",
+         report->lost_total},
+        {"ddpcheck_trace_complete", "gauge", "1 if the trace has its end and all ranks.",
+         !report_incomplete(report)},
     };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
         put_head(plain[i].name, plain[i].type, plain[i].help, out);
         fprintf(out, "%s %" PRIu64 "\n", plain[i].name, plain[i].value);
     }
-    put_head("ddpcheck_trace_end_timestamp_seconds", "gauge", "When the last event was recorded, since 1970.", out);
+    put_head("ddpcheck_trace_end_timestamp_seconds", "gauge",
+             "When the last event was recorded, since 1970.", out);
     fprintf(out, "ddpcheck_trace_end_timestamp_seconds %.3f\n", (double)report->end_ns / 1e9);
 }
 
 int export_prometheus(const struct export *export, struct error *err)
 {
     struct writer writer = {.export = export};
-    const struct timeline_visitor visitor = {.context = &writer, .processes = trace_process_count(export->report->trace),
-                                             .operation = take_operation};
+    const struct timeline_visitor visitor = {
+        .context = &writer,
+        .processes = trace_process_count(export->report->trace),
+        .operation = take_operation};
     struct counter *counter, *next;
     if (names_load(&writer.names, export->report, err))
         return -1;
     writer.progress_ns = calloc((size_t)writer.names.processes + 1, sizeof *writer.progress_ns);
-    int result = writer.progress_ns ? timeline_read(export->paths, export->path_count, &visitor, err) : -1;
+    int result =
+        writer.progress_ns ? timeline_read(export->paths, export->path_count, &visitor, err) : -1;
     if (!writer.progress_ns || writer.failed)
         result = error_set(err, "can't count the operations: memory is short");
     HASH_SORT(writer.counters, by_key);

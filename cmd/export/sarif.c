@@ -1,5 +1,6 @@
-/* SARIF 2.1.0 (OASIS), as GitHub's code scanning, Azure DevOps and editors read it: a rule for each code, one result
- * for each finding whatever the number of its ranks, whose sides are related locations and stacks. */
+/* SARIF 2.1.0 (OASIS), as GitHub's code scanning, Azure DevOps and editors read it: a rule for each
+ * code, one result for each finding whatever the number of its ranks, whose sides are related
+ * locations and stacks. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -14,8 +15,9 @@
 #include "cmd/json_values.h"
 #include "lib/base/moment.h"
 
-/* GitHub takes 25,000 results of a run and refuses files with more. Rules are as many as there are codes, locations
- * of a result as many as a finding has sides (FINDING_SIDES_MAX), tags two: all below its limits. */
+/* GitHub takes 25,000 results of a run and refuses files with more. Rules are as many as there are
+ * codes, locations of a result as many as a finding has sides (FINDING_SIDES_MAX), tags two: all
+ * below its limits. */
 enum { RESULTS_MOST = 25000, MARKDOWN_MOST = 32768, SENTENCE_BYTES = 320 };
 
 struct writer {
@@ -24,7 +26,8 @@ struct writer {
     bool failed;
 };
 
-static const char *const levels[] = {[SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
+static const char *const levels[] = {
+    [SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
 
 static json_t *message(const char *value)
 {
@@ -40,7 +43,8 @@ static void print(struct writer *writer, json_t *object, bool first)
     json_decref(object);
 }
 
-/* "ranks call different collectives" as RanksCallDifferentCollectives: SARIF's names of rules have no blanks. */
+/* "ranks call different collectives" as RanksCallDifferentCollectives: SARIF's names of rules have
+ * no blanks. */
 static json_t *rule_name(const char *title)
 {
     char name[128];
@@ -64,7 +68,8 @@ static json_t *help_of(const struct check *check)
     if (out) {
         explain_print_markdown(check, out);
         if (fclose(out) == 0)
-            help = json_pack("{s:o, s:o}", "text", json_of_text(check->text), "markdown", json_of_text(markdown));
+            help = json_pack("{s:o, s:o}", "text", json_of_text(check->text), "markdown",
+                             json_of_text(markdown));
     }
     free(markdown);
     return help;
@@ -74,16 +79,15 @@ static json_t *rule_of(const struct check *check)
 {
     char first[4096];
     const char *end = strstr(check->text, "\n\n");
-    snprintf(first, sizeof first, "%.*s", end ? (int)(end - check->text) : (int)strlen(check->text), check->text);
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}",
-        "id", check->code,
-        "name", rule_name(check->title),
-        "shortDescription", message(check->title),
-        "fullDescription", message(first),
-        "help", help_of(check),
-        "defaultConfiguration", "level", levels[check->severity],
-        "properties", "tags", "distributed-training", codes_category(check->code), "problem.severity",
-        check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
+    snprintf(first, sizeof first, "%.*s", end ? (int)(end - check->text) : (int)strlen(check->text),
+             check->text);
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", check->code,
+                     "name", rule_name(check->title), "shortDescription", message(check->title),
+                     "fullDescription", message(first), "help", help_of(check),
+                     "defaultConfiguration", "level", levels[check->severity], "properties", "tags",
+                     "distributed-training", codes_category(check->code), "problem.severity",
+                     check->severity == SEVERITY_NOTE ? "recommendation"
+                                                      : severity_name(check->severity));
 }
 
 static json_t *physical(const char *path, int line)
@@ -98,14 +102,17 @@ static json_t *physical(const char *path, int line)
         text_uri(path, uri, sizeof uri);
         artifact = json_pack("{s:s, s:s}", "uri", uri, "uriBaseId", "%SRCROOT%");
     }
-    return json_pack("{s:o, s:{s:i}}", "artifactLocation", artifact, "region", "startLine", line > 0 ? line : 1);
+    return json_pack("{s:o, s:{s:i}}", "artifactLocation", artifact, "region", "startLine",
+                     line > 0 ? line : 1);
 }
 
 static json_t *location(const char *path, int line, const char *function)
 {
     json_t *json = json_pack("{s:o}", "physicalLocation", physical(path, line));
     if (*function)
-        json_object_set_new(json, "logicalLocations", json_pack("[{s:o, s:s}]", "name", json_of_text(function), "kind", "function"));
+        json_object_set_new(
+            json, "logicalLocations",
+            json_pack("[{s:o, s:s}]", "name", json_of_text(function), "kind", "function"));
     return json;
 }
 
@@ -130,7 +137,8 @@ static json_t *related_of(const struct export *export, const struct finding *fin
             continue;
         json_t *related = location(place.path, place.line, place.function);
         json_object_set_new(related, "id", json_integer(i + 1));
-        json_object_set_new(related, "message", message(side_sentence(&finding->side[i], sentence, sizeof sentence)));
+        json_object_set_new(related, "message",
+                            message(side_sentence(&finding->side[i], sentence, sizeof sentence)));
         json_array_append_new(list, related);
     }
     return list;
@@ -140,21 +148,26 @@ static json_t *stack_of(const struct export *export, const struct finding_side *
 {
     struct frame frame[SITE_FRAMES_MAX];
     char sentence[SENTENCE_BYTES], function[sizeof frame->function + 32], path[PATH_MAX];
-    int count = site_frames(export->report->trace, side->process, side->stack, side->stack_is_address, frame);
+    int count = site_frames(export->report->trace, side->process, side->stack,
+                            side->stack_is_address, frame);
     json_t *frames = json_array();
     for (int i = 0; i < count; i++) {
         json_t *json = json_object();
         frame_function(&frame[i], function, sizeof function);
         if (*frame[i].file)
-            json_object_set_new(json, "location", location(place_path(export, frame[i].file, path), frame[i].line, function));
+            json_object_set_new(
+                json, "location",
+                location(place_path(export, frame[i].file, path), frame[i].line, function));
         else
-            json_object_set_new(json, "location", json_pack("{s:[{s:o, s:s}]}", "logicalLocations", "name", json_of_text(function),
-                                                            "kind", "function"));
+            json_object_set_new(json, "location",
+                                json_pack("{s:[{s:o, s:s}]}", "logicalLocations", "name",
+                                          json_of_text(function), "kind", "function"));
         if (*frame[i].module)
             json_object_set_new(json, "module", json_of_text(frame[i].module));
         json_array_append_new(frames, json);
     }
-    return json_pack("{s:o, s:o}", "message", message(side_sentence(side, sentence, sizeof sentence)), "frames", frames);
+    return json_pack("{s:o, s:o}", "message",
+                     message(side_sentence(side, sentence, sizeof sentence)), "frames", frames);
 }
 
 static json_t *stacks_of(const struct export *export, const struct finding *finding)
@@ -192,16 +205,16 @@ static json_t *properties_of(const struct finding *finding)
     char ranks[512], comm[24], first[64], last[64];
     json_t *sides = json_array();
     for (int i = 0; i < finding->sides; i++)
-        json_array_append_new(sides, json_string(rankset_text(&finding->side[i].ranks, ranks, sizeof ranks)));
+        json_array_append_new(
+            sides, json_string(rankset_text(&finding->side[i].ranks, ranks, sizeof ranks)));
     snprintf(comm, sizeof comm, "0x%016" PRIx64, finding->comm);
-    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:s, s:s}",
-        "certainty", certainty_name(finding->certainty),
-        "communicator", finding->comm ? json_string(comm) : json_null(),
-        "operation", finding->has_number ? json_integer((json_int_t)finding->number) : json_null(),
-        "ranks", sides,
-        "times", (json_int_t)finding->times,
-        "first", moment_iso(finding->first_ns, first, sizeof first),
-        "last", moment_iso(finding->last_ns, last, sizeof last));
+    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:s, s:s}", "certainty",
+                     certainty_name(finding->certainty), "communicator",
+                     finding->comm ? json_string(comm) : json_null(), "operation",
+                     finding->has_number ? json_integer((json_int_t)finding->number) : json_null(),
+                     "ranks", sides, "times", (json_int_t)finding->times, "first",
+                     moment_iso(finding->first_ns, first, sizeof first), "last",
+                     moment_iso(finding->last_ns, last, sizeof last));
 }
 
 static int rule_index(const char *code)
@@ -223,25 +236,24 @@ static void print_result(void *context, const struct finding *finding)
     }
     place_of_finding(writer->export, finding, &place);
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, finding->fingerprint);
-    print(writer, json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}",
-        "ruleId", finding->code,
-        "ruleIndex", rule_index(finding->code),
-        "kind", "fail",
-        "level", levels[finding->severity],
-        "message", message_of(finding),
-        "locations", location(place.path, place.line, place.function),
-        "relatedLocations", related_of(writer->export, finding),
-        "stacks", stacks_of(writer->export, finding),
-        "partialFingerprints", "ddpcheck/v1", fingerprint,
-        "properties", properties_of(finding)), writer->results++ == 0);
+    print(writer,
+          json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}", "ruleId",
+                    finding->code, "ruleIndex", rule_index(finding->code), "kind", "fail", "level",
+                    levels[finding->severity], "message", message_of(finding), "locations",
+                    location(place.path, place.line, place.function), "relatedLocations",
+                    related_of(writer->export, finding), "stacks",
+                    stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v1",
+                    fingerprint, "properties", properties_of(finding)),
+          writer->results++ == 0);
 }
 
-/* GitHub takes what stands before the last '/' as the name under which analyses follow each other, so that the name
- * of the job has its place after it. */
+/* GitHub takes what stands before the last '/' as the name under which analyses follow each other,
+ * so that the name of the job has its place after it. */
 static json_t *details(const struct report *report)
 {
     char id[128], begin[64];
-    const struct process_info *info = trace_process_count(report->trace) ? trace_process(report->trace, 0) : NULL;
+    const struct process_info *info =
+        trace_process_count(report->trace) ? trace_process(report->trace, 0) : NULL;
     moment_iso(report->begin_ns, begin, sizeof begin);
     snprintf(id, sizeof id, "ddpcheck/%s", info && *info->job ? info->job : begin);
     return json_pack("{s:o}", "id", json_of_text(id));
@@ -253,21 +265,30 @@ static json_t *invocation(const struct writer *writer)
     json_t *notices = json_array();
     char note[768];
     if (*report->damage.text)
-        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(report->damage.text), "level", "error"));
+        json_array_append_new(notices, json_pack("{s:o, s:s}", "message",
+                                                 message(report->damage.text), "level", "error"));
     else if (report_incomplete(report))
-        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message("the trace lacks its end or some ranks: "
-                                                 "what is not found may be there all the same"), "level", "warning"));
+        json_array_append_new(notices,
+                              json_pack("{s:o, s:s}", "message",
+                                        message("the trace lacks its end or some ranks: "
+                                                "what is not found may be there all the same"),
+                                        "level", "warning"));
     for (int i = 0; i < writer->export->not_checked_count; i++) {
         const struct not_checked *entry = &writer->export->not_checked[i];
         char why[384];
-        snprintf(note, sizeof note, "not checked: %s: %s", entry->lack->codes, not_checked_text(entry, why, sizeof why));
-        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(note), "level", "note"));
+        snprintf(note, sizeof note, "not checked: %s: %s", entry->lack->codes,
+                 not_checked_text(entry, why, sizeof why));
+        json_array_append_new(notices,
+                              json_pack("{s:o, s:s}", "message", message(note), "level", "note"));
     }
     if (writer->left_out) {
-        snprintf(note, sizeof note, "%d findings more are left out: readers take %d", writer->left_out, RESULTS_MOST);
-        json_array_append_new(notices, json_pack("{s:o, s:s}", "message", message(note), "level", "warning"));
+        snprintf(note, sizeof note, "%d findings more are left out: readers take %d",
+                 writer->left_out, RESULTS_MOST);
+        json_array_append_new(
+            notices, json_pack("{s:o, s:s}", "message", message(note), "level", "warning"));
     }
-    return json_pack("{s:b, s:o}", "executionSuccessful", !*report->damage.text, "toolExecutionNotifications", notices);
+    return json_pack("{s:b, s:o}", "executionSuccessful", !*report->damage.text,
+                     "toolExecutionNotifications", notices);
 }
 
 static void print_element(const char *name, json_t *object, struct writer *writer)
@@ -282,12 +303,17 @@ int export_sarif(const struct export *export, struct error *err)
 {
     struct writer writer = {.export = export};
     FILE *out = export->out;
-    fprintf(out, "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\n"
-            "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",\"rules\":[", DDPCHECK_VERSION);
+    fprintf(out,
+            "{\"$schema\":\"https://json.schemastore.org/"
+            "sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\n"
+            "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",\"rules\":[",
+            DDPCHECK_VERSION);
     for (const struct check *check = analyzer_checks; check->code; check++)
         print(&writer, rule_of(check), check == analyzer_checks);
-    fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{\"description\":{\"text\":"
-          "\"the root of the sources\"}}},\n", out);
+    fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{"
+          "\"description\":{\"text\":"
+          "\"the root of the sources\"}}},\n",
+          out);
     print_element("automationDetails", details(export->report), &writer);
     fputs(",\n\"results\":[", out);
     report_visit_findings(export->report, FINDING_OPEN, print_result, &writer);

@@ -19,7 +19,9 @@ size_t utf8_length(const char *text)
                 return 0;
             code = code << 6 | (byte[i] & 0x3f);
         }
-        return code < form[length - 1].least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : length;
+        return code < form[length - 1].least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)
+                   ? 0
+                   : length;
     }
     return 0;
 }
@@ -50,7 +52,8 @@ void text_xml(const char *text, FILE *out)
     while (*text) {
         size_t length = utf8_length(text);
         unsigned char c = (unsigned char)*text;
-        bool no_character = length == 3 && c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe;
+        bool no_character = length == 3 && c == 0xef && (unsigned char)text[1] == 0xbf &&
+                            (unsigned char)text[2] >= 0xbe;
         if (c == '&' || c == '<' || c == '>' || c == '"')
             fputs(c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "&quot;", out);
         else if (!length || no_character || (c < 0x20 && c != '\n' && c != '\t'))

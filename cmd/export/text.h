@@ -1,5 +1,5 @@
-/* text.h: text of the job (names, paths, sentences) written by the rules of a format. It need not be UTF-8, and may
- * hold anything; what a format can't hold becomes '?'. */
+/* text.h: text of the job (names, paths, sentences) written by the rules of a format. It need not
+ * be UTF-8, and may hold anything; what a format can't hold becomes '?'. */
 #ifndef DDPCHECK_EXPORT_TEXT_H
 #define DDPCHECK_EXPORT_TEXT_H
 
@@ -7,10 +7,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Bytes of the UTF-8 character at `text` (RFC 3629: no surrogates, nothing overlong), 0 if it is none. */
+/* Bytes of the UTF-8 character at `text` (RFC 3629: no surrogates, nothing overlong), 0 if it is
+ * none. */
 size_t utf8_length(const char *text);
 
-/* A JSON string with its quotes. Also safe inside of a <script> of HTML: '<' is written as an escape. */
+/* A JSON string with its quotes. Also safe inside of a <script> of HTML: '<' is written as an
+ * escape. */
 void text_json(const char *text, FILE *out);
 
 /* Text or the value of an attribute, for XML 1.0 and HTML. */

@@ -11,8 +11,10 @@
 #include "lib/trace/names.h"
 
 enum {
-    QUEUE_MAX = 8192,           /* operations in flight on one stream; what is more was done without being seen */
-    UNRETURNED_MAX = 16384      /* calls in all processes whose return was not seen; what is more was lost */
+    QUEUE_MAX =
+        8192, /* operations in flight on one stream; what is more was done without being seen */
+    UNRETURNED_MAX =
+        16384 /* calls in all processes whose return was not seen; what is more was lost */
 };
 
 struct key {
@@ -26,8 +28,8 @@ struct pending {
     struct record call;
     uint64_t started_ns;
     bool done;
-    struct pending *next;       /* on its stream */
-    struct pending *earlier, *later;    /* of those that wait for nothing but their return */
+    struct pending *next;            /* on its stream */
+    struct pending *earlier, *later; /* of those that wait for nothing but their return */
     UT_hash_handle hh;
 };
 
@@ -36,15 +38,16 @@ struct queue {
     struct key key;
     uint64_t stream;
     int device;
-    uint64_t started, done;     /* launches, as far as was seen */
-    uint64_t end_ns, end_launch, begin_ns;  /* of the last that is over */
+    uint64_t started, done;                /* launches, as far as was seen */
+    uint64_t end_ns, end_launch, begin_ns; /* of the last that is over */
     struct pending *first, *last;
     uint64_t count;
-    struct queue *sibling;      /* of the same process */
+    struct queue *sibling; /* of the same process */
     UT_hash_handle hh;
 };
 
-/* Of a process: when the collector looked at its progress; what was not there at the look before is younger. */
+/* Of a process: when the collector looked at its progress; what was not there at the look before is
+ * younger. */
 struct progression {
     uint64_t before_ns, last_ns;
     struct queue *queues;
@@ -52,14 +55,14 @@ struct progression {
 
 struct reader {
     struct trace *trace;
-    struct progression *progression;    /* by process */
+    struct progression *progression; /* by process */
     const struct timeline_visitor *visitor;
     struct pending *pending;
     struct pending *unreturned;
     int unreturned_count;
     struct queue *queues;
     struct host_calls hosts;
-    bool failed;                /* memory was short */
+    bool failed; /* memory was short */
 };
 
 static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
@@ -90,7 +93,8 @@ static void tell(struct reader *reader, struct pending *pending)
     free(pending);
 }
 
-/* The operation waits for nothing but the return of its call. Where many do, the records of the oldest were lost. */
+/* The operation waits for nothing but the return of its call. Where many do, the records of the
+ * oldest were lost. */
 static void await_return(struct reader *reader, struct pending *pending)
 {
     DL_APPEND2(reader->unreturned, pending, earlier, later);
@@ -109,27 +113,33 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Takes the first of the queue, which is known to be done at `seen_ns`, as are `left` launches, it among them; `next`, if it
- * is not NULL, is the first of the launch behind it. */
-static void finish_first(struct reader *reader, struct queue *queue, const struct pending *next, uint64_t left, uint64_t seen_ns)
+/* Takes the first of the queue, which is known to be done at `seen_ns`, as are `left` launches, it
+ * among them; `next`, if it is not NULL, is the first of the launch behind it. */
+static void finish_first(struct reader *reader, struct queue *queue, const struct pending *next,
+                         uint64_t left, uint64_t seen_ns)
 {
     struct pending *pending = queue->first;
     struct timeline_operation *operation = &pending->operation;
     queue->first = pending->next;
     queue->last = queue->first ? queue->last : NULL;
     queue->count--;
-    if (queue->end_launch && pending->call.op.launch == queue->end_launch) {    /* calls of one group run as one */
+    if (queue->end_launch &&
+        pending->call.op.launch == queue->end_launch) { /* calls of one group run as one */
         operation->begin_ns = later(queue->begin_ns, operation->issued_ns);
         operation->end_ns = later(queue->end_ns, operation->begin_ns);
     } else {
         uint64_t before_ns = reader->progression[operation->process].before_ns;
-        uint64_t earliest_ns = pending->started_ns ? pending->started_ns : later(operation->issued_ns, before_ns < seen_ns ? before_ns : 0);
+        uint64_t earliest_ns =
+            pending->started_ns ? pending->started_ns
+                                : later(operation->issued_ns, before_ns < seen_ns ? before_ns : 0);
         operation->begin_ns = later(earliest_ns, queue->end_ns);
         operation->end_ns = later(seen_ns, operation->begin_ns);
-        if (next && next->operation.issued_ns > operation->begin_ns && next->operation.issued_ns < operation->end_ns)
+        if (next && next->operation.issued_ns > operation->begin_ns &&
+            next->operation.issued_ns < operation->end_ns)
             operation->end_ns = next->operation.issued_ns;
         else if (next)
-            operation->end_ns = operation->begin_ns + (operation->end_ns - operation->begin_ns) / left;
+            operation->end_ns = operation->begin_ns +
+                                (operation->end_ns - operation->begin_ns) / left;
     }
     operation->started = true;
     pending->done = true;
@@ -154,7 +164,8 @@ static const struct pending *next_launch(const struct queue *queue, uint64_t don
 static uint64_t launches_done(const struct queue *queue)
 {
     uint64_t count = 0, launch = 0;
-    for (const struct pending *pending = queue->first; pending && pending->call.op.launch <= queue->done; pending = pending->next) {
+    for (const struct pending *pending = queue->first;
+         pending && pending->call.op.launch <= queue->done; pending = pending->next) {
         count += pending->call.op.launch != launch;
         launch = pending->call.op.launch;
     }
@@ -163,10 +174,12 @@ static uint64_t launches_done(const struct queue *queue)
 
 static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns)
 {
-    for (struct pending *pending = queue->first; pending && pending->call.op.launch <= queue->started; pending = pending->next)
+    for (struct pending *pending = queue->first;
+         pending && pending->call.op.launch <= queue->started; pending = pending->next)
         if (!pending->started_ns && pending->call.op.launch > queue->done) {
             uint64_t before_ns = reader->progression[queue->key.process].before_ns;
-            pending->started_ns = later(before_ns < time_ns ? before_ns : 0, pending->operation.issued_ns);
+            pending->started_ns =
+                later(before_ns < time_ns ? before_ns : 0, pending->operation.issued_ns);
             pending->operation.begin_ns = later(pending->started_ns, queue->end_ns);
             pending->operation.started = true;
         }
@@ -178,7 +191,8 @@ static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns
     }
 }
 
-static void take_progress(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
+static void take_progress(struct reader *reader, int process, const struct record *record,
+                          uint64_t time_ns)
 {
     struct queue *queue = queue_of(reader, process, record->progress.slot);
     struct progression *progression = &reader->progression[process];
@@ -194,7 +208,8 @@ static void take_progress(struct reader *reader, int process, const struct recor
 }
 
 /* A host wait has returned: what was issued before it on its stream, or on the device, is done. */
-static void take_wait(struct reader *reader, int process, const struct record *record, uint64_t entered_ns, uint64_t time_ns)
+static void take_wait(struct reader *reader, int process, const struct record *record,
+                      uint64_t entered_ns, uint64_t time_ns)
 {
     bool of_stream = record->api == API_cudaStreamSynchronize;
     if (record->result || !entered_ns || (!of_stream && record->api != API_cudaDeviceSynchronize))
@@ -202,14 +217,16 @@ static void take_wait(struct reader *reader, int process, const struct record *r
     for (struct queue *queue = reader->progression[process].queues; queue; queue = queue->sibling) {
         if (queue->device != record->device || (of_stream && queue->stream != record->stream))
             continue;
-        for (const struct pending *pending = queue->first; pending && pending->operation.issued_ns < entered_ns; pending = pending->next)
+        for (const struct pending *pending = queue->first;
+             pending && pending->operation.issued_ns < entered_ns; pending = pending->next)
             queue->done = later(queue->done, pending->call.op.launch);
         queue->started = later(queue->started, queue->done);
         advance(reader, queue, time_ns);
     }
 }
 
-static void enqueue(struct reader *reader, struct queue *queue, struct pending *pending, uint64_t time_ns)
+static void enqueue(struct reader *reader, struct queue *queue, struct pending *pending,
+                    uint64_t time_ns)
 {
     queue->stream = pending->call.stream;
     queue->device = pending->call.device;
@@ -222,7 +239,8 @@ static void enqueue(struct reader *reader, struct queue *queue, struct pending *
     advance(reader, queue, time_ns);
 }
 
-static void take_operation(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
+static void take_operation(struct reader *reader, int process, const struct record *record,
+                           uint64_t time_ns)
 {
     struct pending *pending;
     const struct key key = {(uint64_t)process, record->serial};
@@ -239,8 +257,11 @@ static void take_operation(struct reader *reader, int process, const struct reco
     }
     pending->key = key;
     pending->call = *record;
-    pending->operation = (struct timeline_operation){.process = process, .call = &pending->call, .issued_ns = time_ns,
-                                                     .begin_ns = time_ns, .has_progress = has_progress};
+    pending->operation = (struct timeline_operation){.process = process,
+                                                     .call = &pending->call,
+                                                     .issued_ns = time_ns,
+                                                     .begin_ns = time_ns,
+                                                     .has_progress = has_progress};
     HASH_ADD(hh, reader->pending, key, sizeof key, pending);
     if (queue)
         enqueue(reader, queue, pending, time_ns);
@@ -248,7 +269,8 @@ static void take_operation(struct reader *reader, int process, const struct reco
         await_return(reader, pending);
 }
 
-static void take_return(struct reader *reader, int process, const struct record *record, uint64_t time_ns)
+static void take_return(struct reader *reader, int process, const struct record *record,
+                        uint64_t time_ns)
 {
     const struct key key = {(uint64_t)process, record->leave.enter};
     struct pending *pending;
@@ -269,14 +291,19 @@ static void take_return(struct reader *reader, int process, const struct record 
 static bool is_shown(const struct record *record)
 {
     switch (api_class_of(record->api)) {
-    case CLASS_COLLECTIVE: case CLASS_P2P: case CLASS_GROUP: case CLASS_COMM: case CLASS_WAIT:
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+    case CLASS_GROUP:
+    case CLASS_COMM:
+    case CLASS_WAIT:
         return true;
     default:
         return false;
     }
 }
 
-static void begin(struct reader *reader, int process, const struct record *record, uint64_t serial, uint64_t time_ns)
+static void begin(struct reader *reader, int process, const struct record *record, uint64_t serial,
+                  uint64_t time_ns)
 {
     int begun = host_calls_begin(&reader->hosts, process, record->thread, serial, time_ns);
     reader->failed |= begun < 0;
@@ -285,7 +312,8 @@ static void begin(struct reader *reader, int process, const struct record *recor
 }
 
 /* Returns when it was entered, 0 if its beginning is not known. */
-static uint64_t end(struct reader *reader, int process, const struct record *record, uint64_t serial, uint64_t time_ns)
+static uint64_t end(struct reader *reader, int process, const struct record *record,
+                    uint64_t serial, uint64_t time_ns)
 {
     uint64_t entered_ns;
     int over = host_calls_end(&reader->hosts, process, record->thread, serial, &entered_ns);
@@ -349,7 +377,8 @@ static void free_reader(struct reader *reader)
     trace_close(reader->trace);
 }
 
-int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor, struct error *err)
+int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor,
+                  struct error *err)
 {
     struct reader reader = {.visitor = visitor};
     struct record record;

@@ -1,4 +1,5 @@
-/* tracks.h: what lies side by side in a timeline: the streams of each communicator, and host threads, of each process. */
+/* tracks.h: what lies side by side in a timeline: the streams of each communicator, and host
+ * threads, of each process. */
 #ifndef DDPCHECK_EXPORT_TRACKS_H
 #define DDPCHECK_EXPORT_TRACKS_H
 
@@ -12,7 +13,7 @@ struct track {
     struct {
         uint64_t process, comm, stream, rank, thread;
     } key;
-    int number;             /* 1, 2, ... in the order in which they were met */
+    int number; /* 1, 2, ... in the order in which they were met */
     UT_hash_handle hh;
 };
 
@@ -21,8 +22,10 @@ struct tracks {
     int count;
 };
 
-/* The track of an operation, or of a host thread; *is_new tells that it was not met before. NULL: memory is short. */
-struct track *tracks_operation(struct tracks *tracks, int process, const struct record *call, bool *is_new);
+/* The track of an operation, or of a host thread; *is_new tells that it was not met before. NULL:
+ * memory is short. */
+struct track *tracks_operation(struct tracks *tracks, int process, const struct record *call,
+                               bool *is_new);
 struct track *tracks_thread(struct tracks *tracks, int process, uint32_t thread, bool *is_new);
 void tracks_free(struct tracks *tracks);
 

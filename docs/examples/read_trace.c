@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct last_call {
-    struct record record;       /* api is API_NONE until there is one */
+    struct record record; /* api is API_NONE until there is one */
     uint64_t collectives;
 };
 
@@ -18,9 +18,11 @@ static void print_place(struct trace *trace, int process, const struct record *r
 {
     struct frame frames[SITE_FRAMES_MAX];
     char function[256], place[256];
-    int count = site_frames(trace, process, record->stack, record->flags & RECORD_FLAG_ADDRESS, frames);
+    int count =
+        site_frames(trace, process, record->stack, record->flags & RECORD_FLAG_ADDRESS, frames);
     if (count > 0)
-        printf(" in %s %s", frame_function(&frames[0], function, sizeof function), frame_place(&frames[0], 60, place, sizeof place));
+        printf(" in %s %s", frame_function(&frames[0], function, sizeof function),
+               frame_place(&frames[0], 60, place, sizeof place));
 }
 
 int main(int argc, char **argv)
@@ -44,7 +46,8 @@ int main(int argc, char **argv)
     for (int i = 0; last && i < count; i++) {
         const struct process_info *info = trace_process(trace, i);
         char text[256];
-        printf("process %d on %s: %" PRIu64 " collectives", (int)info->pid, info->host, last[i].collectives);
+        printf("process %d on %s: %" PRIu64 " collectives", (int)info->pid, info->host,
+               last[i].collectives);
         if (last[i].collectives > 0) {
             printf(", the last %s", record_text(&last[i].record, text, sizeof text));
             print_place(trace, i, &last[i].record);

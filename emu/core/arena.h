@@ -2,7 +2,8 @@
  *
  * A large reservation without access rights; a live range is opened inside it and closed again when
  * freed. Addresses are given out upwards and come round again only when the reservation is used up,
- * so a pointer into freed memory is known for what it is. Not thread-safe: memory.c holds its lock. */
+ * so a pointer into freed memory is known for what it is. Not thread-safe: memory.c holds its lock.
+ */
 #ifndef DDPCHECK_EMU_ARENA_H
 #define DDPCHECK_EMU_ARENA_H
 
@@ -13,7 +14,7 @@
 struct emu_arena {
     uintptr_t base;
     size_t bytes;
-    uintptr_t next;     /* where to look first */
+    uintptr_t next; /* where to look first */
 };
 
 /* Reserves at least `least` bytes, more if the address space allows. False: no address space. */

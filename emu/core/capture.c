@@ -11,14 +11,14 @@
 #include "emu/core/stream.h"
 
 struct emu_capture {
-    atomic_int references;          /* the streams being captured, and points */
-    pthread_mutex_t lock;           /* guards the graph, `members` and the members' tips */
+    atomic_int references; /* the streams being captured, and points */
+    pthread_mutex_t lock;  /* guards the graph, `members` and the members' tips */
     uint64_t id;
     int mode;
     pthread_t thread;
     struct emu_stream *origin;
     struct emu_graph *graph;
-    struct emu_stream **members;    /* each with a reference; [0] is the origin */
+    struct emu_stream **members; /* each with a reference; [0] is the origin */
     size_t member_count;
     atomic_bool broken, over;
 };
@@ -29,8 +29,8 @@ struct emu_capture_point {
     struct emu_node *tips[];
 };
 
-static atomic_int global_captures;              /* under way in cudaStreamCaptureModeGlobal */
-static _Thread_local int own_captures;          /* of this thread, not relaxed */
+static atomic_int global_captures;     /* under way in cudaStreamCaptureModeGlobal */
+static _Thread_local int own_captures; /* of this thread, not relaxed */
 static _Thread_local int thread_mode = cudaStreamCaptureModeGlobal;
 
 static void capture_release(struct emu_capture *capture)
@@ -59,7 +59,8 @@ static bool set_tips(struct emu_stream *stream, struct emu_node *const *tips, si
 /* With capture->lock held. */
 static bool add_member(struct emu_capture *capture, struct emu_stream *stream)
 {
-    struct emu_stream **members = realloc(capture->members, (capture->member_count + 1) * sizeof(struct emu_stream *));
+    struct emu_stream **members =
+        realloc(capture->members, (capture->member_count + 1) * sizeof(struct emu_stream *));
 
     if (!members)
         return false;
@@ -97,7 +98,7 @@ int emu_capture_begin(struct emu_stream *stream, int mode)
         capture_release(capture);
         return cudaErrorMemoryAllocation;
     }
-    capture_release(capture);       /* the members' references remain */
+    capture_release(capture); /* the members' references remain */
     if (mode == cudaStreamCaptureModeGlobal)
         atomic_fetch_add(&global_captures, 1);
     if (mode != cudaStreamCaptureModeRelaxed)
@@ -155,7 +156,8 @@ int emu_capture_end(struct emu_stream *stream, struct emu_graph **graph)
         return cudaErrorIllegalState;
     if (capture->origin != stream)
         return cudaErrorStreamCaptureUnmatched;
-    if (capture->mode != cudaStreamCaptureModeRelaxed && !pthread_equal(capture->thread, pthread_self()))
+    if (capture->mode != cudaStreamCaptureModeRelaxed &&
+        !pthread_equal(capture->thread, pthread_self()))
         return cudaErrorStreamCaptureWrongThread;
     atomic_fetch_add(&capture->references, 1);
     pthread_mutex_lock(&capture->lock);
@@ -178,7 +180,8 @@ int emu_capture_end(struct emu_stream *stream, struct emu_graph **graph)
     return error;
 }
 
-int emu_capture_add(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *))
+int emu_capture_add(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
+                    void (*release)(void *))
 {
     struct emu_capture *capture = atomic_load(&stream->capture);
     struct emu_node *node;
@@ -189,7 +192,7 @@ int emu_capture_add(struct emu_stream *stream, const char *name, emu_work *run, 
     pthread_mutex_lock(&capture->lock);
     node = emu_graph_add(capture->graph, stream->tips, stream->tip_count, name, run, arg, release);
     if (node) {
-        stream->tips[0] = node;     /* set_tips leaves room for one */
+        stream->tips[0] = node; /* set_tips leaves room for one */
         stream->tip_count = 1;
     } else {
         error = cudaErrorMemoryAllocation;
@@ -228,7 +231,8 @@ void emu_capture_point_free(struct emu_capture_point *point)
 static bool add_tips(struct emu_stream *stream, const struct emu_capture_point *point)
 {
     size_t count = stream->tip_count;
-    struct emu_node **tips = realloc(stream->tips, (count + point->count + 1) * sizeof(struct emu_node *));
+    struct emu_node **tips =
+        realloc(stream->tips, (count + point->count + 1) * sizeof(struct emu_node *));
 
     if (!tips)
         return false;
@@ -268,8 +272,10 @@ int emu_capture_join(struct emu_stream *stream, const struct emu_capture_point *
 
 int emu_capture_forbids(const struct emu_stream *stream)
 {
-    return stream->legacy && atomic_load_explicit(&stream->device->captures, memory_order_relaxed) > 0
-               ? cudaErrorStreamCaptureImplicit : 0;
+    return stream->legacy &&
+                   atomic_load_explicit(&stream->device->captures, memory_order_relaxed) > 0
+               ? cudaErrorStreamCaptureImplicit
+               : 0;
 }
 
 int emu_capture_forbids_wait(struct emu_stream *stream)
@@ -289,7 +295,8 @@ int emu_capture_forbids_call(void)
     if (own_captures > 0)
         return cudaErrorStreamCaptureUnsupported;
     return thread_mode == cudaStreamCaptureModeGlobal && atomic_load(&global_captures) > 0
-               ? cudaErrorStreamCaptureUnsupported : 0;
+               ? cudaErrorStreamCaptureUnsupported
+               : 0;
 }
 
 int emu_capture_exchange_mode(int mode)
@@ -309,10 +316,11 @@ void emu_capture_state(struct emu_stream *stream, struct emu_capture_state *stat
 {
     const struct emu_capture *capture = atomic_load(&stream->capture);
 
-    *state = (struct emu_capture_state){ .status = cudaStreamCaptureStatusNone };
+    *state = (struct emu_capture_state){.status = cudaStreamCaptureStatusNone};
     if (!capture)
         return;
-    state->status = atomic_load(&capture->broken) ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
+    state->status = atomic_load(&capture->broken) ? cudaStreamCaptureStatusInvalidated
+                                                  : cudaStreamCaptureStatusActive;
     state->id = capture->id;
     state->graph = capture->graph;
     state->tips = stream->tips;

@@ -20,7 +20,8 @@ int emu_capture_begin(struct emu_stream *stream, int mode);
 /* *graph is the caller's, a live handle; NULL after an error. */
 int emu_capture_end(struct emu_stream *stream, struct emu_graph **graph);
 /* Records work behind what the stream has recorded so far; takes the arg over if it returns 0. */
-int emu_capture_add(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *));
+int emu_capture_add(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
+                    void (*release)(void *));
 
 /* What cudaEventRecord keeps of a captured stream; the caller's. */
 int emu_capture_point(struct emu_stream *stream, struct emu_capture_point **point);
@@ -32,16 +33,17 @@ int emu_capture_join(struct emu_stream *stream, const struct emu_capture_point *
 int emu_capture_forbids(const struct emu_stream *stream);
 /* cudaErrorStreamCaptureUnsupported if the stream is being captured; that breaks the capture. */
 int emu_capture_forbids_wait(struct emu_stream *stream);
-/* The same for a call that is not allowed while this thread, or any thread, captures (cudaMalloc). */
+/* The same for a call that is not allowed while this thread, or any thread, captures (cudaMalloc).
+ */
 int emu_capture_forbids_call(void);
 /* Exchanges the thread's mode (cudaThreadExchangeStreamCaptureMode). */
 int emu_capture_exchange_mode(int mode);
 
 struct emu_capture_state {
-    int status;             /* cudaStreamCaptureStatus */
+    int status; /* cudaStreamCaptureStatus */
     uint64_t id;
     struct emu_graph *graph;
-    struct emu_node *const *tips;   /* valid until the stream is used again */
+    struct emu_node *const *tips; /* valid until the stream is used again */
     size_t tip_count;
 };
 void emu_capture_state(struct emu_stream *stream, struct emu_capture_state *state);

@@ -11,8 +11,8 @@
  * The synchronous cudaMemset does not wait either, unless it fills pinned or managed memory.
  *
  * A plain copy that touches another device's memory needs peer access here, and fails like a kernel
- * without. CUDA is more lenient: under unified addressing it stages such a copy through the host, as
- * cudaMemcpyPeer does. The device of copy_work is where to change that. */
+ * without. CUDA is more lenient: under unified addressing it stages such a copy through the host,
+ * as cudaMemcpyPeer does. The device of copy_work is where to change that. */
 #include "emu/core/copy.h"
 
 #include <driver_types.h>
@@ -31,7 +31,7 @@ enum place { PAGEABLE, PINNED, DEVICE, MANAGED, FREED };
 struct copy_work {
     struct emu_copy copy;
     int device;
-    bool staged;        /* copy.from is ours */
+    bool staged; /* copy.from is ours */
 };
 
 static size_t extent(size_t width, size_t height, size_t depth, size_t pitch, size_t slice)
@@ -42,8 +42,10 @@ static size_t extent(size_t width, size_t height, size_t depth, size_t pitch, si
 /* Where a pointer lies, and whether `bytes` fit there. */
 static enum place place_of(const void *pointer, size_t bytes, bool *fits)
 {
-    static const enum place of_kind[] = { [EMU_MEMORY_DEVICE] = DEVICE, [EMU_MEMORY_PINNED] = PINNED,
-                                          [EMU_MEMORY_REGISTERED] = PINNED, [EMU_MEMORY_MANAGED] = MANAGED };
+    static const enum place of_kind[] = {[EMU_MEMORY_DEVICE] = DEVICE,
+                                         [EMU_MEMORY_PINNED] = PINNED,
+                                         [EMU_MEMORY_REGISTERED] = PINNED,
+                                         [EMU_MEMORY_MANAGED] = MANAGED};
     struct emu_range range;
     int freed;
 
@@ -69,16 +71,22 @@ static bool may_be(bool device, enum place place)
 
 static int check_kind(int kind, enum place from, enum place to)
 {
-    static const struct { bool from_device, to_device; } kinds[] = {
-        [cudaMemcpyHostToHost] = { false, false }, [cudaMemcpyHostToDevice] = { false, true },
-        [cudaMemcpyDeviceToHost] = { true, false }, [cudaMemcpyDeviceToDevice] = { true, true },
+    static const struct {
+        bool from_device, to_device;
+    } kinds[] = {
+        [cudaMemcpyHostToHost] = {false, false},
+        [cudaMemcpyHostToDevice] = {false, true},
+        [cudaMemcpyDeviceToHost] = {true, false},
+        [cudaMemcpyDeviceToDevice] = {true, true},
     };
 
     if (kind == cudaMemcpyDefault)
         return 0;
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDeviceToDevice)
         return cudaErrorInvalidMemcpyDirection;
-    return may_be(kinds[kind].from_device, from) && may_be(kinds[kind].to_device, to) ? 0 : cudaErrorInvalidValue;
+    return may_be(kinds[kind].from_device, from) && may_be(kinds[kind].to_device, to)
+               ? 0
+               : cudaErrorInvalidValue;
 }
 
 static bool host_waits(enum place from, enum place to, bool async)
@@ -97,15 +105,18 @@ static void copy_rows(const struct emu_copy *copy)
     for (size_t slice = 0; slice < copy->depth; slice++)
         for (size_t row = 0; row < copy->height; row++)
             memmove((char *)copy->to + slice * copy->to_slice + row * copy->to_pitch,
-                    (const char *)copy->from + slice * copy->from_slice + row * copy->from_pitch, copy->width);
+                    (const char *)copy->from + slice * copy->from_slice + row * copy->from_pitch,
+                    copy->width);
 }
 
 static int run_copy(void *arg)
 {
     const struct copy_work *work = arg;
     const struct emu_copy *copy = &work->copy;
-    size_t to_bytes = extent(copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice);
-    size_t from_bytes = extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice);
+    size_t to_bytes =
+        extent(copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice);
+    size_t from_bytes =
+        extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice);
     struct emu_range *to = NULL, *from = NULL;
     int error = emu_memory_hold(work->device, copy->to, to_bytes, true, &to);
 
@@ -152,11 +163,16 @@ static int check_copy(const struct emu_copy *copy, enum place *from, enum place 
     bool from_fits, to_fits;
 
     if (!copy->to || !copy->from || copy->width > copy->to_pitch || copy->width > copy->from_pitch)
-        return copy->width > copy->to_pitch || copy->width > copy->from_pitch ? cudaErrorInvalidPitchValue
-                                                                              : cudaErrorInvalidValue;
-    *to = place_of(copy->to, extent(copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice), &to_fits);
-    *from = place_of(copy->from, extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice),
-                     &from_fits);
+        return copy->width > copy->to_pitch || copy->width > copy->from_pitch
+                   ? cudaErrorInvalidPitchValue
+                   : cudaErrorInvalidValue;
+    *to = place_of(copy->to,
+                   extent(copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice),
+                   &to_fits);
+    *from =
+        place_of(copy->from,
+                 extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice),
+                 &from_fits);
     return to_fits && from_fits ? check_kind(copy->kind, *from, *to) : cudaErrorInvalidValue;
 }
 
@@ -175,7 +191,7 @@ int emu_copy(struct emu_stream *stream, const struct emu_copy *copy, bool async,
     work = malloc(sizeof(*work));
     if (!work)
         return cudaErrorMemoryAllocation;
-    *work = (struct copy_work){ *copy, copy->peer ? -1 : emu_stream_device(stream), false };
+    *work = (struct copy_work){*copy, copy->peer ? -1 : emu_stream_device(stream), false};
     if (from == PAGEABLE && (on_device(to) || to == MANAGED) && !capturing)
         error = stage(work);
     if (!error)
@@ -189,8 +205,14 @@ int emu_copy(struct emu_stream *stream, const struct emu_copy *copy, bool async,
 
 struct emu_copy emu_copy_plain(void *to, const void *from, size_t bytes, int kind)
 {
-    return (struct emu_copy){ .to = to, .from = from, .width = bytes, .height = 1, .depth = 1, .to_pitch = bytes,
-                              .from_pitch = bytes, .kind = kind };
+    return (struct emu_copy){.to = to,
+                             .from = from,
+                             .width = bytes,
+                             .height = 1,
+                             .depth = 1,
+                             .to_pitch = bytes,
+                             .from_pitch = bytes,
+                             .kind = kind};
 }
 
 struct fill_work {
@@ -205,7 +227,8 @@ static void fill_row(char *row, const struct emu_fill *fill)
         return;
     }
     for (size_t at = 0; at + fill->element_bytes <= fill->width; at += fill->element_bytes)
-        memcpy(row + at, &fill->value, fill->element_bytes);    /* the low bytes: x86 and Arm are little-endian */
+        memcpy(row + at, &fill->value,
+               fill->element_bytes); /* the low bytes: x86 and Arm are little-endian */
 }
 
 static int run_fill(void *arg)
@@ -213,7 +236,8 @@ static int run_fill(void *arg)
     const struct fill_work *work = arg;
     const struct emu_fill *fill = &work->fill;
     struct emu_range *range;
-    int error = emu_memory_hold(work->device, fill->to, extent(fill->width, fill->height, 1, fill->pitch, 0), false,
+    int error = emu_memory_hold(work->device, fill->to,
+                                extent(fill->width, fill->height, 1, fill->pitch, 0), false,
                                 &range);
 
     for (size_t row = 0; !error && row < fill->height; row++)
@@ -237,7 +261,7 @@ int emu_fill(struct emu_stream *stream, const struct emu_fill *fill, bool async,
     work = malloc(sizeof(*work));
     if (!work)
         return cudaErrorMemoryAllocation;
-    *work = (struct fill_work){ *fill, emu_stream_device(stream) };
+    *work = (struct fill_work){*fill, emu_stream_device(stream)};
     error = emu_stream_push(stream, name, run_fill, work, free);
     if (error) {
         free(work);

@@ -1,4 +1,5 @@
-/* copy.h: copies and fills as work on a stream, with the host waiting where CUDA documents that it does. */
+/* copy.h: copies and fills as work on a stream, with the host waiting where CUDA documents that it
+ * does. */
 #ifndef DDPCHECK_EMU_COPY_H
 #define DDPCHECK_EMU_COPY_H
 
@@ -12,17 +13,17 @@ struct emu_copy {
     void *to;
     const void *from;
     size_t width, height, depth;
-    size_t to_pitch, from_pitch;    /* bytes from row to row */
-    size_t to_slice, from_slice;    /* bytes from slice to slice */
-    int kind;                       /* cudaMemcpyKind */
-    bool peer;                      /* between devices by name: staged, needs no peer access */
+    size_t to_pitch, from_pitch; /* bytes from row to row */
+    size_t to_slice, from_slice; /* bytes from slice to slice */
+    int kind;                    /* cudaMemcpyKind */
+    bool peer;                   /* between devices by name: staged, needs no peer access */
 };
 
 struct emu_fill {
     void *to;
-    size_t width, height, pitch;    /* bytes */
+    size_t width, height, pitch; /* bytes */
     unsigned value;
-    unsigned element_bytes;         /* 1, 2 or 4 */
+    unsigned element_bytes; /* 1, 2 or 4 */
 };
 
 /* `async`: the call's name ends in Async. `name` is the call's name. Return a cudaError_t. */

@@ -16,12 +16,13 @@ static struct {
     pthread_once_t once;
     int count;
     struct emu_device devices[EMU_MAX_DEVICES];
-} machine = { .once = PTHREAD_ONCE_INIT };
+} machine = {.once = PTHREAD_ONCE_INIT};
 
-static _Thread_local int current = -1;     /* -1: device 0, not yet chosen */
+static _Thread_local int current = -1; /* -1: device 0, not yet chosen */
 
 /* A number of the environment, or `fallback`, with a warning, if it makes no sense. */
-static uint64_t environment_number(const char *name, uint64_t fallback, uint64_t least, uint64_t most)
+static uint64_t environment_number(const char *name, uint64_t fallback, uint64_t least,
+                                   uint64_t most)
 {
     const char *text = getenv(name);
     char *end;
@@ -32,8 +33,9 @@ static uint64_t environment_number(const char *name, uint64_t fallback, uint64_t
     errno = 0;
     number = strtoull(text, &end, 10);
     if (errno || *end || number < least || number > most) {
-        fprintf(stderr, "ddpcheck emu: %s=%s is not a number from %llu to %llu; %llu is used\n", name, text,
-                (unsigned long long)least, (unsigned long long)most, (unsigned long long)fallback);
+        fprintf(stderr, "ddpcheck emu: %s=%s is not a number from %llu to %llu; %llu is used\n",
+                name, text, (unsigned long long)least, (unsigned long long)most,
+                (unsigned long long)fallback);
         return fallback;
     }
     return number;
@@ -69,7 +71,8 @@ static void machine_start(void)
 {
     int physical[EMU_MAX_DEVICES];
     int count = (int)environment_number("DDPCHECK_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
-    size_t limit = environment_number("DDPCHECK_EMU_MEMORY", (uint64_t)2 << 30, 1 << 20, (uint64_t)1 << 40);
+    size_t limit =
+        environment_number("DDPCHECK_EMU_MEMORY", (uint64_t)2 << 30, 1 << 20, (uint64_t)1 << 40);
 
     count = visible_devices(count, physical);
     for (int i = 0; i < count; i++) {

@@ -1,4 +1,5 @@
-/* device.h: the virtual devices: which there are, their sticky error, who may touch whose memory. */
+/* device.h: the virtual devices: which there are, their sticky error, who may touch whose memory.
+ */
 #ifndef DDPCHECK_EMU_DEVICE_H
 #define DDPCHECK_EMU_DEVICE_H
 
@@ -14,20 +15,20 @@ struct emu_pool;
 enum { EMU_MAX_DEVICES = 64 };
 
 struct emu_device {
-    int index;                      /* as the process counts */
-    int physical;                   /* on the machine, after CUDA_VISIBLE_DEVICES */
-    atomic_int error;               /* sticky: a cudaError_t */
-    atomic_bool active;             /* its primary context exists */
-    atomic_uint_fast64_t peers;     /* bit d: work here may touch memory of device d */
-    unsigned flags;                 /* cudaSetDeviceFlags */
+    int index;                  /* as the process counts */
+    int physical;               /* on the machine, after CUDA_VISIBLE_DEVICES */
+    atomic_int error;           /* sticky: a cudaError_t */
+    atomic_bool active;         /* its primary context exists */
+    atomic_uint_fast64_t peers; /* bit d: work here may touch memory of device d */
+    unsigned flags;             /* cudaSetDeviceFlags */
     size_t memory_limit;
     atomic_size_t memory_used;
-    pthread_mutex_t streams_lock;   /* guards `streams` */
-    struct emu_stream *streams;     /* all but the legacy one */
+    pthread_mutex_t streams_lock; /* guards `streams` */
+    struct emu_stream *streams;   /* all but the legacy one */
     struct emu_stream *_Atomic legacy;
-    atomic_int captures;            /* blocking streams of this device that are being captured */
+    atomic_int captures; /* blocking streams of this device that are being captured */
     struct emu_pool *default_pool;
-    struct emu_pool *_Atomic pool;  /* what cudaMallocAsync takes from */
+    struct emu_pool *_Atomic pool; /* what cudaMallocAsync takes from */
 };
 
 /* NULL if there is no such device (or no memory to set the machine up). */

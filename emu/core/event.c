@@ -72,7 +72,8 @@ int emu_event_destroy(struct emu_event *event)
 }
 
 /* Puts either a record or a point of a capture into the event. */
-static void replace(struct emu_event *event, struct record *record, struct emu_capture_point *captured)
+static void replace(struct emu_event *event, struct record *record,
+                    struct emu_capture_point *captured)
 {
     struct record *old_record;
     struct emu_capture_point *old_captured;
@@ -131,8 +132,9 @@ int emu_event_record(struct emu_event *event, struct emu_stream *stream)
     if (!record)
         return cudaErrorMemoryAllocation;
     record->stream = emu_stream_hold(stream);
-    atomic_init(&record->references, 2);    /* the event's and the queue's */
-    error = emu_stream_append(stream, "cudaEventRecord", pass, record, record_release, &record->position);
+    atomic_init(&record->references, 2); /* the event's and the queue's */
+    error = emu_stream_append(stream, "cudaEventRecord", pass, record, record_release,
+                              &record->position);
     if (error) {
         record_release(record);
         record_release(record);
@@ -193,7 +195,8 @@ int emu_event_elapsed(struct emu_event *start, struct emu_event *end, float *mil
         return cudaErrorInvalidResourceHandle;
     first = latest_of(start, &captured[0]);
     second = latest_of(end, &captured[1]);
-    error = captured[0] || captured[1] ? cudaErrorCapturedEvent : elapsed(first, second, milliseconds);
+    error = captured[0] || captured[1] ? cudaErrorCapturedEvent
+                                       : elapsed(first, second, milliseconds);
     record_release(first);
     record_release(second);
     return error;
@@ -223,7 +226,7 @@ int emu_stream_wait_event(struct emu_stream *stream, struct emu_event *event)
     if (error)
         return error;
     if (atomic_load(&stream->capture))
-        return cudaErrorStreamCaptureIsolation;     /* a capture can't wait for what is outside it */
+        return cudaErrorStreamCaptureIsolation; /* a capture can't wait for what is outside it */
     record = latest_of(event, &captured);
     if (record)
         error = emu_stream_append_wait(stream, record->stream, record->position);

@@ -48,7 +48,7 @@ static struct emu_stream *find_own(struct emu_device *device)
         }
     }
     stream = &own->of_device[device->index];
-    if (!*stream || emu_handles_kind(*stream) != HANDLE_STREAM)     /* a device reset ends it */
+    if (!*stream || emu_handles_kind(*stream) != HANDLE_STREAM) /* a device reset ends it */
         *stream = emu_stream_create(device, 0, 0);
     return *stream;
 }

@@ -75,8 +75,8 @@ static bool make_room(struct emu_graph *graph)
     return true;
 }
 
-struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const *dependencies, size_t count,
-                                 struct emu_payload *payload)
+struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const *dependencies,
+                                 size_t count, struct emu_payload *payload)
 {
     struct emu_node *node = calloc(1, sizeof(*node));
 
@@ -105,7 +105,8 @@ struct emu_graph *emu_graph_clone(const struct emu_graph *graph)
 
     for (size_t i = 0; clone && i < graph->count; i++) {
         const struct emu_node *node = graph->nodes[i];
-        struct emu_node *copy = emu_graph_share(clone, node->dependencies, node->dependency_count, node->payload);
+        struct emu_node *copy =
+            emu_graph_share(clone, node->dependencies, node->dependency_count, node->payload);
 
         if (!copy) {
             emu_graph_destroy(clone);
@@ -117,15 +118,16 @@ struct emu_graph *emu_graph_clone(const struct emu_graph *graph)
     return clone;
 }
 
-struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *dependencies, size_t count,
-                               const char *name, emu_work *run, void *arg, void (*release)(void *))
+struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *dependencies,
+                               size_t count, const char *name, emu_work *run, void *arg,
+                               void (*release)(void *))
 {
     struct emu_payload *payload = malloc(sizeof(*payload));
     struct emu_node *node;
 
     if (!payload)
         return NULL;
-    *payload = (struct emu_payload){ .name = name, .run = run, .arg = arg, .release = release };
+    *payload = (struct emu_payload){.name = name, .run = run, .arg = arg, .release = release};
     atomic_init(&payload->references, 0);
     node = emu_graph_share(graph, dependencies, count, payload);
     if (!node)

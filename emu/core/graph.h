@@ -16,8 +16,8 @@ struct emu_stream;
 
 struct emu_payload {
     atomic_int references;
-    const char *name;       /* of the call that made the node */
-    emu_work *run;          /* NULL: an empty node */
+    const char *name; /* of the call that made the node */
+    emu_work *run;    /* NULL: an empty node */
     void *arg;
     void (*release)(void *);
 };
@@ -41,12 +41,14 @@ struct emu_graph *emu_graph_create(void);
 /* Returns 0, or cudaErrorInvalidValue if `handle` is no live graph. */
 int emu_graph_destroy(void *handle);
 struct emu_graph *emu_graph_find(void *handle);
-/* Adds a node behind `dependencies` and takes over the work. NULL: no memory, nothing taken over. */
-struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *dependencies, size_t count,
-                               const char *name, emu_work *run, void *arg, void (*release)(void *));
+/* Adds a node behind `dependencies` and takes over the work. NULL: no memory, nothing taken over.
+ */
+struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *dependencies,
+                               size_t count, const char *name, emu_work *run, void *arg,
+                               void (*release)(void *));
 /* The same with a payload that is shared. */
-struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const *dependencies, size_t count,
-                                 struct emu_payload *payload);
+struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const *dependencies,
+                                 size_t count, struct emu_payload *payload);
 /* A graph of its own that does the same work; NULL: no memory. */
 struct emu_graph *emu_graph_clone(const struct emu_graph *graph);
 /* emu_work and release of a payload. */

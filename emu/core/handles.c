@@ -17,8 +17,8 @@ struct slot {
 static struct {
     pthread_rwlock_t lock;
     struct slot *slots;
-    size_t count, used;     /* used counts the GONE ones too */
-} table = { .lock = PTHREAD_RWLOCK_INITIALIZER };
+    size_t count, used; /* used counts the GONE ones too */
+} table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static size_t place_of(const void *address, size_t count)
 {
@@ -30,7 +30,8 @@ static struct slot *look_up(const void *address)
 {
     if (!table.count)
         return NULL;
-    for (size_t i = place_of(address, table.count); table.slots[i].kind != HANDLE_NONE; i = (i + 1) & (table.count - 1))
+    for (size_t i = place_of(address, table.count); table.slots[i].kind != HANDLE_NONE;
+         i = (i + 1) & (table.count - 1))
         if (table.slots[i].address == address && table.slots[i].kind != GONE)
             return &table.slots[i];
     return NULL;
@@ -77,7 +78,7 @@ int emu_handles_add_with(const void *address, enum handle_kind kind, void *objec
     pthread_rwlock_wrlock(&table.lock);
     error = grow();
     if (!error) {
-        put(table.slots, table.count, (struct slot){ address, object, kind });
+        put(table.slots, table.count, (struct slot){address, object, kind});
         table.used++;
     }
     pthread_rwlock_unlock(&table.lock);

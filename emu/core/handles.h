@@ -13,8 +13,8 @@ enum handle_kind {
     HANDLE_GRAPH_EXEC,
     HANDLE_POOL,
     HANDLE_KERNEL,
-    HANDLE_HOST_FUNCTION,   /* the host stub of a kernel; what goes with it is the kernel */
-    HANDLE_VARIABLE,        /* the host shadow of a device variable; with it goes the variable */
+    HANDLE_HOST_FUNCTION, /* the host stub of a kernel; what goes with it is the kernel */
+    HANDLE_VARIABLE,      /* the host shadow of a device variable; with it goes the variable */
     HANDLE_CONTEXT,
     HANDLE_MODULE,
 };

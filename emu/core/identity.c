@@ -38,7 +38,7 @@ void emu_device_uuid(const struct emu_device *device, unsigned char uuid[16])
 
 int emu_device_bus(const struct emu_device *device)
 {
-    return device->physical + 1;    /* bus 0 is the root complex's */
+    return device->physical + 1; /* bus 0 is the root complex's */
 }
 
 void emu_device_bus_id(const struct emu_device *device, char *text, size_t bytes)

@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { KERNEL_SYMBOL = 0x10 };      /* in st_other of a cubin's symbols */
+enum { KERNEL_SYMBOL = 0x10 }; /* in st_other of a cubin's symbols */
 enum { PART_PTX = 1, PART_CUBIN = 2 };
 enum { PART_LZ4 = 0x2000, PART_ZSTD = 0x8000 };
 
 #define WRAPPER_MAGIC UINT32_C(0x466243b1)
-#define FATBIN_MAGIC UINT32_C(0xba55ed50)
+#define FATBIN_MAGIC  UINT32_C(0xba55ed50)
 
 struct wrapper {
     uint32_t magic, version;
@@ -21,7 +21,7 @@ struct wrapper {
 struct fatbin {
     uint32_t magic;
     uint16_t version, header_bytes;
-    uint64_t bytes;                 /* behind the header */
+    uint64_t bytes; /* behind the header */
 };
 
 struct part {
@@ -43,7 +43,8 @@ static void visit(struct visit *visit, const char *name, size_t length)
     visit->stopped = visit->stopped || !visit->each(visit->arg, name, length);
 }
 
-static bool read_symbols(struct visit *to, const char *image, const Elf64_Shdr *sections, const Elf64_Shdr *table)
+static bool read_symbols(struct visit *to, const char *image, const Elf64_Shdr *sections,
+                         const Elf64_Shdr *table)
 {
     const Elf64_Sym *symbols = (const Elf64_Sym *)(image + table->sh_offset);
     const char *names = image + sections[table->sh_link].sh_offset;
@@ -124,10 +125,11 @@ static bool read_fatbin(struct visit *to, const struct fatbin *fatbin)
     return read;
 }
 
-enum emu_image emu_image_kernels(const void *image, bool (*each)(void *arg, const char *name, size_t length),
+enum emu_image emu_image_kernels(const void *image,
+                                 bool (*each)(void *arg, const char *name, size_t length),
                                  void *arg)
 {
-    struct visit to = { .each = each, .arg = arg };
+    struct visit to = {.each = each, .arg = arg};
     uint32_t magic;
     bool read;
 

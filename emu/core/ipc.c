@@ -46,7 +46,8 @@ static int move_into_file(struct emu_range *range)
     if (file < 0)
         return cudaErrorMemoryAllocation;
     if (!copy_into(file, (const char *)range->base, range->mapped) ||
-        mmap((void *)range->base, range->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+        mmap((void *)range->base, range->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+             file, 0) == MAP_FAILED) {
         close(file);
         return cudaErrorMemoryAllocation;
     }
@@ -56,7 +57,7 @@ static int move_into_file(struct emu_range *range)
 
 static int export(struct emu_range *range, void *handle)
 {
-    struct handle made = { .magic = magic, .process = getpid() };
+    struct handle made = {.magic = magic, .process = getpid()};
     int error = 0;
 
     pthread_mutex_lock(&moving);
@@ -79,8 +80,9 @@ int emu_ipc_export(void *pointer, void *handle)
     struct emu_range known;
     int error;
 
-    if (!pointer || !emu_memory_look_up(pointer, &known, NULL) || known.base != (uintptr_t)pointer ||
-        known.kind != EMU_MEMORY_DEVICE || known.pool || known.imported)
+    if (!pointer || !emu_memory_look_up(pointer, &known, NULL) ||
+        known.base != (uintptr_t)pointer || known.kind != EMU_MEMORY_DEVICE || known.pool ||
+        known.imported)
         return cudaErrorInvalidValue;
     error = emu_stream_synchronize_device(emu_device_get(known.device));
     if (!error)
@@ -120,7 +122,7 @@ static void *map_file(const struct handle *handle)
 
 int emu_ipc_open(const void *handle, int reach, void **pointer)
 {
-    struct emu_range model = { .kind = EMU_MEMORY_DEVICE, .imported = true };
+    struct emu_range model = {.kind = EMU_MEMORY_DEVICE, .imported = true};
     struct handle made;
     void *base;
 
@@ -149,7 +151,8 @@ int emu_ipc_close(void *pointer)
     struct emu_range range;
     int error;
 
-    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer || !range.imported)
+    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer ||
+        !range.imported)
         return cudaErrorInvalidValue;
     error = emu_stream_synchronize_device(emu_device_here());
     return error ? error : emu_memory_unimport(pointer);

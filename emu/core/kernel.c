@@ -12,7 +12,7 @@
 static struct {
     pthread_mutex_t lock;
     struct emu_kernel *first;
-} registry = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void kernel_free(struct emu_kernel *kernel)
 {
@@ -103,7 +103,8 @@ static void look_up_twin(struct emu_kernel *kernel)
         return;
     count = emu_kernel_lay_out(kernel->twin->params, kernel->parameters);
     if (count < 0) {
-        emu_unsupported(kernel->name, "its twin's parameter letters can't be read; the kernel does nothing");
+        emu_unsupported(kernel->name,
+                        "its twin's parameter letters can't be read; the kernel does nothing");
         kernel->twin = NULL;
         return;
     }

@@ -17,17 +17,17 @@ enum { EMU_MAX_PARAMETERS = 64, EMU_MAX_PARAMETER_BYTES = 32764 };
 struct emu_stream;
 
 struct emu_parameter {
-    size_t offset, bytes;   /* in the argument block, aligned as C aligns them */
+    size_t offset, bytes; /* in the argument block, aligned as C aligns them */
     bool pointer;
 };
 
 struct emu_kernel {
     struct emu_kernel *next;
-    const void *module;         /* who registered it */
-    const void *host_function;  /* or NULL */
+    const void *module;        /* who registered it */
+    const void *host_function; /* or NULL */
     char *mangled, *name;
     atomic_bool looked_up;
-    const struct twin *twin;    /* NULL: a launch does nothing */
+    const struct twin *twin; /* NULL: a launch does nothing */
     size_t parameter_count;
     struct emu_parameter parameters[EMU_MAX_PARAMETERS];
 };
@@ -46,8 +46,8 @@ struct emu_kernel *emu_kernel_find(const void *function);
 
 /* Launches; the arguments are copied at once. Without args, `block` holds them laid out by the
  * parameters' offsets (CU_LAUNCH_PARAM_BUFFER_POINTER). Returns a cudaError_t. */
-int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
-                      const void *block, struct emu_stream *stream);
+int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
+                      void *const *args, const void *block, struct emu_stream *stream);
 
 /* kernel_name.c: "conv2d_forward" of "_Z14conv2d_forwardPf...", to be freed, or NULL. */
 char *emu_kernel_base_name(const char *mangled);

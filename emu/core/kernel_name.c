@@ -29,7 +29,7 @@ char *emu_kernel_base_name(const char *mangled)
     bool nested;
 
     if (strncmp(mangled, "_Z", 2))
-        return strdup(mangled);         /* extern "C" */
+        return strdup(mangled); /* extern "C" */
     at += 2;
     nested = *at == 'N';
     at += nested || *at == 'L';

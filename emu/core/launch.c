@@ -60,7 +60,8 @@ static int check_grid(const struct twin_grid *grid, const struct emu_stream *str
 {
     uint64_t threads = (uint64_t)grid->block[0] * grid->block[1] * grid->block[2];
 
-    if (!grid->grid[0] || !grid->grid[1] || !grid->grid[2] || grid->grid[1] > 65535 || grid->grid[2] > 65535)
+    if (!grid->grid[0] || !grid->grid[1] || !grid->grid[2] || grid->grid[1] > 65535 ||
+        grid->grid[2] > 65535)
         return cudaErrorInvalidConfiguration;
     if (!threads || threads > MAX_THREADS || grid->block[2] > 64)
         return cudaErrorInvalidConfiguration;
@@ -70,8 +71,8 @@ static int check_grid(const struct twin_grid *grid, const struct emu_stream *str
 }
 
 /* Copies the arguments behind the launch. NULL: no memory. */
-static struct launch *make_launch(const struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
-                                  const void *block, int device)
+static struct launch *make_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
+                                  void *const *args, const void *block, int device)
 {
     const struct emu_parameter *last = kernel->parameters + kernel->parameter_count - 1;
     size_t bytes = kernel->parameter_count ? last->offset + last->bytes : 0;
@@ -88,13 +89,14 @@ static struct launch *make_launch(const struct emu_kernel *kernel, const struct 
 
         launch->pointer[i] = parameter->pointer;
         launch->args[i] = launch->block + parameter->offset;
-        memcpy(launch->args[i], args ? args[i] : (const char *)block + parameter->offset, parameter->bytes);
+        memcpy(launch->args[i], args ? args[i] : (const char *)block + parameter->offset,
+               parameter->bytes);
     }
     return launch;
 }
 
-int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
-                      const void *block, struct emu_stream *stream)
+int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
+                      void *const *args, const void *block, struct emu_stream *stream)
 {
     struct launch *launch;
     int error = check_grid(grid, stream);

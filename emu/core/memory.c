@@ -16,11 +16,11 @@ enum { PAGE = 4096 };
 
 static struct {
     pthread_rwlock_t lock;
-    struct emu_range **ranges;      /* sorted by base, disjoint */
+    struct emu_range **ranges; /* sorted by base, disjoint */
     size_t count, room;
     uint64_t next_id;
     struct emu_arena arenas[EMU_MAX_DEVICES];
-} memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .next_id = 1 };
+} memory = {.lock = PTHREAD_RWLOCK_INITIALIZER, .next_id = 1};
 
 static size_t whole_pages(size_t bytes)
 {
@@ -128,8 +128,11 @@ static bool charge(struct emu_device *device, size_t bytes)
 static struct emu_range *open_range(struct emu_device *device, size_t bytes, struct emu_pool *pool)
 {
     struct emu_arena *arena = &memory.arenas[device->index];
-    struct emu_range model = { .bytes = bytes, .mapped = whole_pages(bytes), .device = device->index,
-                               .kind = EMU_MEMORY_DEVICE, .pool = pool };
+    struct emu_range model = {.bytes = bytes,
+                              .mapped = whole_pages(bytes),
+                              .device = device->index,
+                              .kind = EMU_MEMORY_DEVICE,
+                              .pool = pool};
     struct emu_range *range;
 
     if (!arena->bytes && !emu_arena_reserve(arena, whole_pages(device->memory_limit) * 2))
@@ -162,11 +165,16 @@ int emu_memory_allocate(int index, size_t bytes, struct emu_pool *pool, void **p
     return 0;
 }
 
-int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind, unsigned flags, void **pointer)
+int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind, unsigned flags,
+                             void **pointer)
 {
-    struct emu_range model = { .bytes = bytes, .mapped = whole_pages(bytes), .device = device, .kind = kind,
-                               .flags = flags };
-    void *base = mmap(NULL, model.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct emu_range model = {.bytes = bytes,
+                              .mapped = whole_pages(bytes),
+                              .device = device,
+                              .kind = kind,
+                              .flags = flags};
+    void *base =
+        mmap(NULL, model.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool known;
 
     if (base == MAP_FAILED)
@@ -185,8 +193,12 @@ int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind
 
 int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
 {
-    struct emu_range model = { .base = (uintptr_t)pointer, .bytes = bytes, .mapped = bytes, .device = device,
-                               .kind = EMU_MEMORY_REGISTERED, .flags = flags };
+    struct emu_range model = {.base = (uintptr_t)pointer,
+                              .bytes = bytes,
+                              .mapped = bytes,
+                              .device = device,
+                              .kind = EMU_MEMORY_REGISTERED,
+                              .flags = flags};
     const struct emu_range *below;
     int error = 0;
 
@@ -251,7 +263,8 @@ static int give_back(void *pointer, unsigned kinds, bool imported)
     pthread_rwlock_wrlock(&memory.lock);
     position = position_of((uintptr_t)pointer);
     if (position && memory.ranges[position - 1]->base == (uintptr_t)pointer &&
-        (kinds & 1u << memory.ranges[position - 1]->kind) && memory.ranges[position - 1]->imported == imported) {
+        (kinds & 1u << memory.ranges[position - 1]->kind) &&
+        memory.ranges[position - 1]->imported == imported) {
         range = take_out(position - 1);
         refund(range);
     }
@@ -295,7 +308,7 @@ void emu_memory_drop_device(int device, bool unmap)
         if (unmap)
             emu_memory_release(range);
         else
-            free(range);    /* the pages stay: a hung kernel may still be writing to them */
+            free(range); /* the pages stay: a hung kernel may still be writing to them */
     }
     pthread_rwlock_unlock(&memory.lock);
 }
@@ -339,18 +352,21 @@ static bool may_touch(int device, const struct emu_range *range)
 }
 
 /* With the lock held. *found is NULL for pageable host memory. */
-static int check(int device, uintptr_t address, size_t bytes, bool pageable, struct emu_range **found)
+static int check(int device, uintptr_t address, size_t bytes, bool pageable,
+                 struct emu_range **found)
 {
     struct emu_range *range = range_around(address);
 
     *found = range;
     if (range)
-        return bytes <= range->bytes - (address - range->base) && may_touch(device, range) ? 0
-                                                                                           : cudaErrorIllegalAddress;
+        return bytes <= range->bytes - (address - range->base) && may_touch(device, range)
+                   ? 0
+                   : cudaErrorIllegalAddress;
     return pageable && address && arena_of(address) < 0 ? 0 : cudaErrorIllegalAddress;
 }
 
-int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable, struct emu_range **held)
+int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
+                    struct emu_range **held)
 {
     int error;
 
@@ -373,7 +389,8 @@ bool emu_memory_find(const void *pointer, struct emu_memory *found)
     *found = (struct emu_memory){
         .base = range.base,
         .bytes = range.bytes,
-        .device = range.kind == EMU_MEMORY_DEVICE || range.kind == EMU_MEMORY_MANAGED ? range.device : -1,
+        .device = range.kind == EMU_MEMORY_DEVICE || range.kind == EMU_MEMORY_MANAGED ? range.device
+                                                                                      : -1,
         .managed = range.kind == EMU_MEMORY_MANAGED,
     };
     return true;

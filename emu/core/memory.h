@@ -13,26 +13,32 @@
 
 struct emu_pool;
 
-enum emu_memory_kind { EMU_MEMORY_DEVICE, EMU_MEMORY_PINNED, EMU_MEMORY_REGISTERED, EMU_MEMORY_MANAGED };
+enum emu_memory_kind {
+    EMU_MEMORY_DEVICE,
+    EMU_MEMORY_PINNED,
+    EMU_MEMORY_REGISTERED,
+    EMU_MEMORY_MANAGED
+};
 
 struct emu_range {
     uintptr_t base;
-    size_t bytes;           /* as asked for */
-    size_t mapped;          /* whole pages */
-    int device;             /* owner; of pinned and managed memory the device current at allocation */
+    size_t bytes;  /* as asked for */
+    size_t mapped; /* whole pages */
+    int device;    /* owner; of pinned and managed memory the device current at allocation */
     enum emu_memory_kind kind;
-    unsigned flags;         /* cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
-    uint64_t id;            /* never given twice */
-    struct emu_pool *pool;  /* whose access rights hold, NULL: cudaMalloc */
-    bool imported;          /* another process's device memory (ipc.h) */
-    int shared;             /* the memory file that it was moved into, and 1; 0: none */
-    atomic_int holders;     /* 1 for the table */
+    unsigned flags;        /* cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
+    uint64_t id;           /* never given twice */
+    struct emu_pool *pool; /* whose access rights hold, NULL: cudaMalloc */
+    bool imported;         /* another process's device memory (ipc.h) */
+    int shared;            /* the memory file that it was moved into, and 1; 0: none */
+    atomic_int holders;    /* 1 for the table */
 };
 
 /* Allocates device memory. Returns 0, cudaErrorMemoryAllocation. bytes > 0. */
 int emu_memory_allocate(int device, size_t bytes, struct emu_pool *pool, void **pointer);
 /* Allocates pinned or managed host memory. */
-int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind, unsigned flags, void **pointer);
+int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind, unsigned flags,
+                             void **pointer);
 /* Registers the program's own memory. Returns 0 or cudaErrorHostMemoryAlreadyRegistered. */
 int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags);
 /* Frees what starts at `pointer` and is of a kind in `kinds` (bits 1 << kind). Returns 0 or
@@ -47,13 +53,15 @@ int emu_memory_unimport(void *pointer);
 /* Forgets all of a device's memory; its pages go only if `unmap` (nothing can be using them). */
 void emu_memory_drop_device(int device, bool unmap);
 
-/* Copies what is known of the range around `pointer`. False if there is none; then *freed_device, if
- * not NULL, is the device whose address space it lies in (freed, or past an end), else -1. */
+/* Copies what is known of the range around `pointer`. False if there is none; then *freed_device,
+ * if not NULL, is the device whose address space it lies in (freed, or past an end), else -1. */
 bool emu_memory_look_up(const void *pointer, struct emu_range *range, int *freed_device);
 /* Checks that `device` may touch [pointer, pointer+bytes) and holds the range until released.
  * *range is NULL for pageable host memory, which is refused unless `pageable`. Returns 0 or
- * cudaErrorIllegalAddress. A negative device may touch everything (a copy staged through the host). */
-int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable, struct emu_range **range);
+ * cudaErrorIllegalAddress. A negative device may touch everything (a copy staged through the host).
+ */
+int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
+                    struct emu_range **range);
 /* Ends a hold; NULL is allowed. */
 void emu_memory_release(struct emu_range *range);
 

@@ -25,7 +25,8 @@ static bool add(void *arg, const char *name, size_t length)
 
     if (!copy)
         loading->error = cudaErrorMemoryAllocation;
-    else if (!emu_kernel_named(loading->module, copy))      /* a fat binary has it once per architecture */
+    else if (!emu_kernel_named(loading->module,
+                               copy)) /* a fat binary has it once per architecture */
         loading->error = emu_kernel_register(loading->module, NULL, copy);
     free(copy);
     return !loading->error;
@@ -33,7 +34,7 @@ static bool add(void *arg, const char *name, size_t length)
 
 int emu_module_load(const void *image, struct emu_module **module)
 {
-    struct loading loading = { .module = calloc(1, sizeof(struct emu_module)) };
+    struct loading loading = {.module = calloc(1, sizeof(struct emu_module))};
 
     if (!loading.module)
         return cudaErrorMemoryAllocation;
@@ -107,7 +108,8 @@ int emu_module_kernel(struct emu_module *module, const char *name, struct emu_ke
     base = emu_kernel_base_name(name);
     if (!base)
         return cudaErrorMemoryAllocation;
-    error = emu_twin_find(base) ? emu_kernel_register(module, NULL, name) : (int)cudaErrorSymbolNotFound;
+    error = emu_twin_find(base) ? emu_kernel_register(module, NULL, name)
+                                : (int)cudaErrorSymbolNotFound;
     free(base);
     *kernel = error ? NULL : emu_kernel_named(module, name);
     return error;

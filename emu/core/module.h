@@ -15,10 +15,12 @@ int emu_module_load_file(const char *path, struct emu_module **module);
 int emu_module_unload(struct emu_module *module);
 /* True for a module that is loaded. */
 int emu_module_known(const struct emu_module *module);
-/* The kernel of this (mangled) name. Returns 0, cudaErrorInvalidResourceHandle or cudaErrorSymbolNotFound.
- * Of a compressed image, whose names can't be read, it is any kernel that has a twin. */
+/* The kernel of this (mangled) name. Returns 0, cudaErrorInvalidResourceHandle or
+ * cudaErrorSymbolNotFound. Of a compressed image, whose names can't be read, it is any kernel that
+ * has a twin. */
 int emu_module_kernel(struct emu_module *module, const char *name, struct emu_kernel **kernel);
 /* How many there are, and up to `room` of them. */
-size_t emu_module_kernels(const struct emu_module *module, struct emu_kernel **kernels, size_t room);
+size_t emu_module_kernels(const struct emu_module *module, struct emu_kernel **kernels,
+                          size_t room);
 
 #endif

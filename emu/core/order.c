@@ -1,6 +1,7 @@
 /* The legacy default stream (CUDA programming guide, "Default Stream"; runtime API, "Stream
  * synchronization behavior"): work on it waits for all work that was issued before on the device's
- * blocking streams, and work issued later on those waits for it. Non-blocking streams take no part. */
+ * blocking streams, and work issued later on those waits for it. Non-blocking streams take no part.
+ */
 #include <driver_types.h>
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 struct wait {
     struct emu_stream *stream;
     uint64_t position;
-    const struct emu_device *device;    /* of the stream that waits: its failure ends the wait */
+    const struct emu_device *device; /* of the stream that waits: its failure ends the wait */
 };
 
 static int run_wait(void *arg)
@@ -30,7 +31,8 @@ static void release_wait(void *arg)
     free(wait);
 }
 
-struct emu_item *emu_item_wait(struct emu_stream *waiting, struct emu_stream *stream, uint64_t position)
+struct emu_item *emu_item_wait(struct emu_stream *waiting, struct emu_stream *stream,
+                               uint64_t position)
 {
     struct emu_item *item = malloc(sizeof(*item));
     struct wait *wait = malloc(sizeof(*wait));
@@ -40,13 +42,13 @@ struct emu_item *emu_item_wait(struct emu_stream *waiting, struct emu_stream *st
         free(wait);
         return NULL;
     }
-    *wait = (struct wait){ emu_stream_hold(stream), position, waiting->device };
-    *item = (struct emu_item){ NULL, "wait", run_wait, wait, release_wait };
+    *wait = (struct wait){emu_stream_hold(stream), position, waiting->device};
+    *item = (struct emu_item){NULL, "wait", run_wait, wait, release_wait};
     return item;
 }
 
-static bool behind(struct emu_stream *stream, struct emu_stream *other, uint64_t position, struct emu_item **first,
-                   struct emu_item **last)
+static bool behind(struct emu_stream *stream, struct emu_stream *other, uint64_t position,
+                   struct emu_item **first, struct emu_item **last)
 {
     struct emu_item *item = emu_item_wait(stream, other, position);
 
@@ -91,7 +93,8 @@ bool emu_order_pending(struct emu_stream *stream)
 
     pthread_mutex_lock(&stream->device->streams_lock);
     for (other = stream->device->streams; other; other = other->next_of_device)
-        if (!(other->flags & cudaStreamNonBlocking) && atomic_load(&other->pushed) > atomic_load(&other->done))
+        if (!(other->flags & cudaStreamNonBlocking) &&
+            atomic_load(&other->pushed) > atomic_load(&other->done))
             break;
     pthread_mutex_unlock(&stream->device->streams_lock);
     return other != NULL;

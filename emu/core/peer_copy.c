@@ -1,6 +1,7 @@
-/* cudaMemcpyPeer "is asynchronous with respect to the host, but serialized with respect to all pending
- * and future asynchronous work" of the current device and both devices of the copy (runtime API,
- * cudaMemcpyPeer): it waits for every stream of theirs, and every stream of theirs waits for it. */
+/* cudaMemcpyPeer "is asynchronous with respect to the host, but serialized with respect to all
+ * pending and future asynchronous work" of the current device and both devices of the copy (runtime
+ * API, cudaMemcpyPeer): it waits for every stream of theirs, and every stream of theirs waits for
+ * it. */
 #include <driver_types.h>
 #include <stdlib.h>
 
@@ -37,12 +38,13 @@ static int order(struct emu_device *device, struct emu_stream *copying, bool bef
     int error = streams ? 0 : cudaErrorMemoryAllocation;
 
     for (size_t i = 0; streams && i < count; i++) {
-        struct emu_stream *waits = before ? copying : streams[i], *goes_on = before ? streams[i] : copying;
+        struct emu_stream *waits = before ? copying : streams[i],
+                          *goes_on = before ? streams[i] : copying;
 
         if (!error && !atomic_load(&streams[i]->capture))
             error = emu_stream_append_wait(waits, goes_on, atomic_load(&goes_on->pushed));
         if (error == cudaErrorInvalidResourceHandle)
-            error = 0;      /* it ended meanwhile: nothing more will run there */
+            error = 0; /* it ended meanwhile: nothing more will run there */
         emu_stream_release(streams[i]);
     }
     free(streams);
@@ -52,7 +54,8 @@ static int order(struct emu_device *device, struct emu_stream *copying, bool bef
 int emu_copy_peer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
     struct emu_copy copy = emu_copy_plain(to, from, bytes, cudaMemcpyDefault);
-    struct emu_device *devices[] = { emu_device_here(), emu_device_get(to_device), emu_device_get(from_device) };
+    struct emu_device *devices[] = {emu_device_here(), emu_device_get(to_device),
+                                    emu_device_get(from_device)};
     struct emu_stream *copying;
     int error = 0;
 

@@ -45,11 +45,13 @@ void emu_pool_count(struct emu_pool *pool, long bytes)
 }
 
 /* The address is known at once; the memory is the stream's from its place in the queue on. */
-int emu_pool_allocate(struct emu_pool *pool, struct emu_stream *stream, unsigned long bytes, void **pointer)
+int emu_pool_allocate(struct emu_pool *pool, struct emu_stream *stream, unsigned long bytes,
+                      void **pointer)
 {
     *pointer = NULL;
     if (emu_stream_is_capturing(stream)) {
-        emu_unsupported("cudaMallocAsync during stream capture", "graphs of the emulated machine own no memory");
+        emu_unsupported("cudaMallocAsync during stream capture",
+                        "graphs of the emulated machine own no memory");
         return cudaErrorStreamCaptureUnsupported;
     }
     return bytes ? emu_memory_allocate(pool->device, bytes, pool, pointer) : 0;
@@ -70,7 +72,8 @@ int emu_pool_release(struct emu_stream *stream, void *pointer)
         range.base != (uintptr_t)pointer)
         return cudaErrorInvalidValue;
     if (emu_stream_is_capturing(stream)) {
-        emu_unsupported("cudaFreeAsync during stream capture", "graphs of the emulated machine own no memory");
+        emu_unsupported("cudaFreeAsync during stream capture",
+                        "graphs of the emulated machine own no memory");
         return cudaErrorStreamCaptureUnsupported;
     }
     return emu_stream_push(stream, "cudaFreeAsync", free_in_order, pointer, NULL);

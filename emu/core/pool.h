@@ -13,9 +13,10 @@ enum { EMU_POOL_ATTRIBUTES = 16 };
 
 struct emu_pool {
     int device;
-    atomic_uint_fast64_t access;                        /* bit d: device d may touch the memory */
-    atomic_uint_fast64_t used, used_high;               /* bytes */
-    atomic_uint_fast64_t attributes[EMU_POOL_ATTRIBUTES];   /* those that are only kept, by cudaMemPoolAttr */
+    atomic_uint_fast64_t access;          /* bit d: device d may touch the memory */
+    atomic_uint_fast64_t used, used_high; /* bytes */
+    atomic_uint_fast64_t
+        attributes[EMU_POOL_ATTRIBUTES]; /* those that are only kept, by cudaMemPoolAttr */
 };
 
 /* NULL: no memory. Owned by the caller, known as a handle. Memory that is still allocated from a
@@ -27,7 +28,8 @@ bool emu_pool_allows(const struct emu_pool *pool, int device);
 void emu_pool_count(struct emu_pool *pool, long bytes);
 
 /* cudaMallocAsync and cudaFreeAsync. Return a cudaError_t. */
-int emu_pool_allocate(struct emu_pool *pool, struct emu_stream *stream, unsigned long bytes, void **pointer);
+int emu_pool_allocate(struct emu_pool *pool, struct emu_stream *stream, unsigned long bytes,
+                      void **pointer);
 int emu_pool_release(struct emu_stream *stream, void *pointer);
 
 #endif

@@ -73,12 +73,12 @@ struct said {
 static bool first_time(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct said *all;    /* kept reachable until the process ends */
+    static struct said *all; /* kept reachable until the process ends */
     struct said *one;
     bool first = false;
 
     if (atomic_load(&child_of_user))
-        return true;    /* the lock may be held by a thread that the child does not have */
+        return true; /* the lock may be held by a thread that the child does not have */
     pthread_mutex_lock(&lock);
     for (one = all; one && strcmp(one->name, name); one = one->next)
         ;
@@ -103,5 +103,5 @@ void emu_unsupported(const char *name, const char *why)
     if (length >= (int)sizeof(line))
         length = sizeof(line) - 1;
     if (write(STDERR_FILENO, line, length) < 0)
-        return;     /* no stderr: nobody to tell */
+        return; /* no stderr: nobody to tell */
 }

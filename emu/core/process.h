@@ -1,7 +1,8 @@
 /* process.h: what the emulated machine knows of the process it lives in.
  *
  * A CUDA context does not survive fork, and a host callback may not call CUDA. Both are asked at
- * the entry of every call, before any lock is taken: a child's copy of a lock may be held for ever. */
+ * the entry of every call, before any lock is taken: a child's copy of a lock may be held for ever.
+ */
 #ifndef DDPCHECK_EMU_PROCESS_H
 #define DDPCHECK_EMU_PROCESS_H
 

@@ -13,7 +13,8 @@ int emu_memory_free_when_idle(void *pointer, unsigned kinds)
 
     if (!pointer || error)
         return error;
-    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer || !(kinds & 1u << range.kind))
+    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer ||
+        !(kinds & 1u << range.kind))
         return cudaErrorInvalidValue;
     error = emu_stream_synchronize_device(emu_device_get(range.device));
     return error ? error : emu_memory_free(pointer, kinds);

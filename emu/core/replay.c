@@ -1,7 +1,7 @@
 /* Launching graphs. The nodes are dealt out to lanes: a chain of nodes each of which depends on the
- * one before. Lane 0 is the stream that the graph is launched into, every other lane a stream of the
- * instance; dependencies across lanes are waits for positions. So what a graph leaves unordered runs
- * at the same time, as on a GPU. */
+ * one before. Lane 0 is the stream that the graph is launched into, every other lane a stream of
+ * the instance; dependencies across lanes are waits for positions. So what a graph leaves unordered
+ * runs at the same time, as on a GPU. */
 #include <driver_types.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,22 +16,24 @@ struct step {
     struct emu_payload *payload;
     size_t lane;
     size_t dependency_count;
-    size_t *dependencies;       /* numbers of earlier steps */
-    uint64_t position;          /* in its lane, of the launch being made */
+    size_t *dependencies; /* numbers of earlier steps */
+    uint64_t position;    /* in its lane, of the launch being made */
 };
 
 struct emu_graph_exec {
-    pthread_mutex_t lock;       /* one launch at a time is put together */
+    pthread_mutex_t lock; /* one launch at a time is put together */
     struct step *steps;
     size_t step_count, lane_count;
-    size_t *lane_ends;          /* the last step of each lane */
-    int device;                 /* of the lanes; -1: not made yet */
-    struct emu_stream **lanes;  /* [0] is the launch stream of the launch being made */
-    struct emu_stream *last_stream;     /* where the last launch ends: launches of an instance do not overlap */
+    size_t *lane_ends;         /* the last step of each lane */
+    int device;                /* of the lanes; -1: not made yet */
+    struct emu_stream **lanes; /* [0] is the launch stream of the launch being made */
+    struct emu_stream
+        *last_stream; /* where the last launch ends: launches of an instance do not overlap */
     uint64_t last_position;
 };
 
-/* Puts the step into the lane of a dependency that nobody follows yet, else into a lane of its own. */
+/* Puts the step into the lane of a dependency that nobody follows yet, else into a lane of its own.
+ */
 static void choose_lane(struct emu_graph_exec *exec, size_t number)
 {
     struct step *step = &exec->steps[number];
@@ -157,8 +159,8 @@ static int launch_step(struct emu_graph_exec *exec, struct step *step)
     if (error)
         return error;
     atomic_fetch_add(&step->payload->references, 1);
-    error = emu_stream_append(lane, step->payload->name, emu_payload_run, step->payload, emu_payload_release,
-                              &step->position);
+    error = emu_stream_append(lane, step->payload->name, emu_payload_run, step->payload,
+                              emu_payload_release, &step->position);
     if (error)
         emu_payload_release(step->payload);
     return error;
@@ -185,7 +187,8 @@ static int close_lanes(struct emu_graph_exec *exec, struct emu_stream *stream)
     int error = 0;
 
     for (size_t i = 1; i < exec->lane_count && !error; i++)
-        error = emu_stream_append_wait(stream, exec->lanes[i], exec->steps[exec->lane_ends[i]].position);
+        error = emu_stream_append_wait(stream, exec->lanes[i],
+                                       exec->steps[exec->lane_ends[i]].position);
     if (!error)
         error = emu_stream_append(stream, "graph end", nothing, NULL, NULL, &end);
     if (error)
@@ -207,7 +210,8 @@ static int capture_steps(struct emu_graph_exec *exec, struct emu_stream *stream)
 
         /* One after the other: an order that is allowed, if not the only one. */
         atomic_fetch_add(&payload->references, 1);
-        error = emu_capture_add(stream, payload->name, emu_payload_run, payload, emu_payload_release);
+        error =
+            emu_capture_add(stream, payload->name, emu_payload_run, payload, emu_payload_release);
         if (error)
             emu_payload_release(payload);
     }

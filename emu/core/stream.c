@@ -10,7 +10,8 @@
 #include "emu/core/process.h"
 #include "emu/core/worker.h"
 
-static struct emu_stream *make_stream(struct emu_device *device, unsigned flags, int priority, bool legacy)
+static struct emu_stream *make_stream(struct emu_device *device, unsigned flags, int priority,
+                                      bool legacy)
 {
     static _Atomic uint64_t next_id = 1;
     struct emu_stream *stream = calloc(1, sizeof(*stream));
@@ -145,8 +146,8 @@ static void discard(struct emu_item *first)
     }
 }
 
-int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *),
-                      uint64_t *position)
+int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
+                      void (*release)(void *), uint64_t *position)
 {
     struct emu_item *item = malloc(sizeof(*item)), *first = NULL, *last = NULL;
     uint64_t at = 0;
@@ -154,7 +155,7 @@ int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run
 
     if (!item)
         return cudaErrorMemoryAllocation;
-    *item = (struct emu_item){ NULL, name, run, arg, release };
+    *item = (struct emu_item){NULL, name, run, arg, release};
     pthread_mutex_lock(&stream->lock);
     if (stream->ended)
         error = cudaErrorInvalidResourceHandle;
@@ -197,7 +198,8 @@ int emu_stream_append_wait(struct emu_stream *stream, struct emu_stream *other, 
     return error;
 }
 
-int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *))
+int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
+                    void (*release)(void *))
 {
     int error = emu_process_check();
 
@@ -209,14 +211,16 @@ int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, 
     return error ? error : emu_stream_append(stream, name, run, arg, release, NULL);
 }
 
-int emu_stream_wait_position(struct emu_stream *stream, uint64_t position, const struct emu_device *device)
+int emu_stream_wait_position(struct emu_stream *stream, uint64_t position,
+                             const struct emu_device *device)
 {
     int error = 0;
 
     if (atomic_load(&stream->done) < position) {
         pthread_mutex_lock(&stream->lock);
         stream->waiters++;
-        while (atomic_load(&stream->done) < position && !(device && (error = atomic_load(&device->error))))
+        while (atomic_load(&stream->done) < position &&
+               !(device && (error = atomic_load(&device->error))))
             pthread_cond_wait(&stream->progress, &stream->lock);
         stream->waiters--;
         pthread_mutex_unlock(&stream->lock);
@@ -273,7 +277,9 @@ int emu_stream_synchronize_device(struct emu_device *device)
             emu_stream_release(stream);
         }
     } while (stream && !error);
-    return error ? error : emu_stream_wait_position(device->legacy, atomic_load(&device->legacy->pushed), device);
+    return error ? error
+                 : emu_stream_wait_position(device->legacy, atomic_load(&device->legacy->pushed),
+                                            device);
 }
 
 static void wake(struct emu_stream *stream)
@@ -294,7 +300,7 @@ void emu_stream_wake_device(struct emu_device *device)
     pthread_mutex_unlock(&device->streams_lock);
 }
 
-enum { DRAIN_MS = 500 };     /* what a reset grants to work that is running */
+enum { DRAIN_MS = 500 }; /* what a reset grants to work that is running */
 
 /* Lets nothing more run on the stream. True if it is drained, false if something hangs. */
 static bool drop_work(struct emu_stream *stream)

@@ -22,26 +22,26 @@ struct emu_node;
 
 struct emu_stream {
     struct emu_device *device;
-    struct emu_stream *next_of_device;      /* guarded by device->streams_lock */
+    struct emu_stream *next_of_device; /* guarded by device->streams_lock */
     uint64_t id;
-    unsigned flags;                         /* cudaStreamNonBlocking */
+    unsigned flags; /* cudaStreamNonBlocking */
     int priority;
     bool legacy;
-    atomic_int references;                  /* handle, thread and positions */
+    atomic_int references; /* handle, thread and positions */
 
-    pthread_mutex_t lock;                   /* guards what follows; atomics may be read without */
-    pthread_cond_t work;                    /* the thread sleeps here */
-    pthread_cond_t progress;                /* whoever waits for a position sleeps here */
+    pthread_mutex_t lock;    /* guards what follows; atomics may be read without */
+    pthread_cond_t work;     /* the thread sleeps here */
+    pthread_cond_t progress; /* whoever waits for a position sleeps here */
     struct emu_item *first, *last;
     _Atomic uint64_t pushed, done;
-    uint64_t behind_legacy;                 /* ordered behind the legacy stream up to here */
+    uint64_t behind_legacy; /* ordered behind the legacy stream up to here */
     int waiters;
     bool running, sleeping, closed;
-    bool ended;                             /* closed, drained and the thread gone: takes no more work */
-    atomic_bool dropped;                    /* the device was reset: nothing runs any more */
+    bool ended;          /* closed, drained and the thread gone: takes no more work */
+    atomic_bool dropped; /* the device was reset: nothing runs any more */
 
-    struct emu_capture *_Atomic capture;    /* NULL: not being captured */
-    struct emu_node **tips;                 /* while captured: what the next node comes after */
+    struct emu_capture *_Atomic capture; /* NULL: not being captured */
+    struct emu_node **tips;              /* while captured: what the next node comes after */
     size_t tip_count;
 };
 
@@ -63,12 +63,14 @@ int emu_stream_query(struct emu_stream *stream);
 /* Synchronizes with all streams of a device. */
 int emu_stream_synchronize_device(struct emu_device *device);
 
-/* Waits for a position. With `device` not NULL gives up when that device fails. Returns 0 or its error. */
-int emu_stream_wait_position(struct emu_stream *stream, uint64_t position, const struct emu_device *device);
+/* Waits for a position. With `device` not NULL gives up when that device fails. Returns 0 or its
+ * error. */
+int emu_stream_wait_position(struct emu_stream *stream, uint64_t position,
+                             const struct emu_device *device);
 /* Appends work with no regard to capture. *position (may be NULL) is where it stands. Fails with
  * cudaErrorInvalidResourceHandle if the stream has ended. */
-int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run, void *arg, void (*release)(void *),
-                      uint64_t *position);
+int emu_stream_append(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
+                      void (*release)(void *), uint64_t *position);
 /* Appends a wait for a position of another stream. */
 int emu_stream_append_wait(struct emu_stream *stream, struct emu_stream *other, uint64_t position);
 
@@ -94,6 +96,7 @@ struct emu_item {
     void (*release)(void *);
 };
 /* A wait for (stream, position) as an item, or NULL. */
-struct emu_item *emu_item_wait(struct emu_stream *waiting, struct emu_stream *stream, uint64_t position);
+struct emu_item *emu_item_wait(struct emu_stream *waiting, struct emu_stream *stream,
+                               uint64_t position);
 
 #endif

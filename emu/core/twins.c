@@ -12,18 +12,19 @@
 
 static struct {
     pthread_once_t once;
-    const struct twin *all;     /* NULL: no library */
+    const struct twin *all; /* NULL: no library */
     atomic_uint running;
-    atomic_bool leaving;        /* the process is in exit() */
-} twins = { .once = PTHREAD_ONCE_INIT };
+    atomic_bool leaving; /* the process is in exit() */
+} twins = {.once = PTHREAD_ONCE_INIT};
 
-/* The destructors of the twins' libraries (OpenBLAS frees its buffers) follow: no twin may run then. Every
- * twin ends by itself, so that this waits for none that hangs; the bound is for a machine that is too busy. */
+/* The destructors of the twins' libraries (OpenBLAS frees its buffers) follow: no twin may run
+ * then. Every twin ends by itself, so that this waits for none that hangs; the bound is for a
+ * machine that is too busy. */
 static void leave(void)
 {
     atomic_store(&twins.leaving, true);
     for (int milliseconds = 0; atomic_load(&twins.running) && milliseconds < 5000; milliseconds++)
-        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 void emu_twin_run(const struct twin *twin, const struct twin_grid *grid, void *const *args)
@@ -44,14 +45,17 @@ static void load(void)
         path = emu_process_sibling("libddpcheck_twins.so", beside, sizeof(beside));
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        fprintf(stderr, "ddpcheck emu: no C twins of kernels: %s; kernels will do nothing "
-                "(DDPCHECK_EMU_TWINS names another library)\n", dlerror());
+        fprintf(stderr,
+                "ddpcheck emu: no C twins of kernels: %s; kernels will do nothing "
+                "(DDPCHECK_EMU_TWINS names another library)\n",
+                dlerror());
         return;
     }
     atexit(leave);
     twins.all = dlsym(library, "kernels_twins");
     if (!twins.all)
-        fprintf(stderr, "ddpcheck emu: %s has no table kernels_twins; kernels will do nothing\n", path);
+        fprintf(stderr, "ddpcheck emu: %s has no table kernels_twins; kernels will do nothing\n",
+                path);
 }
 
 const struct twin *emu_twin_find(const char *name)

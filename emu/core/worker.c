@@ -49,7 +49,8 @@ static void *worker(void *arg)
     struct emu_item *item;
     char name[16];
 
-    snprintf(name, sizeof(name), "emu d%d s%u", stream->device->index, (unsigned)stream->id % 10000);
+    snprintf(name, sizeof(name), "emu d%d s%u", stream->device->index,
+             (unsigned)stream->id % 10000);
     pthread_setname_np(pthread_self(), name);
     pthread_mutex_lock(&stream->lock);
     while ((item = next_item(stream))) {

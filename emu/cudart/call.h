@@ -8,9 +8,9 @@
  *         ...
  *     }
  *
- * STREAM_CALL also defines name_ptsz, which programs built with a per-thread default stream use; the
- * parameter that both see as a handle must be called `stream`. DEFAULT_CALL is for functions that use
- * the default stream without naming it, with name_ptds; the body finds it in `stream`. */
+ * STREAM_CALL also defines name_ptsz, which programs built with a per-thread default stream use;
+ * the parameter that both see as a handle must be called `stream`. DEFAULT_CALL is for functions
+ * that use the default stream without naming it, with name_ptds; the body finds it in `stream`. */
 #ifndef DDPCHECK_EMU_CALL_H
 #define DDPCHECK_EMU_CALL_H
 
@@ -31,46 +31,48 @@ cudaError_t call_leave(int error);
 bool call_stream(cudaStream_t handle, struct emu_stream **stream, int *error);
 
 #define CALL_UNPACK(...) __VA_ARGS__
-#define CALL_FRAME(name, sticky, parameters, arguments)                                                          \
-    static int name##_body parameters;                                                                   \
-    cudaError_t name parameters;                                                                                 \
-    cudaError_t name parameters                                                                                  \
-    {                                                                                                            \
-        int refused = call_enter(sticky);                                                                \
-        return call_leave(refused ? refused : name##_body arguments);                                            \
-    }                                                                                                            \
+#define CALL_FRAME(name, sticky, parameters, arguments)               \
+    static int name##_body parameters;                                \
+    cudaError_t name parameters;                                      \
+    cudaError_t name parameters                                       \
+    {                                                                 \
+        int refused = call_enter(sticky);                             \
+        return call_leave(refused ? refused : name##_body arguments); \
+    }                                                                 \
     static int name##_body parameters
 
 #define CALL(name, parameters, arguments) CALL_FRAME(name, true, parameters, arguments)
 /* For what works on a device that has failed, too. */
 #define CALL_ANYTIME(name, parameters, arguments) CALL_FRAME(name, false, parameters, arguments)
 
-#define STREAM_CALL(name, parameters, arguments)                                                                 \
-    static int name##_body parameters;                                                                   \
-    cudaError_t name##_ptsz parameters;                                                                          \
-    cudaError_t name##_ptsz parameters                                                                           \
-    {                                                                                                            \
-        int refused = call_enter(true);                                                                  \
-        if (!stream)                                                                                             \
-            stream = cudaStreamPerThread;                                                                        \
-        return call_leave(refused ? refused : name##_body arguments);                                            \
-    }                                                                                                            \
+#define STREAM_CALL(name, parameters, arguments)                      \
+    static int name##_body parameters;                                \
+    cudaError_t name##_ptsz parameters;                               \
+    cudaError_t name##_ptsz parameters                                \
+    {                                                                 \
+        int refused = call_enter(true);                               \
+        if (!stream)                                                  \
+            stream = cudaStreamPerThread;                             \
+        return call_leave(refused ? refused : name##_body arguments); \
+    }                                                                 \
     CALL(name, parameters, arguments)
 
-#define DEFAULT_CALL(name, parameters, arguments)                                                                \
-    static int name##_body(cudaStream_t stream, CALL_UNPACK parameters);                                 \
-    cudaError_t name##_ptds parameters;                                                                          \
-    cudaError_t name##_ptds parameters                                                                           \
-    {                                                                                                            \
-        int refused = call_enter(true);                                                                  \
-        return call_leave(refused ? refused : name##_body(cudaStreamPerThread, CALL_UNPACK arguments));          \
-    }                                                                                                            \
-    cudaError_t name parameters;                                                                                 \
-    cudaError_t name parameters                                                                                  \
-    {                                                                                                            \
-        int refused = call_enter(true);                                                                  \
-        return call_leave(refused ? refused : name##_body(cudaStreamLegacy, CALL_UNPACK arguments));             \
-    }                                                                                                            \
+#define DEFAULT_CALL(name, parameters, arguments)                                             \
+    static int name##_body(cudaStream_t stream, CALL_UNPACK parameters);                      \
+    cudaError_t name##_ptds parameters;                                                       \
+    cudaError_t name##_ptds parameters                                                        \
+    {                                                                                         \
+        int refused = call_enter(true);                                                       \
+        return call_leave(refused ? refused                                                   \
+                                  : name##_body(cudaStreamPerThread, CALL_UNPACK arguments)); \
+    }                                                                                         \
+    cudaError_t name parameters;                                                              \
+    cudaError_t name parameters                                                               \
+    {                                                                                         \
+        int refused = call_enter(true);                                                       \
+        return call_leave(refused ? refused                                                   \
+                                  : name##_body(cudaStreamLegacy, CALL_UNPACK arguments));    \
+    }                                                                                         \
     static int name##_body(cudaStream_t stream, CALL_UNPACK parameters)
 
 #endif

@@ -28,7 +28,8 @@ CALL_ANYTIME(cudaSetDevice, (int device), (device))
     return error ? error : emu_device_error(device);
 }
 
-CALL_ANYTIME(cudaInitDevice, (int device, unsigned int flags, unsigned int set_flags), (device, flags, set_flags))
+CALL_ANYTIME(cudaInitDevice, (int device, unsigned int flags, unsigned int set_flags),
+             (device, flags, set_flags))
 {
     struct emu_device *found = emu_device_get(device);
 
@@ -52,7 +53,7 @@ CALL_ANYTIME(cudaChooseDevice, (int *device, const struct cudaDeviceProp *wanted
 {
     if (!device || !wanted)
         return cudaErrorInvalidValue;
-    *device = 0;        /* they are all alike */
+    *device = 0; /* they are all alike */
     return emu_device_count() ? cudaSuccess : cudaErrorNoDevice;
 }
 
@@ -177,7 +178,8 @@ CALL(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), (peer, flags))
     if (!emu_device_get(peer) || peer == device->index)
         return cudaErrorInvalidDevice;
     bit = UINT64_C(1) << peer;
-    return atomic_fetch_or(&device->peers, bit) & bit ? cudaErrorPeerAccessAlreadyEnabled : cudaSuccess;
+    return atomic_fetch_or(&device->peers, bit) & bit ? cudaErrorPeerAccessAlreadyEnabled
+                                                      : cudaSuccess;
 }
 
 CALL(cudaDeviceDisablePeerAccess, (int peer), (peer))
@@ -188,16 +190,19 @@ CALL(cudaDeviceDisablePeerAccess, (int peer), (peer))
     if (!emu_device_get(peer))
         return cudaErrorInvalidDevice;
     bit = UINT64_C(1) << peer;
-    return atomic_fetch_and(&device->peers, ~bit) & bit ? cudaSuccess : cudaErrorPeerAccessNotEnabled;
+    return atomic_fetch_and(&device->peers, ~bit) & bit ? cudaSuccess
+                                                        : cudaErrorPeerAccessNotEnabled;
 }
 
-CALL_ANYTIME(cudaDeviceGetP2PAttribute, (int *value, enum cudaDeviceP2PAttr attribute, int from, int to),
+CALL_ANYTIME(cudaDeviceGetP2PAttribute,
+             (int *value, enum cudaDeviceP2PAttr attribute, int from, int to),
              (value, attribute, from, to))
 {
     if (!value)
         return cudaErrorInvalidValue;
     if (!emu_device_get(from) || !emu_device_get(to) || from == to)
         return cudaErrorInvalidDevice;
-    *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported;
+    *value = attribute == cudaDevP2PAttrAccessSupported ||
+             attribute == cudaDevP2PAttrNativeAtomicSupported;
     return cudaSuccess;
 }

@@ -13,19 +13,20 @@ typedef CUresult get_address(const char *symbol, void **function, int version, c
 static struct {
     pthread_once_t once;
     get_address *get;
-} driver = { .once = PTHREAD_ONCE_INIT };
+} driver = {.once = PTHREAD_ONCE_INIT};
 
 static void load(void)
 {
     char path[PATH_MAX];
-    void *library = dlopen(emu_process_sibling("libcuda.so.1", path, sizeof(path)), RTLD_NOW | RTLD_LOCAL);
+    void *library =
+        dlopen(emu_process_sibling("libcuda.so.1", path, sizeof(path)), RTLD_NOW | RTLD_LOCAL);
 
     if (library)
         *(void **)&driver.get = dlsym(library, "cuGetProcAddress_v2");
 }
 
 static int entry_point(const char *symbol, void **function, int version, unsigned long long flags,
-                               enum cudaDriverEntryPointQueryResult *status)
+                       enum cudaDriverEntryPointQueryResult *status)
 {
     CUdriverProcAddressQueryResult answer = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 
@@ -38,24 +39,26 @@ static int entry_point(const char *symbol, void **function, int version, unsigne
     driver.get(symbol, function, version, flags, &answer);
     if (status)
         *status = (enum cudaDriverEntryPointQueryResult)answer;
-    /* Without a status to ask, a missing symbol is an error (runtime API, cudaGetDriverEntryPoint). */
+    /* Without a status to ask, a missing symbol is an error (runtime API, cudaGetDriverEntryPoint).
+     */
     return *function || status ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
-#define ENTRY_POINT(suffix, extra_flags)                                                                            \
-    CALL_ANYTIME(cudaGetDriverEntryPoint##suffix,                                                                   \
-                 (const char *symbol, void **function, unsigned long long flags,                                    \
-                  enum cudaDriverEntryPointQueryResult *status),                                                    \
-                 (symbol, function, flags, status))                                                                 \
-    {                                                                                                               \
-        return entry_point(symbol, function, DDPCHECK_EMU_CUDART * 1000, flags | extra_flags, status);              \
-    }                                                                                                               \
-    CALL_ANYTIME(cudaGetDriverEntryPointByVersion##suffix,                                                          \
-                 (const char *symbol, void **function, unsigned int version, unsigned long long flags,              \
-                  enum cudaDriverEntryPointQueryResult *status),                                                    \
-                 (symbol, function, version, flags, status))                                                        \
-    {                                                                                                               \
-        return entry_point(symbol, function, (int)version, flags | extra_flags, status);                            \
+#define ENTRY_POINT(suffix, extra_flags)                                                      \
+    CALL_ANYTIME(cudaGetDriverEntryPoint##suffix,                                             \
+                 (const char *symbol, void **function, unsigned long long flags,              \
+                  enum cudaDriverEntryPointQueryResult *status),                              \
+                 (symbol, function, flags, status))                                           \
+    {                                                                                         \
+        return entry_point(symbol, function, DDPCHECK_EMU_CUDART * 1000, flags | extra_flags, \
+                           status);                                                           \
+    }                                                                                         \
+    CALL_ANYTIME(cudaGetDriverEntryPointByVersion##suffix,                                    \
+                 (const char *symbol, void **function, unsigned int version,                  \
+                  unsigned long long flags, enum cudaDriverEntryPointQueryResult *status),    \
+                 (symbol, function, version, flags, status))                                  \
+    {                                                                                         \
+        return entry_point(symbol, function, (int)version, flags | extra_flags, status);      \
     }
 
 ENTRY_POINT(, 0)

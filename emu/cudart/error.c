@@ -13,7 +13,8 @@ cudaError_t call_enter(bool sticky)
     if (error || !sticky)
         return error;
     device = emu_device_here();
-    return device ? atomic_load_explicit(&device->error, memory_order_acquire) : (int)cudaErrorNoDevice;
+    return device ? atomic_load_explicit(&device->error, memory_order_acquire)
+                  : (int)cudaErrorNoDevice;
 }
 
 cudaError_t call_leave(int error)
@@ -56,7 +57,7 @@ static const struct {
     cudaError_t error;
     const char *name, *text;
 } errors[] = {
-#define ERROR(name, text) { name, #name, text },
+#define ERROR(name, text) {name, #name, text},
 #include "emu/cudart/errors.def"
 #undef ERROR
 };

@@ -4,29 +4,32 @@
 
 static int create(cudaEvent_t *event, unsigned flags)
 {
-    if (!event || flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
+    if (!event ||
+        flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
         return cudaErrorInvalidValue;
     if (flags & cudaEventInterprocess) {
-        emu_unsupported("cudaEventInterprocess", "events of the emulated machine stay in their process");
+        emu_unsupported("cudaEventInterprocess",
+                        "events of the emulated machine stay in their process");
         return cudaErrorNotSupported;
     }
     *event = (cudaEvent_t)emu_event_create(emu_device_here()->index, flags);
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-CALL(cudaEventCreate, (cudaEvent_t *event), (event))
+CALL(cudaEventCreate, (cudaEvent_t * event), (event))
 {
     return create(event, cudaEventDefault);
 }
 
-CALL(cudaEventCreateWithFlags, (cudaEvent_t *event, unsigned int flags), (event, flags))
+CALL(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned int flags), (event, flags))
 {
     return create(event, flags);
 }
 
 CALL(cudaEventDestroy, (cudaEvent_t event), (event))
 {
-    return emu_event_find(event) ? emu_event_destroy(emu_event_find(event)) : cudaErrorInvalidResourceHandle;
+    return emu_event_find(event) ? emu_event_destroy(emu_event_find(event))
+                                 : cudaErrorInvalidResourceHandle;
 }
 
 static int record(cudaEvent_t event, cudaStream_t handle, unsigned flags)
@@ -38,7 +41,8 @@ static int record(cudaEvent_t event, cudaStream_t handle, unsigned flags)
         return cudaErrorInvalidValue;
     if (!emu_event_find(event))
         return cudaErrorInvalidResourceHandle;
-    return call_stream(handle, &stream, &error) ? emu_event_record(emu_event_find(event), stream) : error;
+    return call_stream(handle, &stream, &error) ? emu_event_record(emu_event_find(event), stream)
+                                                : error;
 }
 
 STREAM_CALL(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
@@ -54,7 +58,8 @@ STREAM_CALL(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, u
 
 CALL(cudaEventQuery, (cudaEvent_t event), (event))
 {
-    return emu_event_find(event) ? emu_event_query(emu_event_find(event)) : cudaErrorInvalidResourceHandle;
+    return emu_event_find(event) ? emu_event_query(emu_event_find(event))
+                                 : cudaErrorInvalidResourceHandle;
 }
 
 CALL(cudaEventSynchronize, (cudaEvent_t event), (event))
@@ -63,7 +68,8 @@ CALL(cudaEventSynchronize, (cudaEvent_t event), (event))
                                  : cudaErrorInvalidResourceHandle;
 }
 
-CALL(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end), (milliseconds, start, end))
+CALL(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
+     (milliseconds, start, end))
 {
     if (!milliseconds)
         return cudaErrorInvalidValue;

@@ -3,13 +3,13 @@
 #include "emu/core/limits.h"
 #include "emu/cudart/call.h"
 
-CALL_ANYTIME(__cudaGetKernel, (cudaKernel_t *kernel, const void *function), (kernel, function))
+CALL_ANYTIME(__cudaGetKernel, (cudaKernel_t * kernel, const void *function), (kernel, function))
 {
     *kernel = (cudaKernel_t)emu_kernel_find(function);
     return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-CALL(cudaGetKernel, (cudaKernel_t *kernel, const void *function), (kernel, function))
+CALL(cudaGetKernel, (cudaKernel_t * kernel, const void *function), (kernel, function))
 {
     if (!kernel)
         return cudaErrorInvalidValue;
@@ -17,7 +17,7 @@ CALL(cudaGetKernel, (cudaKernel_t *kernel, const void *function), (kernel, funct
     return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-CALL(cudaGetFuncBySymbol, (cudaFunction_t *function, const void *symbol), (function, symbol))
+CALL(cudaGetFuncBySymbol, (cudaFunction_t * function, const void *symbol), (function, symbol))
 {
     if (!function)
         return cudaErrorInvalidValue;
@@ -52,15 +52,20 @@ CALL(cudaFuncGetParamInfo, (const void *function, size_t index, size_t *offset, 
     return cudaSuccess;
 }
 
-CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes *attributes, const void *function), (attributes, function))
+CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes * attributes, const void *function),
+     (attributes, function))
 {
     if (!attributes)
         return cudaErrorInvalidValue;
     if (!emu_kernel_find(function))
         return cudaErrorInvalidDeviceFunction;
     *attributes = (struct cudaFuncAttributes){
-        .maxThreadsPerBlock = THREADS_PER_BLOCK, .numRegs = REGISTERS, .ptxVersion = PTX_VERSION, .binaryVersion = PTX_VERSION,
-        .maxDynamicSharedSizeBytes = SHARED_PER_BLOCK, .preferredShmemCarveout = -1,
+        .maxThreadsPerBlock = THREADS_PER_BLOCK,
+        .numRegs = REGISTERS,
+        .ptxVersion = PTX_VERSION,
+        .binaryVersion = PTX_VERSION,
+        .maxDynamicSharedSizeBytes = SHARED_PER_BLOCK,
+        .preferredShmemCarveout = -1,
     };
     return cudaSuccess;
 }
@@ -70,7 +75,8 @@ CALL(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribu
 {
     if (!emu_kernel_find(function))
         return cudaErrorInvalidDeviceFunction;
-    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && (value < 0 || value > SHARED_OPT_IN))
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize &&
+        (value < 0 || value > SHARED_OPT_IN))
         return cudaErrorInvalidValue;
     return attribute < cudaFuncAttributeMax ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -81,7 +87,8 @@ CALL(cudaFuncSetCacheConfig, (const void *function, enum cudaFuncCache config), 
     return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-CALL(cudaFuncSetSharedMemConfig, (const void *function, enum cudaSharedMemConfig config), (function, config))
+CALL(cudaFuncSetSharedMemConfig, (const void *function, enum cudaSharedMemConfig config),
+     (function, config))
 {
     (void)config;
     return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
@@ -97,7 +104,8 @@ static int occupancy(int *blocks, const void *function, int threads, size_t shar
     return cudaSuccess;
 }
 
-CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void *function, int threads, size_t shared),
+CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+     (int *blocks, const void *function, int threads, size_t shared),
      (blocks, function, threads, shared))
 {
     return occupancy(blocks, function, threads, shared);
@@ -107,6 +115,7 @@ CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
      (int *blocks, const void *function, int threads, size_t shared, unsigned int flags),
      (blocks, function, threads, shared, flags))
 {
-    return flags > cudaOccupancyDisableCachingOverride ? cudaErrorInvalidValue
-                                                       : occupancy(blocks, function, threads, shared);
+    return flags > cudaOccupancyDisableCachingOverride
+               ? cudaErrorInvalidValue
+               : occupancy(blocks, function, threads, shared);
 }

@@ -5,7 +5,8 @@
 #include "emu/core/capture.h"
 #include "emu/cudart/call.h"
 
-STREAM_CALL(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode), (stream, mode))
+STREAM_CALL(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+            (stream, mode))
 {
     struct emu_stream *found;
     int error;
@@ -30,7 +31,8 @@ STREAM_CALL(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph), (st
     return error;
 }
 
-STREAM_CALL(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status), (stream, status))
+STREAM_CALL(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+            (stream, status))
 {
     struct emu_capture_state state;
     struct emu_stream *found;
@@ -47,7 +49,7 @@ STREAM_CALL(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureS
     return cudaSuccess;
 }
 
-CALL(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode), (mode))
+CALL(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode), (mode))
 {
     if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed)
         return cudaErrorInvalidValue;
@@ -55,7 +57,7 @@ CALL(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode), (m
     return cudaSuccess;
 }
 
-CALL(cudaGraphCreate, (cudaGraph_t *graph, unsigned int flags), (graph, flags))
+CALL(cudaGraphCreate, (cudaGraph_t * graph, unsigned int flags), (graph, flags))
 {
     if (!graph || flags)
         return cudaErrorInvalidValue;
@@ -68,7 +70,7 @@ CALL(cudaGraphDestroy, (cudaGraph_t graph), (graph))
     return emu_graph_destroy(graph);
 }
 
-CALL(cudaGraphClone, (cudaGraph_t *clone, cudaGraph_t graph), (clone, graph))
+CALL(cudaGraphClone, (cudaGraph_t * clone, cudaGraph_t graph), (clone, graph))
 {
     if (!clone || !emu_graph_find(graph))
         return cudaErrorInvalidValue;
@@ -78,20 +80,22 @@ CALL(cudaGraphClone, (cudaGraph_t *clone, cudaGraph_t graph), (clone, graph))
 
 static int instantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
-    if (!exec || !emu_graph_find(graph) || flags & ~(unsigned long long)(cudaGraphInstantiateFlagAutoFreeOnLaunch |
-                                                                        cudaGraphInstantiateFlagUseNodePriority))
+    if (!exec || !emu_graph_find(graph) ||
+        flags & ~(unsigned long long)(cudaGraphInstantiateFlagAutoFreeOnLaunch |
+                                      cudaGraphInstantiateFlagUseNodePriority))
         return cudaErrorInvalidValue;
     *exec = (cudaGraphExec_t)emu_graph_instantiate(emu_graph_find(graph));
     return *exec ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-CALL(cudaGraphInstantiate, (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags), (exec, graph, flags))
+CALL(cudaGraphInstantiate, (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags),
+     (exec, graph, flags))
 {
     return instantiate(exec, graph, flags);
 }
 
-CALL(cudaGraphInstantiateWithFlags, (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags),
-     (exec, graph, flags))
+CALL(cudaGraphInstantiateWithFlags,
+     (cudaGraphExec_t * exec, cudaGraph_t graph, unsigned long long flags), (exec, graph, flags))
 {
     return instantiate(exec, graph, flags);
 }
@@ -108,7 +112,8 @@ STREAM_CALL(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec,
 
     if (!emu_graph_exec_find(exec))
         return cudaErrorInvalidValue;
-    return call_stream(stream, &found, &error) ? emu_graph_launch(emu_graph_exec_find(exec), found) : error;
+    return call_stream(stream, &found, &error) ? emu_graph_launch(emu_graph_exec_find(exec), found)
+                                               : error;
 }
 
 STREAM_CALL(cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream))
@@ -118,11 +123,13 @@ STREAM_CALL(cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream), (exec,
 
     if (!emu_graph_exec_find(exec))
         return cudaErrorInvalidValue;
-    return call_stream(stream, &found, &error) ? cudaSuccess : error;   /* an instance is ready once made */
+    return call_stream(stream, &found, &error) ? cudaSuccess
+                                               : error; /* an instance is ready once made */
 }
 
 /* Fills `out` (NULL: only counts) with nodes as CUDA does: at most *count, the rest with NULL. */
-static void give_nodes(struct emu_node *const *nodes, size_t have, cudaGraphNode_t *out, size_t *count)
+static void give_nodes(struct emu_node *const *nodes, size_t have, cudaGraphNode_t *out,
+                       size_t *count)
 {
     for (size_t i = 0; out && i < *count; i++)
         out[i] = i < have ? (cudaGraphNode_t)nodes[i] : NULL;
@@ -130,7 +137,8 @@ static void give_nodes(struct emu_node *const *nodes, size_t have, cudaGraphNode
         *count = have;
 }
 
-CALL(cudaGraphGetNodes, (cudaGraph_t handle, cudaGraphNode_t *nodes, size_t *count), (handle, nodes, count))
+CALL(cudaGraphGetNodes, (cudaGraph_t handle, cudaGraphNode_t *nodes, size_t *count),
+     (handle, nodes, count))
 {
     const struct emu_graph *graph = emu_graph_find(handle);
 
@@ -140,7 +148,8 @@ CALL(cudaGraphGetNodes, (cudaGraph_t handle, cudaGraphNode_t *nodes, size_t *cou
     return cudaSuccess;
 }
 
-CALL(cudaGraphGetRootNodes, (cudaGraph_t handle, cudaGraphNode_t *nodes, size_t *count), (handle, nodes, count))
+CALL(cudaGraphGetRootNodes, (cudaGraph_t handle, cudaGraphNode_t *nodes, size_t *count),
+     (handle, nodes, count))
 {
     const struct emu_graph *graph = emu_graph_find(handle);
     struct emu_node **roots;
@@ -159,7 +168,8 @@ CALL(cudaGraphGetRootNodes, (cudaGraph_t handle, cudaGraphNode_t *nodes, size_t 
     return cudaSuccess;
 }
 
-/* By the call that made the node; what no runtime call made (a collective) is a kernel, as with NCCL. */
+/* By the call that made the node; what no runtime call made (a collective) is a kernel, as with
+ * NCCL. */
 CALL(cudaGraphNodeGetType, (cudaGraphNode_t handle, enum cudaGraphNodeType *type), (handle, type))
 {
     const struct emu_node *node = (const struct emu_node *)handle;

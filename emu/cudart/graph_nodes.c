@@ -1,5 +1,6 @@
-/* Nodes that are added by hand. Each is what the call of the same meaning leaves in a capture: it is made on a
- * stream of its own that captures one call, and then moved into the program's graph. */
+/* Nodes that are added by hand. Each is what the call of the same meaning leaves in a capture: it
+ * is made on a stream of its own that captures one call, and then moved into the program's graph.
+ */
 #include "emu/core/capture.h"
 #include "emu/core/graph.h"
 #include "emu/core/stream.h"
@@ -14,8 +15,9 @@ struct place {
 
 static int check(const struct place *place)
 {
-    return place->node && emu_graph_find(place->graph) && (place->dependencies || !place->count) ? cudaSuccess
-                                                                                                 : cudaErrorInvalidValue;
+    return place->node && emu_graph_find(place->graph) && (place->dependencies || !place->count)
+               ? cudaSuccess
+               : cudaErrorInvalidValue;
 }
 
 static int put(const struct place *place, struct emu_node *node)
@@ -25,7 +27,8 @@ static int put(const struct place *place, struct emu_node *node)
 }
 
 /* The payload of the one node that `issue` captures. */
-static int capture_one(const struct place *place, cudaError_t (*issue)(cudaStream_t stream, const void *parameters),
+static int capture_one(const struct place *place,
+                       cudaError_t (*issue)(cudaStream_t stream, const void *parameters),
                        const void *parameters)
 {
     struct emu_stream *stream = emu_stream_create(emu_device_here(), cudaStreamNonBlocking, 0);
@@ -43,7 +46,8 @@ static int capture_one(const struct place *place, cudaError_t (*issue)(cudaStrea
     if (!error && made->count != 1)
         error = cudaErrorInvalidValue;
     if (!error)
-        error = put(place, emu_graph_share(emu_graph_find(place->graph), (struct emu_node *const *)place->dependencies,
+        error = put(place, emu_graph_share(emu_graph_find(place->graph),
+                                           (struct emu_node *const *)place->dependencies,
                                            place->count, made->nodes[0]->payload));
     if (made)
         emu_graph_destroy(made);
@@ -55,15 +59,16 @@ static cudaError_t issue_kernel(cudaStream_t stream, const void *parameters)
 {
     const struct cudaKernelNodeParams *p = parameters;
 
-    return cudaLaunchKernel(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes, stream);
+    return cudaLaunchKernel(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes,
+                            stream);
 }
 
 CALL(cudaGraphAddKernelNode,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
       const struct cudaKernelNodeParams *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = { node, graph, dependencies, count };
+    const struct place place = {node, graph, dependencies, count};
     int error = parameters && !parameters->extra ? check(&place) : (int)cudaErrorInvalidValue;
 
     return error ? error : capture_one(&place, issue_kernel, parameters);
@@ -84,12 +89,12 @@ static cudaError_t issue_copy(cudaStream_t stream, const void *parameters)
 }
 
 CALL(cudaGraphAddMemcpyNode1D,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count, void *to,
-      const void *from, size_t bytes, enum cudaMemcpyKind kind),
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+      void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind),
      (node, graph, dependencies, count, to, from, bytes, kind))
 {
-    const struct place place = { node, graph, dependencies, count };
-    const struct copy copy = { to, from, bytes, kind };
+    const struct place place = {node, graph, dependencies, count};
+    const struct copy copy = {to, from, bytes, kind};
     int error = check(&place);
 
     return error ? error : capture_one(&place, issue_copy, &copy);
@@ -101,11 +106,11 @@ static cudaError_t issue_box(cudaStream_t stream, const void *parameters)
 }
 
 CALL(cudaGraphAddMemcpyNode,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
       const struct cudaMemcpy3DParms *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = { node, graph, dependencies, count };
+    const struct place place = {node, graph, dependencies, count};
     int error = parameters ? check(&place) : (int)cudaErrorInvalidValue;
 
     return error ? error : capture_one(&place, issue_box, parameters);
@@ -117,16 +122,17 @@ static cudaError_t issue_memset(cudaStream_t stream, const void *parameters)
 
     size_t width = p->width * p->elementSize;
 
-    return cudaMemset2DAsync(p->dst, p->height == 1 ? width : p->pitch, (int)p->value, width, p->height, stream);
+    return cudaMemset2DAsync(p->dst, p->height == 1 ? width : p->pitch, (int)p->value, width,
+                             p->height, stream);
 }
 
 /* Elements of several bytes have to be 0: the runtime's own memset knows bytes alone. */
 CALL(cudaGraphAddMemsetNode,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
       const struct cudaMemsetParams *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = { node, graph, dependencies, count };
+    const struct place place = {node, graph, dependencies, count};
     int error = parameters ? check(&place) : (int)cudaErrorInvalidValue;
 
     if (!error && parameters->elementSize != 1 && parameters->value)
@@ -142,28 +148,31 @@ static cudaError_t issue_host(cudaStream_t stream, const void *parameters)
 }
 
 CALL(cudaGraphAddHostNode,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
       const struct cudaHostNodeParams *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = { node, graph, dependencies, count };
+    const struct place place = {node, graph, dependencies, count};
     int error = parameters ? check(&place) : (int)cudaErrorInvalidValue;
 
     return error ? error : capture_one(&place, issue_host, parameters);
 }
 
 CALL(cudaGraphAddEmptyNode,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count),
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count),
      (node, graph, dependencies, count))
 {
-    const struct place place = { node, graph, dependencies, count };
+    const struct place place = {node, graph, dependencies, count};
     int error = check(&place);
 
-    return error ? error : put(&place, emu_graph_add(emu_graph_find(graph), (struct emu_node *const *)dependencies, count,
-                                                     "empty node", NULL, NULL, NULL));
+    return error ? error
+                 : put(&place,
+                       emu_graph_add(emu_graph_find(graph), (struct emu_node *const *)dependencies,
+                                     count, "empty node", NULL, NULL, NULL));
 }
 
-/* The child's nodes, those without dependencies behind the place's, and an empty node that stands for its end. */
+/* The child's nodes, those without dependencies behind the place's, and an empty node that stands
+ * for its end. */
 static int add_child(const struct place *place, struct emu_graph *child)
 {
     struct emu_graph *graph = emu_graph_find(place->graph);
@@ -171,24 +180,29 @@ static int add_child(const struct place *place, struct emu_graph *child)
 
     for (size_t i = 0; i < child->count; i++) {
         const struct emu_node *from = child->nodes[i];
-        struct emu_node *made = from->dependency_count
-            ? emu_graph_share(graph, from->dependencies, from->dependency_count, from->payload)
-            : emu_graph_share(graph, (struct emu_node *const *)place->dependencies, place->count, from->payload);
+        struct emu_node *made =
+            from->dependency_count
+                ? emu_graph_share(graph, from->dependencies, from->dependency_count, from->payload)
+                : emu_graph_share(graph, (struct emu_node *const *)place->dependencies,
+                                  place->count, from->payload);
 
         if (!made)
             return cudaErrorMemoryAllocation;
         for (size_t k = 0; k < from->dependency_count; k++)
             made->dependencies[k] = graph->nodes[first + from->dependencies[k]->number];
     }
-    return put(place, emu_graph_add(graph, graph->nodes + first, graph->count - first, "end of child graph", NULL, NULL, NULL));
+    return put(place, emu_graph_add(graph, graph->nodes + first, graph->count - first,
+                                    "end of child graph", NULL, NULL, NULL));
 }
 
 CALL(cudaGraphAddChildGraphNode,
-     (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count, cudaGraph_t child),
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count,
+      cudaGraph_t child),
      (node, graph, dependencies, count, child))
 {
-    const struct place place = { node, graph, dependencies, count };
-    int error = emu_graph_find(child) && child != graph ? check(&place) : (int)cudaErrorInvalidValue;
+    const struct place place = {node, graph, dependencies, count};
+    int error = emu_graph_find(child) && child != graph ? check(&place)
+                                                        : (int)cudaErrorInvalidValue;
 
     return error ? error : add_child(&place, emu_graph_find(child));
 }

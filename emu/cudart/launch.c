@@ -1,47 +1,53 @@
 #include "emu/core/kernel.h"
 #include "emu/cudart/call.h"
 
-static int launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t handle)
+static int launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+                  cudaStream_t handle)
 {
-    const struct twin_grid cut = { { grid.x, grid.y, grid.z }, { block.x, block.y, block.z }, shared };
+    const struct twin_grid cut = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
     const struct emu_kernel *kernel = emu_kernel_find(function);
     struct emu_stream *stream;
     int error;
 
     if (!kernel)
         return cudaErrorInvalidDeviceFunction;
-    return call_stream(handle, &stream, &error) ? emu_kernel_launch(kernel, &cut, args, NULL, stream)
-                                                : error;
+    return call_stream(handle, &stream, &error)
+               ? emu_kernel_launch(kernel, &cut, args, NULL, stream)
+               : error;
 }
 
-STREAM_CALL(cudaLaunchKernel, (const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-                               cudaStream_t stream),
+STREAM_CALL(cudaLaunchKernel,
+            (const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+             cudaStream_t stream),
             (function, grid, block, args, shared, stream))
 {
     return launch(function, grid, block, args, shared, stream);
 }
 
 /* What nvcc 13 compiles <<<>>> to. */
-STREAM_CALL(__cudaLaunchKernel, (cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
-                                 cudaStream_t stream),
+STREAM_CALL(__cudaLaunchKernel,
+            (cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
+             cudaStream_t stream),
             (kernel, grid, block, args, shared, stream))
 {
     return launch(kernel, grid, block, args, shared, stream);
 }
 
-STREAM_CALL(cudaLaunchCooperativeKernel, (const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-                                          cudaStream_t stream),
+STREAM_CALL(cudaLaunchCooperativeKernel,
+            (const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+             cudaStream_t stream),
             (function, grid, block, args, shared, stream))
 {
     return launch(function, grid, block, args, shared, stream);
 }
 
-/* The attributes of a launch (clusters, priority, programmatic dependence) change how a GPU runs it,
- * not what it computes. */
+/* The attributes of a launch (clusters, priority, programmatic dependence) change how a GPU runs
+ * it, not what it computes. */
 static int launch_config(const cudaLaunchConfig_t *config, const void *function, void **args,
-                                 cudaStream_t stream)
+                         cudaStream_t stream)
 {
-    return launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, stream);
+    return launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                  stream);
 }
 
 CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *config, const void *function, void **args),
@@ -50,12 +56,14 @@ CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *config, const void *functio
     return config ? launch_config(config, function, args, config->stream) : cudaErrorInvalidValue;
 }
 
-CALL(cudaLaunchKernelExC_ptsz, (const cudaLaunchConfig_t *config, const void *function, void **args),
+CALL(cudaLaunchKernelExC_ptsz,
+     (const cudaLaunchConfig_t *config, const void *function, void **args),
      (config, function, args))
 {
     if (!config)
         return cudaErrorInvalidValue;
-    return launch_config(config, function, args, config->stream ? config->stream : cudaStreamPerThread);
+    return launch_config(config, function, args,
+                         config->stream ? config->stream : cudaStreamPerThread);
 }
 
 /* The <<<>>> operator leaves its configuration here; the host stub takes it from here. */
@@ -69,10 +77,12 @@ static _Thread_local struct {
 } pushed[NESTING];
 static _Thread_local int pushed_count;
 
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                     struct CUstream_st *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                     struct CUstream_st *stream)
 {
     if (pushed_count == NESTING)
         return 1;

@@ -4,29 +4,37 @@
 #include "emu/cudart/call.h"
 
 CALL(cudaLibraryLoadData,
-     (cudaLibrary_t *library, const void *image, enum cudaJitOption *options, void **values, unsigned int count,
-      enum cudaLibraryOption *library_options, void **library_values, unsigned int library_count),
+     (cudaLibrary_t * library, const void *image, enum cudaJitOption *options, void **values,
+      unsigned int count, enum cudaLibraryOption *library_options, void **library_values,
+      unsigned int library_count),
      (library, image, options, values, count, library_options, library_values, library_count))
 {
-    (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
-    return library && image ? emu_module_load(image, (struct emu_module **)library) : (int)cudaErrorInvalidValue;
+    (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+        (void)library_count;
+    return library && image ? emu_module_load(image, (struct emu_module **)library)
+                            : (int)cudaErrorInvalidValue;
 }
 
 CALL(cudaLibraryLoadFromFile,
-     (cudaLibrary_t *library, const char *path, enum cudaJitOption *options, void **values, unsigned int count,
-      enum cudaLibraryOption *library_options, void **library_values, unsigned int library_count),
+     (cudaLibrary_t * library, const char *path, enum cudaJitOption *options, void **values,
+      unsigned int count, enum cudaLibraryOption *library_options, void **library_values,
+      unsigned int library_count),
      (library, path, options, values, count, library_options, library_values, library_count))
 {
-    (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
-    return library && path ? emu_module_load_file(path, (struct emu_module **)library) : (int)cudaErrorInvalidValue;
+    (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+        (void)library_count;
+    return library && path ? emu_module_load_file(path, (struct emu_module **)library)
+                           : (int)cudaErrorInvalidValue;
 }
 
 CALL(cudaLibraryUnload, (cudaLibrary_t library), (library))
 {
-    return emu_module_unload((struct emu_module *)library) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    return emu_module_unload((struct emu_module *)library) ? cudaSuccess
+                                                           : cudaErrorInvalidResourceHandle;
 }
 
-CALL(cudaLibraryGetKernel, (cudaKernel_t *kernel, cudaLibrary_t library, const char *name), (kernel, library, name))
+CALL(cudaLibraryGetKernel, (cudaKernel_t * kernel, cudaLibrary_t library, const char *name),
+     (kernel, library, name))
 {
     if (!kernel || !name)
         return cudaErrorInvalidValue;
@@ -41,8 +49,8 @@ CALL(cudaLibraryGetKernelCount, (unsigned int *count, cudaLibrary_t library), (c
     return cudaSuccess;
 }
 
-CALL(cudaLibraryEnumerateKernels, (cudaKernel_t *kernels, unsigned int room, cudaLibrary_t library),
-     (kernels, room, library))
+CALL(cudaLibraryEnumerateKernels,
+     (cudaKernel_t * kernels, unsigned int room, cudaLibrary_t library), (kernels, room, library))
 {
     if (!kernels || !emu_module_known((struct emu_module *)library))
         return kernels ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;

@@ -32,7 +32,8 @@ CALL(cudaMalloc, (void **pointer, size_t bytes), (pointer, bytes))
     return allocate(pointer, bytes);
 }
 
-CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height), (pointer, pitch, width, height))
+CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height),
+     (pointer, pitch, width, height))
 {
     if (!pitch)
         return cudaErrorInvalidValue;
@@ -42,9 +43,10 @@ CALL(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t heigh
     return allocate(pointer, *pitch * height);
 }
 
-CALL(cudaMalloc3D, (struct cudaPitchedPtr *pitched, struct cudaExtent extent), (pitched, extent))
+CALL(cudaMalloc3D, (struct cudaPitchedPtr * pitched, struct cudaExtent extent), (pitched, extent))
 {
-    size_t pitch = (extent.width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES, slices = extent.height * extent.depth;
+    size_t pitch = (extent.width + PITCH_BYTES - 1) / PITCH_BYTES * PITCH_BYTES,
+           slices = extent.height * extent.depth;
 
     if (!pitched)
         return cudaErrorInvalidValue;
@@ -63,7 +65,8 @@ CALL(cudaMallocHost, (void **pointer, size_t bytes), (pointer, bytes))
 
 CALL(cudaHostAlloc, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
 {
-    return flags > 7 ? cudaErrorInvalidValue : allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
+    return flags > 7 ? cudaErrorInvalidValue
+                     : allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
 }
 
 CALL(cudaMallocManaged, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
@@ -94,7 +97,8 @@ CALL(cudaHostUnregister, (void *pointer), (pointer))
 {
     if (!pointer)
         return cudaErrorInvalidValue;
-    return emu_memory_free(pointer, 1 << EMU_MEMORY_REGISTERED) ? cudaErrorHostMemoryNotRegistered : cudaSuccess;
+    return emu_memory_free(pointer, 1 << EMU_MEMORY_REGISTERED) ? cudaErrorHostMemoryNotRegistered
+                                                                : cudaSuccess;
 }
 
 static bool host_range(const void *pointer, struct emu_range *range)
@@ -102,13 +106,14 @@ static bool host_range(const void *pointer, struct emu_range *range)
     return emu_memory_look_up(pointer, range, NULL) && range->kind != EMU_MEMORY_DEVICE;
 }
 
-CALL(cudaHostGetDevicePointer, (void **device, void *host, unsigned int flags), (device, host, flags))
+CALL(cudaHostGetDevicePointer, (void **device, void *host, unsigned int flags),
+     (device, host, flags))
 {
     struct emu_range range;
 
     if (!device || flags || !host_range(host, &range))
         return cudaErrorInvalidValue;
-    *device = host;     /* unified addresses */
+    *device = host; /* unified addresses */
     return cudaSuccess;
 }
 
@@ -122,7 +127,7 @@ CALL(cudaHostGetFlags, (unsigned int *flags, void *host), (flags, host))
     return cudaSuccess;
 }
 
-CALL(cudaMemGetInfo, (size_t *unused, size_t *total), (unused, total))
+CALL(cudaMemGetInfo, (size_t * unused, size_t *total), (unused, total))
 {
     struct emu_device *device = emu_device_here();
 
@@ -133,17 +138,20 @@ CALL(cudaMemGetInfo, (size_t *unused, size_t *total), (unused, total))
     return cudaSuccess;
 }
 
-CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *pointer), (attributes, pointer))
+CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, const void *pointer),
+     (attributes, pointer))
 {
     static const enum cudaMemoryType types[] = {
-        [EMU_MEMORY_DEVICE] = cudaMemoryTypeDevice, [EMU_MEMORY_PINNED] = cudaMemoryTypeHost,
-        [EMU_MEMORY_REGISTERED] = cudaMemoryTypeHost, [EMU_MEMORY_MANAGED] = cudaMemoryTypeManaged,
+        [EMU_MEMORY_DEVICE] = cudaMemoryTypeDevice,
+        [EMU_MEMORY_PINNED] = cudaMemoryTypeHost,
+        [EMU_MEMORY_REGISTERED] = cudaMemoryTypeHost,
+        [EMU_MEMORY_MANAGED] = cudaMemoryTypeManaged,
     };
     struct emu_range range;
 
     if (!attributes || !pointer)
         return cudaErrorInvalidValue;
-    *attributes = (struct cudaPointerAttributes){ .type = cudaMemoryTypeUnregistered, .device = -2 };
+    *attributes = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered, .device = -2};
     if (!emu_memory_look_up(pointer, &range, NULL)) {
         attributes->hostPointer = (void *)pointer;
         return cudaSuccess;
@@ -156,12 +164,13 @@ CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const 
 }
 
 /* The runtime's and the driver's handles are the same 64 bytes. */
-CALL(cudaIpcGetMemHandle, (cudaIpcMemHandle_t *handle, void *pointer), (handle, pointer))
+CALL(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *pointer), (handle, pointer))
 {
     return handle ? emu_ipc_export(pointer, handle) : (int)cudaErrorInvalidValue;
 }
 
-CALL(cudaIpcOpenMemHandle, (void **pointer, cudaIpcMemHandle_t handle, unsigned int flags), (pointer, handle, flags))
+CALL(cudaIpcOpenMemHandle, (void **pointer, cudaIpcMemHandle_t handle, unsigned int flags),
+     (pointer, handle, flags))
 {
     if (!pointer || flags > cudaIpcMemLazyEnablePeerAccess)
         return cudaErrorInvalidValue;

@@ -8,7 +8,8 @@ static struct emu_pool *find_pool(cudaMemPool_t handle)
     return emu_handles_get(handle, HANDLE_POOL);
 }
 
-STREAM_CALL(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream), (pointer, bytes, stream))
+STREAM_CALL(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream),
+            (pointer, bytes, stream))
 {
     struct emu_stream *found;
     int error;
@@ -17,10 +18,12 @@ STREAM_CALL(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream)
         return cudaErrorInvalidValue;
     if (!call_stream(stream, &found, &error))
         return error;
-    return emu_pool_allocate(atomic_load(&emu_device_get(emu_stream_device(found))->pool), found, bytes, pointer);
+    return emu_pool_allocate(atomic_load(&emu_device_get(emu_stream_device(found))->pool), found,
+                             bytes, pointer);
 }
 
-STREAM_CALL(cudaMallocFromPoolAsync, (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
+STREAM_CALL(cudaMallocFromPoolAsync,
+            (void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
             (pointer, bytes, pool, stream))
 {
     struct emu_stream *found;
@@ -28,7 +31,9 @@ STREAM_CALL(cudaMallocFromPoolAsync, (void **pointer, size_t bytes, cudaMemPool_
 
     if (!pointer || !find_pool(pool))
         return cudaErrorInvalidValue;
-    return call_stream(stream, &found, &error) ? emu_pool_allocate(find_pool(pool), found, bytes, pointer) : error;
+    return call_stream(stream, &found, &error)
+               ? emu_pool_allocate(find_pool(pool), found, bytes, pointer)
+               : error;
 }
 
 STREAM_CALL(cudaFreeAsync, (void *pointer, cudaStream_t stream), (pointer, stream))
@@ -39,7 +44,7 @@ STREAM_CALL(cudaFreeAsync, (void *pointer, cudaStream_t stream), (pointer, strea
     return call_stream(stream, &found, &error) ? emu_pool_release(found, pointer) : error;
 }
 
-CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t *pool, int device), (pool, device))
+CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device), (pool, device))
 {
     struct emu_device *found = emu_device_get(device);
 
@@ -49,7 +54,7 @@ CALL(cudaDeviceGetDefaultMemPool, (cudaMemPool_t *pool, int device), (pool, devi
     return cudaSuccess;
 }
 
-CALL(cudaDeviceGetMemPool, (cudaMemPool_t *pool, int device), (pool, device))
+CALL(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device), (pool, device))
 {
     struct emu_device *found = emu_device_get(device);
 
@@ -72,12 +77,15 @@ CALL(cudaDeviceSetMemPool, (int device, cudaMemPool_t pool), (device, pool))
     return cudaSuccess;
 }
 
-CALL(cudaMemPoolCreate, (cudaMemPool_t *pool, const struct cudaMemPoolProps *properties), (pool, properties))
+CALL(cudaMemPoolCreate, (cudaMemPool_t * pool, const struct cudaMemPoolProps *properties),
+     (pool, properties))
 {
     if (!pool || !properties || properties->allocType != cudaMemAllocationTypePinned)
         return cudaErrorInvalidValue;
-    if (properties->location.type != cudaMemLocationTypeDevice || properties->handleTypes != cudaMemHandleTypeNone) {
-        emu_unsupported("cudaMemPoolCreate", "only pools on a device and without shareable handles");
+    if (properties->location.type != cudaMemLocationTypeDevice ||
+        properties->handleTypes != cudaMemHandleTypeNone) {
+        emu_unsupported("cudaMemPoolCreate",
+                        "only pools on a device and without shareable handles");
         return cudaErrorNotSupported;
     }
     if (!emu_device_get(properties->location.id))
@@ -103,7 +111,7 @@ CALL(cudaMemPoolDestroy, (cudaMemPool_t pool), (pool))
 
 CALL(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep), (pool, keep))
 {
-    (void)keep;         /* a pool keeps nothing back */
+    (void)keep; /* a pool keeps nothing back */
     return find_pool(pool) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -129,7 +137,8 @@ CALL(cudaMemPoolSetAttribute, (cudaMemPool_t pool, enum cudaMemPoolAttr attribut
     }
     if (!is_policy(attribute) && attribute != cudaMemPoolAttrReleaseThreshold)
         return cudaErrorInvalidValue;
-    atomic_store(&found->attributes[attribute], is_policy(attribute) ? *(unsigned *)value : *(uint64_t *)value);
+    atomic_store(&found->attributes[attribute],
+                 is_policy(attribute) ? *(unsigned *)value : *(uint64_t *)value);
     return cudaSuccess;
 }
 
@@ -161,10 +170,11 @@ CALL(cudaMemPoolSetAccess, (cudaMemPool_t pool, const struct cudaMemAccessDesc *
     for (size_t i = 0; i < count; i++) {
         uint64_t bit = UINT64_C(1) << (list[i].location.id & 63);
 
-        if (list[i].location.type != cudaMemLocationTypeDevice || !emu_device_get(list[i].location.id))
+        if (list[i].location.type != cudaMemLocationTypeDevice ||
+            !emu_device_get(list[i].location.id))
             return cudaErrorInvalidDevice;
         if (list[i].flags == cudaMemAccessFlagsProtNone && list[i].location.id == found->device)
-            return cudaErrorInvalidValue;       /* the owner always has access */
+            return cudaErrorInvalidValue; /* the owner always has access */
         if (list[i].flags == cudaMemAccessFlagsProtNone)
             atomic_fetch_and(&found->access, ~bit);
         else
@@ -173,13 +183,15 @@ CALL(cudaMemPoolSetAccess, (cudaMemPool_t pool, const struct cudaMemAccessDesc *
     return cudaSuccess;
 }
 
-CALL(cudaMemPoolGetAccess, (enum cudaMemAccessFlags *flags, cudaMemPool_t pool, struct cudaMemLocation *location),
+CALL(cudaMemPoolGetAccess,
+     (enum cudaMemAccessFlags * flags, cudaMemPool_t pool, struct cudaMemLocation *location),
      (flags, pool, location))
 {
     struct emu_pool *found = find_pool(pool);
 
     if (!found || !flags || !location || !emu_device_get(location->id))
         return cudaErrorInvalidValue;
-    *flags = emu_pool_allows(found, location->id) ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
+    *flags = emu_pool_allows(found, location->id) ? cudaMemAccessFlagsProtReadWrite
+                                                  : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
 }

@@ -13,12 +13,13 @@ void **__cudaRegisterFatBinary(void *fat_binary);
 void __cudaRegisterFatBinaryEnd(void **module);
 void __cudaUnregisterFatBinary(void **module);
 char __cudaInitModule(void **module);
-void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name, int thread_limit,
-                            uint3 *thread, uint3 *block, dim3 *block_size, dim3 *grid_size, int *warp_size);
-void __cudaRegisterVar(void **module, char *host, char *device, const char *name, int external, size_t bytes,
-                       int constant, int global);
-void __cudaRegisterManagedVar(void **module, void **host, char *device, const char *name, int external, size_t bytes,
-                              int constant, int global);
+void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name,
+                            int thread_limit, uint3 *thread, uint3 *block, dim3 *block_size,
+                            dim3 *grid_size, int *warp_size);
+void __cudaRegisterVar(void **module, char *host, char *device, const char *name, int external,
+                       size_t bytes, int constant, int global);
+void __cudaRegisterManagedVar(void **module, void **host, char *device, const char *name,
+                              int external, size_t bytes, int constant, int global);
 void __cudaRegisterHostVar(void **module, const char *name, char *host, size_t bytes);
 void __cudaRegisterUnifiedTable(void **module, void *table);
 
@@ -28,7 +29,7 @@ void **__cudaRegisterFatBinary(void *fat_binary)
 
     if (!module) {
         fprintf(stderr, "ddpcheck emu: no memory to register a program's kernels\n");
-        abort();        /* there is no way to report it, and every launch would fail */
+        abort(); /* there is no way to report it, and every launch would fail */
     }
     *module = fat_binary;
     return module;
@@ -53,24 +54,28 @@ char __cudaInitModule(void **module)
     return module != NULL;
 }
 
-void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name, int thread_limit,
-                            uint3 *thread, uint3 *block, dim3 *block_size, dim3 *grid_size, int *warp_size)
+void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name,
+                            int thread_limit, uint3 *thread, uint3 *block, dim3 *block_size,
+                            dim3 *grid_size, int *warp_size)
 {
-    (void)device, (void)thread_limit, (void)thread, (void)block, (void)block_size, (void)grid_size, (void)warp_size;
+    (void)device, (void)thread_limit, (void)thread, (void)block, (void)block_size, (void)grid_size,
+        (void)warp_size;
     if (emu_kernel_register(module, host, name))
-        fprintf(stderr, "ddpcheck emu: no memory to register the kernel %s; its launches will fail\n", name);
+        fprintf(stderr,
+                "ddpcheck emu: no memory to register the kernel %s; its launches will fail\n",
+                name);
 }
 
-void __cudaRegisterVar(void **module, char *host, char *device, const char *name, int external, size_t bytes,
-                       int constant, int global)
+void __cudaRegisterVar(void **module, char *host, char *device, const char *name, int external,
+                       size_t bytes, int constant, int global)
 {
     (void)device, (void)external, (void)constant, (void)global;
     if (variable_register(module, host, name, bytes))
         fprintf(stderr, "ddpcheck emu: no memory to register the variable %s\n", name);
 }
 
-void __cudaRegisterManagedVar(void **module, void **host, char *device, const char *name, int external, size_t bytes,
-                              int constant, int global)
+void __cudaRegisterManagedVar(void **module, void **host, char *device, const char *name,
+                              int external, size_t bytes, int constant, int global)
 {
     (void)device, (void)external, (void)constant, (void)global;
     if (variable_register_managed(module, host, name, bytes))
@@ -79,10 +84,10 @@ void __cudaRegisterManagedVar(void **module, void **host, char *device, const ch
 
 void __cudaRegisterHostVar(void **module, const char *name, char *host, size_t bytes)
 {
-    (void)module, (void)name, (void)host, (void)bytes;      /* host memory that device code would read */
+    (void)module, (void)name, (void)host, (void)bytes; /* host memory that device code would read */
 }
 
 void __cudaRegisterUnifiedTable(void **module, void *table)
 {
-    (void)module, (void)table;      /* function pointers for device code */
+    (void)module, (void)table; /* function pointers for device code */
 }

@@ -1,4 +1,5 @@
-/* Settings that a program may make and read back, and that change nothing on the emulated device. */
+/* Settings that a program may make and read back, and that change nothing on the emulated device.
+ */
 #include "emu/cudart/call.h"
 
 enum { LIMITS = 8 };
@@ -10,7 +11,7 @@ static atomic_size_t limits[LIMITS] = {
     [cudaLimitMaxL2FetchGranularity] = 128,
 };
 
-CALL_ANYTIME(cudaDeviceGetLimit, (size_t *value, enum cudaLimit limit), (value, limit))
+CALL_ANYTIME(cudaDeviceGetLimit, (size_t * value, enum cudaLimit limit), (value, limit))
 {
     if (!value)
         return cudaErrorInvalidValue;
@@ -28,7 +29,7 @@ CALL_ANYTIME(cudaDeviceSetLimit, (enum cudaLimit limit, size_t value), (limit, v
     return cudaSuccess;
 }
 
-CALL_ANYTIME(cudaDeviceGetCacheConfig, (enum cudaFuncCache *config), (config))
+CALL_ANYTIME(cudaDeviceGetCacheConfig, (enum cudaFuncCache * config), (config))
 {
     if (!config)
         return cudaErrorInvalidValue;
@@ -41,7 +42,7 @@ CALL_ANYTIME(cudaDeviceSetCacheConfig, (enum cudaFuncCache config), (config))
     return config <= cudaFuncCachePreferEqual ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-CALL_ANYTIME(cudaDeviceGetSharedMemConfig, (enum cudaSharedMemConfig *config), (config))
+CALL_ANYTIME(cudaDeviceGetSharedMemConfig, (enum cudaSharedMemConfig * config), (config))
 {
     if (!config)
         return cudaErrorInvalidValue;
@@ -56,7 +57,7 @@ CALL_ANYTIME(cudaDeviceSetSharedMemConfig, (enum cudaSharedMemConfig config), (c
 
 CALL(cudaCtxResetPersistingL2Cache, (void), ())
 {
-    return cudaSuccess;     /* there is no L2 cache to reset */
+    return cudaSuccess; /* there is no L2 cache to reset */
 }
 
 CALL_ANYTIME(cudaProfilerStart, (void), ())
@@ -69,7 +70,8 @@ CALL_ANYTIME(cudaProfilerStop, (void), ())
     return cudaSuccess;
 }
 
-struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind kind)
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                   enum cudaChannelFormatKind kind)
 {
-    return (struct cudaChannelFormatDesc){ x, y, z, w, kind };
+    return (struct cudaChannelFormatDesc){x, y, z, w, kind};
 }

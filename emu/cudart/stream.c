@@ -19,24 +19,26 @@ static int create(cudaStream_t *stream, unsigned flags, int priority)
     return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-CALL(cudaStreamCreate, (cudaStream_t *stream), (stream))
+CALL(cudaStreamCreate, (cudaStream_t * stream), (stream))
 {
     return create(stream, cudaStreamDefault, 0);
 }
 
-CALL(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags), (stream, flags))
+CALL(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned int flags), (stream, flags))
 {
     return create(stream, flags, 0);
 }
 
-CALL(cudaStreamCreateWithPriority, (cudaStream_t *stream, unsigned int flags, int priority), (stream, flags, priority))
+CALL(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned int flags, int priority),
+     (stream, flags, priority))
 {
     return create(stream, flags, priority);
 }
 
 CALL(cudaStreamDestroy, (cudaStream_t stream), (stream))
 {
-    if ((uintptr_t)stream <= (uintptr_t)cudaStreamPerThread || emu_handles_kind(stream) != HANDLE_STREAM)
+    if ((uintptr_t)stream <= (uintptr_t)cudaStreamPerThread ||
+        emu_handles_kind(stream) != HANDLE_STREAM)
         return cudaErrorInvalidResourceHandle;
     if (emu_stream_is_capturing((struct emu_stream *)stream))
         return emu_capture_forbids_wait((struct emu_stream *)stream);
@@ -65,7 +67,8 @@ STREAM_CALL(cudaStreamQuery, (cudaStream_t stream), (stream))
     return error ? error : emu_stream_query(found);
 }
 
-STREAM_CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags), (stream, event, flags))
+STREAM_CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
+            (stream, event, flags))
 {
     struct emu_stream *found;
     int error;
@@ -73,7 +76,8 @@ STREAM_CALL(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsign
     if (!call_stream(stream, &found, &error))
         return error;
     if (!emu_event_find(event) || flags > cudaEventWaitExternal)
-        return flags > cudaEventWaitExternal ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+        return flags > cudaEventWaitExternal ? cudaErrorInvalidValue
+                                             : cudaErrorInvalidResourceHandle;
     return emu_stream_wait_event(found, emu_event_find(event));
 }
 
@@ -121,38 +125,43 @@ STREAM_CALL(cudaStreamGetDevice, (cudaStream_t stream, int *device), (stream, de
     return cudaSuccess;
 }
 
-STREAM_CALL(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data), (stream, function, data))
+STREAM_CALL(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data),
+            (stream, function, data))
 {
-    const struct emu_host_call call = { .function = function, .data = data };
+    const struct emu_host_call call = {.function = function, .data = data};
     struct emu_stream *found;
     int error;
 
     if (!function)
         return cudaErrorInvalidValue;
-    return call_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaLaunchHostFunc") : error;
+    return call_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaLaunchHostFunc")
+                                               : error;
 }
 
-STREAM_CALL(cudaStreamAddCallback, (cudaStream_t stream, cudaStreamCallback_t callback, void *data,
-                                    unsigned int flags),
+STREAM_CALL(cudaStreamAddCallback,
+            (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags),
             (stream, callback, data, flags))
 {
-    const struct emu_host_call call = { .callback = (void (*)(void *, int, void *))callback, .stream = stream,
-                                        .data = data };
+    const struct emu_host_call call = {
+        .callback = (void (*)(void *, int, void *))callback, .stream = stream, .data = data};
     struct emu_stream *found;
     int error;
 
     if (!callback || flags)
         return cudaErrorInvalidValue;
-    return call_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaStreamAddCallback") : error;
+    return call_stream(stream, &found, &error)
+               ? emu_host_call(found, &call, "cudaStreamAddCallback")
+               : error;
 }
 
-STREAM_CALL(cudaStreamAttachMemAsync, (cudaStream_t stream, void *pointer, size_t bytes, unsigned int flags),
+STREAM_CALL(cudaStreamAttachMemAsync,
+            (cudaStream_t stream, void *pointer, size_t bytes, unsigned int flags),
             (stream, pointer, bytes, flags))
 {
     struct emu_stream *found;
     int error;
 
     (void)bytes;
-    (void)flags;        /* managed memory is the host's: everyone sees it at any time */
+    (void)flags; /* managed memory is the host's: everyone sees it at any time */
     return pointer && !call_stream(stream, &found, &error) ? error : cudaSuccess;
 }

@@ -6,12 +6,12 @@ enum { NOT_SUPPORTED = 801 };
 
 int call_leave(int error);
 
-#define UNSUPPORTED(name)                                                       \
-    int name(void);                                                             \
-    int name(void)                                                              \
-    {                                                                           \
-        emu_unsupported(#name, "the emulated CUDA runtime does not have it");   \
-        return call_leave(NOT_SUPPORTED);                                       \
+#define UNSUPPORTED(name)                                                     \
+    int name(void);                                                           \
+    int name(void)                                                            \
+    {                                                                         \
+        emu_unsupported(#name, "the emulated CUDA runtime does not have it"); \
+        return call_leave(NOT_SUPPORTED);                                     \
     }
 #include "emu/cudart/unsupported.def"
 #if DDPCHECK_EMU_CUDART == 13

@@ -13,13 +13,13 @@ struct variable {
     const void *module, *host;
     size_t bytes;
     bool managed;
-    void *memory[EMU_MAX_DEVICES];      /* [0] is everyone's if managed */
+    void *memory[EMU_MAX_DEVICES]; /* [0] is everyone's if managed */
 };
 
 static struct {
     pthread_mutex_t lock;
     struct variable *first;
-} variables = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} variables = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct variable *make(const void *module, const void *host, size_t bytes)
 {
@@ -55,7 +55,8 @@ int variable_register_managed(const void *module, void **host, const char *name,
     if (!variable)
         return cudaErrorMemoryAllocation;
     variable->managed = true;
-    if (emu_memory_allocate_host(0, bytes, EMU_MEMORY_MANAGED, cudaMemAttachGlobal, &variable->memory[0]))
+    if (emu_memory_allocate_host(0, bytes, EMU_MEMORY_MANAGED, cudaMemAttachGlobal,
+                                 &variable->memory[0]))
         return cudaErrorMemoryAllocation;
     *host = variable->memory[0];
     return 0;
@@ -75,7 +76,7 @@ void variable_unregister(const void *module)
         }
         *link = variable->next;
         emu_handles_remove(variable->host, HANDLE_VARIABLE);
-        free(variable);     /* its memory stays: work that uses it may be under way */
+        free(variable); /* its memory stays: work that uses it may be under way */
     }
     pthread_mutex_unlock(&variables.lock);
 }
@@ -91,7 +92,7 @@ int variable_find(const void *host, void **pointer, size_t *bytes)
         return cudaErrorInvalidSymbol;
     memory = &variable->memory[variable->managed ? 0 : device];
     pthread_mutex_lock(&variables.lock);
-    if (!*memory || !emu_memory_look_up(*memory, &range, NULL))     /* a device reset takes it away */
+    if (!*memory || !emu_memory_look_up(*memory, &range, NULL)) /* a device reset takes it away */
         error = emu_memory_allocate(device, variable->bytes, NULL, memory);
     *pointer = *memory;
     pthread_mutex_unlock(&variables.lock);
@@ -106,7 +107,7 @@ CALL(cudaGetSymbolAddress, (void **pointer, const void *symbol), (pointer, symbo
     return pointer ? variable_find(symbol, pointer, &bytes) : cudaErrorInvalidValue;
 }
 
-CALL(cudaGetSymbolSize, (size_t *bytes, const void *symbol), (bytes, symbol))
+CALL(cudaGetSymbolSize, (size_t * bytes, const void *symbol), (bytes, symbol))
 {
     void *pointer;
 
@@ -115,7 +116,7 @@ CALL(cudaGetSymbolSize, (size_t *bytes, const void *symbol), (bytes, symbol))
 
 /* Copies to (or from) a part of a variable. */
 static int copy(const void *symbol, size_t offset, void *to, const void *from, size_t bytes,
-                        enum cudaMemcpyKind kind, cudaStream_t handle, bool async, const char *name)
+                enum cudaMemcpyKind kind, cudaStream_t handle, bool async, const char *name)
 {
     struct emu_stream *stream;
     struct emu_copy plain;
@@ -132,34 +133,39 @@ static int copy(const void *symbol, size_t offset, void *to, const void *from, s
     return emu_copy(stream, &plain, async, name);
 }
 
-DEFAULT_CALL(cudaMemcpyToSymbol, (const void *symbol, const void *from, size_t bytes, size_t offset,
-                                  enum cudaMemcpyKind kind),
+DEFAULT_CALL(cudaMemcpyToSymbol,
+             (const void *symbol, const void *from, size_t bytes, size_t offset,
+              enum cudaMemcpyKind kind),
              (symbol, from, bytes, offset, kind))
 {
     return from ? copy(symbol, offset, NULL, from, bytes, kind, stream, false, "cudaMemcpyToSymbol")
                 : cudaErrorInvalidValue;
 }
 
-DEFAULT_CALL(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t bytes, size_t offset,
-                                    enum cudaMemcpyKind kind),
+DEFAULT_CALL(cudaMemcpyFromSymbol,
+             (void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind),
              (to, symbol, bytes, offset, kind))
 {
     return to ? copy(symbol, offset, to, NULL, bytes, kind, stream, false, "cudaMemcpyFromSymbol")
               : cudaErrorInvalidValue;
 }
 
-STREAM_CALL(cudaMemcpyToSymbolAsync, (const void *symbol, const void *from, size_t bytes, size_t offset,
-                                      enum cudaMemcpyKind kind, cudaStream_t stream),
+STREAM_CALL(cudaMemcpyToSymbolAsync,
+            (const void *symbol, const void *from, size_t bytes, size_t offset,
+             enum cudaMemcpyKind kind, cudaStream_t stream),
             (symbol, from, bytes, offset, kind, stream))
 {
-    return from ? copy(symbol, offset, NULL, from, bytes, kind, stream, true, "cudaMemcpyToSymbolAsync")
+    return from ? copy(symbol, offset, NULL, from, bytes, kind, stream, true,
+                       "cudaMemcpyToSymbolAsync")
                 : cudaErrorInvalidValue;
 }
 
-STREAM_CALL(cudaMemcpyFromSymbolAsync, (void *to, const void *symbol, size_t bytes, size_t offset,
-                                        enum cudaMemcpyKind kind, cudaStream_t stream),
+STREAM_CALL(cudaMemcpyFromSymbolAsync,
+            (void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind,
+             cudaStream_t stream),
             (to, symbol, bytes, offset, kind, stream))
 {
-    return to ? copy(symbol, offset, to, NULL, bytes, kind, stream, true, "cudaMemcpyFromSymbolAsync")
+    return to ? copy(symbol, offset, to, NULL, bytes, kind, stream, true,
+                     "cudaMemcpyFromSymbolAsync")
               : cudaErrorInvalidValue;
 }

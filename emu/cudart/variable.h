@@ -1,6 +1,6 @@
 /* variable.h: __device__, __constant__ and __managed__ variables. The host names one by the address
- * of its shadow; each device has memory of its own for it, zero at first (an initial value is in the
- * device code, which is not read). */
+ * of its shadow; each device has memory of its own for it, zero at first (an initial value is in
+ * the device code, which is not read). */
 #ifndef DDPCHECK_EMU_VARIABLE_H
 #define DDPCHECK_EMU_VARIABLE_H
 

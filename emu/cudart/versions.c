@@ -9,7 +9,8 @@ static int check(const void *pointer, size_t bytes, int device)
 
     if (!bytes || !emu_memory_look_up(pointer, &range, NULL) || range.kind != EMU_MEMORY_MANAGED)
         return cudaErrorInvalidValue;
-    return device == cudaCpuDeviceId || emu_device_get(device) ? cudaSuccess : cudaErrorInvalidDevice;
+    return device == cudaCpuDeviceId || emu_device_get(device) ? cudaSuccess
+                                                               : cudaErrorInvalidDevice;
 }
 
 int version_advise(const void *pointer, size_t bytes, int advice, int device)
@@ -27,8 +28,9 @@ int version_prefetch(const void *pointer, size_t bytes, int device, cudaStream_t
     return call_stream(stream, &found, &error) ? check(pointer, bytes, device) : error;
 }
 
-int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                 cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count)
+int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                         unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes,
+                         size_t *count)
 {
     struct emu_capture_state state;
     struct emu_stream *found;

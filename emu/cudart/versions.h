@@ -10,7 +10,8 @@
 int version_advise(const void *pointer, size_t bytes, int advice, int device);
 int version_prefetch(const void *pointer, size_t bytes, int device, cudaStream_t stream);
 /* cudaStreamGetCaptureInfo; what is NULL is not wanted. */
-int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                 cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count);
+int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                         unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes,
+                         size_t *count);
 
 #endif

@@ -1,6 +1,6 @@
-/* CUPTI's callback interface as far as a second user of it can tell: one subscriber at a time, which
- * may enable callbacks and read back what is enabled. None are delivered: in the emulated machine
- * calls are watched by interposing. */
+/* CUPTI's callback interface as far as a second user of it can tell: one subscriber at a time,
+ * which may enable callbacks and read back what is enabled. None are delivered: in the emulated
+ * machine calls are watched by interposing. */
 #include <cupti.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 
 #include "emu/core.h"
 
-enum { CALLBACKS = 1024 };      /* more than any domain has */
+enum { CALLBACKS = 1024 }; /* more than any domain has */
 
 struct CUpti_Subscriber_st {
     CUpti_CallbackFunc callback;
@@ -21,17 +21,18 @@ struct CUpti_Subscriber_st {
 static struct {
     pthread_mutex_t lock;
     struct CUpti_Subscriber_st *one;
-} subscriber = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} subscriber = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Gives the name of the one who is there to the one who comes too late. */
 static void tell_name(const CUpti_SubscriberParams *parameters)
 {
     if (parameters && parameters->oldSubscriberName && parameters->oldSubscriberSize)
-        snprintf(parameters->oldSubscriberName, parameters->oldSubscriberSize, "%s", subscriber.one->name);
+        snprintf(parameters->oldSubscriberName, parameters->oldSubscriberSize, "%s",
+                 subscriber.one->name);
 }
 
-static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data,
-                             const CUpti_SubscriberParams *parameters)
+static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
+                             void *data, const CUpti_SubscriberParams *parameters)
 {
     CUptiResult result = CUPTI_SUCCESS;
 
@@ -47,7 +48,8 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
             (*handle)->callback = callback;
             (*handle)->data = data;
             snprintf((*handle)->name, sizeof((*handle)->name), "%s",
-                     parameters && parameters->subscriberName ? parameters->subscriberName : "CUPTI client");
+                     parameters && parameters->subscriberName ? parameters->subscriberName
+                                                              : "CUPTI client");
         } else {
             result = CUPTI_ERROR_OUT_OF_MEMORY;
         }
@@ -61,8 +63,8 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc ca
     return subscribe(handle, callback, data, NULL);
 }
 
-CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data,
-                              CUpti_SubscriberParams *parameters)
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
+                              void *data, CUpti_SubscriberParams *parameters)
 {
     return subscribe(handle, callback, data, parameters);
 }
@@ -91,16 +93,16 @@ CUptiResult cuptiFinalize(void)
 }
 
 /* Enables (or disables) callbacks [first, end) of a domain. */
-static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, unsigned first,
-                          unsigned end)
+static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
+                          unsigned first, unsigned end)
 {
     CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
 
     if (on)
         emu_unsupported("CUPTI callbacks", "they may be enabled, but none are delivered");
     pthread_mutex_lock(&subscriber.lock);
-    if (handle && handle == subscriber.one && domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE &&
-        end <= CALLBACKS) {
+    if (handle && handle == subscriber.one && domain > CUPTI_CB_DOMAIN_INVALID &&
+        domain < CUPTI_CB_DOMAIN_SIZE && end <= CALLBACKS) {
         for (unsigned i = first; i < end; i++)
             handle->enabled[domain][i] = on != 0;
         result = CUPTI_SUCCESS;
@@ -109,13 +111,14 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_Call
     return result;
 }
 
-CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
-                                CUpti_CallbackId id)
+CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle,
+                                CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     return id < CALLBACKS ? enable(on, handle, domain, id, id + 1) : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
+CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle handle,
+                              CUpti_CallbackDomain domain)
 {
     return enable(on, handle, domain, 0, CALLBACKS);
 }
@@ -124,13 +127,14 @@ CUptiResult cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle handle)
 {
     CUptiResult result = CUPTI_SUCCESS;
 
-    for (int domain = CUPTI_CB_DOMAIN_INVALID + 1; domain < CUPTI_CB_DOMAIN_SIZE && !result; domain++)
+    for (int domain = CUPTI_CB_DOMAIN_INVALID + 1; domain < CUPTI_CB_DOMAIN_SIZE && !result;
+         domain++)
         result = enable(on, handle, (CUpti_CallbackDomain)domain, 0, CALLBACKS);
     return result;
 }
 
-CUptiResult cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
-                                  CUpti_CallbackId id)
+CUptiResult cuptiGetCallbackState(uint32_t *on, CUpti_SubscriberHandle handle,
+                                  CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
 

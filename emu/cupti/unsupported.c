@@ -3,11 +3,11 @@
 
 enum { NOT_SUPPORTED = 27 };
 
-#define UNSUPPORTED(name)                                               \
-    int name(void);                                                     \
-    int name(void)                                                      \
-    {                                                                   \
-        emu_unsupported(#name, "the emulated CUPTI does not have it");  \
-        return NOT_SUPPORTED;                                           \
+#define UNSUPPORTED(name)                                              \
+    int name(void);                                                    \
+    int name(void)                                                     \
+    {                                                                  \
+        emu_unsupported(#name, "the emulated CUPTI does not have it"); \
+        return NOT_SUPPORTED;                                          \
     }
 #include "emu/cupti/unsupported.def"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { VERSION_12 = 28, VERSION_13 = 130001 };      /* of CUDA 12.9 and 13.0 */
+enum { VERSION_12 = 28, VERSION_13 = 130001 }; /* of CUDA 12.9 and 13.0 */
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
@@ -27,7 +27,7 @@ static const struct {
     CUptiResult result;
     const char *name, *text;
 } results[] = {
-#define RESULT(name, text) { name, #name, text },
+#define RESULT(name, text) {name, #name, text},
 #include "emu/cupti/results.def"
 #undef RESULT
 };
@@ -56,5 +56,5 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **text)
 
 CUptiResult cuptiGetLastError(void)
 {
-    return CUPTI_SUCCESS;       /* activities, which it is about, are not supported */
+    return CUPTI_SUCCESS; /* activities, which it is about, are not supported */
 }

@@ -14,8 +14,8 @@ struct context {
     unsigned flags;
 };
 
-/* The contexts under the current one, which the thread pushed; what is current is the device that the
- * machine keeps for the thread, by the name it was last made current under. */
+/* The contexts under the current one, which the thread pushed; what is current is the device that
+ * the machine keeps for the thread, by the name it was last made current under. */
 static _Thread_local CUcontext below[DEPTH];
 static _Thread_local int depth;
 static _Thread_local CUcontext named;
@@ -26,7 +26,7 @@ static CUcontext make(struct emu_device *device, unsigned flags)
 
     if (!context)
         return NULL;
-    *context = (struct context){ device, flags };
+    *context = (struct context){device, flags};
     if (emu_handles_add(context, HANDLE_CONTEXT)) {
         free(context);
         return NULL;
@@ -73,7 +73,7 @@ static void make_current(CUcontext context)
         emu_device_unset();
 }
 
-DRIVER_CALL(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device), (context, device))
+DRIVER_CALL(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device), (context, device))
 {
     if (!context || !emu_device_get(device))
         return context ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
@@ -86,12 +86,14 @@ DRIVER_CALL(cuDevicePrimaryCtxRetain, (CUcontext *context, CUdevice device), (co
 
 DRIVER_CALL(cuDevicePrimaryCtxRelease_v2, (CUdevice device), (device))
 {
-    return emu_device_get(device) ? 0 : CUDA_ERROR_INVALID_DEVICE;     /* it lives as long as the process */
+    return emu_device_get(device) ? 0
+                                  : CUDA_ERROR_INVALID_DEVICE; /* it lives as long as the process */
 }
 
 DRIVER_CALL(cuDevicePrimaryCtxReset_v2, (CUdevice device), (device))
 {
-    return emu_device_get(device) ? emu_device_reset(emu_device_get(device)) : (int)CUDA_ERROR_INVALID_DEVICE;
+    return emu_device_get(device) ? emu_device_reset(emu_device_get(device))
+                                  : (int)CUDA_ERROR_INVALID_DEVICE;
 }
 
 DRIVER_CALL(cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned int flags), (device, flags))
@@ -102,7 +104,8 @@ DRIVER_CALL(cuDevicePrimaryCtxSetFlags_v2, (CUdevice device, unsigned int flags)
     return 0;
 }
 
-DRIVER_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned int *flags, int *active), (device, flags, active))
+DRIVER_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned int *flags, int *active),
+            (device, flags, active))
 {
     if (!emu_device_get(device) || !flags || !active)
         return flags && active ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
@@ -125,12 +128,15 @@ static int create(CUcontext *context, unsigned flags, CUdevice device)
     return 0;
 }
 
-DRIVER_CALL(cuCtxCreate_v2, (CUcontext *context, unsigned int flags, CUdevice device), (context, flags, device))
+DRIVER_CALL(cuCtxCreate_v2, (CUcontext * context, unsigned int flags, CUdevice device),
+            (context, flags, device))
 {
     return create(context, flags, device);
 }
 
-DRIVER_CALL(cuCtxCreate_v4, (CUcontext *context, CUctxCreateParams *parameters, unsigned int flags, CUdevice device),
+DRIVER_CALL(cuCtxCreate_v4,
+            (CUcontext * context, CUctxCreateParams *parameters, unsigned int flags,
+             CUdevice device),
             (context, parameters, flags, device))
 {
     if (parameters && (parameters->numExecAffinityParams || parameters->cigParams)) {
@@ -145,7 +151,8 @@ DRIVER_CALL(cuCtxDestroy_v2, (CUcontext context), (context))
     struct emu_device *device = context_device(context);
     bool was_current = context == current();
 
-    if (!device || context == context_primary(device) || !emu_handles_remove(context, HANDLE_CONTEXT))
+    if (!device || context == context_primary(device) ||
+        !emu_handles_remove(context, HANDLE_CONTEXT))
         return CUDA_ERROR_INVALID_CONTEXT;
     free(context);
     if (was_current)
@@ -153,7 +160,7 @@ DRIVER_CALL(cuCtxDestroy_v2, (CUcontext context), (context))
     return 0;
 }
 
-DRIVER_CALL(cuCtxGetCurrent, (CUcontext *context), (context))
+DRIVER_CALL(cuCtxGetCurrent, (CUcontext * context), (context))
 {
     if (!context)
         return CUDA_ERROR_INVALID_VALUE;
@@ -180,7 +187,7 @@ DRIVER_CALL(cuCtxPushCurrent_v2, (CUcontext context), (context))
     return 0;
 }
 
-DRIVER_CALL(cuCtxPopCurrent_v2, (CUcontext *context), (context))
+DRIVER_CALL(cuCtxPopCurrent_v2, (CUcontext * context), (context))
 {
     CUcontext before = current();
 
@@ -193,7 +200,7 @@ DRIVER_CALL(cuCtxPopCurrent_v2, (CUcontext *context), (context))
     return 0;
 }
 
-DRIVER_CALL(cuCtxGetDevice, (CUdevice *device), (device))
+DRIVER_CALL(cuCtxGetDevice, (CUdevice * device), (device))
 {
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;

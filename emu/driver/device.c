@@ -13,7 +13,7 @@ DRIVER_CALL(cuDeviceGetCount, (int *count), (count))
     return 0;
 }
 
-DRIVER_CALL(cuDeviceGet, (CUdevice *device, int ordinal), (device, ordinal))
+DRIVER_CALL(cuDeviceGet, (CUdevice * device, int ordinal), (device, ordinal))
 {
     if (!device)
         return CUDA_ERROR_INVALID_VALUE;
@@ -31,7 +31,7 @@ DRIVER_CALL(cuDeviceGetName, (char *name, int bytes, CUdevice device), (name, by
     return 0;
 }
 
-DRIVER_CALL(cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device), (uuid, device))
+DRIVER_CALL(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device), (uuid, device))
 {
     if (!uuid || !emu_device_get(device))
         return uuid ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
@@ -40,7 +40,7 @@ DRIVER_CALL(cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice device), (uuid, device))
 }
 DRIVER_ALIAS("cuDeviceGetUuid", "cuDeviceGetUuid_v2");
 
-DRIVER_CALL(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device), (bytes, device))
+DRIVER_CALL(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device), (bytes, device))
 {
     if (!bytes || !emu_device_get(device))
         return bytes ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
@@ -56,12 +56,15 @@ DRIVER_CALL(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUd
     return emu_device_attribute(emu_device_get(device), (int)attribute, value);
 }
 
-DRIVER_CALL(cuDeviceComputeCapability, (int *major, int *minor, CUdevice device), (major, minor, device))
+DRIVER_CALL(cuDeviceComputeCapability, (int *major, int *minor, CUdevice device),
+            (major, minor, device))
 {
     if (!major || !minor || !emu_device_get(device))
         return major && minor ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
-    emu_device_attribute(emu_device_get(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, major);
-    return emu_device_attribute(emu_device_get(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor);
+    emu_device_attribute(emu_device_get(device), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                         major);
+    return emu_device_attribute(emu_device_get(device),
+                                CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, minor);
 }
 
 DRIVER_CALL(cuDeviceGetPCIBusId, (char *text, int bytes, CUdevice device), (text, bytes, device))
@@ -72,7 +75,7 @@ DRIVER_CALL(cuDeviceGetPCIBusId, (char *text, int bytes, CUdevice device), (text
     return 0;
 }
 
-DRIVER_CALL(cuDeviceGetByPCIBusId, (CUdevice *device, const char *text), (device, text))
+DRIVER_CALL(cuDeviceGetByPCIBusId, (CUdevice * device, const char *text), (device, text))
 {
     char own[16];
 
@@ -96,7 +99,8 @@ DRIVER_CALL(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer), (
     return 0;
 }
 
-DRIVER_CALL(cuDeviceGetP2PAttribute, (int *value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to),
+DRIVER_CALL(cuDeviceGetP2PAttribute,
+            (int *value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to),
             (value, attribute, from, to))
 {
     if (!value || !emu_device_get(from) || !emu_device_get(to) || from == to)

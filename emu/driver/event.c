@@ -2,12 +2,14 @@
 
 #include "emu/driver/call.h"
 
-CONTEXT_CALL(cuEventCreate, (CUevent *event, unsigned int flags), (event, flags))
+CONTEXT_CALL(cuEventCreate, (CUevent * event, unsigned int flags), (event, flags))
 {
-    if (!event || flags & ~(unsigned)(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS))
+    if (!event || flags & ~(unsigned)(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING |
+                                      CU_EVENT_INTERPROCESS))
         return CUDA_ERROR_INVALID_VALUE;
     if (flags & CU_EVENT_INTERPROCESS) {
-        emu_unsupported("CU_EVENT_INTERPROCESS", "events of the emulated machine stay in their process");
+        emu_unsupported("CU_EVENT_INTERPROCESS",
+                        "events of the emulated machine stay in their process");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
     *event = (CUevent)emu_event_create(emu_device_current(), flags);
@@ -16,7 +18,8 @@ CONTEXT_CALL(cuEventCreate, (CUevent *event, unsigned int flags), (event, flags)
 
 DRIVER_CALL(cuEventDestroy_v2, (CUevent event), (event))
 {
-    return emu_event_find(event) ? emu_event_destroy(emu_event_find(event)) : (int)CUDA_ERROR_INVALID_HANDLE;
+    return emu_event_find(event) ? emu_event_destroy(emu_event_find(event))
+                                 : (int)CUDA_ERROR_INVALID_HANDLE;
 }
 
 static int record(CUevent event, CUstream handle, unsigned flags)
@@ -25,8 +28,10 @@ static int record(CUevent event, CUstream handle, unsigned flags)
     int error;
 
     if (flags > CU_EVENT_RECORD_EXTERNAL || !emu_event_find(event))
-        return flags > CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-    return driver_stream(handle, &stream, &error) ? emu_event_record(emu_event_find(event), stream) : error;
+        return flags > CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_INVALID_VALUE
+                                                : CUDA_ERROR_INVALID_HANDLE;
+    return driver_stream(handle, &stream, &error) ? emu_event_record(emu_event_find(event), stream)
+                                                  : error;
 }
 
 STREAM_CALL(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream), (event, stream))
@@ -34,23 +39,26 @@ STREAM_CALL(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream),
     return record(event, stream, 0);
 }
 
-STREAM_CALL(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz, (CUevent event, CUstream stream, unsigned int flags),
-            (event, stream, flags))
+STREAM_CALL(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
+            (CUevent event, CUstream stream, unsigned int flags), (event, stream, flags))
 {
     return record(event, stream, flags);
 }
 
 DRIVER_CALL(cuEventQuery, (CUevent event), (event))
 {
-    return emu_event_find(event) ? emu_event_query(emu_event_find(event)) : (int)CUDA_ERROR_INVALID_HANDLE;
+    return emu_event_find(event) ? emu_event_query(emu_event_find(event))
+                                 : (int)CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRIVER_CALL(cuEventSynchronize, (CUevent event), (event))
 {
-    return emu_event_find(event) ? emu_event_synchronize(emu_event_find(event)) : (int)CUDA_ERROR_INVALID_HANDLE;
+    return emu_event_find(event) ? emu_event_synchronize(emu_event_find(event))
+                                 : (int)CUDA_ERROR_INVALID_HANDLE;
 }
 
-DRIVER_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent end), (milliseconds, start, end))
+DRIVER_CALL(cuEventElapsedTime_v2, (float *milliseconds, CUevent start, CUevent end),
+            (milliseconds, start, end))
 {
     if (!milliseconds)
         return CUDA_ERROR_INVALID_VALUE;

@@ -37,7 +37,8 @@ static int set_attribute(const void *function, CUfunction_attribute which, int v
 {
     if (!emu_kernel_find(function))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && (value < 0 || value > SHARED_OPT_IN))
+    if (which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+        (value < 0 || value > SHARED_OPT_IN))
         return CUDA_ERROR_INVALID_VALUE;
     return which < CU_FUNC_ATTRIBUTE_MAX ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -70,12 +71,13 @@ DRIVER_CALL(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache config), (f
     return emu_kernel_find(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-DRIVER_CALL(cuFuncGetModule, (CUmodule *module, CUfunction function), (module, function))
+DRIVER_CALL(cuFuncGetModule, (CUmodule * module, CUfunction function), (module, function))
 {
     return module_of(function, (const void **)module);
 }
 
-DRIVER_CALL(cuFuncIsLoaded, (CUfunctionLoadingState *state, CUfunction function), (state, function))
+DRIVER_CALL(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction function),
+            (state, function))
 {
     if (!state || !emu_kernel_find(function))
         return state ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
@@ -88,19 +90,23 @@ DRIVER_CALL(cuFuncLoad, (CUfunction function), (function))
     return emu_kernel_find(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-DRIVER_CALL(cuKernelGetAttribute, (int *value, CUfunction_attribute which, CUkernel kernel, CUdevice device),
+DRIVER_CALL(cuKernelGetAttribute,
+            (int *value, CUfunction_attribute which, CUkernel kernel, CUdevice device),
             (value, which, kernel, device))
 {
-    return emu_device_get(device) ? attribute(value, which, kernel) : (int)CUDA_ERROR_INVALID_DEVICE;
+    return emu_device_get(device) ? attribute(value, which, kernel)
+                                  : (int)CUDA_ERROR_INVALID_DEVICE;
 }
 
-DRIVER_CALL(cuKernelSetAttribute, (CUfunction_attribute which, int value, CUkernel kernel, CUdevice device),
+DRIVER_CALL(cuKernelSetAttribute,
+            (CUfunction_attribute which, int value, CUkernel kernel, CUdevice device),
             (which, value, kernel, device))
 {
-    return emu_device_get(device) ? set_attribute(kernel, which, value) : (int)CUDA_ERROR_INVALID_DEVICE;
+    return emu_device_get(device) ? set_attribute(kernel, which, value)
+                                  : (int)CUDA_ERROR_INVALID_DEVICE;
 }
 
-DRIVER_CALL(cuKernelGetLibrary, (CUlibrary *library, CUkernel kernel), (library, kernel))
+DRIVER_CALL(cuKernelGetLibrary, (CUlibrary * library, CUkernel kernel), (library, kernel))
 {
     return module_of(kernel, (const void **)library);
 }
@@ -116,7 +122,8 @@ static int occupancy(int *blocks, const void *function, int threads, size_t shar
 }
 
 CONTEXT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
-             (int *blocks, CUfunction function, int threads, size_t shared), (blocks, function, threads, shared))
+             (int *blocks, CUfunction function, int threads, size_t shared),
+             (blocks, function, threads, shared))
 {
     return occupancy(blocks, function, threads, shared);
 }
@@ -125,6 +132,7 @@ CONTEXT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
              (int *blocks, CUfunction function, int threads, size_t shared, unsigned int flags),
              (blocks, function, threads, shared, flags))
 {
-    return flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE ? (int)CUDA_ERROR_INVALID_VALUE
-                                                         : occupancy(blocks, function, threads, shared);
+    return flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE
+               ? (int)CUDA_ERROR_INVALID_VALUE
+               : occupancy(blocks, function, threads, shared);
 }

@@ -12,11 +12,13 @@ int driver_enter(bool context)
 
     if (error)
         return error;
-    if (!atomic_load(&initialised) && !emu_process_uses())      /* the runtime initialises the driver, too */
+    if (!atomic_load(&initialised) &&
+        !emu_process_uses()) /* the runtime initialises the driver, too */
         return CUDA_ERROR_NOT_INITIALIZED;
     if (!context)
         return 0;
-    return emu_device_chosen() ? emu_device_error(emu_device_current()) : (int)CUDA_ERROR_INVALID_CONTEXT;
+    return emu_device_chosen() ? emu_device_error(emu_device_current())
+                               : (int)CUDA_ERROR_INVALID_CONTEXT;
 }
 
 bool driver_stream(CUstream handle, struct emu_stream **stream, int *error)
@@ -50,7 +52,7 @@ static const struct {
     CUresult error;
     const char *name, *text;
 } errors[] = {
-#define ERROR(name, text) { name, #name, text },
+#define ERROR(name, text) {name, #name, text},
 #include "emu/driver/errors.def"
 #undef ERROR
 };

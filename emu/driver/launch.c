@@ -2,7 +2,8 @@
 #include "emu/core/kernel.h"
 #include "emu/driver/call.h"
 
-static int launch(CUfunction function, const struct twin_grid *grid, void **args, void **extra, CUstream handle)
+static int launch(CUfunction function, const struct twin_grid *grid, void **args, void **extra,
+                  CUstream handle)
 {
     const struct emu_kernel *kernel = emu_kernel_find(function);
     const void *block = NULL;
@@ -16,54 +17,65 @@ static int launch(CUfunction function, const struct twin_grid *grid, void **args
             block = extra[1];
     if (args && block)
         return CUDA_ERROR_INVALID_VALUE;
-    return driver_stream(handle, &stream, &error) ? emu_kernel_launch(kernel, grid, args, block, stream) : error;
+    return driver_stream(handle, &stream, &error)
+               ? emu_kernel_launch(kernel, grid, args, block, stream)
+               : error;
 }
 
-#define LAUNCH_PARAMETERS                                                                                       \
-    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,  \
-     unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **args,       \
-     void **extra)
+#define LAUNCH_PARAMETERS                                                                         \
+    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,          \
+     unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, \
+     CUstream stream, void **args, void **extra)
 #define LAUNCH_ARGUMENTS \
     (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, args, extra)
 
 STREAM_CALL(cuLaunchKernel, cuLaunchKernel_ptsz, LAUNCH_PARAMETERS, LAUNCH_ARGUMENTS)
 {
-    const struct twin_grid grid = { { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes };
+    const struct twin_grid grid = {
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
 
     return launch(function, &grid, args, extra, stream);
 }
 
-static int launch_config(const CUlaunchConfig *config, CUfunction function, void **args, void **extra, CUstream stream)
+static int launch_config(const CUlaunchConfig *config, CUfunction function, void **args,
+                         void **extra, CUstream stream)
 {
-    const struct twin_grid grid = { { config->gridDimX, config->gridDimY, config->gridDimZ },
-                                    { config->blockDimX, config->blockDimY, config->blockDimZ },
-                                    config->sharedMemBytes };
+    const struct twin_grid grid = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                                   {config->blockDimX, config->blockDimY, config->blockDimZ},
+                                   config->sharedMemBytes};
 
     return launch(function, &grid, args, extra, stream);
 }
 
-CONTEXT_CALL(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function, void **args, void **extra),
+CONTEXT_CALL(cuLaunchKernelEx,
+             (const CUlaunchConfig *config, CUfunction function, void **args, void **extra),
              (config, function, args, extra))
 {
-    return config ? launch_config(config, function, args, extra, config->hStream) : (int)CUDA_ERROR_INVALID_VALUE;
+    return config ? launch_config(config, function, args, extra, config->hStream)
+                  : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
-CONTEXT_CALL(cuLaunchKernelEx_ptsz, (const CUlaunchConfig *config, CUfunction function, void **args, void **extra),
+CONTEXT_CALL(cuLaunchKernelEx_ptsz,
+             (const CUlaunchConfig *config, CUfunction function, void **args, void **extra),
              (config, function, args, extra))
 {
     if (!config)
         return CUDA_ERROR_INVALID_VALUE;
-    return launch_config(config, function, args, extra, config->hStream ? config->hStream : CU_STREAM_PER_THREAD);
+    return launch_config(config, function, args, extra,
+                         config->hStream ? config->hStream : CU_STREAM_PER_THREAD);
 }
 
-#define COOPERATIVE_PARAMETERS                                                                                  \
-    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,  \
-     unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **args)
+#define COOPERATIVE_PARAMETERS                                                                    \
+    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,          \
+     unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, \
+     CUstream stream, void **args)
 
 STREAM_CALL(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, COOPERATIVE_PARAMETERS,
-            (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, args))
+            (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
+             args))
 {
-    const struct twin_grid grid = { { grid_x, grid_y, grid_z }, { block_x, block_y, block_z }, shared_bytes };
+    const struct twin_grid grid = {
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
 
     return launch(function, &grid, args, NULL, stream);
 }
@@ -112,7 +124,7 @@ DRIVER_CALL(cuKernelGetName, (const char **name, CUkernel kernel), (name, kernel
     return mangled_name(kernel, name);
 }
 
-DRIVER_CALL(cuKernelGetFunction, (CUfunction *function, CUkernel kernel), (function, kernel))
+DRIVER_CALL(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), (function, kernel))
 {
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;

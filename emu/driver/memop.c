@@ -11,15 +11,16 @@ struct operation {
     struct emu_device *device;
     uintptr_t address;
     uint64_t value;
-    unsigned bytes;         /* 4 or 8 */
-    unsigned condition;     /* CUstreamWaitValue_flags */
+    unsigned bytes;     /* 4 or 8 */
+    unsigned condition; /* CUstreamWaitValue_flags */
     bool wait;
 };
 
 static uint64_t load(const struct operation *operation)
 {
-    return operation->bytes == 8 ? __atomic_load_n((uint64_t *)operation->address, __ATOMIC_ACQUIRE)
-                                 : __atomic_load_n((uint32_t *)operation->address, __ATOMIC_ACQUIRE);
+    return operation->bytes == 8
+               ? __atomic_load_n((uint64_t *)operation->address, __ATOMIC_ACQUIRE)
+               : __atomic_load_n((uint32_t *)operation->address, __ATOMIC_ACQUIRE);
 }
 
 static bool holds(const struct operation *operation)
@@ -27,13 +28,14 @@ static bool holds(const struct operation *operation)
     uint64_t word = load(operation), mask = operation->bytes == 8 ? UINT64_MAX : UINT32_MAX;
 
     switch (operation->condition) {
-    case CU_STREAM_WAIT_VALUE_GEQ:      /* cyclic: the difference, as a signed number, is not negative */
-        return !((word - operation->value) & (operation->bytes == 8 ? UINT64_C(1) << 63 : UINT64_C(1) << 31));
+    case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: the difference, as a signed number, is not negative */
+        return !((word - operation->value) &
+                 (operation->bytes == 8 ? UINT64_C(1) << 63 : UINT64_C(1) << 31));
     case CU_STREAM_WAIT_VALUE_EQ:
         return word == operation->value;
     case CU_STREAM_WAIT_VALUE_AND:
         return (word & operation->value) != 0;
-    default:                            /* CU_STREAM_WAIT_VALUE_NOR */
+    default: /* CU_STREAM_WAIT_VALUE_NOR */
         return (~(word | operation->value) & mask) != 0;
     }
 }
@@ -41,7 +43,7 @@ static bool holds(const struct operation *operation)
 /* Anyone may write the word, so it is polled: gently, for a wait may be long. */
 static void wait_for(const struct operation *operation)
 {
-    struct timespec pause = { 0, 1000 };
+    struct timespec pause = {0, 1000};
 
     while (!holds(operation) && !atomic_load(&operation->device->error)) {
         nanosleep(&pause, NULL);
@@ -54,7 +56,8 @@ static int run(void *arg)
 {
     const struct operation *operation = arg;
     struct emu_range *range;
-    int error = emu_memory_hold(operation->device->index, (void *)operation->address, operation->bytes, false, &range);
+    int error = emu_memory_hold(operation->device->index, (void *)operation->address,
+                                operation->bytes, false, &range);
 
     if (error)
         return error;
@@ -63,7 +66,8 @@ static int run(void *arg)
     else if (operation->bytes == 8)
         __atomic_store_n((uint64_t *)operation->address, operation->value, __ATOMIC_RELEASE);
     else
-        __atomic_store_n((uint32_t *)operation->address, (uint32_t)operation->value, __ATOMIC_RELEASE);
+        __atomic_store_n((uint32_t *)operation->address, (uint32_t)operation->value,
+                         __ATOMIC_RELEASE);
     emu_memory_release(range);
     return 0;
 }
@@ -77,43 +81,50 @@ static int push(CUstream handle, struct operation model)
     if (!driver_stream(handle, &stream, &error))
         return error;
     model.device = stream->device;
-    if (model.address % model.bytes || !emu_memory_reachable(model.device->index, (void *)model.address, model.bytes))
+    if (model.address % model.bytes ||
+        !emu_memory_reachable(model.device->index, (void *)model.address, model.bytes))
         return CUDA_ERROR_INVALID_VALUE;
     operation = malloc(sizeof(*operation));
     if (!operation)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *operation = model;
-    error = emu_stream_push(stream, model.wait ? "cuStreamWaitValue" : "cuStreamWriteValue", run, operation, free);
+    error = emu_stream_push(stream, model.wait ? "cuStreamWaitValue" : "cuStreamWriteValue", run,
+                            operation, free);
     if (error)
         free(operation);
     return error;
 }
 
-static int write_value(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags, unsigned bytes)
+static int write_value(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags,
+                       unsigned bytes)
 {
     if (flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
         return CUDA_ERROR_INVALID_VALUE;
-    return push(stream, (struct operation){ .address = address, .value = value, .bytes = bytes });
+    return push(stream, (struct operation){.address = address, .value = value, .bytes = bytes});
 }
 
-static int wait_value(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags, unsigned bytes)
+static int wait_value(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags,
+                      unsigned bytes)
 {
     unsigned condition = flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
 
     if (condition > CU_STREAM_WAIT_VALUE_NOR)
         return CUDA_ERROR_INVALID_VALUE;
-    return push(stream, (struct operation){ .address = address, .value = value, .bytes = bytes,
-                                            .condition = condition, .wait = true });
+    return push(stream, (struct operation){.address = address,
+                                           .value = value,
+                                           .bytes = bytes,
+                                           .condition = condition,
+                                           .wait = true});
 }
 
-#define VALUE_CALL(name, type, function)                                                                            \
-    STREAM_CALL(cuStream##name##_v2, cuStream##name##_v2_ptsz,                                                      \
-                (CUstream stream, CUdeviceptr address, type value, unsigned int flags),                             \
-                (stream, address, value, flags))                                                                    \
-    {                                                                                                               \
-        return function(stream, address, value, flags, sizeof(type));                                               \
-    }                                                                                                               \
-    DRIVER_ALIAS("cuStream" #name, "cuStream" #name "_v2");                                                         \
+#define VALUE_CALL(name, type, function)                                                \
+    STREAM_CALL(cuStream##name##_v2, cuStream##name##_v2_ptsz,                          \
+                (CUstream stream, CUdeviceptr address, type value, unsigned int flags), \
+                (stream, address, value, flags))                                        \
+    {                                                                                   \
+        return function(stream, address, value, flags, sizeof(type));                   \
+    }                                                                                   \
+    DRIVER_ALIAS("cuStream" #name, "cuStream" #name "_v2");                             \
     DRIVER_ALIAS("cuStream" #name "_ptsz", "cuStream" #name "_v2_ptsz");
 
 VALUE_CALL(WriteValue32, cuuint32_t, write_value)
@@ -127,21 +138,25 @@ static int push_one(CUstream stream, const CUstreamBatchMemOpParams *p)
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
         return wait_value(stream, p->waitValue.address, p->waitValue.value, p->waitValue.flags, 4);
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        return wait_value(stream, p->waitValue.address, p->waitValue.value64, p->waitValue.flags, 8);
+        return wait_value(stream, p->waitValue.address, p->waitValue.value64, p->waitValue.flags,
+                          8);
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        return write_value(stream, p->writeValue.address, p->writeValue.value, p->writeValue.flags, 4);
+        return write_value(stream, p->writeValue.address, p->writeValue.value, p->writeValue.flags,
+                           4);
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        return write_value(stream, p->writeValue.address, p->writeValue.value64, p->writeValue.flags, 8);
+        return write_value(stream, p->writeValue.address, p->writeValue.value64,
+                           p->writeValue.flags, 8);
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
     case CU_STREAM_MEM_OP_BARRIER:
-        return 0;       /* every operation is ordered already */
+        return 0; /* every operation is ordered already */
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
     }
 }
 
 STREAM_CALL(cuStreamBatchMemOp_v2, cuStreamBatchMemOp_v2_ptsz,
-            (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations, unsigned int flags),
+            (CUstream stream, unsigned int count, CUstreamBatchMemOpParams *operations,
+             unsigned int flags),
             (stream, count, operations, flags))
 {
     int error = !operations || flags ? CUDA_ERROR_INVALID_VALUE : 0;

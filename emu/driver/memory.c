@@ -13,7 +13,7 @@ static int allocate_host(void **pointer, size_t bytes, enum emu_memory_kind kind
     return emu_memory_allocate_host(emu_device_current(), bytes, kind, flags, pointer);
 }
 
-CONTEXT_CALL(cuMemAlloc_v2, (CUdeviceptr *pointer, size_t bytes), (pointer, bytes))
+CONTEXT_CALL(cuMemAlloc_v2, (CUdeviceptr * pointer, size_t bytes), (pointer, bytes))
 {
     int error = emu_capture_forbids_call();
 
@@ -24,7 +24,8 @@ CONTEXT_CALL(cuMemAlloc_v2, (CUdeviceptr *pointer, size_t bytes), (pointer, byte
 
 CONTEXT_CALL(cuMemFree_v2, (CUdeviceptr pointer), (pointer))
 {
-    return emu_memory_free_when_idle((void *)pointer, 1 << EMU_MEMORY_DEVICE | 1 << EMU_MEMORY_MANAGED);
+    return emu_memory_free_when_idle((void *)pointer,
+                                     1 << EMU_MEMORY_DEVICE | 1 << EMU_MEMORY_MANAGED);
 }
 
 CONTEXT_CALL(cuMemAllocHost_v2, (void **pointer, size_t bytes), (pointer, bytes))
@@ -32,7 +33,8 @@ CONTEXT_CALL(cuMemAllocHost_v2, (void **pointer, size_t bytes), (pointer, bytes)
     return allocate_host(pointer, bytes, EMU_MEMORY_PINNED, 0);
 }
 
-CONTEXT_CALL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
+CONTEXT_CALL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned int flags),
+             (pointer, bytes, flags))
 {
     return allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
 }
@@ -42,12 +44,14 @@ CONTEXT_CALL(cuMemFreeHost, (void *pointer), (pointer))
     return emu_memory_free_when_idle(pointer, 1 << EMU_MEMORY_PINNED);
 }
 
-CONTEXT_CALL(cuMemAllocManaged, (CUdeviceptr *pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
+CONTEXT_CALL(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned int flags),
+             (pointer, bytes, flags))
 {
     return allocate_host((void **)pointer, bytes, EMU_MEMORY_MANAGED, flags);
 }
 
-CONTEXT_CALL(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
+CONTEXT_CALL(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned int flags),
+             (pointer, bytes, flags))
 {
     if (!pointer || !bytes || flags > 15)
         return CUDA_ERROR_INVALID_VALUE;
@@ -57,17 +61,20 @@ DRIVER_ALIAS("cuMemHostRegister", "cuMemHostRegister_v2");
 
 CONTEXT_CALL(cuMemHostUnregister, (void *pointer), (pointer))
 {
-    return emu_memory_free(pointer, 1 << EMU_MEMORY_REGISTERED) ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED : 0;
+    return emu_memory_free(pointer, 1 << EMU_MEMORY_REGISTERED)
+               ? CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
+               : 0;
 }
 
-CONTEXT_CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr *device, void *host, unsigned int flags),
+CONTEXT_CALL(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsigned int flags),
              (device, host, flags))
 {
     struct emu_range range;
 
-    if (!device || flags || !emu_memory_look_up(host, &range, NULL) || range.kind == EMU_MEMORY_DEVICE)
+    if (!device || flags || !emu_memory_look_up(host, &range, NULL) ||
+        range.kind == EMU_MEMORY_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
-    *device = (CUdeviceptr)host;    /* unified addresses */
+    *device = (CUdeviceptr)host; /* unified addresses */
     return 0;
 }
 DRIVER_ALIAS("cuMemHostGetDevicePointer", "cuMemHostGetDevicePointer_v2");
@@ -82,7 +89,7 @@ CONTEXT_CALL(cuMemHostGetFlags, (unsigned int *flags, void *host), (flags, host)
     return 0;
 }
 
-CONTEXT_CALL(cuMemGetInfo_v2, (size_t *unused, size_t *total), (unused, total))
+CONTEXT_CALL(cuMemGetInfo_v2, (size_t * unused, size_t *total), (unused, total))
 {
     const struct emu_device *device = emu_device_here();
 
@@ -93,7 +100,8 @@ CONTEXT_CALL(cuMemGetInfo_v2, (size_t *unused, size_t *total), (unused, total))
     return 0;
 }
 
-CONTEXT_CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer), (base, bytes, pointer))
+CONTEXT_CALL(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t *bytes, CUdeviceptr pointer),
+             (base, bytes, pointer))
 {
     struct emu_range range;
 
@@ -106,8 +114,8 @@ CONTEXT_CALL(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *bytes, CUdevic
     return 0;
 }
 
-STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr *pointer, size_t bytes, CUstream stream),
-            (pointer, bytes, stream))
+STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_ptsz,
+            (CUdeviceptr * pointer, size_t bytes, CUstream stream), (pointer, bytes, stream))
 {
     struct emu_stream *found;
     int error;
@@ -116,11 +124,12 @@ STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_ptsz, (CUdeviceptr *pointer, size_t
         return CUDA_ERROR_INVALID_VALUE;
     if (!driver_stream(stream, &found, &error))
         return error;
-    return emu_pool_allocate(atomic_load(&emu_device_get(emu_stream_device(found))->pool), found, bytes,
-                             (void **)pointer);
+    return emu_pool_allocate(atomic_load(&emu_device_get(emu_stream_device(found))->pool), found,
+                             bytes, (void **)pointer);
 }
 
-STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), (pointer, stream))
+STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream),
+            (pointer, stream))
 {
     struct emu_stream *found;
     int error;
@@ -128,12 +137,13 @@ STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream 
     return driver_stream(stream, &found, &error) ? emu_pool_release(found, (void *)pointer) : error;
 }
 
-CONTEXT_CALL(cuIpcGetMemHandle, (CUipcMemHandle *handle, CUdeviceptr pointer), (handle, pointer))
+CONTEXT_CALL(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr pointer), (handle, pointer))
 {
     return handle ? emu_ipc_export((void *)pointer, handle) : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
-CONTEXT_CALL(cuIpcOpenMemHandle_v2, (CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags),
+CONTEXT_CALL(cuIpcOpenMemHandle_v2,
+             (CUdeviceptr * pointer, CUipcMemHandle handle, unsigned int flags),
              (pointer, handle, flags))
 {
     if (!pointer || flags > CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)

@@ -1,4 +1,5 @@
-/* Modules and libraries: one thing here, loaded at once (CUDA's lazy loading can't be told apart). */
+/* Modules and libraries: one thing here, loaded at once (CUDA's lazy loading can't be told apart).
+ */
 #include "emu/core/module.h"
 
 #include "emu/core/kernel.h"
@@ -6,12 +7,14 @@
 
 static int load(const void *image, void **module)
 {
-    return image && module ? emu_module_load(image, (struct emu_module **)module) : (int)CUDA_ERROR_INVALID_VALUE;
+    return image && module ? emu_module_load(image, (struct emu_module **)module)
+                           : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
 static int load_file(const char *path, void **module)
 {
-    return path && module ? emu_module_load_file(path, (struct emu_module **)module) : (int)CUDA_ERROR_INVALID_VALUE;
+    return path && module ? emu_module_load_file(path, (struct emu_module **)module)
+                          : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
 static int unload(void *module)
@@ -21,7 +24,8 @@ static int unload(void *module)
 
 static int find(void *module, const char *name, void **kernel)
 {
-    return name && kernel ? emu_module_kernel(module, name, (struct emu_kernel **)kernel) : (int)CUDA_ERROR_INVALID_VALUE;
+    return name && kernel ? emu_module_kernel(module, name, (struct emu_kernel **)kernel)
+                          : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
 static int count(const void *module, unsigned *kernels)
@@ -40,25 +44,26 @@ static int list(const void *module, void *kernels, unsigned room)
     return 0;
 }
 
-CONTEXT_CALL(cuModuleLoad, (CUmodule *module, const char *path), (module, path))
+CONTEXT_CALL(cuModuleLoad, (CUmodule * module, const char *path), (module, path))
 {
     return load_file(path, (void **)module);
 }
 
-CONTEXT_CALL(cuModuleLoadData, (CUmodule *module, const void *image), (module, image))
+CONTEXT_CALL(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 {
     return load(image, (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadDataEx,
-             (CUmodule *module, const void *image, unsigned int count, CUjit_option *options, void **values),
+             (CUmodule * module, const void *image, unsigned int count, CUjit_option *options,
+              void **values),
              (module, image, count, options, values))
 {
-    (void)count, (void)options, (void)values;   /* how to compile: there is nothing to compile */
+    (void)count, (void)options, (void)values; /* how to compile: there is nothing to compile */
     return load(image, (void **)module);
 }
 
-CONTEXT_CALL(cuModuleLoadFatBinary, (CUmodule *module, const void *image), (module, image))
+CONTEXT_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image), (module, image))
 {
     return load(image, (void **)module);
 }
@@ -68,23 +73,26 @@ CONTEXT_CALL(cuModuleUnload, (CUmodule module), (module))
     return unload(module);
 }
 
-CONTEXT_CALL(cuModuleGetFunction, (CUfunction *function, CUmodule module, const char *name), (function, module, name))
+CONTEXT_CALL(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name),
+             (function, module, name))
 {
     return find(module, name, (void **)function);
 }
 
-CONTEXT_CALL(cuModuleGetFunctionCount, (unsigned int *functions, CUmodule module), (functions, module))
+CONTEXT_CALL(cuModuleGetFunctionCount, (unsigned int *functions, CUmodule module),
+             (functions, module))
 {
     return count(module, functions);
 }
 
-CONTEXT_CALL(cuModuleEnumerateFunctions, (CUfunction *functions, unsigned int room, CUmodule module),
+CONTEXT_CALL(cuModuleEnumerateFunctions,
+             (CUfunction * functions, unsigned int room, CUmodule module),
              (functions, room, module))
 {
     return list(module, functions, room);
 }
 
-DRIVER_CALL(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode), (mode))
+DRIVER_CALL(cuModuleGetLoadingMode, (CUmoduleLoadingMode * mode), (mode))
 {
     if (!mode)
         return CUDA_ERROR_INVALID_VALUE;
@@ -93,20 +101,25 @@ DRIVER_CALL(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode), (mode))
 }
 
 DRIVER_CALL(cuLibraryLoadData,
-            (CUlibrary *library, const void *image, CUjit_option *options, void **values, unsigned int count,
-             CUlibraryOption *library_options, void **library_values, unsigned int library_count),
-            (library, image, options, values, count, library_options, library_values, library_count))
+            (CUlibrary * library, const void *image, CUjit_option *options, void **values,
+             unsigned int count, CUlibraryOption *library_options, void **library_values,
+             unsigned int library_count),
+            (library, image, options, values, count, library_options, library_values,
+             library_count))
 {
-    (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
+    (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+        (void)library_count;
     return load(image, (void **)library);
 }
 
 DRIVER_CALL(cuLibraryLoadFromFile,
-            (CUlibrary *library, const char *path, CUjit_option *options, void **values, unsigned int count,
-             CUlibraryOption *library_options, void **library_values, unsigned int library_count),
+            (CUlibrary * library, const char *path, CUjit_option *options, void **values,
+             unsigned int count, CUlibraryOption *library_options, void **library_values,
+             unsigned int library_count),
             (library, path, options, values, count, library_options, library_values, library_count))
 {
-    (void)options, (void)values, (void)count, (void)library_options, (void)library_values, (void)library_count;
+    (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+        (void)library_count;
     return load_file(path, (void **)library);
 }
 
@@ -115,7 +128,8 @@ DRIVER_CALL(cuLibraryUnload, (CUlibrary library), (library))
     return unload(library);
 }
 
-DRIVER_CALL(cuLibraryGetKernel, (CUkernel *kernel, CUlibrary library, const char *name), (kernel, library, name))
+DRIVER_CALL(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
+            (kernel, library, name))
 {
     return find(library, name, (void **)kernel);
 }
@@ -125,13 +139,13 @@ DRIVER_CALL(cuLibraryGetKernelCount, (unsigned int *kernels, CUlibrary library),
     return count(library, kernels);
 }
 
-DRIVER_CALL(cuLibraryEnumerateKernels, (CUkernel *kernels, unsigned int room, CUlibrary library),
+DRIVER_CALL(cuLibraryEnumerateKernels, (CUkernel * kernels, unsigned int room, CUlibrary library),
             (kernels, room, library))
 {
     return list(library, kernels, room);
 }
 
-CONTEXT_CALL(cuLibraryGetModule, (CUmodule *module, CUlibrary library), (module, library))
+CONTEXT_CALL(cuLibraryGetModule, (CUmodule * module, CUlibrary library), (module, library))
 {
     if (!module || !emu_module_known((struct emu_module *)library))
         return module ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;

@@ -8,16 +8,19 @@
 /* Writes a value of the size that the attribute has. */
 #define PUT(type, value) (*(type *)data = (type)(value))
 
-static int put_place(void *data, CUpointer_attribute attribute, const struct emu_range *range, CUdeviceptr pointer)
+static int put_place(void *data, CUpointer_attribute attribute, const struct emu_range *range,
+                     CUdeviceptr pointer)
 {
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         PUT(CUcontext, context_primary(emu_device_get(range->device)));
         return 0;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        /* Managed memory counts as device memory here; IS_MANAGED tells it apart (cuPointerGetAttribute). */
-        PUT(unsigned, range->kind == EMU_MEMORY_DEVICE || range->kind == EMU_MEMORY_MANAGED ? CU_MEMORYTYPE_DEVICE
-                                                                                           : CU_MEMORYTYPE_HOST);
+        /* Managed memory counts as device memory here; IS_MANAGED tells it apart
+         * (cuPointerGetAttribute). */
+        PUT(unsigned, range->kind == EMU_MEMORY_DEVICE || range->kind == EMU_MEMORY_MANAGED
+                          ? CU_MEMORYTYPE_DEVICE
+                          : CU_MEMORYTYPE_HOST);
         return 0;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
         PUT(CUdeviceptr, pointer);
@@ -74,7 +77,8 @@ static int put_range(void *data, CUpointer_attribute attribute, const struct emu
     }
 }
 
-static int put(void *data, CUpointer_attribute attribute, const struct emu_range *range, CUdeviceptr pointer)
+static int put(void *data, CUpointer_attribute attribute, const struct emu_range *range,
+               CUdeviceptr pointer)
 {
     int error = put_place(data, attribute, range, pointer);
 
@@ -113,8 +117,8 @@ static void put_unknown(void *data, CUpointer_attribute attribute)
     }
 }
 
-DRIVER_CALL(cuPointerGetAttributes, (unsigned int count, CUpointer_attribute *attributes, void **data,
-                                     CUdeviceptr pointer),
+DRIVER_CALL(cuPointerGetAttributes,
+            (unsigned int count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer),
             (count, attributes, data, pointer))
 {
     struct emu_range range;

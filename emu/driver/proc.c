@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500 };
-enum { FOUND = 0, NO_SYMBOL = 1, VERSION_TOO_OLD = 2 };     /* CUdriverProcAddressQueryResult */
-enum { PER_THREAD = 2 };                                    /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
+enum { FOUND = 0, NO_SYMBOL = 1, VERSION_TOO_OLD = 2 }; /* CUdriverProcAddressQueryResult */
+enum { PER_THREAD = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 
 int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t flags, int *status);
 int cuGetProcAddress(const char *name, void **address, int version, uint64_t flags);
@@ -21,13 +21,14 @@ int cuGetProcAddress(const char *name, void **address, int version, uint64_t fla
 static const struct function {
     const char *name;
     void (*symbol)(void), (*per_thread)(void);
-    int since;      /* CUDA version that brought this form */
+    int since; /* CUDA version that brought this form */
 } functions[] = {
-#define FUNCTION(name, symbol, per_thread, since) { #name, symbol, per_thread, since },
+#define FUNCTION(name, symbol, per_thread, since) {#name, symbol, per_thread, since},
 #include "emu/driver/functions.def"
 #undef FUNCTION
-    { "cuGetProcAddress", (void (*)(void))cuGetProcAddress, (void (*)(void))cuGetProcAddress, 11030 },
-    { "cuGetProcAddress", (void (*)(void))cuGetProcAddress_v2, (void (*)(void))cuGetProcAddress_v2, 12000 },
+    {"cuGetProcAddress", (void (*)(void))cuGetProcAddress, (void (*)(void))cuGetProcAddress, 11030},
+    {"cuGetProcAddress", (void (*)(void))cuGetProcAddress_v2, (void (*)(void))cuGetProcAddress_v2,
+     12000},
 };
 
 int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t flags, int *status)

@@ -15,16 +15,19 @@ static int create(CUstream *stream, unsigned flags, int priority)
 {
     if (!stream || flags > CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
-    *stream = (CUstream)emu_stream_create(emu_device_here(), flags, priority > 0 ? 0 : priority < -5 ? -5 : priority);
+    *stream = (CUstream)emu_stream_create(emu_device_here(), flags,
+                                          priority > 0    ? 0
+                                          : priority < -5 ? -5
+                                                          : priority);
     return *stream ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CONTEXT_CALL(cuStreamCreate, (CUstream *stream, unsigned int flags), (stream, flags))
+CONTEXT_CALL(cuStreamCreate, (CUstream * stream, unsigned int flags), (stream, flags))
 {
     return create(stream, flags, 0);
 }
 
-CONTEXT_CALL(cuStreamCreateWithPriority, (CUstream *stream, unsigned int flags, int priority),
+CONTEXT_CALL(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority),
              (stream, flags, priority))
 {
     return create(stream, flags, priority);
@@ -32,7 +35,8 @@ CONTEXT_CALL(cuStreamCreateWithPriority, (CUstream *stream, unsigned int flags, 
 
 CONTEXT_CALL(cuStreamDestroy_v2, (CUstream stream), (stream))
 {
-    if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD || emu_handles_kind(stream) != HANDLE_STREAM)
+    if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD ||
+        emu_handles_kind(stream) != HANDLE_STREAM)
         return CUDA_ERROR_INVALID_HANDLE;
     if (emu_stream_is_capturing((struct emu_stream *)stream))
         return emu_capture_forbids_wait((struct emu_stream *)stream);
@@ -61,30 +65,33 @@ STREAM_CALL(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream))
     return ask(stream, emu_stream_query);
 }
 
-STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_ptsz, (CUstream stream, CUevent event, unsigned int flags),
-            (stream, event, flags))
+STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
+            (CUstream stream, CUevent event, unsigned int flags), (stream, event, flags))
 {
     struct emu_stream *found;
     int error;
 
     if (flags > CU_EVENT_WAIT_EXTERNAL || !emu_event_find(event))
-        return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-    return driver_stream(stream, &found, &error) ? emu_stream_wait_event(found, emu_event_find(event)) : error;
+        return flags > CU_EVENT_WAIT_EXTERNAL ? CUDA_ERROR_INVALID_VALUE
+                                              : CUDA_ERROR_INVALID_HANDLE;
+    return driver_stream(stream, &found, &error)
+               ? emu_stream_wait_event(found, emu_event_find(event))
+               : error;
 }
 
 /* A question about a stream: `type *out` gets `value`, an expression of `found`. */
-#define STREAM_QUESTION(symbol, type, value)                                                \
-    STREAM_CALL(symbol, symbol##_ptsz, (CUstream stream, type *out), (stream, out))         \
-    {                                                                                       \
-        struct emu_stream *found;                                                           \
-        int error;                                                                          \
-                                                                                            \
-        if (!out)                                                                           \
-            return CUDA_ERROR_INVALID_VALUE;                                                \
-        if (!driver_stream(stream, &found, &error))                                         \
-            return error;                                                                   \
-        *out = value;                                                                       \
-        return 0;                                                                           \
+#define STREAM_QUESTION(symbol, type, value)                                         \
+    STREAM_CALL(symbol, symbol##_ptsz, (CUstream stream, type * out), (stream, out)) \
+    {                                                                                \
+        struct emu_stream *found;                                                    \
+        int error;                                                                   \
+                                                                                     \
+        if (!out)                                                                    \
+            return CUDA_ERROR_INVALID_VALUE;                                         \
+        if (!driver_stream(stream, &found, &error))                                  \
+            return error;                                                            \
+        *out = value;                                                                \
+        return 0;                                                                    \
     }
 
 STREAM_QUESTION(cuStreamGetCtx, CUcontext, context_primary(found->device))
@@ -94,7 +101,8 @@ STREAM_QUESTION(cuStreamGetPriority, int, found->priority)
 STREAM_QUESTION(cuStreamGetId, unsigned long long, found->id)
 
 /* What the capture of a stream has come to. */
-static int capture_status(CUstream stream, CUstreamCaptureStatus *status, struct emu_capture_state *state)
+static int capture_status(CUstream stream, CUstreamCaptureStatus *status,
+                          struct emu_capture_state *state)
 {
     struct emu_stream *found;
     int error;
@@ -108,8 +116,8 @@ static int capture_status(CUstream stream, CUstreamCaptureStatus *status, struct
     return 0;
 }
 
-STREAM_CALL(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status),
-            (stream, status))
+STREAM_CALL(cuStreamIsCapturing, cuStreamIsCapturing_ptsz,
+            (CUstream stream, CUstreamCaptureStatus *status), (stream, status))
 {
     struct emu_capture_state state;
 
@@ -117,8 +125,8 @@ STREAM_CALL(cuStreamIsCapturing, cuStreamIsCapturing_ptsz, (CUstream stream, CUs
 }
 
 STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
-            (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **nodes,
-             size_t *count),
+            (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+             const CUgraphNode **nodes, size_t *count),
             (stream, status, id, graph, nodes, count))
 {
     struct emu_capture_state state;
@@ -137,7 +145,7 @@ STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz,
     return 0;
 }
 
-DRIVER_CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode), (mode))
+DRIVER_CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), (mode))
 {
     if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
@@ -145,14 +153,15 @@ DRIVER_CALL(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode), (mod
     return 0;
 }
 
-STREAM_CALL(cuLaunchHostFunc, cuLaunchHostFunc_ptsz, (CUstream stream, CUhostFn function, void *data),
-            (stream, function, data))
+STREAM_CALL(cuLaunchHostFunc, cuLaunchHostFunc_ptsz,
+            (CUstream stream, CUhostFn function, void *data), (stream, function, data))
 {
-    const struct emu_host_call call = { .function = function, .data = data };
+    const struct emu_host_call call = {.function = function, .data = data};
     struct emu_stream *found;
     int error;
 
     if (!function)
         return CUDA_ERROR_INVALID_VALUE;
-    return driver_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaLaunchHostFunc") : error;
+    return driver_stream(stream, &found, &error) ? emu_host_call(found, &call, "cudaLaunchHostFunc")
+                                                 : error;
 }

@@ -4,11 +4,11 @@
 
 enum { NOT_SUPPORTED = 801 };
 
-#define UNSUPPORTED(name)                                                       \
-    int name(void);                                                             \
-    int name(void)                                                              \
-    {                                                                           \
-        emu_unsupported(#name, "the emulated CUDA driver does not have it");    \
-        return NOT_SUPPORTED;                                                   \
+#define UNSUPPORTED(name)                                                    \
+    int name(void);                                                          \
+    int name(void)                                                           \
+    {                                                                        \
+        emu_unsupported(#name, "the emulated CUDA driver does not have it"); \
+        return NOT_SUPPORTED;                                                \
     }
 #include "emu/driver/unsupported.def"

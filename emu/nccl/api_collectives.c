@@ -25,11 +25,13 @@ static ncclResult_t check(const struct call *call, struct ncclComm *comm, struct
     if (result)
         return result;
     if (task->root < 0 || task->root >= comm->ranks)
-        return fail(ncclInvalidArgument, "%s : invalid %s %d (should be in the 0..%d range)", call->name,
-                    task->kind >= TASK_COLLECTIVES ? "peer" : "root", task->root, comm->ranks - 1);
+        return fail(ncclInvalidArgument, "%s : invalid %s %d (should be in the 0..%d range)",
+                    call->name, task->kind >= TASK_COLLECTIVES ? "peer" : "root", task->root,
+                    comm->ranks - 1);
     if (!datatype_valid(task->type))
         return fail(ncclInvalidArgument, "%s : invalid type %d", call->name, (int)task->type);
-    return call->reduces ? operator_find(comm, call->name, call->op, task->type, &task->reduction) : ncclSuccess;
+    return call->reduces ? operator_find(comm, call->name, call->op, task->type, &task->reduction)
+                         : ncclSuccess;
 }
 
 static ncclResult_t issue(const struct call *call)
@@ -47,7 +49,8 @@ static ncclResult_t issue(const struct call *call)
             result = call->add(comm, &task);
         communicator_put(comm);
     } else {
-        result = fail(ncclInvalidArgument, "%s : comm argument is NULL or not a communicator", call->name);
+        result = fail(ncclInvalidArgument, "%s : comm argument is NULL or not a communicator",
+                      call->name);
     }
     return group_leave(result);
 }
@@ -64,8 +67,8 @@ static const void *block_of(const struct task *task, const void *buffer, int ran
 }
 
 /* One end of a message of block `rank` of either buffer. */
-static ncclResult_t add_message(struct ncclComm *comm, const struct task *task, enum task_kind kind, int peer,
-                                const void *buffer)
+static ncclResult_t add_message(struct ncclComm *comm, const struct task *task, enum task_kind kind,
+                                int peer, const void *buffer)
 {
     struct task message = *task;
 
@@ -112,47 +115,63 @@ static ncclResult_t add_scatter(struct ncclComm *comm, const struct task *task)
 }
 
 /* CALL(function, parameters, how it is added, reduces, op, task) */
-#define CALL(function, parameters, adder, does_reduce, operation, ...)                                      \
-    PUBLIC(function);                                                                                   \
-    ncclResult_t function parameters                                                                    \
-    {                                                                                                   \
-        struct call call = { .name = &#function[4], .comm = comm, .add = adder, .reduces = does_reduce, \
-                             .op = operation,                                                           \
-                             .task = { .count = count, .type = type, .stream = stream, __VA_ARGS__ } }; \
-        return issue(&call);                                                                            \
+#define CALL(function, parameters, adder, does_reduce, operation, ...)              \
+    PUBLIC(function);                                                               \
+    ncclResult_t function parameters                                                \
+    {                                                                               \
+        struct call call = {                                                        \
+            .name = &#function[4],                                                  \
+            .comm = comm,                                                           \
+            .add = adder,                                                           \
+            .reduces = does_reduce,                                                 \
+            .op = operation,                                                        \
+            .task = {.count = count, .type = type, .stream = stream, __VA_ARGS__}}; \
+        return issue(&call);                                                        \
     }
 
 CALL(ncclAllReduce,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-      cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+      ncclComm_t comm, cudaStream_t stream),
      add_collective, true, op, .kind = TASK_ALL_REDUCE, .send = send, .recv = recv)
 CALL(ncclReduce,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
-      cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+      ncclComm_t comm, cudaStream_t stream),
      add_collective, true, op, .kind = TASK_REDUCE, .send = send, .recv = recv, .root = root)
 CALL(ncclReduceScatter,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-      cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
+      ncclComm_t comm, cudaStream_t stream),
      add_collective, true, op, .kind = TASK_REDUCE_SCATTER, .send = send, .recv = recv)
-CALL(ncclBcast, (void *buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),
-     add_collective, false, ncclSum, .kind = TASK_BROADCAST, .send = buffer, .recv = buffer, .root = root)
+CALL(ncclBcast,
+     (void *buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+      cudaStream_t stream),
+     add_collective, false, ncclSum, .kind = TASK_BROADCAST, .send = buffer, .recv = buffer,
+     .root = root)
 CALL(ncclBroadcast,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),
-     add_collective, false, ncclSum, .kind = TASK_BROADCAST, .send = send, .recv = recv, .root = root)
+     (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+      cudaStream_t stream),
+     add_collective, false, ncclSum, .kind = TASK_BROADCAST, .send = send, .recv = recv,
+     .root = root)
 CALL(ncclAllGather,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+      cudaStream_t stream),
      add_collective, false, ncclSum, .kind = TASK_ALL_GATHER, .send = send, .recv = recv)
 CALL(ncclAlltoAll,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
+      cudaStream_t stream),
      add_all_to_all, false, ncclSum, .send = send, .recv = recv)
 CALL(ncclGather,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+      cudaStream_t stream),
      add_gather, false, ncclSum, .send = send, .recv = recv, .root = root)
 CALL(ncclScatter,
-     (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),
+     (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+      cudaStream_t stream),
      add_scatter, false, ncclSum, .send = send, .recv = recv, .root = root)
 CALL(ncclSend,
-     (const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),
+     (const void *send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+      cudaStream_t stream),
      group_add_task, false, ncclSum, .kind = TASK_SEND, .send = send, .root = peer)
-CALL(ncclRecv, (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),
+CALL(ncclRecv,
+     (void *recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+      cudaStream_t stream),
      group_add_task, false, ncclSum, .kind = TASK_RECV, .recv = recv, .root = peer)

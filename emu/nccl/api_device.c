@@ -1,5 +1,6 @@
 /* api_device.c: the exported functions of nccl_device.h. Teams are told as they are: one machine,
- * all of whose members reach each other. Kernels that communicate themselves need real device code. */
+ * all of whose members reach each other. Kernels that communicate themselves need real device code.
+ */
 #include <nccl.h>
 
 #include "emu/core.h"
@@ -21,11 +22,11 @@ PUBLIC(ncclTeamWorld);
 struct ncclTeam ncclTeamWorld(ncclComm_t handle)
 {
     struct ncclComm *comm = communicator_get(handle);
-    struct ncclTeam team = { 0 };
+    struct ncclTeam team = {0};
 
     if (!comm)
         return team;
-    team = (struct ncclTeam){ .nRanks = comm->ranks, .rank = comm->rank, .stride = 1 };
+    team = (struct ncclTeam){.nRanks = comm->ranks, .rank = comm->rank, .stride = 1};
     communicator_put(comm);
     return team;
 }
@@ -39,7 +40,7 @@ struct ncclTeam ncclTeamLsa(ncclComm_t comm)
 PUBLIC(ncclTeamRail);
 struct ncclTeam ncclTeamRail(ncclComm_t comm)
 {
-    return (struct ncclTeam){ .nRanks = 1, .rank = 0, .stride = ncclTeamWorld(comm).nRanks };
+    return (struct ncclTeam){.nRanks = 1, .rank = 0, .stride = ncclTeamWorld(comm).nRanks};
 }
 
 PUBLIC(ncclTeamRankToWorld);
@@ -61,19 +62,21 @@ static ncclResult_t no_device_api(const char *call)
 }
 
 /* UNSUPPORTED(function, parameters): never reads them. */
-#define UNSUPPORTED(function, ...)              \
-    ncclResult_t function(__VA_ARGS__);         \
-    PUBLIC(function);                           \
-    ncclResult_t function(__VA_ARGS__)          \
-    {                                           \
-        return no_device_api(#function);        \
+#define UNSUPPORTED(function, ...)       \
+    ncclResult_t function(__VA_ARGS__);  \
+    PUBLIC(function);                    \
+    ncclResult_t function(__VA_ARGS__)   \
+    {                                    \
+        return no_device_api(#function); \
     }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 UNSUPPORTED(ncclDevCommCreate, ncclComm_t comm, const void *requirements, void *device_comm)
 UNSUPPORTED(ncclDevCommDestroy, ncclComm_t comm, const void *device_comm)
-UNSUPPORTED(ncclGinBarrierCreateRequirement, ncclComm_t comm, struct ncclTeam team, int barriers, void *handle, void *requirement)
-UNSUPPORTED(ncclLsaBarrierCreateRequirement, struct ncclTeam team, int barriers, void *handle, void *requirement)
+UNSUPPORTED(ncclGinBarrierCreateRequirement, ncclComm_t comm, struct ncclTeam team, int barriers,
+            void *handle, void *requirement)
+UNSUPPORTED(ncclLsaBarrierCreateRequirement, struct ncclTeam team, int barriers, void *handle,
+            void *requirement)
 UNSUPPORTED(ncclLLA2ACreateRequirement, int blocks, int slots, void *handle, void *requirement)
 
 int ncclLLA2ACalcSlots(int elements, int element_bytes);

@@ -6,7 +6,7 @@
 
 struct ending {
     struct job job;
-    struct ncclComm *comm;      /* a reference */
+    struct ncclComm *comm; /* a reference */
 };
 
 static void ending_free(struct job *job)
@@ -41,7 +41,7 @@ static ncclResult_t add(struct ncclComm *comm, ncclResult_t (*run)(struct job *j
         return fail(ncclSystemError, "Out of memory");
     communicator_hold(comm);
     ending->comm = comm;
-    ending->job = (struct job){ .run = run, .free = ending_free, .blocking = blocking };
+    ending->job = (struct job){.run = run, .free = ending_free, .blocking = blocking};
     group_add_job(&ending->job);
     return ncclSuccess;
 }
@@ -51,12 +51,15 @@ static ncclResult_t finalize(struct ncclComm *comm)
     ncclResult_t state = (ncclResult_t)atomic_load(&comm->state);
 
     if (state)
-        return state == ncclInProgress ? fail(ncclInvalidArgument, "ncclCommFinalize : the previous operation on the "
-                                              "communicator is still in progress") : state;
+        return state == ncclInProgress
+                   ? fail(ncclInvalidArgument, "ncclCommFinalize : the previous operation on the "
+                                               "communicator is still in progress")
+                   : state;
     if (atomic_load(&comm->stop))
         return fail(ncclInvalidUsage, "ncclCommFinalize : the communicator was revoked");
     if (atomic_exchange(&comm->finalized, true))
-        return fail(ncclInvalidArgument, "ncclCommFinalize : the communicator was finalized before");
+        return fail(ncclInvalidArgument,
+                    "ncclCommFinalize : the communicator was finalized before");
     if (!communicator_blocking(comm))
         atomic_store(&comm->state, ncclInProgress);
     return add(comm, finalize_run, communicator_blocking(comm));
@@ -65,7 +68,9 @@ static ncclResult_t finalize(struct ncclComm *comm)
 static ncclResult_t destroy(struct ncclComm *comm)
 {
     if (atomic_load(&comm->state) == ncclInProgress)
-        return fail(ncclInvalidArgument, "ncclCommDestroy : the previous operation on the communicator is still in progress");
+        return fail(
+            ncclInvalidArgument,
+            "ncclCommDestroy : the previous operation on the communicator is still in progress");
     return add(comm, destroy_run, true);
 }
 
@@ -77,7 +82,8 @@ static ncclResult_t stop(struct ncclComm *comm)
 }
 
 /* NULL is allowed, as in NCCL. */
-static ncclResult_t end(ncclComm_t handle, const char *call, ncclResult_t (*how)(struct ncclComm *comm))
+static ncclResult_t end(ncclComm_t handle, const char *call,
+                        ncclResult_t (*how)(struct ncclComm *comm))
 {
     struct ncclComm *comm = communicator_get(handle);
     ncclResult_t result;
@@ -89,7 +95,8 @@ static ncclResult_t end(ncclComm_t handle, const char *call, ncclResult_t (*how)
         result = how(comm);
         communicator_put(comm);
     } else {
-        result = fail(ncclInvalidArgument, "%s : comm argument is not a communicator (destroyed before?)", call);
+        result = fail(ncclInvalidArgument,
+                      "%s : comm argument is not a communicator (destroyed before?)", call);
     }
     return group_leave(result);
 }
@@ -118,10 +125,13 @@ static ncclResult_t revoke(struct ncclComm *comm)
     ncclResult_t state = (ncclResult_t)atomic_load(&comm->state);
 
     if (state)
-        return state == ncclInProgress ? fail(ncclInvalidArgument, "ncclCommRevoke : the previous operation on the "
-                                              "communicator is still in progress") : state;
+        return state == ncclInProgress
+                   ? fail(ncclInvalidArgument, "ncclCommRevoke : the previous operation on the "
+                                               "communicator is still in progress")
+                   : state;
     communicator_stop(comm, STOP_REVOKED);
-    /* Work at a rendezvous gives up now; what is queued behind other work finds out when it runs. */
+    /* Work at a rendezvous gives up now; what is queued behind other work finds out when it runs.
+     */
     pthread_mutex_lock(&comm->lock);
     while (comm->running && atomic_load(&comm->stop) < STOP_ABORTED)
         pthread_cond_wait(&comm->changed, &comm->lock);
@@ -136,8 +146,11 @@ ncclResult_t ncclCommRevoke(ncclComm_t handle, int flags)
     ncclResult_t result;
 
     if (!comm)
-        return fail(ncclInvalidArgument, "ncclCommRevoke : comm argument is NULL or not a communicator");
-    result = flags == NCCL_REVOKE_DEFAULT ? revoke(comm) : fail(ncclInvalidArgument, "ncclCommRevoke : invalid flags %d", flags);
+        return fail(ncclInvalidArgument,
+                    "ncclCommRevoke : comm argument is NULL or not a communicator");
+    result = flags == NCCL_REVOKE_DEFAULT
+                 ? revoke(comm)
+                 : fail(ncclInvalidArgument, "ncclCommRevoke : invalid flags %d", flags);
     communicator_put(comm);
     return result;
 }

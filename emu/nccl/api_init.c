@@ -35,15 +35,15 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-/* Ids of which this process saw the communicator complete. NCCL's bootstrap answers an id's ranks once and is gone
- * then: who comes again is refused the connection. */
+/* Ids of which this process saw the communicator complete. NCCL's bootstrap answers an id's ranks
+ * once and is gone then: who comes again is refused the connection. */
 enum { USED_IDS = 1024 };
 
 static struct {
     pthread_mutex_t lock;
     struct segment_id id[USED_IDS];
     size_t count;
-} used = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} used = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void id_used(const struct segment_id *id)
 {
@@ -94,14 +94,19 @@ static ncclResult_t begin(ncclComm_t *slot, int ranks, const ncclUniqueId *id, i
     if (ranks < 1 || rank < 0 || rank >= ranks)
         return fail(ncclInvalidArgument, "Invalid rank requested : %d/%d", rank, ranks);
     if (device < 0 || device >= emu_device_count())
-        return fail(ncclUnhandledCudaError, "CommInitRank : no device %d (there are %d)", device, emu_device_count());
+        return fail(ncclUnhandledCudaError, "CommInitRank : no device %d (there are %d)", device,
+                    emu_device_count());
     memcpy(&unique, id, sizeof(unique));
     if (memcmp(unique.magic, unique_magic, sizeof(unique_magic)))
-        return fail(ncclInvalidArgument, "CommInitRank : commId was not made by ncclGetUniqueId of this library "
-                    "(was it sent to all ranks, all %d bytes?)", NCCL_UNIQUE_ID_BYTES);
+        return fail(ncclInvalidArgument,
+                    "CommInitRank : commId was not made by ncclGetUniqueId of this library "
+                    "(was it sent to all ranks, all %d bytes?)",
+                    NCCL_UNIQUE_ID_BYTES);
     if (id_was_used(&unique.id))
-        return fail(ncclRemoteError, "CommInitRank : connection to the bootstrap root refused: a communicator was made "
-                    "from this commId before");
+        return fail(
+            ncclRemoteError,
+            "CommInitRank : connection to the bootstrap root refused: a communicator was made "
+            "from this commId before");
     result = config_resolve(given, NULL, &config);
     if (result)
         return result;
@@ -121,7 +126,8 @@ static ncclResult_t begin(ncclComm_t *slot, int ranks, const ncclUniqueId *id, i
     return ncclSuccess;
 }
 
-static ncclResult_t init(ncclComm_t *slot, int ranks, const ncclUniqueId *id, int rank, const ncclConfig_t *config)
+static ncclResult_t init(ncclComm_t *slot, int ranks, const ncclUniqueId *id, int rank,
+                         const ncclConfig_t *config)
 {
     group_enter();
     return group_leave(begin(slot, ranks, id, rank, emu_device_current(), config));
@@ -134,19 +140,21 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
 }
 
 PUBLIC(ncclCommInitRankConfig);
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
 {
     return init(comm, ranks, &id, rank, config);
 }
 
 /* More ids only spread the load of a bootstrap over sockets; here the first one serves all. */
 PUBLIC(ncclCommInitRankScalable);
-ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank, int ids, ncclUniqueId *id,
-                                      ncclConfig_t *config)
+ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int ranks, int rank, int ids,
+                                      ncclUniqueId *id, ncclConfig_t *config)
 {
     if (!id || ids < 1 || ids > ranks) {
         group_enter();
-        return group_leave(fail(ncclInvalidArgument, "CommInitRankScalable : %d commIds for %d ranks", ids, ranks));
+        return group_leave(fail(ncclInvalidArgument,
+                                "CommInitRankScalable : %d commIds for %d ranks", ids, ranks));
     }
     return init(comm, ranks, id, rank, config);
 }
@@ -156,13 +164,17 @@ static ncclResult_t check_all(const ncclComm_t *comms, int count, const int *dev
     int have = emu_device_count();
 
     if (!comms || count < 1 || (!devices && count > have))
-        return fail(ncclInvalidArgument, "CommInitAll : invalid device count requested : %d (there are %d)", count, have);
+        return fail(ncclInvalidArgument,
+                    "CommInitAll : invalid device count requested : %d (there are %d)", count,
+                    have);
     for (int i = 0; devices && i < count; i++) {
         if (devices[i] < 0 || devices[i] >= have)
-            return fail(ncclInvalidArgument, "CommInitAll : invalid device %d (there are %d)", devices[i], have);
+            return fail(ncclInvalidArgument, "CommInitAll : invalid device %d (there are %d)",
+                        devices[i], have);
         for (int k = 0; k < i; k++)
             if (devices[k] == devices[i])
-                return fail(ncclInvalidUsage, "CommInitAll : device %d is listed twice", devices[i]);
+                return fail(ncclInvalidUsage, "CommInitAll : device %d is listed twice",
+                            devices[i]);
     }
     return ncclSuccess;
 }

@@ -13,9 +13,12 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes)
     int error;
 
     if (!pointer || !bytes)
-        return fail(ncclInvalidArgument, "ncclMemAlloc : the argument for the pointer is NULL, or 0 bytes");
+        return fail(ncclInvalidArgument,
+                    "ncclMemAlloc : the argument for the pointer is NULL, or 0 bytes");
     error = emu_memory_allocate(emu_device_current(), bytes, NULL, pointer);
-    return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't allocate %zu bytes", error, bytes) : ncclSuccess;
+    return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't allocate %zu bytes", error,
+                        bytes)
+                 : ncclSuccess;
 }
 
 /* Waits for the device first, as cudaFree. */
@@ -32,5 +35,6 @@ ncclResult_t ncclMemFree(void *pointer)
     error = emu_stream_synchronize_device(emu_device_get(range.device));
     if (!error)
         error = emu_memory_free(pointer, 1u << EMU_MEMORY_DEVICE);
-    return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't free %p", error, pointer) : ncclSuccess;
+    return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't free %p", error, pointer)
+                 : ncclSuccess;
 }

@@ -15,7 +15,8 @@ static ncclResult_t tell(const char *call, ncclComm_t handle, enum property prop
     if (!value)
         state = fail(ncclInvalidArgument, "%s : the argument for the result is NULL", call);
     else if (state == ncclInProgress)
-        state = fail(ncclInvalidArgument, "%s : the previous operation on the communicator is still in progress", call);
+        state = fail(ncclInvalidArgument,
+                     "%s : the previous operation on the communicator is still in progress", call);
     else if (!state)
         *value = property == RANKS ? comm->ranks : property == RANK ? comm->rank : comm->device;
     communicator_put(comm);
@@ -46,9 +47,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error)
     struct ncclComm *comm = communicator_get(handle);
 
     if (!comm)
-        return fail(ncclInvalidArgument, "ncclGetAsyncError : comm argument is NULL or not a communicator");
+        return fail(ncclInvalidArgument,
+                    "ncclGetAsyncError : comm argument is NULL or not a communicator");
     if (error)
         *error = (ncclResult_t)atomic_load(&comm->state);
     communicator_put(comm);
-    return error ? ncclSuccess : fail(ncclInvalidArgument, "ncclGetAsyncError : asyncError argument is NULL");
+    return error ? ncclSuccess
+                 : fail(ncclInvalidArgument, "ncclGetAsyncError : asyncError argument is NULL");
 }

@@ -8,9 +8,9 @@
 
 struct split {
     struct creation creation;
-    struct ncclComm *parent;    /* a reference */
+    struct ncclComm *parent; /* a reference */
     struct vote vote;
-    uint64_t number;            /* of the parent's host calls */
+    uint64_t number; /* of the parent's host calls */
     bool ran;
 };
 
@@ -20,7 +20,8 @@ static ncclResult_t check_parent(const struct ncclComm *parent, const char *call
     ncclResult_t state = (ncclResult_t)atomic_load(&parent->state);
 
     if (state == ncclInProgress)
-        return fail(ncclInvalidArgument, "%s : the previous operation on the communicator is still in progress", call);
+        return fail(ncclInvalidArgument,
+                    "%s : the previous operation on the communicator is still in progress", call);
     return state;
 }
 
@@ -67,9 +68,11 @@ static ncclResult_t split_run(struct job *job)
     split->ran = true;
     result = vote(split, &rank, &ranks);
     if (!result && child) {
-        child->id = segment_id_derive(split->parent->id, split->number, (uint64_t)split->vote.color);
-        result = communicator_resize(child, rank, ranks) ? bootstrap_join(child)
-                                                          : fail(ncclSystemError, "ncclCommSplit : out of memory");
+        child->id =
+            segment_id_derive(split->parent->id, split->number, (uint64_t)split->vote.color);
+        result = communicator_resize(child, rank, ranks)
+                     ? bootstrap_join(child)
+                     : fail(ncclSystemError, "ncclCommSplit : out of memory");
     }
     if (!job->blocking)
         atomic_store(&split->parent->state, ncclSuccess);
@@ -90,7 +93,8 @@ static void split_free(struct job *job)
     free(split);
 }
 
-static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclComm_t *slot, const ncclConfig_t *given)
+static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclComm_t *slot,
+                                const ncclConfig_t *given)
 {
     struct split *split;
     struct ncclComm *child = NULL;
@@ -102,7 +106,9 @@ static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclC
     if (result)
         return result;
     if (vote.color < 0 && vote.color != NCCL_SPLIT_NOCOLOR)
-        return fail(ncclInvalidArgument, "ncclCommSplit : invalid color %d (not negative, or NCCL_SPLIT_NOCOLOR)", vote.color);
+        return fail(ncclInvalidArgument,
+                    "ncclCommSplit : invalid color %d (not negative, or NCCL_SPLIT_NOCOLOR)",
+                    vote.color);
     split = calloc(1, sizeof(*split));
     if (split && vote.color != NCCL_SPLIT_NOCOLOR)
         child = communicator_new(0, 0, parent->device, &config);
@@ -110,7 +116,8 @@ static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclC
         free(split);
         return fail(ncclSystemError, "ncclCommSplit : out of memory");
     }
-    split->creation.job = (struct job){ .run = split_run, .free = split_free, .blocking = parent->config.blocking };
+    split->creation.job =
+        (struct job){.run = split_run, .free = split_free, .blocking = parent->config.blocking};
     if (child)
         creation_begin(&split->creation, child, slot, parent->config.blocking);
     communicator_hold(parent);
@@ -124,19 +131,21 @@ static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclC
 }
 
 PUBLIC(ncclCommSplit);
-ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key, ncclComm_t *child, ncclConfig_t *config)
+ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key, ncclComm_t *child,
+                           ncclConfig_t *config)
 {
     struct ncclComm *parent = communicator_get(handle);
     ncclResult_t result;
 
     group_enter();
     if (!parent) {
-        result = fail(ncclInvalidArgument, "ncclCommSplit : comm argument is NULL or not a communicator");
+        result = fail(ncclInvalidArgument,
+                      "ncclCommSplit : comm argument is NULL or not a communicator");
     } else if (!child) {
         result = fail(ncclInvalidArgument, "ncclCommSplit : newcomm argument is NULL");
     } else {
         *child = NULL;
-        result = split_begin(parent, (struct vote){ color, key }, child, config);
+        result = split_begin(parent, (struct vote){color, key}, child, config);
     }
     if (parent)
         communicator_put(parent);
@@ -158,8 +167,8 @@ static void shrink_free(struct job *job)
 }
 
 /* Which ranks stay. Sets `what` to a number that says which are left out, whatever their order. */
-static ncclResult_t exclude(const struct ncclComm *parent, const int *list, int count, int *rank, int *ranks,
-                            uint64_t *what)
+static ncclResult_t exclude(const struct ncclComm *parent, const int *list, int count, int *rank,
+                            int *ranks, uint64_t *what)
 {
     bool *out = calloc((size_t)parent->ranks, sizeof(*out));
     ncclResult_t result = ncclSuccess;
@@ -168,9 +177,12 @@ static ncclResult_t exclude(const struct ncclComm *parent, const int *list, int 
         return fail(ncclSystemError, "ncclCommShrink : out of memory");
     for (int i = 0; i < count && !result; i++) {
         if (list[i] < 0 || list[i] >= parent->ranks || out[list[i]])
-            result = fail(ncclInvalidArgument, "ncclCommShrink : excluded rank %d is out of range or listed twice", list[i]);
+            result = fail(ncclInvalidArgument,
+                          "ncclCommShrink : excluded rank %d is out of range or listed twice",
+                          list[i]);
         else if (list[i] == parent->rank)
-            result = fail(ncclInvalidArgument, "ncclCommShrink : called by rank %d, which is to be excluded", list[i]);
+            result = fail(ncclInvalidArgument,
+                          "ncclCommShrink : called by rank %d, which is to be excluded", list[i]);
         else
             out[list[i]] = true;
     }
@@ -183,8 +195,8 @@ static ncclResult_t exclude(const struct ncclComm *parent, const int *list, int 
     return result;
 }
 
-static ncclResult_t shrink_begin(struct ncclComm *parent, const int *list, int count, ncclComm_t *slot,
-                                 const ncclConfig_t *given, int flags)
+static ncclResult_t shrink_begin(struct ncclComm *parent, const int *list, int count,
+                                 ncclComm_t *slot, const ncclConfig_t *given, int flags)
 {
     struct creation *creation;
     struct ncclComm *child;
@@ -210,7 +222,8 @@ static ncclResult_t shrink_begin(struct ncclComm *parent, const int *list, int c
         return fail(ncclSystemError, "ncclCommShrink : out of memory");
     }
     /* The high bits keep shrinks and splits apart. */
-    child->id = segment_id_derive(parent->id, UINT64_C(1) << 63 | (uint64_t)parent->shrinks++, what);
+    child->id =
+        segment_id_derive(parent->id, UINT64_C(1) << 63 | (uint64_t)parent->shrinks++, what);
     creation->job.run = shrink_run;
     creation->job.free = shrink_free;
     creation_begin(creation, child, slot, parent->config.blocking);
@@ -219,17 +232,22 @@ static ncclResult_t shrink_begin(struct ncclComm *parent, const int *list, int c
 }
 
 PUBLIC(ncclCommShrink);
-ncclResult_t ncclCommShrink(ncclComm_t handle, int *list, int count, ncclComm_t *child, ncclConfig_t *config, int flags)
+ncclResult_t ncclCommShrink(ncclComm_t handle, int *list, int count, ncclComm_t *child,
+                            ncclConfig_t *config, int flags)
 {
     struct ncclComm *parent = communicator_get(handle);
     ncclResult_t result;
 
     group_enter();
     if (!parent) {
-        result = fail(ncclInvalidArgument, "ncclCommShrink : comm argument is NULL or not a communicator");
-    } else if (!child || !list || count < 1 || count >= parent->ranks || flags & ~NCCL_SHRINK_ABORT) {
-        result = fail(ncclInvalidArgument, "ncclCommShrink : newcomm or the list is NULL, or count %d or flags %d are invalid",
-                      count, flags);
+        result = fail(ncclInvalidArgument,
+                      "ncclCommShrink : comm argument is NULL or not a communicator");
+    } else if (!child || !list || count < 1 || count >= parent->ranks ||
+               flags & ~NCCL_SHRINK_ABORT) {
+        result = fail(
+            ncclInvalidArgument,
+            "ncclCommShrink : newcomm or the list is NULL, or count %d or flags %d are invalid",
+            count, flags);
     } else {
         *child = NULL;
         result = shrink_begin(parent, list, count, child, config, flags);

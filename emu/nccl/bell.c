@@ -10,7 +10,8 @@
 
 bool guard_stopped(const struct guard *guard)
 {
-    return atomic_load(guard->stop) >= guard->level || (guard->device >= 0 && emu_device_error(guard->device));
+    return atomic_load(guard->stop) >= guard->level ||
+           (guard->device >= 0 && emu_device_error(guard->device));
 }
 
 void bell_ring(struct bell *bell)
@@ -27,7 +28,7 @@ uint32_t bell_read(const struct bell *bell)
 
 void bell_wait(struct bell *bell, uint32_t seen)
 {
-    static const struct timespec limit = { .tv_nsec = 100 * 1000 * 1000 };
+    static const struct timespec limit = {.tv_nsec = 100 * 1000 * 1000};
 
     atomic_fetch_add(&bell->waiters, 1);
     /* Whatever ends it (news, a signal, the limit), the caller looks again. */

@@ -12,7 +12,7 @@
 
 struct bell {
     _Atomic uint32_t number;
-    _Atomic uint32_t waiters;   /* too high after a kill, which only costs needless wake calls */
+    _Atomic uint32_t waiters; /* too high after a kill, which only costs needless wake calls */
 };
 
 /* Who may end a wait early: *stop has reached `level`, or the device has failed (-1: none). */
@@ -33,12 +33,13 @@ void bell_wait(struct bell *bell, uint32_t seen);
 
 /* A meeting point that all `ranks` members of a communicator pass again and again. */
 struct meeting {
-    _Atomic uint64_t arrivals;  /* of all members, ever */
+    _Atomic uint64_t arrivals; /* of all members, ever */
     struct bell bell;
 };
 
 /* Says that the caller came for the *passed'th time and waits for all others to. Adds 1 to
  * *passed. Returns false if the guard stopped the wait. */
-bool meeting_attend(struct meeting *meeting, int ranks, uint64_t *passed, const struct guard *guard);
+bool meeting_attend(struct meeting *meeting, int ranks, uint64_t *passed,
+                    const struct guard *guard);
 
 #endif

@@ -10,10 +10,11 @@
 
 enum { PENDING = 64 };
 
-/* Segments that still have a name because a rank is missing, to be unlinked if the process exits. */
+/* Segments that still have a name because a rank is missing, to be unlinked if the process exits.
+ */
 static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct segment *pending[PENDING];
-static pid_t pending_owner;     /* a forked child must leave them alone */
+static pid_t pending_owner; /* a forked child must leave them alone */
 
 static void pending_set(const struct segment *from, const struct segment *to)
 {
@@ -41,7 +42,7 @@ __attribute__((destructor)) static void unlink_pending(void)
 static uint64_t host_number(void)
 {
     char name[256] = "";
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);     /* FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
     gethostname(name, sizeof(name) - 1);
     for (const char *c = name; *c; c++)
@@ -62,7 +63,7 @@ static bool take_place(struct ncclComm *comm, struct segment *segment)
     me->device = device->physical;
     me->present = true;
     if (atomic_fetch_add(&segment->header->joined, 1) + 1 == comm->ranks)
-        segment_unlink(segment);    /* all have mapped it */
+        segment_unlink(segment); /* all have mapped it */
     bell_ring(&segment->header->joins);
     return true;
 }
@@ -70,7 +71,7 @@ static bool take_place(struct ncclComm *comm, struct segment *segment)
 /* Joins the others. 1: there is no place for it here. */
 static int join(struct ncclComm *comm)
 {
-    struct segment segment = { 0 };
+    struct segment segment = {0};
     int lock, joined = segment_open(&segment, comm->id, comm->ranks, &lock);
     bool placed;
 
@@ -101,7 +102,7 @@ static bool wait_for_all(struct ncclComm *comm)
     }
     pending_set(&comm->segment, NULL);
     if (!all)
-        segment_unlink(&comm->segment);     /* it can't become complete any more */
+        segment_unlink(&comm->segment); /* it can't become complete any more */
     return all;
 }
 
@@ -112,7 +113,8 @@ static ncclResult_t check_devices(const struct ncclComm *comm)
     for (int a = 0; a < comm->ranks; a++)
         for (int b = a + 1; b < comm->ranks; b++)
             if (members[a].host == members[b].host && members[a].device == members[b].device)
-                return fail(ncclInvalidUsage, "Duplicate GPU detected : rank %d and rank %d both on CUDA device %x",
+                return fail(ncclInvalidUsage,
+                            "Duplicate GPU detected : rank %d and rank %d both on CUDA device %x",
                             a, b, (unsigned)(members[a].device + 1) << 12);
     return ncclSuccess;
 }
@@ -122,12 +124,14 @@ ncclResult_t bootstrap_join(struct ncclComm *comm)
     int joined = join(comm);
 
     if (joined < 0)
-        return fail(ncclSystemError, "Can't make or map the communicator's shared memory %s for %d ranks: %s. "
+        return fail(ncclSystemError,
+                    "Can't make or map the communicator's shared memory %s for %d ranks: %s. "
                     "Free space in /dev/shm, or give the container more (--shm-size)",
                     comm->segment.name, comm->ranks, strerror(errno));
     if (joined > 0) {
         communicator_hang(comm);
-        return fail(ncclInternalError, "Initialisation was aborted: the communicator has no place for rank %d of %d",
+        return fail(ncclInternalError,
+                    "Initialisation was aborted: the communicator has no place for rank %d of %d",
                     comm->rank, comm->ranks);
     }
     if (!wait_for_all(comm))
@@ -140,5 +144,6 @@ bool bootstrap_meet(struct ncclComm *comm)
 {
     struct guard guard = communicator_host_guard(comm);
 
-    return meeting_attend(&comm->segment.header->host_meeting, comm->ranks, &comm->host_met, &guard);
+    return meeting_attend(&comm->segment.header->host_meeting, comm->ranks, &comm->host_met,
+                          &guard);
 }

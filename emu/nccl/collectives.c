@@ -3,8 +3,8 @@
  * The members first meet and compare what they are about to do. Then they go through the data in
  * rounds: each puts its piece into its own stage, all meet, each takes what it needs from the
  * others' stages. A member has two stages and uses them in turn; whoever is at the next meeting has
- * finished reading, so one meeting for each round is enough. Each element is reduced by one member, in
- * order of rank, so results are the same bits everywhere, always.
+ * finished reading, so one meeting for each round is enough. Each element is reduced by one member,
+ * in order of rank, so results are the same bits everywhere, always.
  *
  * All sizes below are bytes that the members agreed on, so that a mismatch that is to corrupt data
  * can't make them disagree about rounds or reach outside a buffer. */
@@ -17,15 +17,15 @@
 #include "emu/nccl/datatypes.h"
 #include "emu/nccl/task.h"
 
-enum { ALIGNMENT = 64 };    /* of pieces: whole elements of every type */
+enum { ALIGNMENT = 64 }; /* of pieces: whole elements of every type */
 
 /* A collective at work. */
 struct exchange {
     struct ncclComm *comm;
     const struct task *task;
-    const char *send;       /* NULL: this member has nothing to send */
-    char *recv;             /* NULL: it is not to receive */
-    size_t bytes;           /* of `count` elements */
+    const char *send; /* NULL: this member has nothing to send */
+    char *recv;       /* NULL: it is not to receive */
+    size_t bytes;     /* of `count` elements */
     int root;
     const void *scalar;
     struct guard guard;
@@ -35,7 +35,8 @@ static bool meet(struct exchange *x)
 {
     struct ncclComm *comm = x->comm;
 
-    return meeting_attend(&comm->segment.header->device_meeting, comm->ranks, &comm->device_met, &x->guard);
+    return meeting_attend(&comm->segment.header->device_meeting, comm->ranks, &comm->device_met,
+                          &x->guard);
 }
 
 static char *stage_of(const struct exchange *x, int rank)
@@ -71,7 +72,8 @@ static void reduce_stages(const struct exchange *x, char *into, size_t offset, s
 
     memcpy(into, stage_of(x, 0) + offset, bytes);
     for (int rank = 1; rank < x->comm->ranks; rank++)
-        reduce_combine(task->reduction.combine, task->type, into, stage_of(x, rank) + offset, elements);
+        reduce_combine(task->reduction.combine, task->type, into, stage_of(x, rank) + offset,
+                       elements);
     if (task->reduction.divisor)
         reduce_divide(task->type, task->reduction.divisor, into, elements);
 }
@@ -108,8 +110,10 @@ static bool all_reduce(struct exchange *x)
     return true;
 }
 
-/* Round by round: a member that gives puts its piece into its stage, and all take from the stages. */
-static bool exchange_pieces(struct exchange *x, bool gives, void (*take)(struct exchange *x, size_t base, size_t piece))
+/* Round by round: a member that gives puts its piece into its stage, and all take from the stages.
+ */
+static bool exchange_pieces(struct exchange *x, bool gives,
+                            void (*take)(struct exchange *x, size_t base, size_t piece))
 {
     size_t piece;
 
@@ -165,7 +169,8 @@ static bool reduce_scatter(struct exchange *x)
     for (size_t base = 0; base < x->bytes; base += piece) {
         piece = smaller(x->bytes - base, room);
         for (int rank = 0; rank < x->comm->ranks; rank++)
-            put(x, stage_of(x, x->comm->rank) + (size_t)rank * room, (size_t)rank * x->bytes + base, piece);
+            put(x, stage_of(x, x->comm->rank) + (size_t)rank * room, (size_t)rank * x->bytes + base,
+                piece);
         if (!meet(x))
             return false;
         reduce_stages(x, x->recv + base, (size_t)x->comm->rank * room, piece);
@@ -182,11 +187,11 @@ static const struct {
     enum side sends, receives;
     bool send_blocks, recv_blocks;
 } collectives[TASK_COLLECTIVES] = {
-    [TASK_ALL_REDUCE] = { all_reduce, EVERYBODY, EVERYBODY, false, false },
-    [TASK_BROADCAST] = { broadcast, ROOT, EVERYBODY, false, false },
-    [TASK_REDUCE] = { reduce, EVERYBODY, ROOT, false, false },
-    [TASK_ALL_GATHER] = { all_gather, EVERYBODY, EVERYBODY, false, true },
-    [TASK_REDUCE_SCATTER] = { reduce_scatter, EVERYBODY, EVERYBODY, true, false },
+    [TASK_ALL_REDUCE] = {all_reduce, EVERYBODY, EVERYBODY, false, false},
+    [TASK_BROADCAST] = {broadcast, ROOT, EVERYBODY, false, false},
+    [TASK_REDUCE] = {reduce, EVERYBODY, ROOT, false, false},
+    [TASK_ALL_GATHER] = {all_gather, EVERYBODY, EVERYBODY, false, true},
+    [TASK_REDUCE_SCATTER] = {reduce_scatter, EVERYBODY, EVERYBODY, true, false},
 };
 
 int mismatch_corrupts(void)
@@ -222,7 +227,8 @@ static bool agree(struct exchange *x, bool *same_kind)
     struct ncclComm *comm = x->comm;
     uint64_t number = comm->collectives++;
     const struct task *task = x->task;
-    struct signature own = { (int32_t)task->kind, (int32_t)task->type, task->reduction.op, task->root, task->count };
+    struct signature own = {(int32_t)task->kind, (int32_t)task->type, task->reduction.op,
+                            task->root, task->count};
     bool same = true;
 
     comm->segment.members[comm->rank].signatures[number % 2] = own;
@@ -255,15 +261,18 @@ static bool takes_part(enum side side, const struct ncclComm *comm, int root)
 
 int collective_run(struct ncclComm *comm, const struct task *task)
 {
-    struct exchange x = { .comm = comm, .task = task, .bytes = datatype_total(task->type, task->count),
-                          .scalar = &task->reduction.scalar, .guard = communicator_device_guard(comm) };
+    struct exchange x = {.comm = comm,
+                         .task = task,
+                         .bytes = datatype_total(task->type, task->count),
+                         .scalar = &task->reduction.scalar,
+                         .guard = communicator_device_guard(comm)};
     bool sends = takes_part(collectives[task->kind].sends, comm, task->root);
     bool receives = takes_part(collectives[task->kind].receives, comm, task->root);
     size_t send_blocks = collectives[task->kind].send_blocks ? (size_t)comm->ranks : 1;
     size_t recv_blocks = collectives[task->kind].recv_blocks ? (size_t)comm->ranks : 1;
     size_t send_bytes = datatype_total(task->type, sends ? task->count * send_blocks : 0);
     size_t recv_bytes = datatype_total(task->type, receives ? task->count * recv_blocks : 0);
-    struct emu_range *held[3] = { 0 };
+    struct emu_range *held[3] = {0};
     bool same_kind;
     int error = 0;
 
@@ -273,7 +282,8 @@ int collective_run(struct ncclComm *comm, const struct task *task)
         error = emu_memory_hold(comm->device, task->recv, recv_bytes, false, &held[1]);
     if (!error && task->reduction.device_scalar) {
         x.scalar = task->reduction.device_scalar;
-        error = emu_memory_hold(comm->device, x.scalar, datatype_bytes(task->type), false, &held[2]);
+        error =
+            emu_memory_hold(comm->device, x.scalar, datatype_bytes(task->type), false, &held[2]);
     }
     x.send = sends ? task->send : NULL;
     x.recv = receives ? task->recv : NULL;

@@ -8,7 +8,7 @@
 #include "emu/nccl/profiler.h"
 #include "emu/nccl/registrations.h"
 
-static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `live` */
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `live` */
 static struct ncclComm *live;
 
 struct ncclComm *communicator_new(int rank, int ranks, int device, const ncclConfig_t *config)
@@ -105,9 +105,12 @@ ncclResult_t communicator_ready(struct ncclComm *comm)
     ncclResult_t state = (ncclResult_t)atomic_load(&comm->state);
 
     if (state == ncclInProgress)
-        return fail(ncclInvalidArgument, "Attempt to use communicator before the previous operation returned ncclSuccess");
+        return fail(
+            ncclInvalidArgument,
+            "Attempt to use communicator before the previous operation returned ncclSuccess");
     if (atomic_load(&comm->stop))
-        return fail(ncclInvalidUsage, "Communicator was revoked or aborted: no further operations on it");
+        return fail(ncclInvalidUsage,
+                    "Communicator was revoked or aborted: no further operations on it");
     if (atomic_load(&comm->finalized))
         return fail(ncclInvalidUsage, "Communicator was finalized: no further operations on it");
     return state;
@@ -151,12 +154,12 @@ void communicator_drain(struct ncclComm *comm)
 
 struct guard communicator_device_guard(const struct ncclComm *comm)
 {
-    return (struct guard){ .stop = &comm->stop, .level = STOP_REVOKED, .device = comm->device };
+    return (struct guard){.stop = &comm->stop, .level = STOP_REVOKED, .device = comm->device};
 }
 
 struct guard communicator_host_guard(const struct ncclComm *comm)
 {
-    return (struct guard){ .stop = &comm->stop, .level = STOP_ABORTED, .device = -1 };
+    return (struct guard){.stop = &comm->stop, .level = STOP_ABORTED, .device = -1};
 }
 
 uint64_t communicator_host_number(struct ncclComm *comm)

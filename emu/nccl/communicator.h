@@ -32,29 +32,29 @@ struct ncclComm {
     struct segment segment;
     ncclConfig_t config;
     atomic_int references;
-    atomic_int stop;                /* enum stop */
-    atomic_int state;               /* ncclResult_t that ncclCommGetAsyncError tells */
+    atomic_int stop;  /* enum stop */
+    atomic_int state; /* ncclResult_t that ncclCommGetAsyncError tells */
     atomic_bool finalized;
-    struct ncclComm *next;          /* of all live handles */
+    struct ncclComm *next; /* of all live handles */
 
-    pthread_mutex_t issue;          /* order of launches is order of pushes */
-    pthread_mutex_t lock;           /* guards what follows */
-    pthread_cond_t changed;         /* anything of it, or `stop` */
-    struct launch *first, *last;    /* eager launches that are not done, as issued */
-    bool running;                   /* a launch is at work */
-    int recorded;                   /* launches that graphs hold */
-    uint64_t host_issued, host_done;    /* host calls that take part in host_meeting */
-    struct operator *operators;
+    pthread_mutex_t issue;           /* order of launches is order of pushes */
+    pthread_mutex_t lock;            /* guards what follows */
+    pthread_cond_t changed;          /* anything of it, or `stop` */
+    struct launch *first, *last;     /* eager launches that are not done, as issued */
+    bool running;                    /* a launch is at work */
+    int recorded;                    /* launches that graphs hold */
+    uint64_t host_issued, host_done; /* host calls that take part in host_meeting */
+    struct operator* operators;
     struct registration *registrations;
     int shrinks;
-    _Atomic(void *) profiler;       /* the plugin's context; NULL: it is not told of this communicator */
-    bool counted;                   /* among those that keep the plugin loaded */
-    uint64_t hash;                  /* what NCCL calls commHash */
-    uint64_t numbers[8];            /* collectives by their kind, as the plugin is told */
+    _Atomic(void *) profiler; /* the plugin's context; NULL: it is not told of this communicator */
+    bool counted;             /* among those that keep the plugin loaded */
+    uint64_t hash;            /* what NCCL calls commHash */
+    uint64_t numbers[8];      /* collectives by their kind, as the plugin is told */
 
     /* Of the launch at work. */
     uint64_t device_met, stage_rounds, collectives;
-    struct traffic *sent, *received;    /* [ranks] */
+    struct traffic *sent, *received; /* [ranks] */
     /* Of the host call at work. */
     uint64_t host_met;
 };

@@ -4,7 +4,8 @@
 
 #include "emu/nccl/profiler.h"
 
-void creation_begin(struct creation *creation, struct ncclComm *comm, ncclComm_t *slot, bool blocking)
+void creation_begin(struct creation *creation, struct ncclComm *comm, ncclComm_t *slot,
+                    bool blocking)
 {
     creation->comm = comm;
     creation->slot = slot;

@@ -7,12 +7,13 @@
 /* The first member of a job that makes a communicator. */
 struct creation {
     struct job job;
-    struct ncclComm *comm;      /* a reference; NULL if this member gets none (a split's NOCOLOR) */
-    ncclComm_t *slot;           /* the program's variable */
+    struct ncclComm *comm; /* a reference; NULL if this member gets none (a split's NOCOLOR) */
+    ncclComm_t *slot;      /* the program's variable */
 };
 
 /* Gives the program its handle and the creation a reference to it. */
-void creation_begin(struct creation *creation, struct ncclComm *comm, ncclComm_t *slot, bool blocking);
+void creation_begin(struct creation *creation, struct ncclComm *comm, ncclComm_t *slot,
+                    bool blocking);
 /* Makes the outcome known. A blocking call that failed leaves no communicator. Returns `result`. */
 ncclResult_t creation_end(struct creation *creation, ncclResult_t result);
 /* Gives up the reference. For a job's `free`. */

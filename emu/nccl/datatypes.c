@@ -6,10 +6,10 @@ static const struct {
     unsigned char bytes;
     bool integer;
 } types[ncclNumTypes] = {
-    [ncclInt8] = { 1, true },      [ncclUint8] = { 1, true },     [ncclInt32] = { 4, true },
-    [ncclUint32] = { 4, true },    [ncclInt64] = { 8, true },     [ncclUint64] = { 8, true },
-    [ncclFloat16] = { 2, false },  [ncclFloat32] = { 4, false },  [ncclFloat64] = { 8, false },
-    [ncclBfloat16] = { 2, false }, [ncclFloat8e4m3] = { 1, false }, [ncclFloat8e5m2] = { 1, false },
+    [ncclInt8] = {1, true},      [ncclUint8] = {1, true},       [ncclInt32] = {4, true},
+    [ncclUint32] = {4, true},    [ncclInt64] = {8, true},       [ncclUint64] = {8, true},
+    [ncclFloat16] = {2, false},  [ncclFloat32] = {4, false},    [ncclFloat64] = {8, false},
+    [ncclBfloat16] = {2, false}, [ncclFloat8e4m3] = {1, false}, [ncclFloat8e5m2] = {1, false},
 };
 
 bool datatype_valid(ncclDataType_t type)

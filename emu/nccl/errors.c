@@ -10,14 +10,15 @@
 
 #include "emu/core.h"
 
-static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;   /* guards `last` */
+static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `last` */
 static char last[1024];
 
 static int warns(void)
 {
     const char *level = getenv("NCCL_DEBUG");
 
-    return level && (!strcasecmp(level, "WARN") || !strcasecmp(level, "INFO") || !strcasecmp(level, "TRACE"));
+    return level && (!strcasecmp(level, "WARN") || !strcasecmp(level, "INFO") ||
+                     !strcasecmp(level, "TRACE"));
 }
 
 ncclResult_t fail(ncclResult_t result, const char *format, ...)
@@ -33,7 +34,8 @@ ncclResult_t fail(ncclResult_t result, const char *format, ...)
     pthread_mutex_unlock(&last_lock);
     if (warns()) {
         gethostname(host, sizeof(host) - 1);
-        printf("\n%s:%d:%d [%d] NCCL WARN %s\n", host, getpid(), gettid(), emu_device_current(), text);
+        printf("\n%s:%d:%d [%d] NCCL WARN %s\n", host, getpid(), gettid(), emu_device_current(),
+               text);
         fflush(stdout);
     }
     return result;
@@ -44,7 +46,7 @@ const char *ncclGetLastError(ncclComm_t comm)
 {
     static _Thread_local char copy[sizeof(last)];
 
-    (void)comm;     /* NCCL keeps one for the whole process as well */
+    (void)comm; /* NCCL keeps one for the whole process as well */
     pthread_mutex_lock(&last_lock);
     memcpy(copy, last, sizeof(copy));
     pthread_mutex_unlock(&last_lock);

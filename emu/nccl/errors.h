@@ -6,10 +6,11 @@
 
 /* Keeps the message for ncclGetLastError, prints it if NCCL_DEBUG asks for warnings, and returns
  * `result`, so that `return fail(...)` reads well. */
-ncclResult_t fail(ncclResult_t result, const char *format, ...) __attribute__((format(printf, 2, 3)));
+ncclResult_t fail(ncclResult_t result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* A second, public name: pncclX for ncclX. */
-#define PUBLIC(name) \
+#define PUBLIC(name)                                              \
     __attribute__((visibility("default"))) __typeof__(name) name; \
     extern __typeof__(name) p##name __attribute__((visibility("default"), alias(#name)))
 

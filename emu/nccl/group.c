@@ -11,15 +11,15 @@
 /* The tasks of one communicator. */
 struct batch {
     struct batch *next;
-    struct ncclComm *comm;      /* a reference */
+    struct ncclComm *comm; /* a reference */
     size_t count, room;
     struct task *tasks;
 };
 
 struct group {
     int depth;
-    ncclResult_t error;         /* the first of its calls that failed */
-    struct batch *batches;      /* in order of first use */
+    ncclResult_t error;    /* the first of its calls that failed */
+    struct batch *batches; /* in order of first use */
     struct job *jobs;
 };
 
@@ -89,8 +89,8 @@ static ncclResult_t check_self(const struct batch *batch)
         recvs += batch->tasks[i].kind == TASK_RECV;
     }
     if (sends != recvs)
-        return fail(ncclInvalidUsage, "Trying to %s to self without a matching %s", sends > recvs ? "send" : "recv",
-                    sends > recvs ? "recv" : "send");
+        return fail(ncclInvalidUsage, "Trying to %s to self without a matching %s",
+                    sends > recvs ? "send" : "recv", sends > recvs ? "recv" : "send");
     return ncclSuccess;
 }
 
@@ -201,7 +201,8 @@ static ncclResult_t run_jobs(struct job *jobs)
     for (const struct job *job = jobs; job; job = job->next)
         if (job->blocking != jobs->blocking) {
             free_jobs(jobs);
-            return fail(ncclInvalidArgument, "Blocking and nonblocking communicators are not allowed in the same group");
+            return fail(ncclInvalidArgument,
+                        "Blocking and nonblocking communicators are not allowed in the same group");
         }
     return jobs->blocking ? run_blocking(jobs) : run_in_background(jobs);
 }
@@ -215,7 +216,7 @@ ncclResult_t group_leave(ncclResult_t result)
     if (--group.depth)
         return result;
     ended = group;
-    group = (struct group){ 0 };
+    group = (struct group){0};
     result = ended.error;
     if (result) {
         free_jobs(ended.jobs);
@@ -261,11 +262,12 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
     if (!group.depth)
         return fail(ncclInvalidUsage, "ncclGroupSimulateEnd: not in a group call.");
     if (info && info->magic != 0x74685283)
-        return fail(ncclInvalidArgument, "ncclSimInfo_t argument not initialized via NCCL_SIM_INFO_INITIALIZER");
+        return fail(ncclInvalidArgument,
+                    "ncclSimInfo_t argument not initialized via NCCL_SIM_INFO_INITIALIZER");
     if (!--group.depth) {
         struct group ended = group;
 
-        group = (struct group){ 0 };
+        group = (struct group){0};
         free_jobs(ended.jobs);
         free_batches(ended.batches);
         if (ended.error)

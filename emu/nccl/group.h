@@ -1,5 +1,5 @@
-/* group.h: ncclGroupStart/End of the calling thread. Every call goes through a group, its own one if
- * the program opened none. */
+/* group.h: ncclGroupStart/End of the calling thread. Every call goes through a group, its own one
+ * if the program opened none. */
 #ifndef DDPCHECK_EMU_NCCL_GROUP_H
 #define DDPCHECK_EMU_NCCL_GROUP_H
 

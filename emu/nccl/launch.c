@@ -9,10 +9,10 @@
 #include "emu/nccl/profiler.h"
 
 struct launch {
-    struct launch *next;        /* of the communicator's eager ones */
-    struct ncclComm *comm;      /* a reference */
-    bool eager;                 /* runs once; others belong to a graph */
-    size_t collectives, count;  /* the collectives come first */
+    struct launch *next;       /* of the communicator's eager ones */
+    struct ncclComm *comm;     /* a reference */
+    bool eager;                /* runs once; others belong to a graph */
+    size_t collectives, count; /* the collectives come first */
     struct task tasks[];
 };
 
@@ -56,7 +56,8 @@ static bool begin(struct launch *launch)
     bool stopped;
 
     pthread_mutex_lock(&comm->lock);
-    while (!(stopped = atomic_load(&comm->stop)) && (comm->running || (launch->eager && comm->first != launch)))
+    while (!(stopped = atomic_load(&comm->stop)) &&
+           (comm->running || (launch->eager && comm->first != launch)))
         pthread_cond_wait(&comm->changed, &comm->lock);
     if (!stopped)
         comm->running = true;
@@ -86,7 +87,8 @@ static int run(void *arg)
         return 0;
     if (!launch->eager)
         profiler_launch(launch->comm, launch->tasks, launch->count);
-    for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop); i++) {
+    for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop);
+         i++) {
         profiler_kernel_begins(launch->comm, &launch->tasks[i], 1);
         error = collective_run(launch->comm, &launch->tasks[i]);
         if (!error && !atomic_load(&launch->comm->stop))
@@ -119,7 +121,8 @@ static void release(void *arg)
     free(launch);
 }
 
-static struct launch *launch_new(struct ncclComm *comm, const struct task *tasks, size_t count, bool eager)
+static struct launch *launch_new(struct ncclComm *comm, const struct task *tasks, size_t count,
+                                 bool eager)
 {
     struct launch *launch = calloc(1, sizeof(*launch) + count * sizeof(*tasks));
 
@@ -140,16 +143,21 @@ static struct launch *launch_new(struct ncclComm *comm, const struct task *tasks
 static const char *name_of(const struct launch *launch)
 {
     static const char *const names[] = {
-        [TASK_ALL_REDUCE] = "ncclAllReduce", [TASK_BROADCAST] = "ncclBroadcast", [TASK_REDUCE] = "ncclReduce",
-        [TASK_ALL_GATHER] = "ncclAllGather", [TASK_REDUCE_SCATTER] = "ncclReduceScatter",
-        [TASK_SEND] = "ncclSend", [TASK_RECV] = "ncclRecv",
+        [TASK_ALL_REDUCE] = "ncclAllReduce",
+        [TASK_BROADCAST] = "ncclBroadcast",
+        [TASK_REDUCE] = "ncclReduce",
+        [TASK_ALL_GATHER] = "ncclAllGather",
+        [TASK_REDUCE_SCATTER] = "ncclReduceScatter",
+        [TASK_SEND] = "ncclSend",
+        [TASK_RECV] = "ncclRecv",
     };
 
     return launch->count == 1 ? names[launch->tasks[0].kind] : "ncclGroup";
 }
 
 /* Returns 0 or a cudaError_t. */
-static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struct task *tasks, size_t count)
+static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struct task *tasks,
+                   size_t count)
 {
     bool eager = !emu_stream_is_capturing(stream);
     struct launch *launch = launch_new(comm, tasks, count, eager);
@@ -174,11 +182,14 @@ static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struc
 /* `waiting` goes on after all that is on `stream` now. */
 static int wait_for(struct emu_stream *waiting, struct emu_stream *stream)
 {
-    return waiting == stream ? 0 : emu_stream_append_wait(waiting, stream, atomic_load(&stream->pushed));
+    return waiting == stream
+               ? 0
+               : emu_stream_append_wait(waiting, stream, atomic_load(&stream->pushed));
 }
 
 /* One launch for several streams. */
-static int push_joined(struct ncclComm *comm, struct emu_stream *const *streams, const struct task *tasks, size_t count)
+static int push_joined(struct ncclComm *comm, struct emu_stream *const *streams,
+                       const struct task *tasks, size_t count)
 {
     int error = 0;
 
@@ -192,7 +203,8 @@ static int push_joined(struct ncclComm *comm, struct emu_stream *const *streams,
 }
 
 /* A graph has no such join; each captured stream gets a launch with its own tasks. */
-static int push_apart(struct ncclComm *comm, struct emu_stream **streams, const struct task *tasks, size_t count)
+static int push_apart(struct ncclComm *comm, struct emu_stream **streams, const struct task *tasks,
+                      size_t count)
 {
     struct task *own = malloc(count * sizeof(*own));
     int error = own ? 0 : cudaErrorMemoryAllocation;
@@ -213,7 +225,8 @@ static int push_apart(struct ncclComm *comm, struct emu_stream **streams, const 
     return error;
 }
 
-static int push_all(struct ncclComm *comm, struct emu_stream **streams, const struct task *tasks, size_t count)
+static int push_all(struct ncclComm *comm, struct emu_stream **streams, const struct task *tasks,
+                    size_t count)
 {
     bool capturing = false;
 
@@ -223,7 +236,8 @@ static int push_all(struct ncclComm *comm, struct emu_stream **streams, const st
             return cudaErrorInvalidResourceHandle;
         capturing |= emu_stream_is_capturing(streams[i]);
     }
-    return capturing ? push_apart(comm, streams, tasks, count) : push_joined(comm, streams, tasks, count);
+    return capturing ? push_apart(comm, streams, tasks, count)
+                     : push_joined(comm, streams, tasks, count);
 }
 
 ncclResult_t launch_push(struct ncclComm *comm, const struct task *tasks, size_t count)
@@ -243,7 +257,10 @@ ncclResult_t launch_push(struct ncclComm *comm, const struct task *tasks, size_t
     emu_device_set(device);
     free(streams);
     if (error)
-        return fail(ncclUnhandledCudaError, "Cuda failure %d while launching on device %d%s", error, comm->device,
-                    error == cudaErrorInvalidResourceHandle ? ": the stream is not one of this device" : "");
+        return fail(ncclUnhandledCudaError, "Cuda failure %d while launching on device %d%s", error,
+                    comm->device,
+                    error == cudaErrorInvalidResourceHandle
+                        ? ": the stream is not one of this device"
+                        : "");
     return ncclSuccess;
 }

@@ -30,7 +30,8 @@ static bool member_alive(int file)
     if (pread(file, &header, sizeof(header), 0) != sizeof(header))
         return false;
     for (int i = 0; i < header.ranks; i++, offset += (off_t)sizeof(member))
-        if (pread(file, &member, sizeof(member), offset) == sizeof(member) && member.present && alive(member.process))
+        if (pread(file, &member, sizeof(member), offset) == sizeof(member) && member.present &&
+            alive(member.process))
             return true;
     return false;
 }
@@ -58,7 +59,8 @@ void segment_clean(void)
     while ((entry = readdir(folder))) {
         char path[sizeof(FOLDER) + 1 + NAME_MAX];
 
-        if (strncmp(entry->d_name, SEGMENT_PREFIX, strlen(SEGMENT_PREFIX)) || alive(atoi(entry->d_name + strlen(SEGMENT_PREFIX))))
+        if (strncmp(entry->d_name, SEGMENT_PREFIX, strlen(SEGMENT_PREFIX)) ||
+            alive(atoi(entry->d_name + strlen(SEGMENT_PREFIX))))
             continue;
         snprintf(path, sizeof(path), FOLDER "/%s", entry->d_name);
         if (is_leftover(path))

@@ -6,8 +6,9 @@
 #include "emu/nccl/datatypes.h"
 #include "emu/nccl/errors.h"
 
-struct operator {
-    struct operator *next;
+struct operator
+{
+    struct operator* next;
     ncclRedOp_t handle;
     ncclDataType_t type;
     struct reduction reduction;
@@ -17,19 +18,19 @@ struct operator {
 static atomic_int handles = ncclNumOps;
 
 /* With comm->lock held. */
-static struct operator **find(struct ncclComm *comm, ncclRedOp_t op)
+static struct operator** find(struct ncclComm *comm, ncclRedOp_t op)
 {
-    struct operator **link = &comm->operators;
+    struct operator** link = & comm->operators;
 
     while (*link && (*link)->handle != op)
         link = &(*link)->next;
     return link;
 }
 
-ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t op, ncclDataType_t type,
-                           struct reduction *reduction)
+ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t op,
+                           ncclDataType_t type, struct reduction *reduction)
 {
-    const struct operator *found;
+    const struct operator* found;
     bool fits = false;
 
     if ((int)op < 0)
@@ -46,39 +47,44 @@ ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t 
     }
     pthread_mutex_unlock(&comm->lock);
     if (!found)
-        return fail(ncclInvalidArgument, "%s : reduction operation %d unknown to this communicator", call, (int)op);
+        return fail(ncclInvalidArgument, "%s : reduction operation %d unknown to this communicator",
+                    call, (int)op);
     if (!fits)
-        return fail(ncclInvalidArgument, "%s : reduction operation type does not match the data type", call);
+        return fail(ncclInvalidArgument,
+                    "%s : reduction operation type does not match the data type", call);
     return ncclSuccess;
 }
 
 void operators_free(struct ncclComm *comm)
 {
     while (comm->operators) {
-        struct operator *next = comm->operators->next;
+        struct operator* next = comm->operators->next;
 
         free(comm->operators);
         comm->operators = next;
     }
 }
 
-static ncclResult_t create(struct ncclComm *comm, ncclRedOp_t *op, const void *scalar, ncclDataType_t type,
-                           ncclScalarResidence_t residence)
+static ncclResult_t create(struct ncclComm *comm, ncclRedOp_t *op, const void *scalar,
+                           ncclDataType_t type, ncclScalarResidence_t residence)
 {
-    struct operator *operator;
+    struct operator* operator;
 
     if (!op || !scalar)
-        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : %s argument is NULL", op ? "scalar" : "op");
+        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : %s argument is NULL",
+                    op ? "scalar" : "op");
     if (!datatype_valid(type))
         return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : invalid type %d", (int)type);
     if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate)
-        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : invalid residence %d", (int)residence);
-    operator = calloc(1, sizeof(*operator));
+        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : invalid residence %d",
+                    (int)residence);
+    operator= calloc(1, sizeof(*operator));
     if (!operator)
         return fail(ncclSystemError, "ncclRedOpCreatePreMulSum : out of memory");
-    operator->handle = (ncclRedOp_t)atomic_fetch_add(&handles, 1);
+    operator->handle =(ncclRedOp_t) atomic_fetch_add(&handles, 1);
     operator->type = type;
-    operator->reduction = (struct reduction){ .op = REDUCTION_PREMUL, .combine = COMBINE_SUM, .scales = true };
+    operator->reduction =(struct reduction){
+        .op = REDUCTION_PREMUL, .combine = COMBINE_SUM, .scales = true};
     if (residence == ncclScalarHostImmediate)
         memcpy(&operator->reduction.scalar, scalar, datatype_bytes(type));
     else
@@ -99,7 +105,8 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
     ncclResult_t result;
 
     if (!comm)
-        return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : comm argument is NULL or not a communicator");
+        return fail(ncclInvalidArgument,
+                    "ncclRedOpCreatePreMulSum : comm argument is NULL or not a communicator");
     result = communicator_ready(comm);
     if (!result)
         result = create(comm, op, scalar, type, residence);
@@ -111,13 +118,14 @@ PUBLIC(ncclRedOpDestroy);
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
 {
     struct ncclComm *comm;
-    struct operator **link, *found;
+    struct operator** link, *found;
 
     if ((int)op >= 0 && op < ncclNumOps)
         return fail(ncclInvalidArgument, "ncclRedOpDestroy : operator is a NCCL builtin");
     comm = communicator_get(handle);
     if (!comm)
-        return fail(ncclInvalidArgument, "ncclRedOpDestroy : comm argument is NULL or not a communicator");
+        return fail(ncclInvalidArgument,
+                    "ncclRedOpDestroy : comm argument is NULL or not a communicator");
     pthread_mutex_lock(&comm->lock);
     link = find(comm, op);
     found = *link;
@@ -126,5 +134,7 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
     pthread_mutex_unlock(&comm->lock);
     communicator_put(comm);
     free(found);
-    return found ? ncclSuccess : fail(ncclInvalidArgument, "ncclRedOpDestroy : operator unknown to this communicator");
+    return found ? ncclSuccess
+                 : fail(ncclInvalidArgument,
+                        "ncclRedOpDestroy : operator unknown to this communicator");
 }

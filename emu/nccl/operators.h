@@ -7,8 +7,8 @@
 
 /* What `op` means on this communicator for this type. ncclInvalidArgument (with a warning that
  * begins with the call's name) if it is none. */
-ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t op, ncclDataType_t type,
-                           struct reduction *reduction);
+ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t op,
+                           ncclDataType_t type, struct reduction *reduction);
 
 /* Frees what was never destroyed. */
 void operators_free(struct ncclComm *comm);

@@ -17,14 +17,14 @@
 enum { VERSIONS = 5 };
 
 static struct {
-    pthread_mutex_t lock;           /* guards what follows up to `mask` */
+    pthread_mutex_t lock; /* guards what follows up to `mask` */
     bool tried;
-    int communicators;              /* NCCL lets go of the plugin with its last one */
+    int communicators; /* NCCL lets go of the plugin with its last one */
     void *library;
-    int version;                    /* of the plugin; 0: there is none */
+    int version; /* of the plugin; 0: there is none */
     void *table;
-    atomic_int mask;                /* one for the process, as the last init left it */
-} plugin = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    atomic_int mask; /* one for the process, as the last init left it */
+} plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ncclGroup's API event of this thread. */
 static _Thread_local struct {
@@ -62,7 +62,8 @@ static void load(void)
 
     plugin.tried = true;
     plugin.library = open_plugin();
-    for (int version = highest_version(); plugin.library && version >= 1 && !plugin.table; version--) {
+    for (int version = highest_version(); plugin.library && version >= 1 && !plugin.table;
+         version--) {
         snprintf(symbol, sizeof(symbol), "ncclProfiler_v%d", version);
         plugin.table = dlsym(plugin.library, symbol);
         plugin.version = plugin.table ? version : 0;
@@ -72,7 +73,8 @@ static void load(void)
 /* Calls a function of the plugin's table, whose place and type do not depend on the version. */
 #define CALL(function, ...) (((struct nccl_profiler_v5 *)plugin.table)->function(__VA_ARGS__))
 
-static void log_nothing(int level, unsigned long flags, const char *file, int line, const char *format, ...)
+static void log_nothing(int level, unsigned long flags, const char *file, int line,
+                        const char *format, ...)
 {
     (void)level, (void)flags, (void)file, (void)line, (void)format;
 }
@@ -95,10 +97,13 @@ void profiler_attach(struct ncclComm *comm)
     case 0:
         break;
     case 5:
-        result = CALL(init, &context, comm->hash, &mask, NULL, 1, comm->ranks, comm->rank, log_nothing);
+        result =
+            CALL(init, &context, comm->hash, &mask, NULL, 1, comm->ranks, comm->rank, log_nothing);
         break;
     case 4:
-        result = ((struct nccl_profiler_v4 *)plugin.table)->init(&context, &mask, NULL, comm->hash, 1, comm->ranks, comm->rank, log_nothing);
+        result =
+            ((struct nccl_profiler_v4 *)plugin.table)
+                ->init(&context, &mask, NULL, comm->hash, 1, comm->ranks, comm->rank, log_nothing);
         break;
     default:
         result = ((struct nccl_profiler_v3 *)plugin.table)->init(&context, &mask);
@@ -134,10 +139,18 @@ void profiler_detach(struct ncclComm *comm)
 static const char *type_name(ncclDataType_t type)
 {
     static const char *const names[] = {
-        [ncclInt8] = "ncclInt8", [ncclUint8] = "ncclUint8", [ncclInt32] = "ncclInt32", [ncclUint32] = "ncclUint32",
-        [ncclInt64] = "ncclInt64", [ncclUint64] = "ncclUint64", [ncclFloat16] = "ncclFloat16",
-        [ncclFloat32] = "ncclFloat32", [ncclFloat64] = "ncclFloat64", [ncclBfloat16] = "ncclBfloat16",
-        [ncclFloat8e4m3] = "ncclFloat8e4m3", [ncclFloat8e5m2] = "ncclFloat8e5m2",
+        [ncclInt8] = "ncclInt8",
+        [ncclUint8] = "ncclUint8",
+        [ncclInt32] = "ncclInt32",
+        [ncclUint32] = "ncclUint32",
+        [ncclInt64] = "ncclInt64",
+        [ncclUint64] = "ncclUint64",
+        [ncclFloat16] = "ncclFloat16",
+        [ncclFloat32] = "ncclFloat32",
+        [ncclFloat64] = "ncclFloat64",
+        [ncclBfloat16] = "ncclBfloat16",
+        [ncclFloat8e4m3] = "ncclFloat8e4m3",
+        [ncclFloat8e5m2] = "ncclFloat8e5m2",
     };
 
     return names[type];
@@ -154,9 +167,14 @@ static uint8_t type_number(const char *name)
 static uint8_t function_number(const char *name)
 {
     static const char *const names[] = {
-        [PROFILE_BROADCAST] = "Broadcast", [PROFILE_REDUCE] = "Reduce", [PROFILE_ALL_GATHER] = "AllGather",
-        [PROFILE_REDUCE_SCATTER] = "ReduceScatter", [PROFILE_ALL_REDUCE] = "AllReduce",
-        [PROFILE_SEND_RECV] = "SendRecv", [PROFILE_SEND] = "Send", [PROFILE_RECV] = "Recv",
+        [PROFILE_BROADCAST] = "Broadcast",
+        [PROFILE_REDUCE] = "Reduce",
+        [PROFILE_ALL_GATHER] = "AllGather",
+        [PROFILE_REDUCE_SCATTER] = "ReduceScatter",
+        [PROFILE_ALL_REDUCE] = "AllReduce",
+        [PROFILE_SEND_RECV] = "SendRecv",
+        [PROFILE_SEND] = "Send",
+        [PROFILE_RECV] = "Recv",
     };
 
     for (uint8_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -166,31 +184,36 @@ static uint8_t function_number(const char *name)
 }
 
 /* What versions 2 and 3 have in common with the newest, by the same names. */
-#define OLDER(version, older, event, comm) \
-    struct profile_event_v##version older = { .type = (uint8_t)(event)->type, .parent = (event)->parent, .rank = (event)->rank }; \
-    if ((event)->type == PROFILE_COLL) { \
-        older.parent = (event)->coll.group; \
-        older.coll.comm_hash = (comm)->hash; \
-        older.coll.number = (event)->coll.number; \
-        older.coll.function = (event)->coll.function; \
-        older.coll.send = (event)->coll.send; \
-        older.coll.recv = (event)->coll.recv; \
-        older.coll.count = (event)->coll.count; \
-        older.coll.root = (event)->coll.root; \
-        older.coll.datatype = (event)->coll.datatype; \
-        older.coll.channels_max = (event)->coll.channels; \
-        older.coll.algorithm = (event)->coll.algorithm; \
-        older.coll.protocol = (event)->coll.protocol; \
-    } else if ((event)->type == PROFILE_P2P) { \
-        older.parent = (event)->p2p.group; \
-        older.p2p = (struct profile_p2p_v2){ .comm_hash = (comm)->hash, .function = (event)->p2p.function, \
-                                             .buffer = (event)->p2p.buffer, .datatype = (event)->p2p.datatype, \
-                                             .count = (event)->p2p.count, .peer = (event)->p2p.peer }; \
+#define OLDER(version, older, event, comm)                                                 \
+    struct profile_event_v##version older = {                                              \
+        .type = (uint8_t)(event)->type, .parent = (event)->parent, .rank = (event)->rank}; \
+    if ((event)->type == PROFILE_COLL) {                                                   \
+        older.parent = (event)->coll.group;                                                \
+        older.coll.comm_hash = (comm)->hash;                                               \
+        older.coll.number = (event)->coll.number;                                          \
+        older.coll.function = (event)->coll.function;                                      \
+        older.coll.send = (event)->coll.send;                                              \
+        older.coll.recv = (event)->coll.recv;                                              \
+        older.coll.count = (event)->coll.count;                                            \
+        older.coll.root = (event)->coll.root;                                              \
+        older.coll.datatype = (event)->coll.datatype;                                      \
+        older.coll.channels_max = (event)->coll.channels;                                  \
+        older.coll.algorithm = (event)->coll.algorithm;                                    \
+        older.coll.protocol = (event)->coll.protocol;                                      \
+    } else if ((event)->type == PROFILE_P2P) {                                             \
+        older.parent = (event)->p2p.group;                                                 \
+        older.p2p = (struct profile_p2p_v2){.comm_hash = (comm)->hash,                     \
+                                            .function = (event)->p2p.function,             \
+                                            .buffer = (event)->p2p.buffer,                 \
+                                            .datatype = (event)->p2p.datatype,             \
+                                            .count = (event)->p2p.count,                   \
+                                            .peer = (event)->p2p.peer};                    \
     }
 
 static void start_v1(struct ncclComm *comm, void **handle, const struct profile_event_v5 *event)
 {
-    struct profile_event_v1 older = { .type = (uint8_t)event->type, .parent = event->parent, .rank = event->rank };
+    struct profile_event_v1 older = {
+        .type = (uint8_t)event->type, .parent = event->parent, .rank = event->rank};
 
     if (event->type == PROFILE_COLL) {
         older.parent = event->coll.group;
@@ -217,12 +240,13 @@ static void start_v1(struct ncclComm *comm, void **handle, const struct profile_
 
 static void start_v4(struct ncclComm *comm, void **handle, const struct profile_event_v5 *event)
 {
-    struct profile_event_v4 older = { .type = (uint8_t)event->type, .parent = event->parent, .rank = event->rank };
+    struct profile_event_v4 older = {
+        .type = (uint8_t)event->type, .parent = event->parent, .rank = event->rank};
 
     if (event->type == PROFILE_COLL) {
         older.parent = event->coll.group;
         older.coll = event->coll;
-        older.coll.group = (void *)~(uintptr_t)0;       /* no part of this version's struct */
+        older.coll.group = (void *)~(uintptr_t)0; /* no part of this version's struct */
     } else if (event->type == PROFILE_P2P) {
         older.parent = event->p2p.group;
         older.p2p = event->p2p;
@@ -238,7 +262,8 @@ static void *start(struct ncclComm *comm, struct profile_event_v5 event)
 {
     void *handle = NULL;
 
-    if (!comm->profiler || !(atomic_load(&plugin.mask) & (int)event.type) || (plugin.version < 5 && event.type >= PROFILE_GROUP_API) ||
+    if (!comm->profiler || !(atomic_load(&plugin.mask) & (int)event.type) ||
+        (plugin.version < 5 && event.type >= PROFILE_GROUP_API) ||
         (plugin.version < 3 && event.type == PROFILE_KERNEL_CH))
         return NULL;
     if (plugin.version == 5) {
@@ -267,7 +292,7 @@ static void stop(void *handle)
 
 static void record(void *handle, int state, int version)
 {
-    union profile_state_arguments arguments = { .timer = 0 };
+    union profile_state_arguments arguments = {.timer = 0};
 
     if (handle && plugin.version >= version)
         CALL(record, handle, state, &arguments);
@@ -282,16 +307,25 @@ void *profiler_call(struct ncclComm *comm, const char *name, const struct task *
     if (!comm->profiler || comm->ranks == 1)
         return NULL;
     if (!group.depth) {
-        group.event = start(comm, (struct profile_event_v5){ .type = PROFILE_GROUP_API, .group_api = { captured, depth } });
+        group.event = start(comm, (struct profile_event_v5){.type = PROFILE_GROUP_API,
+                                                            .group_api = {captured, depth}});
         group.depth = depth;
         record(group.event, PROFILE_STATE_GROUP_START_OVER, 5);
     }
-    if (task->kind < TASK_COLLECTIVES && strcmp(name, "AlltoAll") && strcmp(name, "Gather") && strcmp(name, "Scatter"))
-        call = start(comm, (struct profile_event_v5){ .type = PROFILE_COLL_API, .parent = group.event, .coll_api = {
-            !strcmp(name, "Bcast") ? "Broadcast" : name, task->count, type_name(task->type), task->root, task->stream, captured } });
+    if (task->kind < TASK_COLLECTIVES && strcmp(name, "AlltoAll") && strcmp(name, "Gather") &&
+        strcmp(name, "Scatter"))
+        call = start(comm,
+                     (struct profile_event_v5){
+                         .type = PROFILE_COLL_API,
+                         .parent = group.event,
+                         .coll_api = {!strcmp(name, "Bcast") ? "Broadcast" : name, task->count,
+                                      type_name(task->type), task->root, task->stream, captured}});
     else
-        call = start(comm, (struct profile_event_v5){ .type = PROFILE_P2P_API, .parent = group.event, .p2p_api = {
-            name, task->count, type_name(task->type), task->stream, captured } });
+        call = start(comm,
+                     (struct profile_event_v5){.type = PROFILE_P2P_API,
+                                               .parent = group.event,
+                                               .p2p_api = {name, task->count, type_name(task->type),
+                                                           task->stream, captured}});
     stop(call);
     return call;
 }
@@ -313,8 +347,13 @@ void profiler_group_over(void)
 static const char *task_name(const struct task *task)
 {
     static const char *const names[] = {
-        [TASK_ALL_REDUCE] = "AllReduce", [TASK_BROADCAST] = "Broadcast", [TASK_REDUCE] = "Reduce",
-        [TASK_ALL_GATHER] = "AllGather", [TASK_REDUCE_SCATTER] = "ReduceScatter", [TASK_SEND] = "Send", [TASK_RECV] = "Recv",
+        [TASK_ALL_REDUCE] = "AllReduce",
+        [TASK_BROADCAST] = "Broadcast",
+        [TASK_REDUCE] = "Reduce",
+        [TASK_ALL_GATHER] = "AllGather",
+        [TASK_REDUCE_SCATTER] = "ReduceScatter",
+        [TASK_SEND] = "Send",
+        [TASK_RECV] = "Recv",
     };
 
     return names[task->kind];
@@ -322,17 +361,36 @@ static const char *task_name(const struct task *task)
 
 static void *start_task(struct ncclComm *comm, const struct task *task, void *plan)
 {
-    bool bytes = task->kind == TASK_ALL_GATHER || task->kind == TASK_BROADCAST;     /* NCCL counts these in bytes */
+    bool bytes = task->kind == TASK_ALL_GATHER ||
+                 task->kind == TASK_BROADCAST; /* NCCL counts these in bytes */
     const char *type = type_name(bytes ? ncclInt8 : task->type);
 
     if (task->kind >= TASK_COLLECTIVES)
-        return start(comm, (struct profile_event_v5){ .type = PROFILE_P2P, .parent = task->call, .rank = comm->rank, .p2p = {
-            task_name(task), task->kind == TASK_SEND ? (void *)(uintptr_t)task->send : task->recv, type, task->count, task->root,
-            EMU_CHANNELS, plan } });
-    return start(comm, (struct profile_event_v5){ .type = PROFILE_COLL, .parent = task->call, .rank = comm->rank, .coll = {
-        .number = comm->numbers[task->kind]++, .function = task_name(task), .send = task->send, .recv = task->recv,
-        .count = bytes ? datatype_total(task->type, task->count) : task->count, .root = task->root, .datatype = type,
-        .channels = EMU_CHANNELS, .warps = 8, .algorithm = "RING", .protocol = "SIMPLE", .group = plan } });
+        return start(
+            comm, (struct profile_event_v5){
+                      .type = PROFILE_P2P,
+                      .parent = task->call,
+                      .rank = comm->rank,
+                      .p2p = {task_name(task),
+                              task->kind == TASK_SEND ? (void *)(uintptr_t)task->send : task->recv,
+                              type, task->count, task->root, EMU_CHANNELS, plan}});
+    return start(
+        comm, (struct profile_event_v5){
+                  .type = PROFILE_COLL,
+                  .parent = task->call,
+                  .rank = comm->rank,
+                  .coll = {.number = comm->numbers[task->kind]++,
+                           .function = task_name(task),
+                           .send = task->send,
+                           .recv = task->recv,
+                           .count = bytes ? datatype_total(task->type, task->count) : task->count,
+                           .root = task->root,
+                           .datatype = type,
+                           .channels = EMU_CHANNELS,
+                           .warps = 8,
+                           .algorithm = "RING",
+                           .protocol = "SIMPLE",
+                           .group = plan}});
 }
 
 void profiler_launch(struct ncclComm *comm, struct task *tasks, size_t count)
@@ -341,7 +399,7 @@ void profiler_launch(struct ncclComm *comm, struct task *tasks, size_t count)
 
     if (!comm->profiler)
         return;
-    plan = start(comm, (struct profile_event_v5){ .type = PROFILE_GROUP });
+    plan = start(comm, (struct profile_event_v5){.type = PROFILE_GROUP});
     for (size_t i = 0; i < count; i++)
         tasks[i].event = start_task(comm, &tasks[i], plan);
     for (size_t i = 0; i < count; i++)
@@ -353,8 +411,12 @@ void profiler_kernel_begins(struct ncclComm *comm, struct task *tasks, size_t co
 {
     for (size_t i = 0; i < count; i++)
         for (uint8_t channel = 0; channel < EMU_CHANNELS; channel++)
-            tasks[i].channels[channel] = tasks[i].event ? start(comm, (struct profile_event_v5){ .type = PROFILE_KERNEL_CH,
-                .parent = tasks[i].event, .rank = comm->rank, .kernel_ch = { channel, 0 } }) : NULL;
+            tasks[i].channels[channel] =
+                tasks[i].event ? start(comm, (struct profile_event_v5){.type = PROFILE_KERNEL_CH,
+                                                                       .parent = tasks[i].event,
+                                                                       .rank = comm->rank,
+                                                                       .kernel_ch = {channel, 0}})
+                               : NULL;
 }
 
 void profiler_kernel_ends(struct ncclComm *comm, struct task *tasks, size_t count)

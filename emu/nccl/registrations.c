@@ -19,25 +19,29 @@ struct registration {
 /* A window's registration waits for all members. */
 struct window_job {
     struct job job;
-    struct ncclComm *comm;      /* a reference */
+    struct ncclComm *comm; /* a reference */
     uint64_t number;
     bool ran;
 };
 
-static ncclResult_t add(struct ncclComm *comm, enum registration_kind kind, void *buffer, size_t bytes, void **handle)
+static ncclResult_t add(struct ncclComm *comm, enum registration_kind kind, void *buffer,
+                        size_t bytes, void **handle)
 {
     struct registration *registration;
     struct emu_range *range = NULL;
 
     if (!handle || !buffer || !bytes)
-        return fail(ncclInvalidArgument, "Registration of %zu bytes at %p : NULL or empty", bytes, buffer);
+        return fail(ncclInvalidArgument, "Registration of %zu bytes at %p : NULL or empty", bytes,
+                    buffer);
     if (emu_memory_hold(comm->device, buffer, bytes, false, &range))
-        return fail(ncclInvalidArgument, "Registration of %zu bytes at %p : not memory of device %d", bytes, buffer, comm->device);
+        return fail(ncclInvalidArgument,
+                    "Registration of %zu bytes at %p : not memory of device %d", bytes, buffer,
+                    comm->device);
     emu_memory_release(range);
     registration = calloc(1, sizeof(*registration));
     if (!registration)
         return fail(ncclSystemError, "Registration : out of memory");
-    *registration = (struct registration){ .kind = kind, .buffer = buffer, .bytes = bytes };
+    *registration = (struct registration){.kind = kind, .buffer = buffer, .bytes = bytes};
     pthread_mutex_lock(&comm->lock);
     registration->next = comm->registrations;
     comm->registrations = registration;
@@ -58,7 +62,9 @@ static ncclResult_t drop(struct ncclComm *comm, enum registration_kind kind, con
         *link = found->next;
     pthread_mutex_unlock(&comm->lock);
     free(found);
-    return found ? ncclSuccess : fail(ncclInvalidArgument, "Deregistration : %p is no handle of this communicator", handle);
+    return found ? ncclSuccess
+                 : fail(ncclInvalidArgument,
+                        "Deregistration : %p is no handle of this communicator", handle);
 }
 
 void registrations_free(struct ncclComm *comm)
@@ -74,11 +80,14 @@ void registrations_free(struct ncclComm *comm)
 static ncclResult_t get(ncclComm_t handle, struct ncclComm **comm)
 {
     *comm = communicator_get(handle);
-    return *comm ? ncclSuccess : fail(ncclInvalidArgument, "Registration : comm argument is NULL or not a communicator");
+    return *comm ? ncclSuccess
+                 : fail(ncclInvalidArgument,
+                        "Registration : comm argument is NULL or not a communicator");
 }
 
 PUBLIC(ncclCommRegister);
-ncclResult_t ncclCommRegister(const ncclComm_t handle, void *buffer, size_t bytes, void **registered)
+ncclResult_t ncclCommRegister(const ncclComm_t handle, void *buffer, size_t bytes,
+                              void **registered)
 {
     struct ncclComm *comm;
     ncclResult_t result = get(handle, &comm);
@@ -131,14 +140,16 @@ static void window_free(struct job *job)
     free(job);
 }
 
-static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t bytes, ncclWindow_t *window, int flags)
+static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t bytes,
+                                    ncclWindow_t *window, int flags)
 {
     struct window_job *job;
     void *handle;
     ncclResult_t result = communicator_ready(comm);
 
     if (!result && (!window || flags & ~NCCL_WIN_COLL_SYMMETRIC))
-        result = fail(ncclInvalidArgument, "ncclCommWindowRegister : win is NULL or flags %d are invalid", flags);
+        result = fail(ncclInvalidArgument,
+                      "ncclCommWindowRegister : win is NULL or flags %d are invalid", flags);
     if (!result)
         result = add(comm, WINDOW, buffer, bytes, &handle);
     if (result)
@@ -151,7 +162,8 @@ static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t 
     *window = handle;
     communicator_hold(comm);
     job->comm = comm;
-    job->job = (struct job){ .run = window_run, .free = window_free, .blocking = communicator_blocking(comm) };
+    job->job = (struct job){
+        .run = window_run, .free = window_free, .blocking = communicator_blocking(comm)};
     job->number = communicator_host_number(comm);
     if (!job->job.blocking)
         atomic_store(&comm->state, ncclInProgress);
@@ -160,7 +172,8 @@ static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t 
 }
 
 PUBLIC(ncclCommWindowRegister);
-ncclResult_t ncclCommWindowRegister(ncclComm_t handle, void *buffer, size_t bytes, ncclWindow_t *window, int flags)
+ncclResult_t ncclCommWindowRegister(ncclComm_t handle, void *buffer, size_t bytes,
+                                    ncclWindow_t *window, int flags)
 {
     struct ncclComm *comm;
     ncclResult_t result;

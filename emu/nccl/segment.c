@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t MAGIC = UINT64_C(0x314c43434e504444);     /* "DDPNCCL1" */
+static const uint64_t MAGIC = UINT64_C(0x314c43434e504444); /* "DDPNCCL1" */
 
 /* For stages and for rings each; less where shared memory is scarce (a container's 64 MB). */
-static const size_t budgets[] = { 1 << 20, 256 << 10, 0 };
+static const size_t budgets[] = {1 << 20, 256 << 10, 0};
 enum { LARGEST_CHUNK = 64 << 10, LARGEST_STAGE = 256 << 10 };
 
 int segment_id_make(struct segment_id *id)
@@ -23,7 +23,7 @@ int segment_id_make(struct segment_id *id)
 
     if (getrandom(random, sizeof(random), 0) != sizeof(random))
         return -1;
-    *id = (struct segment_id){ .creator = getpid(), .high = random[0], .low = random[1] };
+    *id = (struct segment_id){.creator = getpid(), .high = random[0], .low = random[1]};
     return 0;
 }
 
@@ -91,7 +91,8 @@ static int make(int file, int ranks)
         errno = posix_fallocate(file, 0, (off_t)bytes);
         if (!errno) {
             if (pwrite(file, &header, sizeof(header), 0) != sizeof(header) ||
-                pwrite(file, &MAGIC, sizeof(MAGIC), offsetof(struct header, magic)) != sizeof(MAGIC))
+                pwrite(file, &MAGIC, sizeof(MAGIC), offsetof(struct header, magic)) !=
+                    sizeof(MAGIC))
                 return -1;
             return 0;
         }
@@ -135,11 +136,12 @@ static int open_locked(const char *name)
 
 int segment_open(struct segment *segment, struct segment_id id, int ranks, int *lock)
 {
-    struct header header = { 0 };
+    struct header header = {0};
     int file, error;
 
-    snprintf(segment->name, sizeof(segment->name), "/" SEGMENT_PREFIX "%" PRId64 "-%016" PRIx64 "%016" PRIx64,
-             id.creator, id.high, id.low);
+    snprintf(segment->name, sizeof(segment->name),
+             "/" SEGMENT_PREFIX "%" PRId64 "-%016" PRIx64 "%016" PRIx64, id.creator, id.high,
+             id.low);
     file = open_locked(segment->name);
     if (file < 0)
         return -1;
@@ -187,7 +189,8 @@ void segment_close(struct segment *segment)
 
 char *segment_stage(const struct segment *segment, int rank, uint64_t round)
 {
-    return segment->stages + ((size_t)rank * STAGES + round % STAGES) * segment->header->stage_bytes;
+    return segment->stages +
+           ((size_t)rank * STAGES + round % STAGES) * segment->header->stage_bytes;
 }
 
 struct channel *segment_channel(const struct segment *segment, int from, int to)
@@ -199,5 +202,6 @@ char *segment_chunk(const struct segment *segment, int from, int to, uint64_t nu
 {
     size_t channel = (size_t)from * (size_t)segment->header->ranks + (size_t)to;
 
-    return segment->rings + (channel * RING_CHUNKS + number % RING_CHUNKS) * segment->header->chunk_bytes;
+    return segment->rings +
+           (channel * RING_CHUNKS + number % RING_CHUNKS) * segment->header->chunk_bytes;
 }

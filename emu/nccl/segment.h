@@ -15,17 +15,17 @@
 
 #include "emu/nccl/bell.h"
 
-#define SEGMENT_PREFIX "ddpcheck-nccl-"   /* of the name, followed by the creator's process id */
+#define SEGMENT_PREFIX "ddpcheck-nccl-" /* of the name, followed by the creator's process id */
 
 enum {
-    SEGMENT_PAGE = 4096,    /* the header's room, and what other parts are multiples of */
-    STAGES = 2,         /* staging buffers of a member: while one is read the other is written */
-    RING_CHUNKS = 4,    /* a channel's ring */
+    SEGMENT_PAGE = 4096, /* the header's room, and what other parts are multiples of */
+    STAGES = 2,          /* staging buffers of a member: while one is read the other is written */
+    RING_CHUNKS = 4,     /* a channel's ring */
 };
 
 /* Names a segment, and is what a ncclUniqueId carries. */
 struct segment_id {
-    int64_t creator;    /* process that made the id: tells the next one what is a leftover */
+    int64_t creator; /* process that made the id: tells the next one what is a leftover */
     uint64_t high, low;
 };
 
@@ -52,19 +52,19 @@ struct member {
 
 /* The way from one member to another. Numbers only grow. */
 struct channel {
-    _Atomic uint64_t sends, recvs;  /* messages announced by either end */
-    uint64_t send_bytes[2], recv_bytes[2];  /* their lengths, by the message's last bit */
-    _Atomic uint64_t written, read; /* chunks put into the ring and taken out of it */
+    _Atomic uint64_t sends, recvs;         /* messages announced by either end */
+    uint64_t send_bytes[2], recv_bytes[2]; /* their lengths, by the message's last bit */
+    _Atomic uint64_t written, read;        /* chunks put into the ring and taken out of it */
 } __attribute__((aligned(64)));
 
 struct header {
-    uint64_t magic;                 /* set last */
+    uint64_t magic; /* set last */
     int32_t ranks;
     uint32_t stage_bytes, chunk_bytes;
     _Atomic int32_t joined;
     struct bell joins;
-    struct meeting device_meeting;  /* of collectives, on streams */
-    struct meeting host_meeting;    /* of host calls: split, windows */
+    struct meeting device_meeting; /* of collectives, on streams */
+    struct meeting host_meeting;   /* of host calls: split, windows */
 } __attribute__((aligned(64)));
 
 struct segment {

@@ -40,20 +40,21 @@ static inline uint16_t bf16_store(float value)
 /* How a small float is laid out: exponent and mantissa bits below the sign. */
 struct smallfloat {
     int exponent, mantissa;
-    bool infinity;      /* false: the highest exponent holds numbers too, and only all ones is NaN */
+    bool infinity; /* false: the highest exponent holds numbers too, and only all ones is NaN */
     bool saturates;
 };
 
-#define FP16 ((struct smallfloat){ 5, 10, true, false })
-#define FP8_E4M3 ((struct smallfloat){ 4, 3, false, true })
-#define FP8_E5M2 ((struct smallfloat){ 5, 2, true, true })
+#define FP16     ((struct smallfloat){5, 10, true, false})
+#define FP8_E4M3 ((struct smallfloat){4, 3, false, true})
+#define FP8_E5M2 ((struct smallfloat){5, 2, true, true})
 
 static inline uint32_t smallfloat_infinity(struct smallfloat f)
 {
     return ((1u << f.exponent) - 1) << f.mantissa;
 }
 
-/* What stands for NaN: with infinities any mantissa but 0 at the highest exponent, else all ones. */
+/* What stands for NaN: with infinities any mantissa but 0 at the highest exponent, else all ones.
+ */
 static inline uint32_t smallfloat_nan(struct smallfloat f)
 {
     return (1u << (f.exponent + f.mantissa)) - 1;
@@ -71,7 +72,8 @@ static inline float smallfloat_load(struct smallfloat f, uint32_t bits)
     int bias = (1 << (f.exponent - 1)) - 1;
     /* The bits as a float's, with an exponent that is too small by a known power of two: one
      * multiplication mends it, for subnormal numbers as well. */
-    float value = float_of_bits(magnitude << (23 - f.mantissa)) * float_of_bits((uint32_t)(254 - bias) << 23);
+    float value = float_of_bits(magnitude << (23 - f.mantissa)) *
+                  float_of_bits((uint32_t)(254 - bias) << 23);
     bool nan = f.infinity ? magnitude > smallfloat_infinity(f) : magnitude == smallfloat_nan(f);
 
     if (f.infinity && magnitude == smallfloat_infinity(f))
@@ -94,7 +96,8 @@ static inline uint32_t smallfloat_store(struct smallfloat f, float value)
         result = magnitude - ((uint32_t)(127 - bias) << 23);
         result = (result + (1u << (drop - 1)) - 1 + (result >> drop & 1)) >> drop;
     } else {
-        /* Adding this puts the last bit to keep at the sum's last place, so the sum is rounded there. */
+        /* Adding this puts the last bit to keep at the sum's last place, so the sum is rounded
+         * there. */
         float magic = float_of_bits((uint32_t)(127 - bias + 1 + drop) << 23);
 
         result = float_bits(float_of_bits(magnitude) + magic) - float_bits(magic);

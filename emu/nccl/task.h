@@ -10,7 +10,7 @@
 struct emu_range;
 struct ncclComm;
 
-enum { EMU_CHANNELS = 2 };     /* of the pretended kernel */
+enum { EMU_CHANNELS = 2 }; /* of the pretended kernel */
 
 enum task_kind {
     TASK_ALL_REDUCE,
@@ -18,7 +18,7 @@ enum task_kind {
     TASK_REDUCE,
     TASK_ALL_GATHER,
     TASK_REDUCE_SCATTER,
-    TASK_COLLECTIVES,           /* how many kinds of collectives there are */
+    TASK_COLLECTIVES, /* how many kinds of collectives there are */
     TASK_SEND = TASK_COLLECTIVES,
     TASK_RECV,
 };
@@ -27,12 +27,12 @@ struct task {
     enum task_kind kind;
     const void *send;
     void *recv;
-    size_t count;               /* as in the call */
+    size_t count; /* as in the call */
     ncclDataType_t type;
     struct reduction reduction;
-    int root;                   /* of a message: the peer */
+    int root; /* of a message: the peer */
     cudaStream_t stream;
-    void *call, *event;         /* profiler.h's handles */
+    void *call, *event; /* profiler.h's handles */
     void *channels[EMU_CHANNELS];
 };
 

@@ -19,7 +19,7 @@ struct transfer {
     bool sends;
     int peer;
     char *buffer;
-    size_t bytes;       /* of this end; once moving: what both ends have */
+    size_t bytes; /* of this end; once moving: what both ends have */
     size_t moved;
     enum stage stage;
     struct emu_range *held;
@@ -65,7 +65,8 @@ static size_t chunk_length(const struct ncclComm *comm, const struct transfer *t
 }
 
 /* Moves what can be moved now. True if that was anything. */
-static bool move(struct ncclComm *comm, struct channel *channel, struct transfer *t, struct traffic *traffic)
+static bool move(struct ncclComm *comm, struct channel *channel, struct transfer *t,
+                 struct traffic *traffic)
 {
     size_t before = t->moved;
 
@@ -116,7 +117,8 @@ static bool advance(struct ncclComm *comm, struct transfer *t)
 }
 
 /* One attempt for each that is first in its queue. Returns how many are not done. */
-static size_t advance_all(struct ncclComm *comm, struct transfer *transfers, size_t count, bool *queued, bool *progress)
+static size_t advance_all(struct ncclComm *comm, struct transfer *transfers, size_t count,
+                          bool *queued, bool *progress)
 {
     size_t left = 0;
 
@@ -137,7 +139,8 @@ static size_t advance_all(struct ncclComm *comm, struct transfer *transfers, siz
     return left;
 }
 
-static void progress_all(struct ncclComm *comm, struct transfer *transfers, size_t count, bool *queued)
+static void progress_all(struct ncclComm *comm, struct transfer *transfers, size_t count,
+                         bool *queued)
 {
     struct bell *bell = &comm->segment.members[comm->rank].bell;
     struct guard guard = communicator_device_guard(comm);

@@ -1,4 +1,5 @@
-/* batch_norm.c: batch normalisation, channel by channel; sums in double, which costs nothing beside memory. */
+/* batch_norm.c: batch normalisation, channel by channel; sums in double, which costs nothing beside
+ * memory. */
 #include "kernels/cpu/twins.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ static double channel_mean(int n, int channels, int channel, int pixels, const f
 
     for (int image = 0; image < n; image++) {
         const float *row = x + plane(image, channels, channel, pixels);
-        #pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ : sum)
         for (int i = 0; i < pixels; i++)
             sum += row[i];
     }
@@ -23,13 +24,14 @@ static double channel_mean(int n, int channels, int channel, int pixels, const f
 }
 
 /* The sum of the squared distances from `mean`. */
-static double channel_squares(int n, int channels, int channel, int pixels, const float *x, double mean)
+static double channel_squares(int n, int channels, int channel, int pixels, const float *x,
+                              double mean)
 {
     double sum = 0;
 
     for (int image = 0; image < n; image++) {
         const float *row = x + plane(image, channels, channel, pixels);
-        #pragma omp simd reduction(+ : sum)
+#pragma omp simd reduction(+ : sum)
         for (int i = 0; i < pixels; i++)
             sum += (row[i] - mean) * (row[i] - mean);
     }
@@ -37,12 +39,12 @@ static double channel_squares(int n, int channels, int channel, int pixels, cons
 }
 
 /* y = (x - center) factor + offset for one channel. */
-static void channel_map(int n, int channels, int channel, int pixels, const float *x, float center, float factor,
-                        float offset, float *y)
+static void channel_map(int n, int channels, int channel, int pixels, const float *x, float center,
+                        float factor, float offset, float *y)
 {
     for (int image = 0; image < n; image++) {
         const size_t first = plane(image, channels, channel, pixels);
-        #pragma omp simd
+#pragma omp simd
         for (int i = 0; i < pixels; i++)
             y[first + i] = (x[first + i] - center) * factor + offset;
     }
@@ -75,7 +77,8 @@ void twin_batch_norm_forward(const struct twin_grid *grid, void *const *args)
         inv_std[channel] = (float)(1 / sqrt(squares / count + epsilon));
         running_mean[channel] += momentum * ((float)center - running_mean[channel]);
         running_var[channel] += momentum * ((float)unbiased - running_var[channel]);
-        channel_map(n, c, channel, pixels, x, mean[channel], inv_std[channel] * gamma[channel], beta[channel], y);
+        channel_map(n, c, channel, pixels, x, mean[channel], inv_std[channel] * gamma[channel],
+                    beta[channel], y);
     }
 }
 
@@ -120,7 +123,7 @@ void twin_batch_norm_backward(const struct twin_grid *grid, void *const *args)
 
         for (int image = 0; image < n; image++) {
             const size_t first = plane(image, c, channel, pixels);
-            #pragma omp simd reduction(+ : sum, product)
+#pragma omp simd reduction(+ : sum, product)
             for (int i = 0; i < pixels; i++) {
                 sum += g_y[first + i];
                 product += (double)g_y[first + i] * ((x[first + i] - center) * scale);
@@ -129,10 +132,11 @@ void twin_batch_norm_backward(const struct twin_grid *grid, void *const *args)
         const float mean_sum = (float)(sum / count), mean_product = (float)(product / count);
         for (int image = 0; image < n; image++) {
             const size_t first = plane(image, c, channel, pixels);
-            #pragma omp simd
+#pragma omp simd
             for (int i = 0; i < pixels; i++)
-                g_x[first + i] = gamma[channel] * scale *
-                                 (g_y[first + i] - mean_sum - (x[first + i] - center) * scale * mean_product);
+                g_x[first + i] =
+                    gamma[channel] * scale *
+                    (g_y[first + i] - mean_sum - (x[first + i] - center) * scale * mean_product);
         }
         g_gamma[channel] += (float)product;
         g_beta[channel] += (float)sum;

@@ -1,6 +1,6 @@
-/* conv.c: convolutions as products of the weights with the matrix of image patches ("im2col"). That matrix
- * has a row per (input channel, tap row, tap column) and a column per pixel of y; only as many columns as
- * fit the cache are made at a time. */
+/* conv.c: convolutions as products of the weights with the matrix of image patches ("im2col"). That
+ * matrix has a row per (input channel, tap row, tap column) and a column per pixel of y; only as
+ * many columns as fit the cache are made at a time. */
 #include "kernels/activation.h"
 #include "kernels/cpu/rounding.h"
 #include "kernels/cpu/twins.h"
@@ -35,28 +35,33 @@ static int max_int(int a, int b)
 static struct run run_first(const struct conv2d *c, struct columns columns)
 {
     const int pixels = c->y_h * c->y_w, pixel = columns.first % pixels;
-    const struct run run = { columns.first / pixels, pixel / c->y_w, pixel % c->y_w, 0 };
+    const struct run run = {columns.first / pixels, pixel / c->y_w, pixel % c->y_w, 0};
 
-    return (struct run){ run.image, run.h, run.w, min_int(c->y_w - run.w, columns.count) };
+    return (struct run){run.image, run.h, run.w, min_int(c->y_w - run.w, columns.count)};
 }
 
 static struct run run_next(const struct conv2d *c, struct run run, int left)
 {
     const int last = run.h + 1 == c->y_h;
 
-    return (struct run){ run.image + last, last ? 0 : run.h + 1, 0, min_int(c->y_w, left) };
+    return (struct run){run.image + last, last ? 0 : run.h + 1, 0, min_int(c->y_w, left)};
 }
 
-/* Copies between a run of the patch matrix and the image row that tap (tap_h, tap_w) meets: from the image to
- * the matrix, with 0 for the padding, or added from the matrix to the image. */
-static inline void move_run(const struct conv2d *c, struct run run, int tap_h, int tap_w, float *image, float *patch,
-                            int to_image)
+/* Copies between a run of the patch matrix and the image row that tap (tap_h, tap_w) meets: from
+ * the image to the matrix, with 0 for the padding, or added from the matrix to the image. */
+static inline void move_run(const struct conv2d *c, struct run run, int tap_h, int tap_w,
+                            float *image, float *patch, int to_image)
 {
     const int h = run.h * c->stride - c->pad + tap_h, w = run.w * c->stride - c->pad + tap_w;
     const int inside = h >= 0 && h < c->h && w < c->w;
-    const int begin = !inside ? run.length : w >= 0 ? 0 : min_int(run.length, (c->stride - 1 - w) / c->stride);
-    const int end = !inside ? run.length : max_int(begin, min_int(run.length, (c->w - w + c->stride - 1) / c->stride));
-    float *pixel = image + (ptrdiff_t)h * c->w + w;     /* of column 0; only read and written inside the image */
+    const int begin = !inside  ? run.length
+                      : w >= 0 ? 0
+                               : min_int(run.length, (c->stride - 1 - w) / c->stride);
+    const int end =
+        !inside ? run.length
+                : max_int(begin, min_int(run.length, (c->w - w + c->stride - 1) / c->stride));
+    float *pixel = image + (ptrdiff_t)h * c->w +
+                   w; /* of column 0; only read and written inside the image */
 
     if (to_image) {
         for (int i = begin; i < end; i++)
@@ -74,7 +79,8 @@ static inline void move_run(const struct conv2d *c, struct run run, int tap_h, i
         patch[i] = 0;
 }
 
-static void move_patches(const struct conv2d *c, struct columns columns, float *images, float *patches, int to_image)
+static void move_patches(const struct conv2d *c, struct columns columns, float *images,
+                         float *patches, int to_image)
 {
     for (int channel = 0; channel < c->c_in; channel++)
         for (int tap = 0; tap < c->k * c->k; tap++) {
@@ -89,24 +95,28 @@ static void move_patches(const struct conv2d *c, struct columns columns, float *
         }
 }
 
-static void patches_from_images(const struct conv2d *c, struct columns columns, const float *images, float *patches)
+static void patches_from_images(const struct conv2d *c, struct columns columns, const float *images,
+                                float *patches)
 {
     move_patches(c, columns, (float *)images, patches, 0);
 }
 
-static void patches_add_to_images(const struct conv2d *c, struct columns columns, const float *patches, float *images)
+static void patches_add_to_images(const struct conv2d *c, struct columns columns,
+                                  const float *patches, float *images)
 {
     move_patches(c, columns, images, (float *)patches, 1);
 }
 
 /* Copies the columns between y[n][c_out][y_h][y_w] and matrix[c_out][count]. */
-static void move_pixels(const struct conv2d *c, struct columns columns, float *y, float *matrix, int to_y)
+static void move_pixels(const struct conv2d *c, struct columns columns, float *y, float *matrix,
+                        int to_y)
 {
     const int pixels = c->y_h * c->y_w;
 
     for (int channel = 0; channel < c->c_out; channel++)
         for (int done = 0, length; done < columns.count; done += length) {
-            const int image = (columns.first + done) / pixels, pixel = (columns.first + done) % pixels;
+            const int image = (columns.first + done) / pixels,
+                      pixel = (columns.first + done) % pixels;
             float *in_y = y + ((size_t)image * c->c_out + channel) * pixels + pixel;
             float *in_matrix = matrix + (size_t)channel * columns.count + done;
             length = min_int(columns.count - done, pixels - pixel);
@@ -129,7 +139,7 @@ static struct columns columns_from(const struct conv2d *c, int first)
 {
     const int fitting = max_int(LEAST_COLUMNS, CACHED_FLOATS / (inner_size(c) + c->c_out));
 
-    return (struct columns){ first, min_int(all_columns(c) - first, fitting) };
+    return (struct columns){first, min_int(all_columns(c) - first, fitting)};
 }
 
 /* Goes on to the next piece, from {0} to the first; false when there is none. */
@@ -145,7 +155,8 @@ struct matrices {
     const float *weights;
 };
 
-static struct matrices take_matrices(const struct conv2d *c, const float *weights, round_function *round)
+static struct matrices take_matrices(const struct conv2d *c, const float *weights,
+                                     round_function *round)
 {
     const size_t count = (size_t)columns_from(c, 0).count, inner = (size_t)inner_size(c);
     const size_t of_weights = weights && round ? c->c_out * inner : 0;
@@ -157,7 +168,7 @@ static struct matrices take_matrices(const struct conv2d *c, const float *weight
         round_all(round, rounded, of_weights);
         weights = rounded;
     }
-    return (struct matrices){ scratch, scratch + count * inner, weights };
+    return (struct matrices){scratch, scratch + count * inner, weights};
 }
 
 static void activate_all(struct kernels_activation activation, float *values, size_t count)
@@ -176,15 +187,16 @@ static void forward(void *const *args, round_function *round)
     TAKE(float *, y);
     const int inner = inner_size(&c);
     const struct matrices m = take_matrices(&c, w, round);
-    struct columns columns = { 0 };
+    struct columns columns = {0};
 
     while (columns_next(&c, &columns)) {
         patches_from_images(&c, columns, x, m.patches);
         round_all(round, m.patches, (size_t)inner * columns.count);
         for (int i = 0; bias && i < c.c_out * columns.count; i++)
             m.pixels[i] = bias[i / columns.count];
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, c.c_out, columns.count, inner, 1, m.weights, inner,
-                    m.patches, columns.count, bias ? 1 : 0, m.pixels, columns.count);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, c.c_out, columns.count, inner, 1,
+                    m.weights, inner, m.patches, columns.count, bias ? 1 : 0, m.pixels,
+                    columns.count);
         activate_all(activation, m.pixels, (size_t)c.c_out * columns.count);
         move_pixels(&c, columns, y, m.pixels, 1);
     }
@@ -201,7 +213,7 @@ static void backward_data(void *const *args, round_function *round)
     const int inner = inner_size(&c);
     const size_t area = (size_t)c.h * c.w;
     const struct matrices m = take_matrices(&c, w, round);
-    struct columns columns = { 0 };
+    struct columns columns = {0};
 
     for (size_t image = 0; image < (size_t)c.n * c.c_in; image++)
         for (size_t i = 0; i < area; i++)
@@ -209,8 +221,8 @@ static void backward_data(void *const *args, round_function *round)
     while (columns_next(&c, &columns)) {
         move_pixels(&c, columns, (float *)g_y, m.pixels, 0);
         round_all(round, m.pixels, (size_t)c.c_out * columns.count);
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, columns.count, c.c_out, 1, m.weights, inner,
-                    m.pixels, columns.count, 0, m.patches, columns.count);
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, columns.count, c.c_out, 1,
+                    m.weights, inner, m.pixels, columns.count, 0, m.patches, columns.count);
         patches_add_to_images(&c, columns, m.patches, g_x);
     }
     activate_all(activation, g_x, (size_t)c.n * c.c_in * area);
@@ -224,15 +236,15 @@ static void backward_weight(void *const *args, round_function *round)
     TAKE(float *, g_w);
     const int inner = inner_size(&c);
     const struct matrices m = take_matrices(&c, NULL, round);
-    struct columns columns = { 0 };
+    struct columns columns = {0};
 
     while (columns_next(&c, &columns)) {
         patches_from_images(&c, columns, x, m.patches);
         round_all(round, m.patches, (size_t)inner * columns.count);
         move_pixels(&c, columns, (float *)g_y, m.pixels, 0);
         round_all(round, m.pixels, (size_t)c.c_out * columns.count);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, c.c_out, inner, columns.count, 1, m.pixels, columns.count,
-                    m.patches, columns.count, 1, g_w, inner);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, c.c_out, inner, columns.count, 1,
+                    m.pixels, columns.count, m.patches, columns.count, 1, g_w, inner);
     }
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* The operands as they are multiplied: themselves, or rounded copies in scratch memory. */
-static void round_operands(round_function *round, const float **one, size_t one_count, const float **other,
-                           size_t other_count)
+static void round_operands(round_function *round, const float **one, size_t one_count,
+                           const float **other, size_t other_count)
 {
     if (!round)
         return;
@@ -32,7 +32,8 @@ static void forward(void *const *args, round_function *round)
     round_operands(round, &x, (size_t)n * in, &w, (size_t)out * in);
     for (int row = 0; bias && row < n; row++)
         memcpy(y + (size_t)row * out, bias, sizeof *y * out);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in, bias ? 1 : 0, y, out);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in, bias ? 1 : 0,
+                y, out);
 }
 
 static void backward_data(void *const *args, round_function *round)
@@ -45,7 +46,8 @@ static void backward_data(void *const *args, round_function *round)
     TAKE(float *, g_x);
 
     round_operands(round, &g_y, (size_t)n * out, &w, (size_t)out * in);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, in, out, 1, g_y, out, w, in, 0, g_x, in);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, in, out, 1, g_y, out, w, in, 0, g_x,
+                in);
 }
 
 static void backward_weight(void *const *args, round_function *round)
@@ -58,7 +60,8 @@ static void backward_weight(void *const *args, round_function *round)
     TAKE(float *, g_w);
 
     round_operands(round, &x, (size_t)n * in, &g_y, (size_t)n * out);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, in, n, 1, g_y, out, x, in, 1, g_w, in);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, in, n, 1, g_y, out, x, in, 1, g_w,
+                in);
 }
 
 ROUNDED_TWINS(linear, forward)
@@ -78,7 +81,7 @@ void twin_channel_sum(const struct twin_grid *grid, void *const *args)
         double total = 0;
         for (int image = 0; image < n; image++) {
             const float *row = x + ((size_t)image * channels + channel) * pixels;
-            #pragma omp simd reduction(+ : total)
+#pragma omp simd reduction(+ : total)
             for (int i = 0; i < pixels; i++)
                 total += row[i];
         }

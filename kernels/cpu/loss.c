@@ -14,7 +14,8 @@ void twin_bce_with_logits_forward(const struct twin_grid *grid, void *const *arg
     TAKE(float *, loss);
     double sum = 0;
 
-    for (size_t i = 0; i < count; i++)      /* not fmaxf: a NaN has to reach the sum, as it does through expf */
+    for (size_t i = 0; i < count;
+         i++) /* not fmaxf: a NaN has to reach the sum, as it does through expf */
         sum += (x[i] > 0 ? x[i] : 0) - x[i] * target + log1pf(expf(-fabsf(x[i])));
     *loss = (float)(sum / (double)count);
 }
@@ -30,7 +31,8 @@ static void row_scale(const float *row, int classes, float *largest, double *sum
         *sum += expf(row[i] - *largest);
 }
 
-/* Whether the label's logit is the row's largest, the first one of equals. A NaN anywhere: it is not. */
+/* Whether the label's logit is the row's largest, the first one of equals. A NaN anywhere: it is
+ * not. */
 static bool row_is_correct(const float *row, int classes, int label)
 {
     for (int i = 0; i < classes; i++)
@@ -57,7 +59,7 @@ void twin_cross_entropy_forward(const struct twin_grid *grid, void *const *args)
         float largest;
         double sum;
 
-        if (label < 0 || label >= classes) {    /* as the kernel: the loss says so by being NaN */
+        if (label < 0 || label >= classes) { /* as the kernel: the loss says so by being NaN */
             total = NAN;
             continue;
         }
@@ -87,6 +89,7 @@ void twin_cross_entropy_backward(const struct twin_grid *grid, void *const *args
         row_scale(logits, classes, &largest, &sum);
         for (int i = 0; i < classes; i++)
             g_x[(size_t)row * classes + i] =
-                scale / (float)n * ((float)(expf(logits[i] - largest) / sum) - (i == labels[row] ? 1 : 0));
+                scale / (float)n *
+                ((float)(expf(logits[i] - largest) / sum) - (i == labels[row] ? 1 : 0));
     }
 }

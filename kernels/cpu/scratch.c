@@ -55,8 +55,10 @@ float *scratch_take(size_t floats)
         scratch->floats = scratch->memory ? floats : 0;
     }
     if (!scratch || !scratch->memory) {
-        fprintf(stderr, "ddpcheck emu: no memory for the %zu bytes that a convolution works in; "
-                        "run fewer emulated ranks or smaller batches\n", floats * sizeof(float));
+        fprintf(stderr,
+                "ddpcheck emu: no memory for the %zu bytes that a convolution works in; "
+                "run fewer emulated ranks or smaller batches\n",
+                floats * sizeof(float));
         abort();
     }
     return scratch->memory;

@@ -1,5 +1,6 @@
-/* twins.h: what the files of kernels/cpu share. Each KERNEL of kernels.def and ELEMENT of elementwise.def is a
- * function twin_<name>, called as kernels/twin.h says: args[i] points to parameter i. */
+/* twins.h: what the files of kernels/cpu share. Each KERNEL of kernels.def and ELEMENT of
+ * elementwise.def is a function twin_<name>, called as kernels/twin.h says: args[i] points to
+ * parameter i. */
 #ifndef DDPCHECK_KERNELS_TWINS_H
 #define DDPCHECK_KERNELS_TWINS_H
 
@@ -10,8 +11,8 @@
 /* Declares a variable with the value of the next parameter; for functions with `args`. */
 #define TAKE(type, name) type name = *(type const *)*args++
 
-#define KERNEL(name, letters) void twin_##name(const struct twin_grid *grid, void *const *args);
-#define ELEMENT(name, letters, body, ...) KERNEL(name, letters)
+#define KERNEL(name, letters)                    void twin_##name(const struct twin_grid *grid, void *const *args);
+#define ELEMENT(name, letters, body, ...)        KERNEL(name, letters)
 #define ELEMENT_KERNEL(name, letters, body, ...) KERNEL(name, letters)
 #include "kernels/kernels.def"
 #include "kernels/elementwise.def"
@@ -19,9 +20,9 @@
 #undef ELEMENT
 #undef ELEMENT_KERNEL
 
-/* Memory of the calling thread, valid until its next call of scratch_take. It grows to the largest request
- * and is freed when the thread ends. Aborts, with a message, if there is none: a twin can't return an error,
- * and going on would compute something wrong. */
+/* Memory of the calling thread, valid until its next call of scratch_take. It grows to the largest
+ * request and is freed when the thread ends. Aborts, with a message, if there is none: a twin can't
+ * return an error, and going on would compute something wrong. */
 float *scratch_take(size_t floats);
 
 #endif

@@ -1,5 +1,6 @@
-/* batch_norm.cu: one block per channel, so that a channel's sums need no second launch. Threads take WIDTH neighbours at a
- * time: LANES where no group of so many reaches over the end of a plane (n, channel), else 1. */
+/* batch_norm.cu: one block per channel, so that a channel's sums need no second launch. Threads
+ * take WIDTH neighbours at a time: LANES where no group of so many reaches over the end of a plane
+ * (n, channel), else 1. */
 #include "lanes.cuh"
 #include "launch.cuh"
 
@@ -18,7 +19,8 @@ struct forward_arguments {
 template <int WIDTH> static __device__ inline void forward(const forward_arguments &f)
 {
     const int channel = blockIdx.x;
-    const size_t count = (size_t)f.n * f.pixels, first = threadIdx.x * WIDTH, step = blockDim.x * WIDTH;
+    const size_t count = (size_t)f.n * f.pixels, first = threadIdx.x * WIDTH,
+                 step = blockDim.x * WIDTH;
     float sum = 0, squares = 0;
 
     for (size_t i = first; i < count; i += step) {
@@ -51,12 +53,13 @@ template <int WIDTH> static __device__ inline void forward(const forward_argumen
     }
 }
 
-__global__ void ddpcheck_batch_norm_forward(int n, int c, int pixels, const float *x, const float *gamma,
-                                            const float *beta, float *running_mean, float *running_var,
-                                            float momentum, float epsilon, float *mean, float *inv_std, float *y)
+__global__ void ddpcheck_batch_norm_forward(int n, int c, int pixels, const float *x,
+                                            const float *gamma, const float *beta,
+                                            float *running_mean, float *running_var, float momentum,
+                                            float epsilon, float *mean, float *inv_std, float *y)
 {
-    const forward_arguments f = { n,        c,       pixels, x,       gamma, beta, running_mean, running_var,
-                                  momentum, epsilon, mean,   inv_std, y };
+    const forward_arguments f = {n,           c,        pixels,  x,    gamma,   beta, running_mean,
+                                 running_var, momentum, epsilon, mean, inv_std, y};
 
     if (pixels % LANES == 0)
         forward<LANES>(f);
@@ -80,15 +83,18 @@ template <int WIDTH> static __device__ inline void evaluate(const evaluate_argum
         const lanes<const float, WIDTH> x(e.x + i);
         lanes<float, WIDTH> y(e.y + i);
         for (int lane = 0; lane < WIDTH; lane++)
-            y[lane] = (x[lane] - e.running_mean[channel]) * scale * e.gamma[channel] + e.beta[channel];
+            y[lane] = (x[lane] - e.running_mean[channel]) * scale * e.gamma[channel] +
+                      e.beta[channel];
     }
 }
 
-__global__ void ddpcheck_batch_norm_evaluate(int n, int c, int pixels, const float *x, const float *gamma,
-                                             const float *beta, const float *running_mean, const float *running_var,
+__global__ void ddpcheck_batch_norm_evaluate(int n, int c, int pixels, const float *x,
+                                             const float *gamma, const float *beta,
+                                             const float *running_mean, const float *running_var,
                                              float epsilon, float *y)
 {
-    const evaluate_arguments e = { n, c, pixels, x, gamma, beta, running_mean, running_var, epsilon, y };
+    const evaluate_arguments e = {n,           c,       pixels, x, gamma, beta, running_mean,
+                                  running_var, epsilon, y};
 
     if (pixels % LANES == 0)
         evaluate<LANES>(e);
@@ -105,7 +111,8 @@ struct backward_arguments {
 template <int WIDTH> static __device__ inline void backward(const backward_arguments &b)
 {
     const int channel = blockIdx.x;
-    const size_t count = (size_t)b.n * b.pixels, first = threadIdx.x * WIDTH, step = blockDim.x * WIDTH;
+    const size_t count = (size_t)b.n * b.pixels, first = threadIdx.x * WIDTH,
+                 step = blockDim.x * WIDTH;
     const float center = b.mean[channel], scale = b.inv_std[channel];
     float sum = 0, product = 0;
 
@@ -125,7 +132,8 @@ template <int WIDTH> static __device__ inline void backward(const backward_argum
         const lanes<const float, WIDTH> x(b.x + at), g_y(b.g_y + at);
         lanes<float, WIDTH> g_x(b.g_x + at);
         for (int lane = 0; lane < WIDTH; lane++)
-            g_x[lane] = b.gamma[channel] * scale * (g_y[lane] - mean_sum - (x[lane] - center) * scale * mean_product);
+            g_x[lane] = b.gamma[channel] * scale *
+                        (g_y[lane] - mean_sum - (x[lane] - center) * scale * mean_product);
     }
     if (threadIdx.x == 0) {
         b.g_gamma[channel] += product;
@@ -133,11 +141,12 @@ template <int WIDTH> static __device__ inline void backward(const backward_argum
     }
 }
 
-__global__ void ddpcheck_batch_norm_backward(int n, int c, int pixels, const float *x, const float *gamma,
-                                             const float *mean, const float *inv_std, const float *g_y, float *g_x,
+__global__ void ddpcheck_batch_norm_backward(int n, int c, int pixels, const float *x,
+                                             const float *gamma, const float *mean,
+                                             const float *inv_std, const float *g_y, float *g_x,
                                              float *g_gamma, float *g_beta)
 {
-    const backward_arguments b = { n, c, pixels, x, gamma, mean, inv_std, g_y, g_x, g_gamma, g_beta };
+    const backward_arguments b = {n, c, pixels, x, gamma, mean, inv_std, g_y, g_x, g_gamma, g_beta};
 
     if (pixels % LANES == 0)
         backward<LANES>(b);
@@ -151,31 +160,35 @@ static bool sizes_are_valid(int n, int c, int pixels)
 }
 
 cudaError_t kernels_batch_norm_forward(int n, int c, int pixels, const float *x, const float *gamma,
-                                       const float *beta, float *running_mean, float *running_var, float momentum,
-                                       float epsilon, float *mean, float *inv_std, float *y, cudaStream_t stream)
+                                       const float *beta, float *running_mean, float *running_var,
+                                       float momentum, float epsilon, float *mean, float *inv_std,
+                                       float *y, cudaStream_t stream)
 {
     if (!sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_batch_norm_forward, c, BLOCK, stream, n, c, pixels, x, gamma, beta, running_mean,
-                  running_var, momentum, epsilon, mean, inv_std, y);
+    return launch(ddpcheck_batch_norm_forward, c, BLOCK, stream, n, c, pixels, x, gamma, beta,
+                  running_mean, running_var, momentum, epsilon, mean, inv_std, y);
 }
 
-cudaError_t kernels_batch_norm_evaluate(int n, int c, int pixels, const float *x, const float *gamma,
-                                        const float *beta, const float *running_mean, const float *running_var,
+cudaError_t kernels_batch_norm_evaluate(int n, int c, int pixels, const float *x,
+                                        const float *gamma, const float *beta,
+                                        const float *running_mean, const float *running_var,
                                         float epsilon, float *y, cudaStream_t stream)
 {
     if (!sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_batch_norm_evaluate, blocks_for((size_t)n * c * pixels, BLOCK * LANES), BLOCK, stream, n, c,
-                  pixels, x, gamma, beta, running_mean, running_var, epsilon, y);
+    return launch(ddpcheck_batch_norm_evaluate, blocks_for((size_t)n * c * pixels, BLOCK * LANES),
+                  BLOCK, stream, n, c, pixels, x, gamma, beta, running_mean, running_var, epsilon,
+                  y);
 }
 
-cudaError_t kernels_batch_norm_backward(int n, int c, int pixels, const float *x, const float *gamma,
-                                        const float *mean, const float *inv_std, const float *g_y, float *g_x,
-                                        float *g_gamma, float *g_beta, cudaStream_t stream)
+cudaError_t kernels_batch_norm_backward(int n, int c, int pixels, const float *x,
+                                        const float *gamma, const float *mean, const float *inv_std,
+                                        const float *g_y, float *g_x, float *g_gamma, float *g_beta,
+                                        cudaStream_t stream)
 {
     if (!sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_batch_norm_backward, c, BLOCK, stream, n, c, pixels, x, gamma, mean, inv_std, g_y, g_x,
-                  g_gamma, g_beta);
+    return launch(ddpcheck_batch_norm_backward, c, BLOCK, stream, n, c, pixels, x, gamma, mean,
+                  inv_std, g_y, g_x, g_gamma, g_beta);
 }

@@ -16,7 +16,8 @@ __global__ void ddpcheck_channel_sum(int n, int channels, int pixels, const floa
         sum[channel] += mine;
 }
 
-cudaError_t channel_sum(int n, int channels, int pixels, const float *x, float *sum, cudaStream_t stream)
+cudaError_t channel_sum(int n, int channels, int pixels, const float *x, float *sum,
+                        cudaStream_t stream)
 {
     if (!sum)
         return cudaSuccess;

@@ -4,7 +4,9 @@
 
 #include "kernels/kernels.h"
 
-/* sum[channel] += the sum of x[n][channels][pixels] over n and pixels. NULL for sum: nothing to do. */
-cudaError_t channel_sum(int n, int channels, int pixels, const float *x, float *sum, cudaStream_t stream);
+/* sum[channel] += the sum of x[n][channels][pixels] over n and pixels. NULL for sum: nothing to do.
+ */
+cudaError_t channel_sum(int n, int channels, int pixels, const float *x, float *sum,
+                        cudaStream_t stream);
 
 #endif

@@ -1,14 +1,18 @@
-/* gemm.cuh: C = A B for matrices that exist only as functions, the core of convolutions and linear layers.
+/* gemm.cuh: C = A B for matrices that exist only as functions, the core of convolutions and linear
+ * layers.
  *
- * A Problem says how many rows, columns and inner elements there are, computes A's element (row, inner) and
- * B's (inner, column) and stores a result. A_ALONG_INNER and B_ALONG_INNER say along which index neighbours
- * lie together in memory, so that neighbouring threads read neighbours. */
+ * A Problem says how many rows, columns and inner elements there are, computes A's element (row,
+ * inner) and B's (inner, column) and stores a result. A_ALONG_INNER and B_ALONG_INNER say along
+ * which index neighbours lie together in memory, so that neighbouring threads read neighbours. */
 #ifndef DDPCHECK_KERNELS_GEMM_CUH
 #define DDPCHECK_KERNELS_GEMM_CUH
 
 #include "launch.cuh"
 
-enum { DEPTH = 16, PER_THREAD = 4 };    /* inner elements in shared memory at a time; a thread's rows and columns */
+enum {
+    DEPTH = 16,
+    PER_THREAD = 4
+}; /* inner elements in shared memory at a time; a thread's rows and columns */
 
 __host__ __device__ constexpr int gemm_threads(int tile)
 {
@@ -32,8 +36,7 @@ static __device__ inline void gemm_place(int round, int *outer, int *inner)
 }
 
 /* Computes the block's tile; blockDim.x is gemm_threads(TILE). */
-template <int TILE, class Problem>
-static __device__ inline void gemm_tile(const Problem &problem)
+template <int TILE, class Problem> static __device__ inline void gemm_tile(const Problem &problem)
 {
     constexpr int SIDE = TILE / PER_THREAD, ROUNDS = TILE * DEPTH / gemm_threads(TILE);
     __shared__ float a[DEPTH][TILE + 1], b[DEPTH][TILE + 1];
@@ -42,17 +45,20 @@ static __device__ inline void gemm_tile(const Problem &problem)
     float sum[PER_THREAD][PER_THREAD] = {};
 
     if (first_row >= problem.rows || first_column >= problem.columns)
-        return;     /* a layer may be smaller than the grid */
+        return; /* a layer may be smaller than the grid */
 
     for (int first = 0; first < problem.inner; first += DEPTH) {
         for (int round = 0; round < ROUNDS; round++) {
             int outer, inner;
             gemm_place<TILE, Problem::A_ALONG_INNER>(round, &outer, &inner);
             a[inner][outer] = first_row + outer < problem.rows && first + inner < problem.inner
-                              ? problem.a(first_row + outer, first + inner) : 0;
+                                  ? problem.a(first_row + outer, first + inner)
+                                  : 0;
             gemm_place<TILE, Problem::B_ALONG_INNER>(round, &outer, &inner);
-            b[inner][outer] = first_column + outer < problem.columns && first + inner < problem.inner
-                              ? problem.b(first + inner, first_column + outer) : 0;
+            b[inner][outer] = first_column + outer < problem.columns &&
+                                      first + inner < problem.inner
+                                  ? problem.b(first + inner, first_column + outer)
+                                  : 0;
         }
         __syncthreads();
         for (int inner = 0; inner < DEPTH; inner++)
@@ -63,7 +69,8 @@ static __device__ inline void gemm_tile(const Problem &problem)
     }
     for (int i = 0; i < PER_THREAD; i++)
         for (int j = 0; j < PER_THREAD; j++) {
-            const int row = first_row + my_row + i * SIDE, column = first_column + my_column + j * SIDE;
+            const int row = first_row + my_row + i * SIDE,
+                      column = first_column + my_column + j * SIDE;
             if (row < problem.rows && column < problem.columns)
                 problem.store(row, column, sum[i][j]);
         }

@@ -1,5 +1,6 @@
-/* lanes.cuh: several neighbouring elements of an array at once, in registers: read by one instruction of 16 bytes (8 for
- * 16-bit elements) where the array begins at such a boundary, else one by one.
+/* lanes.cuh: several neighbouring elements of an array at once, in registers: read by one
+ * instruction of 16 bytes (8 for 16-bit elements) where the array begins at such a boundary, else
+ * one by one.
  *
  *     const lanes<const float, 4> in(x + i);       reads x[i] .. x[i + 3]
  *     lanes<float, 4> out(y + i);                  likewise; its end writes them back
@@ -11,11 +12,15 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
-enum { LANES = 4 };     /* that a thread takes at a time */
+enum { LANES = 4 }; /* that a thread takes at a time */
 
 template <typename T> struct lane_vector;
-template <> struct lane_vector<float> { typedef float4 type; };
-template <> struct lane_vector<uint16_t> { typedef ushort4 type; };
+template <> struct lane_vector<float> {
+    typedef float4 type;
+};
+template <> struct lane_vector<uint16_t> {
+    typedef ushort4 type;
+};
 
 template <typename T> static __device__ inline bool lanes_are_aligned(const T *home)
 {
@@ -25,7 +30,8 @@ template <typename T> static __device__ inline bool lanes_are_aligned(const T *h
 template <typename T> static __device__ inline void lanes_read(const T *home, T (&value)[LANES])
 {
     if (lanes_are_aligned(home)) {
-        const typename lane_vector<T>::type all = *reinterpret_cast<const typename lane_vector<T>::type *>(home);
+        const typename lane_vector<T>::type all =
+            *reinterpret_cast<const typename lane_vector<T>::type *>(home);
         value[0] = all.x, value[1] = all.y, value[2] = all.z, value[3] = all.w;
     } else {
         for (int i = 0; i < LANES; i++)
@@ -36,7 +42,7 @@ template <typename T> static __device__ inline void lanes_read(const T *home, T 
 template <typename T> static __device__ inline void lanes_write(T *home, const T (&value)[LANES])
 {
     if (lanes_are_aligned(home)) {
-        const typename lane_vector<T>::type all = { value[0], value[1], value[2], value[3] };
+        const typename lane_vector<T>::type all = {value[0], value[1], value[2], value[3]};
         *reinterpret_cast<typename lane_vector<T>::type *>(home) = all;
     } else {
         for (int i = 0; i < LANES; i++)
@@ -58,17 +64,32 @@ template <typename T, int WIDTH> struct lanes {
     T *home;
     T value[WIDTH];
 
-    __device__ explicit lanes(T *home_) : home(home_) { lanes_read(home, value); }
-    __device__ ~lanes() { lanes_write(home, value); }
+    __device__ explicit lanes(T *home_) : home(home_)
+    {
+        lanes_read(home, value);
+    }
+    __device__ ~lanes()
+    {
+        lanes_write(home, value);
+    }
     lanes(const lanes &) = delete;
-    __device__ T &operator[](int i) { return value[i]; }
+    __device__ T &operator[](int i)
+    {
+        return value[i];
+    }
 };
 
 template <typename T, int WIDTH> struct lanes<const T, WIDTH> {
     T value[WIDTH];
 
-    __device__ explicit lanes(const T *home) { lanes_read(home, value); }
-    __device__ T operator[](int i) const { return value[i]; }
+    __device__ explicit lanes(const T *home)
+    {
+        lanes_read(home, value);
+    }
+    __device__ T operator[](int i) const
+    {
+        return value[i];
+    }
 };
 
 #endif

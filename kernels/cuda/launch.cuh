@@ -6,16 +6,21 @@
 
 #include <cuda_runtime.h>
 
-enum { WARP = 32, BLOCK = 256 };    /* threads of a warp; threads of a block, where a kernel has no other wish */
+enum {
+    WARP = 32,
+    BLOCK = 256
+}; /* threads of a warp; threads of a block, where a kernel has no other wish */
 
 /* Keeps arguments out of the deduction of P, so that they convert as in a call. */
-template <typename T> struct as_is { typedef T type; };
+template <typename T> struct as_is {
+    typedef T type;
+};
 
 template <typename... P>
 static cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, cudaStream_t stream,
                           typename as_is<P>::type... arguments)
 {
-    void *pointers[] = { (void *)&arguments... };
+    void *pointers[] = {(void *)&arguments...};
 
     return cudaLaunchKernel(kernel, grid, block, pointers, 0, stream);
 }
@@ -27,10 +32,11 @@ static inline unsigned blocks_for(size_t count, size_t each)
     return (unsigned)(blocks < enough ? blocks : enough);
 }
 
-/* For kernels whose first parameter is a count of elements that they stride over, `each` of them in one thread. */
+/* For kernels whose first parameter is a count of elements that they stride over, `each` of them in
+ * one thread. */
 template <typename... P>
-static cudaError_t launch_elements(void (*kernel)(size_t, P...), size_t each, cudaStream_t stream, size_t count,
-                                   typename as_is<P>::type... arguments)
+static cudaError_t launch_elements(void (*kernel)(size_t, P...), size_t each, cudaStream_t stream,
+                                   size_t count, typename as_is<P>::type... arguments)
 {
     if (count == 0)
         return cudaSuccess;
@@ -61,15 +67,15 @@ static __device__ inline float warp_max(float value)
     return value;
 }
 
-/* The sum over the block's threads, in every thread, always added in the same order. All threads of the
- * block call it; their number is a multiple of WARP. */
+/* The sum over the block's threads, in every thread, always added in the same order. All threads of
+ * the block call it; their number is a multiple of WARP. */
 static __device__ inline float block_sum(float value)
 {
     __shared__ float partial[WARP];
     const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
 
     value = warp_sum(value);
-    __syncthreads();        /* the sum before may still be read */
+    __syncthreads(); /* the sum before may still be read */
     if (lane == 0)
         partial[warp] = value;
     __syncthreads();

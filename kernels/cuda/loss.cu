@@ -1,7 +1,9 @@
-/* loss.cu: a loss is one number of a few thousand logits at most: one block adds it up, in a fixed order. */
+/* loss.cu: a loss is one number of a few thousand logits at most: one block adds it up, in a fixed
+ * order. */
 #include "launch.cuh"
 
-__global__ void ddpcheck_bce_with_logits_forward(size_t count, const float *x, float target, float *loss)
+__global__ void ddpcheck_bce_with_logits_forward(size_t count, const float *x, float target,
+                                                 float *loss)
 {
     float sum = 0;
 
@@ -25,7 +27,8 @@ static __device__ inline void row_scale(const float *row, int classes, float *la
     *sum = warp_sum(total);
 }
 
-/* Whether the label's logit is the row's largest, the first one of equals. A NaN anywhere: it is not. */
+/* Whether the label's logit is the row's largest, the first one of equals. A NaN anywhere: it is
+ * not. */
 static __device__ inline bool row_is_correct(const float *row, int classes, int label)
 {
     bool beaten = false;
@@ -36,8 +39,8 @@ static __device__ inline bool row_is_correct(const float *row, int classes, int 
 }
 
 /* A label outside of the classes makes the loss NaN. */
-__global__ void ddpcheck_cross_entropy_forward(int n, int classes, const float *x, const int32_t *labels, float *loss,
-                                               int32_t *correct)
+__global__ void ddpcheck_cross_entropy_forward(int n, int classes, const float *x,
+                                               const int32_t *labels, float *loss, int32_t *correct)
 {
     const int warps = blockDim.x / WARP, lane = threadIdx.x % WARP;
     float sum = 0, hits = 0;
@@ -62,8 +65,8 @@ __global__ void ddpcheck_cross_entropy_forward(int n, int classes, const float *
     }
 }
 
-__global__ void ddpcheck_cross_entropy_backward(int n, int classes, const float *x, const int32_t *labels, float scale,
-                                                float *g_x)
+__global__ void ddpcheck_cross_entropy_backward(int n, int classes, const float *x,
+                                                const int32_t *labels, float scale, float *g_x)
 {
     const int warps = gridDim.x * (blockDim.x / WARP);
 
@@ -85,19 +88,21 @@ cudaError_t kernels_bce_with_logits_forward(size_t count, const float *x, float 
     return launch(ddpcheck_bce_with_logits_forward, 1, 4 * BLOCK, stream, count, x, target, loss);
 }
 
-cudaError_t kernels_cross_entropy_forward(int n, int classes, const float *x, const int32_t *labels, float *loss,
-                                          int32_t *correct, cudaStream_t stream)
+cudaError_t kernels_cross_entropy_forward(int n, int classes, const float *x, const int32_t *labels,
+                                          float *loss, int32_t *correct, cudaStream_t stream)
 {
-    if (n <= 0 || n > 1 << 24 || classes <= 0)      /* hits are counted in a float */
+    if (n <= 0 || n > 1 << 24 || classes <= 0) /* hits are counted in a float */
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_cross_entropy_forward, 1, 4 * BLOCK, stream, n, classes, x, labels, loss, correct);
+    return launch(ddpcheck_cross_entropy_forward, 1, 4 * BLOCK, stream, n, classes, x, labels, loss,
+                  correct);
 }
 
-cudaError_t kernels_cross_entropy_backward(int n, int classes, const float *x, const int32_t *labels, float scale,
-                                           float *g_x, cudaStream_t stream)
+cudaError_t kernels_cross_entropy_backward(int n, int classes, const float *x,
+                                           const int32_t *labels, float scale, float *g_x,
+                                           cudaStream_t stream)
 {
     if (n <= 0 || classes <= 0)
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_cross_entropy_backward, blocks_for(n, BLOCK / WARP), BLOCK, stream, n, classes, x, labels,
-                  scale, g_x);
+    return launch(ddpcheck_cross_entropy_backward, blocks_for(n, BLOCK / WARP), BLOCK, stream, n,
+                  classes, x, labels, scale, g_x);
 }

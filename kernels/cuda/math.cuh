@@ -1,4 +1,5 @@
-/* math.cuh: in what matrix products multiply (enum kernels_math), and how a kernel is chosen by that. */
+/* math.cuh: in what matrix products multiply (enum kernels_math), and how a kernel is chosen by
+ * that. */
 #ifndef DDPCHECK_KERNELS_MATH_CUH
 #define DDPCHECK_KERNELS_MATH_CUH
 
@@ -8,6 +9,9 @@
 extern enum kernels_math math_set;
 
 /* The three kernels of a pass, indexed by enum kernels_math. */
-#define KERNELS_OF(pass) { ddpcheck_##pass, ddpcheck_##pass##_tf32, ddpcheck_##pass##_bf16 }
+#define KERNELS_OF(pass)                                                \
+    {                                                                   \
+        ddpcheck_##pass, ddpcheck_##pass##_tf32, ddpcheck_##pass##_bf16 \
+    }
 
 #endif

@@ -1,9 +1,10 @@
-/* payload.cu: the hash of a buffer, its NaNs and Infs, in one pass over its bytes. Reads whole aligned words whatever
- * the buffer's alignment, and not one byte outside of it. */
+/* payload.cu: the hash of a buffer, its NaNs and Infs, in one pass over its bytes. Reads whole
+ * aligned words whatever the buffer's alignment, and not one byte outside of it. */
 #include "kernels/payload.h"
 #include "launch.cuh"
 
-/* What the blocks of a launch have found so far; zero between launches: the last block takes it and clears it. */
+/* What the blocks of a launch have found so far; zero between launches: the last block takes it and
+ * clears it. */
 static __device__ struct {
     unsigned long long sum, nans, infs;
     unsigned differs, arrived;
@@ -23,8 +24,8 @@ static __device__ uint64_t word_by_bytes(const unsigned char *data, size_t bytes
     return word;
 }
 
-static __device__ inline void add_word(struct tally *tally, uint64_t word, size_t index, uint64_t first,
-                                       const struct payload_masks *masks)
+static __device__ inline void add_word(struct tally *tally, uint64_t word, size_t index,
+                                       uint64_t first, const struct payload_masks *masks)
 {
     tally->sum += payload_mix(word, index);
     tally->differs |= word ^ first;
@@ -36,8 +37,8 @@ static __device__ inline void add_word(struct tally *tally, uint64_t word, size_
 }
 
 /* Words [from, to) at an address that is a multiple of 16. */
-static __device__ void add_pairs(struct tally *tally, const unsigned char *data, size_t from, size_t to, uint64_t first,
-                                 const struct payload_masks *masks)
+static __device__ void add_pairs(struct tally *tally, const unsigned char *data, size_t from,
+                                 size_t to, uint64_t first, const struct payload_masks *masks)
 {
     const ulonglong2 *pairs = (const ulonglong2 *)(data + from * 8);
     const size_t count = (to - from) / 2;
@@ -51,15 +52,16 @@ static __device__ void add_pairs(struct tally *tally, const unsigned char *data,
 }
 
 /* Words [from, to) that lie across two aligned ones, both inside the buffer. */
-static __device__ void add_shifted(struct tally *tally, const unsigned char *data, size_t from, size_t to, uint64_t first,
-                                   const struct payload_masks *masks)
+static __device__ void add_shifted(struct tally *tally, const unsigned char *data, size_t from,
+                                   size_t to, uint64_t first, const struct payload_masks *masks)
 {
     const unsigned before = (unsigned)((uintptr_t)data % 8);
     const uint64_t *aligned = (const uint64_t *)(data - before);
 
 #pragma unroll 4
     for (size_t i = from + element_first(); i < to; i += element_stride())
-        add_word(tally, aligned[i] >> before * 8 | aligned[i + 1] << (64 - before * 8), i, first, masks);
+        add_word(tally, aligned[i] >> before * 8 | aligned[i + 1] << (64 - before * 8), i, first,
+                 masks);
 }
 
 /* The sum over the block, in thread 0. */
@@ -87,7 +89,8 @@ static __device__ unsigned saturated(unsigned long long count)
 }
 
 /* The last block of the launch to come here tells the host. */
-static __device__ void tell(const struct tally *tally, size_t bytes, struct payload_found *found, size_t ticket, int partial)
+static __device__ void tell(const struct tally *tally, size_t bytes, struct payload_found *found,
+                            size_t ticket, int partial)
 {
     auto *all = &partials[partial];
 
@@ -107,19 +110,19 @@ static __device__ void tell(const struct tally *tally, size_t bytes, struct payl
     found->infs = saturated(atomicExch(&all->infs, 0ull));
     found->flags = atomicExch(&all->differs, 0u) ? 0 : PAYLOAD_UNIFORM;
     atomicExch(&all->arrived, 0u);
-    __threadfence_system();     /* the collector reads this memory while the GPU runs */
+    __threadfence_system(); /* the collector reads this memory while the GPU runs */
     *(volatile uint64_t *)&found->done = ticket;
 }
 
-__global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int datatype, struct payload_found *found,
-                                      size_t ticket, int partial)
+__global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int datatype,
+                                      struct payload_found *found, size_t ticket, int partial)
 {
     const unsigned char *data = (const unsigned char *)buffer;
     const struct payload_masks masks = payload_masks_of(datatype);
     const size_t words = (bytes + 7) / 8, me = element_first();
     const uint64_t first = word_by_bytes(data, bytes, 0);
     const bool shifted = (uintptr_t)data % 8 != 0;
-    struct tally tally = { 0, 0, 0, 0 };
+    struct tally tally = {0, 0, 0, 0};
     size_t from = shifted || (uintptr_t)data % 16 ? 1 : 0;
     size_t to = shifted ? (words > 3 ? words - 2 : from) : bytes / 8;
 
@@ -144,11 +147,12 @@ __global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int data
         tell(&tally, bytes, found, ticket, partial);
 }
 
-cudaError_t kernels_payload_hash(const void *buffer, size_t bytes, int datatype, struct payload_found *found,
-                                 uint64_t ticket, int partial, unsigned blocks, cudaStream_t stream)
+cudaError_t kernels_payload_hash(const void *buffer, size_t bytes, int datatype,
+                                 struct payload_found *found, uint64_t ticket, int partial,
+                                 unsigned blocks, cudaStream_t stream)
 {
     if (bytes == 0 || partial < 0 || partial >= PAYLOAD_PARTIALS || blocks == 0)
         return cudaErrorInvalidValue;
-    return launch(ddpcheck_payload_hash, payload_blocks(bytes, blocks), PAYLOAD_BLOCK, stream, buffer, bytes, datatype, found,
-                  ticket, partial);
+    return launch(ddpcheck_payload_hash, payload_blocks(bytes, blocks), PAYLOAD_BLOCK, stream,
+                  buffer, bytes, datatype, found, ticket, partial);
 }

@@ -8,9 +8,9 @@ enum { DISTANCE_MAX = 2 * ALIGNMENT_WINDOW, BUCKETS = 1 << 17 };
 /* One sequence: what of it was read and not passed yet. */
 struct side {
     void *context;
-    uint64_t *word;         /* ALIGNMENT_FAR + ALIGNMENT_WINDOW */
-    int count, at;          /* words [at, count) are ahead */
-    uint64_t passed;        /* words before word[at] */
+    uint64_t *word;  /* ALIGNMENT_FAR + ALIGNMENT_WINDOW */
+    int count, at;   /* words [at, count) are ahead */
+    uint64_t passed; /* words before word[at] */
     bool ended;
 };
 
@@ -19,13 +19,13 @@ struct alignment {
     struct side side[2];
     int (*on_hunk)(void *user, const struct hunk *hunk);
     void *user;
-    struct hunk hunk;       /* begun and not told: words are added to it */
+    struct hunk hunk; /* begun and not told: words are added to it */
     bool in_hunk;
     /* furthest[d]: after d edits, by diagonal: how far in side 0. Kept for each d to walk back. */
     int32_t *furthest;
-    uint8_t *edit;          /* the script of a window: enum edit */
+    uint8_t *edit; /* the script of a window: enum edit */
     int edits;
-    int32_t *bucket;        /* of runs of words, for far places */
+    int32_t *bucket; /* of runs of words, for far places */
 };
 
 enum edit { EDIT_KEEP, EDIT_TAKE_0, EDIT_TAKE_1 };
@@ -80,7 +80,7 @@ static int end_hunk(struct alignment *run)
 static void add_to_hunk(struct alignment *run, int which, int count)
 {
     if (!run->in_hunk) {
-        run->hunk = (struct hunk){ .at = {run->side[0].passed, run->side[1].passed} };
+        run->hunk = (struct hunk){.at = {run->side[0].passed, run->side[1].passed}};
         run->in_hunk = true;
     }
     run->hunk.count[which] += (uint64_t)count;
@@ -99,7 +99,8 @@ static int step(const struct alignment *run, int distance, int diagonal)
     if (distance == 0)
         return 0;
     const int32_t *before = row(run, distance - 1);
-    bool down = diagonal == -distance || (diagonal != distance && before[diagonal - 1] < before[diagonal + 1]);
+    bool down = diagonal == -distance ||
+                (diagonal != distance && before[diagonal - 1] < before[diagonal + 1]);
     return down ? before[diagonal + 1] : before[diagonal - 1] + 1;
 }
 
@@ -114,7 +115,8 @@ static void walk_back(struct alignment *run, int distance, int x, int y)
         if (d == 0)
             return;
         const int32_t *before = row(run, d - 1);
-        bool down = diagonal == -d || (diagonal != d && before[diagonal - 1] < before[diagonal + 1]);
+        bool down = diagonal == -d ||
+                    (diagonal != d && before[diagonal - 1] < before[diagonal + 1]);
         run->edit[run->edits++] = down ? EDIT_TAKE_1 : EDIT_TAKE_0;
         if (down)
             y--;
@@ -123,8 +125,8 @@ static void walk_back(struct alignment *run, int distance, int x, int y)
     }
 }
 
-/* Finds the shortest script of the windows [0, n) and [0, m). Where a side goes on behind its window, reaching its edge is
- * enough, since what stands for it may lie behind the other's. */
+/* Finds the shortest script of the windows [0, n) and [0, m). Where a side goes on behind its
+ * window, reaching its edge is enough, since what stands for it may lie behind the other's. */
 static void align_window(struct alignment *run, int n, int m, bool to_both_ends)
 {
     const uint64_t *a = words(&run->side[0]), *b = words(&run->side[1]);
@@ -132,7 +134,7 @@ static void align_window(struct alignment *run, int n, int m, bool to_both_ends)
         int32_t *now = row(run, d);
         for (int diagonal = -d; diagonal <= d; diagonal += 2) {
             int x = step(run, d, diagonal), y = x - diagonal;
-            if (x > n || y > m || y < 0) {      /* outside: no way leads on from here */
+            if (x > n || y > m || y < 0) { /* outside: no way leads on from here */
                 now[diagonal] = x > n ? n + 1 : x;
                 continue;
             }
@@ -155,7 +157,8 @@ static int kept(const struct alignment *run)
     return count;
 }
 
-/* Follows the script. Of a window behind which more comes the last quarter is left to the next one. */
+/* Follows the script. Of a window behind which more comes the last quarter is left to the next one.
+ */
 static int follow(struct alignment *run, int n, int m, bool to_both_ends)
 {
     int x = 0, y = 0;
@@ -185,17 +188,19 @@ static uint64_t run_hash(const uint64_t *at)
     return hash ^ hash >> 32;
 }
 
-/* The nearest places from which both go on alike for ALIGNMENT_RUN words. False if there are none. */
+/* The nearest places from which both go on alike for ALIGNMENT_RUN words. False if there are none.
+ */
 static bool find_far(struct alignment *run, int *x, int *y)
 {
     const struct side *a = &run->side[0], *b = &run->side[1];
     int best = INT32_MAX;
     memset(run->bucket, 0xff, BUCKETS * sizeof *run->bucket);
-    for (int i = ahead(a) - ALIGNMENT_RUN; i >= 0; i--)        /* the first of equal ones stays */
+    for (int i = ahead(a) - ALIGNMENT_RUN; i >= 0; i--) /* the first of equal ones stays */
         run->bucket[run_hash(words(a) + i) % BUCKETS] = i;
     for (int j = 0; j + ALIGNMENT_RUN <= ahead(b) && j < best; j++) {
         int i = run->bucket[run_hash(words(b) + j) % BUCKETS];
-        if (i < 0 || i + j >= best || memcmp(words(a) + i, words(b) + j, ALIGNMENT_RUN * sizeof(uint64_t)))
+        if (i < 0 || i + j >= best ||
+            memcmp(words(a) + i, words(b) + j, ALIGNMENT_RUN * sizeof(uint64_t)))
             continue;
         best = i + j;
         *x = i;
@@ -266,10 +271,11 @@ static int walk(struct alignment *run)
     }
 }
 
-int alignment_run(alignment_next *next, void *const context[2], int (*on_hunk)(void *user, const struct hunk *hunk), void *user,
+int alignment_run(alignment_next *next, void *const context[2],
+                  int (*on_hunk)(void *user, const struct hunk *hunk), void *user,
                   uint64_t length[2])
 {
-    struct alignment run = { .next = next, .on_hunk = on_hunk, .user = user };
+    struct alignment run = {.next = next, .on_hunk = on_hunk, .user = user};
     size_t rows = (size_t)(DISTANCE_MAX + 1) * (DISTANCE_MAX + 1) + DISTANCE_MAX + 1;
     run.furthest = calloc(rows, sizeof *run.furthest);
     run.edit = malloc(DISTANCE_MAX);

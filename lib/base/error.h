@@ -4,7 +4,7 @@
 #define DDPCHECK_ERROR_H
 
 struct error {
-    char text[512];     /* empty: no error */
+    char text[512]; /* empty: no error */
 };
 
 /* Formats the message (what failed, on what, why, what to do) and returns -1, so that

@@ -17,13 +17,16 @@ char *moment_duration(uint64_t ns, char *text, size_t bytes)
     else if (ns < SECOND_NS)
         snprintf(text, bytes, "%" PRIu64 " ms", ns / MILLISECOND_NS);
     else if (seconds < 2 * MINUTE)
-        snprintf(text, bytes, "%" PRIu64 ".%" PRIu64 " s", seconds, ns % SECOND_NS / (100 * MILLISECOND_NS));
+        snprintf(text, bytes, "%" PRIu64 ".%" PRIu64 " s", seconds,
+                 ns % SECOND_NS / (100 * MILLISECOND_NS));
     else if (seconds < 2 * HOUR)
         snprintf(text, bytes, "%" PRIu64 " min %" PRIu64 " s", seconds / MINUTE, seconds % MINUTE);
     else if (seconds < 2 * DAY)
-        snprintf(text, bytes, "%" PRIu64 " h %" PRIu64 " min", seconds / HOUR, seconds % HOUR / MINUTE);
+        snprintf(text, bytes, "%" PRIu64 " h %" PRIu64 " min", seconds / HOUR,
+                 seconds % HOUR / MINUTE);
     else
-        snprintf(text, bytes, "%" PRIu64 " days %" PRIu64 " h", seconds / DAY, seconds % DAY / HOUR);
+        snprintf(text, bytes, "%" PRIu64 " days %" PRIu64 " h", seconds / DAY,
+                 seconds % DAY / HOUR);
     return text;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK_LIMIT = 1 << 24 };  /* no job is larger; a parsed number above it is noise */
+enum { RANK_LIMIT = 1 << 24 }; /* no job is larger; a parsed number above it is noise */
 
 int rankset_add(struct rankset *set, int rank)
 {
@@ -27,7 +27,8 @@ int rankset_add(struct rankset *set, int rank)
 
 bool rankset_has(const struct rankset *set, int rank)
 {
-    return rank >= 0 && (uint32_t)rank / 64 < set->words && (set->bits[rank / 64] >> (rank % 64) & 1);
+    return rank >= 0 && (uint32_t)rank / 64 < set->words &&
+           (set->bits[rank / 64] >> (rank % 64) & 1);
 }
 
 int rankset_count(const struct rankset *set)
@@ -87,7 +88,8 @@ char *rankset_text(const struct rankset *set, char *text, size_t bytes)
         while (rankset_has(set, last + 1))
             last++;
         char piece[32];
-        int n = snprintf(piece, sizeof piece, last > first ? "%s%d-%d" : "%s%d", used ? "," : "", first, last);
+        int n = snprintf(piece, sizeof piece, last > first ? "%s%d-%d" : "%s%d", used ? "," : "",
+                         first, last);
         if (used + (size_t)n + 4 >= bytes) {
             snprintf(text + used, bytes - used, "...");
             return text;

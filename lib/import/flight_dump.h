@@ -1,4 +1,5 @@
-/* flight_dump.h: a Flight Recorder dump as it is read, and its process groups. Only lib/import/flight_*.c include it. */
+/* flight_dump.h: a Flight Recorder dump as it is read, and its process groups. Only
+ * lib/import/flight_*.c include it. */
 #ifndef DDPCHECK_FLIGHT_DUMP_H
 #define DDPCHECK_FLIGHT_DUMP_H
 
@@ -8,18 +9,18 @@ enum { FLIGHT_NAME_BYTES = 1024 };
 
 /* A process group of the rank. */
 struct flight_group {
-    const char *name;           /* texts of the dump, not NUL-terminated */
+    const char *name; /* texts of the dump, not NUL-terminated */
     uint32_t name_bytes;
-    const int *rank;            /* global ranks by rank in the group; NULL not known */
-    int nranks;                 /* -1: not known */
-    int member;                 /* the sink's; -1: not a member */
-    int own;                    /* the rank's place in it */
-    int64_t id;                 /* pg_id; -1 not known */
+    const int *rank; /* global ranks by rank in the group; NULL not known */
+    int nranks;      /* -1: not known */
+    int member;      /* the sink's; -1: not a member */
+    int own;         /* the rank's place in it */
+    int64_t id;      /* pg_id; -1 not known */
     bool has_p2p;
-    int64_t seq;                /* of the last collective, and how many it was so far */
+    int64_t seq; /* of the last collective, and how many it was so far */
     uint32_t parts;
-    struct {                    /* the coalesced row met last, from the end of the list on */
-        bool open, has_calls, is_p2p;       /* is_p2p: as its calls are; the row does not tell */
+    struct {                          /* the coalesced row met last, from the end of the list on */
+        bool open, has_calls, is_p2p; /* is_p2p: as its calls are; the row does not tell */
         int64_t seq, p2p_seq;
         uint64_t number;
         enum import_state state;
@@ -31,7 +32,8 @@ struct flight_dump {
     struct import_input *input;
     struct arena arena;
     const struct value *field[FIELDS];
-    char job[FLIGHT_NAME_BYTES];       /* the file's name without the rank: ranks with one of these belong together */
+    char job[FLIGHT_NAME_BYTES]; /* the file's name without the rank: ranks with one of these belong
+                                    together */
     int rank, process, world_size;
     struct flight_group *group;
     uint32_t groups, group_capacity;
@@ -45,10 +47,12 @@ int flight_failed(const struct flight_dump *dump, const char *why);
 
 /* The groups of pg_config. Returns 0, or -1 with the dump's error. */
 int flight_read_groups(struct flight_dump *dump);
-/* The group of an entry, made known if it was not: by its name, by pg_id where there is no name. NULL when memory is short. */
+/* The group of an entry, made known if it was not: by its name, by pg_id where there is no name.
+ * NULL when memory is short. */
 struct flight_group *flight_group_of(struct flight_dump *dump, const struct flight_entry *entry);
-/* Makes the rank a member of the group's communicator, if it is one (group->member). Returns 0, or -1. Groups of one name and
- * other ranks are others: subgroups that each rank makes of itself share names. */
+/* Makes the rank a member of the group's communicator, if it is one (group->member). Returns 0, or
+ * -1. Groups of one name and other ranks are others: subgroups that each rank makes of itself share
+ * names. */
 int flight_join(struct flight_dump *dump, struct flight_group *group);
 
 #endif

@@ -45,35 +45,51 @@ void flight_fields(const struct list_value *dict, const struct value *to[FIELDS]
     }
 }
 
-/* Which elements NCCL's count is of. ANY: ranks may give different counts, or the dump does not say what NCCL is given. */
+/* Which elements NCCL's count is of. ANY: ranks may give different counts, or the dump does not say
+ * what NCCL is given. */
 enum counted { OF_INPUT, OF_OUTPUT, OF_ANY };
 
-/* The name after "nccl:", "gloo:" or the like (ProcessGroupNCCL.cpp, ProcessGroupGloo.cpp: the profiling titles). */
+/* The name after "nccl:", "gloo:" or the like (ProcessGroupNCCL.cpp, ProcessGroupGloo.cpp: the
+ * profiling titles). */
 static const struct operation_name {
     const char *name;
     enum api api;
     enum counted counted;
 } operation_names[] = {
-    {"all_reduce", API_ncclAllReduce, OF_INPUT}, {"allreduce_coalesced", API_ncclAllReduce, OF_INPUT},
-    {"all_reduce_barrier", API_ncclAllReduce, OF_INPUT}, {"all_reduce_sparse", API_ncclAllReduce, OF_ANY},
-    {"barrier", API_ncclAllReduce, OF_ANY}, {"sparse_all_reduce", API_ncclAllReduce, OF_ANY},
-    {"broadcast", API_ncclBroadcast, OF_INPUT}, {"_broadcast_oop", API_ncclBroadcast, OF_INPUT},
-    {"reduce", API_ncclReduce, OF_INPUT}, {"_reduce_oop", API_ncclReduce, OF_INPUT},
-    {"all_gather", API_ncclAllGather, OF_INPUT}, {"_all_gather_base", API_ncclAllGather, OF_INPUT},
-    {"all_gather_into_tensor_coalesced", API_ncclAllGather, OF_INPUT}, {"all_gather_coalesced", API_ncclAllGather, OF_INPUT},
-    {"_all_gather_base_coalesced", API_ncclAllGather, OF_INPUT}, {"all_gather_into_tensor", API_ncclAllGather, OF_INPUT},
-    {"reduce_scatter", API_ncclReduceScatter, OF_OUTPUT}, {"_reduce_scatter_base", API_ncclReduceScatter, OF_OUTPUT},
+    {"all_reduce", API_ncclAllReduce, OF_INPUT},
+    {"allreduce_coalesced", API_ncclAllReduce, OF_INPUT},
+    {"all_reduce_barrier", API_ncclAllReduce, OF_INPUT},
+    {"all_reduce_sparse", API_ncclAllReduce, OF_ANY},
+    {"barrier", API_ncclAllReduce, OF_ANY},
+    {"sparse_all_reduce", API_ncclAllReduce, OF_ANY},
+    {"broadcast", API_ncclBroadcast, OF_INPUT},
+    {"_broadcast_oop", API_ncclBroadcast, OF_INPUT},
+    {"reduce", API_ncclReduce, OF_INPUT},
+    {"_reduce_oop", API_ncclReduce, OF_INPUT},
+    {"all_gather", API_ncclAllGather, OF_INPUT},
+    {"_all_gather_base", API_ncclAllGather, OF_INPUT},
+    {"all_gather_into_tensor_coalesced", API_ncclAllGather, OF_INPUT},
+    {"all_gather_coalesced", API_ncclAllGather, OF_INPUT},
+    {"_all_gather_base_coalesced", API_ncclAllGather, OF_INPUT},
+    {"all_gather_into_tensor", API_ncclAllGather, OF_INPUT},
+    {"reduce_scatter", API_ncclReduceScatter, OF_OUTPUT},
+    {"_reduce_scatter_base", API_ncclReduceScatter, OF_OUTPUT},
     {"reduce_scatter_tensor_coalesced", API_ncclReduceScatter, OF_OUTPUT},
     {"reduce_scatter_tensor", API_ncclReduceScatter, OF_OUTPUT},
-    {"all_to_all", API_ncclAlltoAll, OF_ANY}, {"all_to_all_base", API_ncclAlltoAll, OF_ANY},
-    {"gather", API_ncclGather, OF_INPUT}, {"scatter", API_ncclScatter, OF_INPUT},
-    {"send", API_ncclSend, OF_INPUT}, {"recv", API_ncclRecv, OF_OUTPUT},
+    {"all_to_all", API_ncclAlltoAll, OF_ANY},
+    {"all_to_all_base", API_ncclAlltoAll, OF_ANY},
+    {"gather", API_ncclGather, OF_INPUT},
+    {"scatter", API_ncclScatter, OF_INPUT},
+    {"send", API_ncclSend, OF_INPUT},
+    {"recv", API_ncclRecv, OF_OUTPUT},
 };
 
-static const struct operation_name *operation_of(const struct text_value *text, size_t begin, size_t bytes)
+static const struct operation_name *operation_of(const struct text_value *text, size_t begin,
+                                                 size_t bytes)
 {
     for (size_t i = 0; i < sizeof operation_names / sizeof *operation_names; i++)
-        if (strlen(operation_names[i].name) == bytes && !memcmp(operation_names[i].name, text->bytes + begin, bytes))
+        if (strlen(operation_names[i].name) == bytes &&
+            !memcmp(operation_names[i].name, text->bytes + begin, bytes))
             return &operation_names[i];
     return NULL;
 }
@@ -103,8 +119,10 @@ static const struct operation_name *read_name(const struct value *name, struct f
     const char *space = memchr(text->bytes + begin, ' ', text->count - begin);
     size_t end = space ? (size_t)(space - text->bytes) : text->count;
     const struct operation_name *operation = operation_of(text, begin, end - begin);
-    if (!operation) {       /* "nccl:coalesced", "nccl:ALLGATHER_coalesced" */
-        entry->is_coalesced = end - begin >= COALESCED_BYTES && !memcmp(text->bytes + end - COALESCED_BYTES, "coalesced", COALESCED_BYTES);
+    if (!operation) { /* "nccl:coalesced", "nccl:ALLGATHER_coalesced" */
+        entry->is_coalesced =
+            end - begin >= COALESCED_BYTES &&
+            !memcmp(text->bytes + end - COALESCED_BYTES, "coalesced", COALESCED_BYTES);
         return NULL;
     }
     if (space) {
@@ -145,14 +163,17 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
     flight_fields(value->list, entry->field);
     const struct operation_name *operation = read_name(entry->field[FIELD_profiling_name], entry);
     entry->api = operation ? operation->api : API_NONE;
-    entry->is_p2p = entry->api == API_ncclSend || entry->api == API_ncclRecv || integer_of(entry->field[FIELD_is_p2p], 0);
-    entry->seq = integer_of(entry->field[FIELD_collective_seq_id], integer_of(entry->field[FIELD_seq_id], -1));
+    entry->is_p2p = entry->api == API_ncclSend || entry->api == API_ncclRecv ||
+                    integer_of(entry->field[FIELD_is_p2p], 0);
+    entry->seq = integer_of(entry->field[FIELD_collective_seq_id],
+                            integer_of(entry->field[FIELD_seq_id], -1));
     entry->p2p_seq = integer_of(entry->field[FIELD_p2p_seq_id], -1);
     entry->record = integer_of(entry->field[FIELD_record_id], -1);
     entry->state = state_of(entry->field[FIELD_state]);
     /* Gloo has no events: its operations stay "scheduled", and are retired when they are over. */
     const struct value *name = entry->field[FIELD_profiling_name];
-    bool is_gloo = name && name->kind == VALUE_TEXT && name->text->count > 5 && !memcmp(name->text->bytes, "gloo:", 5);
+    bool is_gloo = name && name->kind == VALUE_TEXT && name->text->count > 5 &&
+                   !memcmp(name->text->bytes, "gloo:", 5);
     if (is_gloo && integer_of(entry->field[FIELD_retired], 0))
         entry->state = IMPORT_DONE;
     int64_t created = integer_of(entry->field[FIELD_time_created_ns], 0);
@@ -165,7 +186,8 @@ static int64_t elements_of(const struct value *sizes)
 {
     int64_t elements = 1, size;
     for (uint32_t i = 0; i < sizes->list->count; i++)
-        if (!value_integer(&sizes->list->item[i], &size) || size < 0 || __builtin_mul_overflow(elements, size, &elements))
+        if (!value_integer(&sizes->list->item[i], &size) || size < 0 ||
+            __builtin_mul_overflow(elements, size, &elements))
             return -1;
     return elements;
 }
@@ -179,7 +201,8 @@ static uint64_t all_elements(const struct value *sizes)
     if (sizes->list->item[0].kind != VALUE_LIST)
         return (elements = elements_of(sizes)) < 0 ? IMPORT_UNKNOWN : (uint64_t)elements;
     for (uint32_t i = 0; i < sizes->list->count; i++)
-        if (sizes->list->item[i].kind != VALUE_LIST || (elements = elements_of(&sizes->list->item[i])) < 0 ||
+        if (sizes->list->item[i].kind != VALUE_LIST ||
+            (elements = elements_of(&sizes->list->item[i])) < 0 ||
             __builtin_add_overflow(sum, elements, &sum))
             return IMPORT_UNKNOWN;
     return (uint64_t)sum;
@@ -188,16 +211,20 @@ static uint64_t all_elements(const struct value *sizes)
 static enum counted counted_of(const struct flight_entry *entry)
 {
     struct flight_entry ignored;
-    const struct operation_name *operation = read_name(entry->field[FIELD_profiling_name], &ignored);
+    const struct operation_name *operation =
+        read_name(entry->field[FIELD_profiling_name], &ignored);
     return operation ? operation->counted : OF_ANY;
 }
 
 uint64_t flight_entry_count(const struct flight_entry *entry)
 {
     switch (counted_of(entry)) {
-    case OF_INPUT: return all_elements(entry->field[FIELD_input_sizes]);
-    case OF_OUTPUT: return all_elements(entry->field[FIELD_output_sizes]);
-    default: return IMPORT_UNKNOWN;
+    case OF_INPUT:
+        return all_elements(entry->field[FIELD_input_sizes]);
+    case OF_OUTPUT:
+        return all_elements(entry->field[FIELD_output_sizes]);
+    default:
+        return IMPORT_UNKNOWN;
     }
 }
 
@@ -207,15 +234,27 @@ static const struct type_name {
     uint8_t datatype;
     unsigned factor;
 } type_names[] = {
-    {"Float", TYPE_FLOAT32, 1}, {"BFloat16", TYPE_BFLOAT16, 1}, {"Half", TYPE_FLOAT16, 1}, {"Double", TYPE_FLOAT64, 1},
-    {"Long", TYPE_INT64, 1}, {"Int", TYPE_INT32, 1}, {"Byte", TYPE_UINT8, 1}, {"Char", TYPE_INT8, 1}, {"Bool", TYPE_UINT8, 1},
-    {"UInt32", TYPE_UINT32, 1}, {"UInt64", TYPE_UINT64, 1}, {"Float8_e4m3fn", TYPE_FLOAT8E4M3, 1},
-    {"Float8_e5m2", TYPE_FLOAT8E5M2, 1}, {"ComplexFloat", TYPE_FLOAT32, 2}, {"ComplexDouble", TYPE_FLOAT64, 2},
+    {"Float", TYPE_FLOAT32, 1},
+    {"BFloat16", TYPE_BFLOAT16, 1},
+    {"Half", TYPE_FLOAT16, 1},
+    {"Double", TYPE_FLOAT64, 1},
+    {"Long", TYPE_INT64, 1},
+    {"Int", TYPE_INT32, 1},
+    {"Byte", TYPE_UINT8, 1},
+    {"Char", TYPE_INT8, 1},
+    {"Bool", TYPE_UINT8, 1},
+    {"UInt32", TYPE_UINT32, 1},
+    {"UInt64", TYPE_UINT64, 1},
+    {"Float8_e4m3fn", TYPE_FLOAT8E4M3, 1},
+    {"Float8_e5m2", TYPE_FLOAT8E5M2, 1},
+    {"ComplexFloat", TYPE_FLOAT32, 2},
+    {"ComplexDouble", TYPE_FLOAT64, 2},
 };
 
 uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor)
 {
-    const struct value *types = entry->field[counted_of(entry) == OF_OUTPUT ? FIELD_output_dtypes : FIELD_input_dtypes];
+    const struct value *types =
+        entry->field[counted_of(entry) == OF_OUTPUT ? FIELD_output_dtypes : FIELD_input_dtypes];
     *factor = 1;
     if (types && types->kind == VALUE_LIST)
         types = types->list->count ? &types->list->item[0] : NULL;

@@ -1,4 +1,5 @@
-/* flight_entry.h: one entry of a Flight Recorder dump: what it says, and which NCCL call that is. */
+/* flight_entry.h: one entry of a Flight Recorder dump: what it says, and which NCCL call that is.
+ */
 #ifndef DDPCHECK_FLIGHT_ENTRY_H
 #define DDPCHECK_FLIGHT_ENTRY_H
 
@@ -23,17 +24,18 @@ const struct value *flight_first_text(const struct value *value);
 
 struct flight_entry {
     const struct value *field[FIELDS];
-    enum api api;               /* API_NONE: the operation is not known, or is no call (nccl:coalesced) */
-    bool is_p2p, is_coalesced;  /* coalesced: the row that ends a group of calls */
-    int source, destination;    /* p2p: ranks in the group; -1 not known */
-    int64_t seq, p2p_seq, record;       /* -1: not known */
+    enum api api; /* API_NONE: the operation is not known, or is no call (nccl:coalesced) */
+    bool is_p2p, is_coalesced;    /* coalesced: the row that ends a group of calls */
+    int source, destination;      /* p2p: ranks in the group; -1 not known */
+    int64_t seq, p2p_seq, record; /* -1: not known */
     enum import_state state;
     uint64_t created_ns;
 };
 
 /* What an entry says. False if it is no dictionary. */
 bool flight_entry_read(const struct value *value, struct flight_entry *entry);
-/* Its elements as NCCL counts them for the call, IMPORT_UNKNOWN where ranks may differ or it is not said. */
+/* Its elements as NCCL counts them for the call, IMPORT_UNKNOWN where ranks may differ or it is not
+ * said. */
 uint64_t flight_entry_count(const struct flight_entry *entry);
 /* enum datatype, TYPE_NONE; *factor: elements that one of PyTorch's is (2 for complex numbers). */
 uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor);

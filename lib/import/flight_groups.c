@@ -36,12 +36,19 @@ static struct flight_group *group_add(struct flight_dump *dump, const char *name
         dump->group_capacity = capacity;
     }
     group = &dump->group[dump->groups++];
-    *group = (struct flight_group){.name = name, .name_bytes = bytes, .nranks = -1, .member = -1, .own = -1, .id = -1, .seq = -1};
+    *group = (struct flight_group){.name = name,
+                                   .name_bytes = bytes,
+                                   .nranks = -1,
+                                   .member = -1,
+                                   .own = -1,
+                                   .id = -1,
+                                   .seq = -1};
     return group;
 }
 
 /* "[0, 1, 2]", or a list of numbers. */
-static int read_ranks(struct flight_dump *dump, const struct value *value, struct flight_group *group)
+static int read_ranks(struct flight_dump *dump, const struct value *value,
+                      struct flight_group *group)
 {
     bool is_text = value && value->kind == VALUE_TEXT;
     if (!value || (!is_text && value->kind != VALUE_LIST))
@@ -56,7 +63,8 @@ static int read_ranks(struct flight_dump *dump, const struct value *value, struc
             continue;
         int number = 0;
         for (; i < value->text->count && isdigit((unsigned char)value->text->bytes[i]); i++)
-            number = number < INT32_MAX / 10 - 1 ? 10 * number + (value->text->bytes[i] - '0') : number;
+            number = number < INT32_MAX / 10 - 1 ? 10 * number + (value->text->bytes[i] - '0')
+                                                 : number;
         rank[count++] = number;
     }
     for (uint32_t i = 0; !is_text && i < value->list->count; i++) {
@@ -88,8 +96,9 @@ int flight_join(struct flight_dump *dump, struct flight_group *group)
             group->own = i;
     if (group->own < 0)
         return 0;
-    snprintf(name, sizeof name, "Flight Recorder %s group %.*s %016llx", dump->job, (int)(group->name_bytes < 256 ? group->name_bytes : 256),
-             group->name, group->rank ? (unsigned long long)hash_ranks(group) : 0);
+    snprintf(name, sizeof name, "Flight Recorder %s group %.*s %016llx", dump->job,
+             (int)(group->name_bytes < 256 ? group->name_bytes : 256), group->name,
+             group->rank ? (unsigned long long)hash_ranks(group) : 0);
     struct import_member member = import_member_new();
     member.comm = name;
     member.rank = group->own;
@@ -108,22 +117,26 @@ int flight_read_groups(struct flight_dump *dump)
         if (told->kind != VALUE_DICT)
             continue;
         flight_fields(told->list, field);
-        const struct value *name = key->kind == VALUE_TEXT ? key : field[FIELD_name] ? field[FIELD_name] : field[FIELD_pg_name];
+        const struct value *name = key->kind == VALUE_TEXT ? key
+                                   : field[FIELD_name]     ? field[FIELD_name]
+                                                           : field[FIELD_pg_name];
         char number[24];
         int64_t integer;
         if ((!name || name->kind != VALUE_TEXT) && value_integer(key, &integer)) {
-            struct value made;      /* version 1.2 has numbers for keys */
+            struct value made; /* version 1.2 has numbers for keys */
             snprintf(number, sizeof number, "%lld", (long long)integer);
             char *kept = arena_take(&dump->arena, sizeof number);
             if (!kept || value_text(&dump->arena, strcpy(kept, number), strlen(number), &made))
                 return flight_failed(dump, "memory is short");
             struct flight_group *group = group_add(dump, made.text->bytes, made.text->count);
             if (!group || read_ranks(dump, field[FIELD_ranks], group))
-                return group ? -1 : flight_failed(dump, "memory is short, or it has too many process groups");
+                return group ? -1
+                             : flight_failed(dump,
+                                             "memory is short, or it has too many process groups");
             continue;
         }
         if (!name || name->kind != VALUE_TEXT || !name->text->count)
-            continue;           /* Gloo tells of one group, under no name */
+            continue; /* Gloo tells of one group, under no name */
         struct flight_group *group = group_add(dump, name->text->bytes, name->text->count);
         if (!group)
             return flight_failed(dump, "memory is short, or it has too many process groups");

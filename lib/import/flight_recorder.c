@@ -1,8 +1,10 @@
-/* flight_recorder.c: dumps of PyTorch's Flight Recorder, one file per rank: pickles of versions 1.1 to 2.10, and JSON.
+/* flight_recorder.c: dumps of PyTorch's Flight Recorder, one file per rank: pickles of versions 1.1
+ * to 2.10, and JSON.
  *
- * A dump holds the last operations of a rank (a ring: 2,000 by default), so sequences begin anywhere; they are lined up by
- * collective_seq_id. Calls that were coalesced share one, and a row "coalesced" behind them, which alone says
- * how far they got. The rank stands in the file's name only. */
+ * A dump holds the last operations of a rank (a ring: 2,000 by default), so sequences begin
+ * anywhere; they are lined up by collective_seq_id. Calls that were coalesced share one, and a row
+ * "coalesced" behind them, which alone says how far they got. The rank stands in the file's name
+ * only. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ enum { FILE_MAX_BYTES = 1 << 30, FILE_FIRST_BYTES = 1 << 20, FRAMES_MAX = 128, M
 /* What was found out from the end of the list on: how an entry's group ended. */
 struct fate {
     enum import_state state;
-    uint64_t group;             /* 0: not coalesced */
+    uint64_t group; /* 0: not coalesced */
 };
 
 /* ---- the file */
@@ -31,7 +33,7 @@ static int sniff(const struct import_head *head)
     const unsigned char *bytes = (const unsigned char *)head->bytes;
     bool is_named = has(head, "profiling_name") || has(head, "pg_config") || has(head, "pg_status");
     if (head->count > 2 && bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5)
-        return is_named || has(head, "version") ? 95 : 40;      /* no other format is a pickle */
+        return is_named || has(head, "version") ? 95 : 40; /* no other format is a pickle */
     size_t at = 0;
     while (at < head->count && isspace(bytes[at]))
         at++;
@@ -80,8 +82,9 @@ static int rank_of_name(struct flight_dump *dump)
     if (digits < length && length - digits < 8)
         rank = atoi(name + digits);
     else if (!dump->field[FIELD_rank] || !value_integer(dump->field[FIELD_rank], &rank))
-        return flight_failed(dump, "which rank it is of stands in its name only, and that ends in no number: name it as PyTorch does, "
-                            "..._rank_0, ..._rank_1");
+        return flight_failed(dump, "which rank it is of stands in its name only, and that ends in "
+                                   "no number: name it as PyTorch does, "
+                                   "..._rank_0, ..._rank_1");
     name[digits] = 0;
     dump->rank = (int)rank;
     return 0;
@@ -89,11 +92,12 @@ static int rank_of_name(struct flight_dump *dump)
 
 /* ---- entries */
 
-/* Messages and collectives are counted apart, and a row has the numbers of both: the collective before a batch of
- * messages has the row's number, too. */
+/* Messages and collectives are counted apart, and a row has the numbers of both: the collective
+ * before a batch of messages has the row's number, too. */
 static bool is_of_row(const struct flight_group *group, const struct flight_entry *entry)
 {
-    if (!group->coalesced.open || (group->coalesced.has_calls && group->coalesced.is_p2p != entry->is_p2p))
+    if (!group->coalesced.open ||
+        (group->coalesced.has_calls && group->coalesced.is_p2p != entry->is_p2p))
         return false;
     int64_t seq = entry->is_p2p ? entry->p2p_seq : entry->seq;
     return seq >= 0 && seq == (entry->is_p2p ? group->coalesced.p2p_seq : group->coalesced.seq);
@@ -149,8 +153,8 @@ static int read_frame(const struct value *value, struct import_frame *frame)
         return -1;
     if (field[FIELD_line])
         value_integer(field[FIELD_line], &line);
-    *frame = (struct import_frame){file->text->bytes, function->text->bytes, file->text->count, function->text->count,
-                                   line > 0 ? (uint32_t)line : 0};
+    *frame = (struct import_frame){file->text->bytes, function->text->bytes, file->text->count,
+                                   function->text->count, line > 0 ? (uint32_t)line : 0};
     return 0;
 }
 
@@ -177,7 +181,8 @@ static uint64_t time_of(const struct value *value)
 static void note_times(struct flight_dump *dump, const struct flight_entry *entry)
 {
     const uint64_t times[] = {
-        entry->created_ns, time_of(entry->field[FIELD_time_discovered_started_ns]),
+        entry->created_ns,
+        time_of(entry->field[FIELD_time_discovered_started_ns]),
         time_of(entry->field[FIELD_time_discovered_completed_ns]),
     };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
@@ -187,21 +192,25 @@ static void note_times(struct flight_dump *dump, const struct flight_entry *entr
     int64_t timeout, retired = 0;
     if (entry->field[FIELD_retired])
         value_integer(entry->field[FIELD_retired], &retired);
-    if (retired && entry->state != IMPORT_DONE && entry->field[FIELD_timeout_ms] && entry->created_ns &&
-        value_integer(entry->field[FIELD_timeout_ms], &timeout) && timeout > 0 && timeout < (int64_t)86400 * 1000 * 30 &&
+    if (retired && entry->state != IMPORT_DONE && entry->field[FIELD_timeout_ms] &&
+        entry->created_ns && value_integer(entry->field[FIELD_timeout_ms], &timeout) &&
+        timeout > 0 && timeout < (int64_t)86400 * 1000 * 30 &&
         dump->last_ns < entry->created_ns + (uint64_t)timeout * 1000000)
         dump->last_ns = entry->created_ns + (uint64_t)timeout * 1000000;
 }
 
-static int refuse_entry(struct flight_dump *dump, uint32_t index, const struct flight_entry *entry, const char *why)
+static int refuse_entry(struct flight_dump *dump, uint32_t index, const struct flight_entry *entry,
+                        const char *why)
 {
     const struct value *name = flight_first_text(entry->field[FIELD_profiling_name]);
-    import_refuse(dump->import, "%s: entry %u (%.*s) is left out: %s", input_path(dump->input), index,
-                  name ? (int)(name->text->count < 80 ? name->text->count : 80) : 7, name ? name->text->bytes : "no name", why);
+    import_refuse(dump->import, "%s: entry %u (%.*s) is left out: %s", input_path(dump->input),
+                  index, name ? (int)(name->text->count < 80 ? name->text->count : 80) : 7,
+                  name ? name->text->bytes : "no name", why);
     return 0;
 }
 
-static int add_call(struct flight_dump *dump, struct flight_group *group, const struct flight_entry *entry, const struct fate *fate, uint32_t index)
+static int add_call(struct flight_dump *dump, struct flight_group *group,
+                    const struct flight_entry *entry, const struct fate *fate, uint32_t index)
 {
     unsigned factor;
     struct import_call call = import_call_new(group->member, entry->api);
@@ -215,7 +224,9 @@ static int add_call(struct flight_dump *dump, struct flight_group *group, const 
     call.stack = stack_of(dump, entry->field[FIELD_frames]);
     if (entry->api == API_ncclSend || entry->api == API_ncclRecv) {
         call.root = entry->api == API_ncclSend ? entry->destination : entry->source;
-        return call.root < 0 ? refuse_entry(dump, index, entry, "it does not say between which ranks") : import_call(dump->import, &call);
+        return call.root < 0
+                   ? refuse_entry(dump, index, entry, "it does not say between which ranks")
+                   : import_call(dump->import, &call);
     }
     if (entry->seq < 0)
         return refuse_entry(dump, index, entry, "it has no collective_seq_id");
@@ -226,11 +237,13 @@ static int add_call(struct flight_dump *dump, struct flight_group *group, const 
     return import_call(dump->import, &call);
 }
 
-static int add_entry(struct flight_dump *dump, const struct value *value, const struct fate *fate, uint32_t index)
+static int add_entry(struct flight_dump *dump, const struct value *value, const struct fate *fate,
+                     uint32_t index)
 {
     struct flight_entry entry;
     if (!flight_entry_read(value, &entry)) {
-        import_refuse(dump->import, "%s: entry %u is left out: it is no dictionary", input_path(dump->input), index);
+        import_refuse(dump->import, "%s: entry %u is left out: it is no dictionary",
+                      input_path(dump->input), index);
         return 0;
     }
     note_times(dump, &entry);
@@ -245,7 +258,8 @@ static int add_entry(struct flight_dump *dump, const struct value *value, const 
     if (group->own < 0 && !group->rank && flight_join(dump, group))
         return -1;
     if (group->member < 0)
-        return refuse_entry(dump, index, &entry, "pg_config says that the rank is none of its process group");
+        return refuse_entry(dump, index, &entry,
+                            "pg_config says that the rank is none of its process group");
     return add_call(dump, group, &entry, fate, index);
 }
 
@@ -253,7 +267,7 @@ static int read_entries(struct flight_dump *dump)
 {
     const struct value *entries = dump->field[FIELD_entries];
     if (!entries)
-        return 0;               /* JSON leaves out an empty list */
+        return 0; /* JSON leaves out an empty list */
     if (entries->kind != VALUE_LIST)
         return flight_failed(dump, "\"entries\" is no list");
     struct fate *fate = arena_take(&dump->arena, ((size_t)entries->list->count + 1) * sizeof *fate);
@@ -265,25 +279,30 @@ static int read_entries(struct flight_dump *dump)
         if (dump->group[i].rank && flight_join(dump, &dump->group[i]))
             return -1;
     struct flight_entry first;
-    if (entries->list->count && flight_entry_read(&entries->list->item[0], &first) && first.record > 0)
-        import_process_lacks(dump->import, dump->process, LACKS_START | LACKS_P2P);     /* messages have no number of their own */
+    if (entries->list->count && flight_entry_read(&entries->list->item[0], &first) &&
+        first.record > 0)
+        import_process_lacks(dump->import, dump->process,
+                             LACKS_START | LACKS_P2P); /* messages have no number of their own */
     for (uint32_t i = 0; i < entries->list->count; i++)
         if (add_entry(dump, &entries->list->item[i], &fate[i], i))
             return -1;
     return 0;
 }
 
-/* How many collectives were enqueued, also of those that the ring has forgotten. Messages are counted with them
- * in one number, so groups that have messages are left alone. */
+/* How many collectives were enqueued, also of those that the ring has forgotten. Messages are
+ * counted with them in one number, so groups that have messages are left alone. */
 static int read_status(struct flight_dump *dump)
 {
     const struct value *status = dump->field[FIELD_pg_status], *field[FIELDS];
-    for (uint32_t i = 0; status && status->kind == VALUE_DICT && i + 1 < status->list->count; i += 2) {
+    for (uint32_t i = 0; status && status->kind == VALUE_DICT && i + 1 < status->list->count;
+         i += 2) {
         int64_t id, enqueued, completed = -1;
-        if (!value_integer(&status->list->item[i], &id) || status->list->item[i + 1].kind != VALUE_DICT)
+        if (!value_integer(&status->list->item[i], &id) ||
+            status->list->item[i + 1].kind != VALUE_DICT)
             continue;
         flight_fields(status->list->item[i + 1].list, field);
-        if (!field[FIELD_last_enqueued_collective] || !value_integer(field[FIELD_last_enqueued_collective], &enqueued) || enqueued < 0)
+        if (!field[FIELD_last_enqueued_collective] ||
+            !value_integer(field[FIELD_last_enqueued_collective], &enqueued) || enqueued < 0)
             continue;
         if (field[FIELD_last_completed_collective])
             value_integer(field[FIELD_last_completed_collective], &completed);
@@ -305,24 +324,30 @@ static int check_version(struct flight_dump *dump)
     int first, second;
     char text[32];
     if (!version && !dump->field[FIELD_entries] && !dump->field[FIELD_pg_config])
-        return flight_failed(dump, "it is no Flight Recorder dump: it has neither version, pg_config nor entries");
+        return flight_failed(
+            dump, "it is no Flight Recorder dump: it has neither version, pg_config nor entries");
     if (!version || version->kind != VALUE_TEXT)
         return 0;
     snprintf(text, sizeof text, "%.*s", (int)version->text->count, version->text->bytes);
     if (sscanf(text, "%d.%d", &first, &second) == 2 && first > MAJOR_MAX)
-        return error_set(dump->err, "%s: its version is %s, this ddpcheck reads 1.1 to 2.x", input_path(dump->input), text);
+        return error_set(dump->err, "%s: its version is %s, this ddpcheck reads 1.1 to 2.x",
+                         input_path(dump->input), text);
     return 0;
 }
 
 static int nccl_version_of(const struct flight_dump *dump)
 {
-    const struct value *version = dump->field[FIELD_comm_lib_version] ? dump->field[FIELD_comm_lib_version] : dump->field[FIELD_nccl_version];
+    const struct value *version = dump->field[FIELD_comm_lib_version]
+                                      ? dump->field[FIELD_comm_lib_version]
+                                      : dump->field[FIELD_nccl_version];
     int first, second, third;
     char text[32];
     if (!version || version->kind != VALUE_TEXT)
         return 0;
     snprintf(text, sizeof text, "%.*s", (int)version->text->count, version->text->bytes);
-    return sscanf(text, "%d.%d.%d", &first, &second, &third) == 3 ? 10000 * first + 100 * second + third : 0;
+    return sscanf(text, "%d.%d.%d", &first, &second, &third) == 3
+               ? 10000 * first + 100 * second + third
+               : 0;
 }
 
 static int add_process(struct flight_dump *dump)
@@ -335,19 +360,24 @@ static int add_process(struct flight_dump *dump)
         if (process.world_size < dump->group[i].nranks)
             process.world_size = dump->group[i].nranks;
     dump->process = import_process(dump->import, &process);
-    const char *before = dump->process < 0 ? NULL : import_process_file(dump->import, dump->process);
+    const char *before = dump->process < 0 ? NULL
+                                           : import_process_file(dump->import, dump->process);
     if (before)
-        return error_set(dump->err, "%s: rank %d of this job was read already, from %s", input_path(dump->input), dump->rank, before);
+        return error_set(dump->err, "%s: rank %d of this job was read already, from %s",
+                         input_path(dump->input), dump->rank, before);
     return dump->process < 0 ? -1 : 0;
 }
 
-/* A dump does not say when it was made; its file does, unless that was copied since. Dumps are made because something is
- * late, so what is unfinished then has waited for longer than the analyzer takes for a hang. */
+/* A dump does not say when it was made; its file does, unless that was copied since. Dumps are made
+ * because something is late, so what is unfinished then has waited for longer than the analyzer
+ * takes for a hang. */
 static uint64_t time_of_dump(const struct flight_dump *dump)
 {
     const uint64_t second_ns = 1000000000, day_ns = 86400 * second_ns;
     uint64_t written_ns = input_modified_ns(dump->input);
-    return written_ns > dump->last_ns && written_ns < dump->last_ns + day_ns ? written_ns : dump->last_ns + 60 * second_ns;
+    return written_ns > dump->last_ns && written_ns < dump->last_ns + day_ns
+               ? written_ns
+               : dump->last_ns + 60 * second_ns;
 }
 
 static int read_dump(struct flight_dump *dump, const struct value *root)
@@ -355,7 +385,8 @@ static int read_dump(struct flight_dump *dump, const struct value *root)
     if (root->kind != VALUE_DICT)
         return flight_failed(dump, "it is no Flight Recorder dump: it holds no dictionary");
     flight_fields(root->list, dump->field);
-    if (check_version(dump) || rank_of_name(dump) || flight_read_groups(dump) || add_process(dump) || read_entries(dump) || read_status(dump))
+    if (check_version(dump) || rank_of_name(dump) || flight_read_groups(dump) ||
+        add_process(dump) || read_entries(dump) || read_status(dump))
         return -1;
     return import_known_until(dump->import, dump->process, time_of_dump(dump));
 }
@@ -382,8 +413,10 @@ static int read_file(struct import *import, struct import_input *input, struct e
 }
 
 const struct import_source import_source_flight_recorder = {
-    .name = "flight-recorder", .title = "Flight Recorder",
-    .lacks = LACKS_ROOT | LACKS_REDOP | LACKS_ADDRESSES | LACKS_STREAM | LACKS_CUDA | LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD |
-             LACKS_END | LACKS_DEVICE,
-    .sniff = sniff, .read = read_file,
+    .name = "flight-recorder",
+    .title = "Flight Recorder",
+    .lacks = LACKS_ROOT | LACKS_REDOP | LACKS_ADDRESSES | LACKS_STREAM | LACKS_CUDA | LACKS_SETUP |
+             LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_DEVICE,
+    .sniff = sniff,
+    .read = read_file,
 };

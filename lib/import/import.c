@@ -1,4 +1,5 @@
-/* import.c: finds files, asks which format each is of, lets its reader read it, and says what could not be taken. */
+/* import.c: finds files, asks which format each is of, lets its reader read it, and says what could
+ * not be taken. */
 #include "lib/import/import.h"
 
 #include <dirent.h>
@@ -15,7 +16,12 @@
 #include "lib/import/input.h"
 #include "lib/import/sink.h"
 
-enum { REFUSALS_SAID = 3, REFUSALS_SAID_MAX = 30, DEPTH_MAX = 32, SURE_ENOUGH = 1 };   /* said of a file; of all */
+enum {
+    REFUSALS_SAID = 3,
+    REFUSALS_SAID_MAX = 30,
+    DEPTH_MAX = 32,
+    SURE_ENOUGH = 1
+}; /* said of a file; of all */
 
 #define SOURCE(name) extern const struct import_source import_source_##name;
 #include "lib/import/sources.def"
@@ -71,14 +77,17 @@ static const struct import_source *sniff(const struct import_input *input)
     return best;
 }
 
-static int refuse_unknown(struct import *import, const struct import_input *input, struct error *err)
+static int refuse_unknown(struct import *import, const struct import_input *input,
+                          struct error *err)
 {
     struct import_head head;
     input_head(input, &head);
     if (!head.count)
         return error_set(err, "%s: it is empty", head.path);
     (void)import;
-    return error_set(err, "%s: no format that can be imported is known by how it begins; name it with --format", head.path);
+    return error_set(
+        err, "%s: no format that can be imported is known by how it begins; name it with --format",
+        head.path);
 }
 
 static int read_input(struct import *import, struct import_input *input, struct error *err)
@@ -86,7 +95,8 @@ static int read_input(struct import *import, struct import_input *input, struct 
     import->source = import->options->source ? import->options->source : sniff(input);
     import->input = input;
     import->refused_here = 0;
-    int result = import->source ? import->source->read(import, input, err) : refuse_unknown(import, input, err);
+    int result = import->source ? import->source->read(import, input, err)
+                                : refuse_unknown(import, input, err);
     import->bytes += input_offset(input);
     import->input = NULL;
     return result;
@@ -106,7 +116,8 @@ static int read_file(struct import *import, const char *path)
         return -1;
     }
     if (import->refused_here > REFUSALS_SAID && import->refusals_said < REFUSALS_SAID_MAX) {
-        snprintf(more, sizeof more, "... and %llu more in that file", (unsigned long long)(import->refused_here - REFUSALS_SAID));
+        snprintf(more, sizeof more, "... and %llu more in that file",
+                 (unsigned long long)(import->refused_here - REFUSALS_SAID));
         say(import, more);
     }
     if (result)
@@ -131,7 +142,8 @@ static int read_directory(struct import *import, const char *path, int depth)
     struct error err;
     int entries = depth < DEPTH_MAX ? scandir(path, &entry, is_shown, versionsort) : -1;
     if (entries < 0) {
-        error_set(&err, "%s: can't read the directory: %s", path, depth < DEPTH_MAX ? strerror(errno) : "it is too deep");
+        error_set(&err, "%s: can't read the directory: %s", path,
+                  depth < DEPTH_MAX ? strerror(errno) : "it is too deep");
         say(import, err.text);
         import->result.files++;
         import->result.refused_files++;
@@ -140,7 +152,9 @@ static int read_directory(struct import *import, const char *path, int depth)
     int result = 0;
     for (int i = 0; i < entries; i++) {
         char file[PATH_MAX];
-        if (!result && snprintf(file, sizeof file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", entry[i]->d_name) < (int)sizeof file)
+        if (!result &&
+            snprintf(file, sizeof file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/",
+                     entry[i]->d_name) < (int)sizeof file)
             result = read_path(import, file, depth + 1);
         free(entry[i]);
     }
@@ -159,9 +173,11 @@ static int read_path(struct import *import, const char *path, int depth)
 static void say_rest(struct import *import)
 {
     char rest[128];
-    if (import->refusals_said < REFUSALS_SAID_MAX || import->result.refused == import->refusals_said)
+    if (import->refusals_said < REFUSALS_SAID_MAX ||
+        import->result.refused == import->refusals_said)
         return;
-    snprintf(rest, sizeof rest, "... and %llu more, in all files", (unsigned long long)(import->result.refused - import->refusals_said));
+    snprintf(rest, sizeof rest, "... and %llu more, in all files",
+             (unsigned long long)(import->result.refused - import->refusals_said));
     say(import, rest);
 }
 
@@ -184,8 +200,9 @@ static int store(struct import *import, const char *path, struct error *err)
     return 0;
 }
 
-int import_files(const char *const *paths, int count, const char *path, const struct import_options *options,
-                 struct import_result *result, struct error *err)
+int import_files(const char *const *paths, int count, const char *path,
+                 const struct import_options *options, struct import_result *result,
+                 struct error *err)
 {
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", path);
@@ -199,7 +216,8 @@ int import_files(const char *const *paths, int count, const char *path, const st
     say_rest(&import);
     import.result.processes = (uint64_t)import.processes;
     if (!failed && !import.processes)
-        failed = error_set(err, "nothing was imported: none of the %llu files tells of a rank", (unsigned long long)import.result.files);
+        failed = error_set(err, "nothing was imported: none of the %llu files tells of a rank",
+                           (unsigned long long)import.result.files);
     if (!failed)
         failed = store(&import, path, err);
     *result = import.result;

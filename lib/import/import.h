@@ -1,22 +1,23 @@
 /* import.h: turns what other tools recorded into a trace database.
  *
- * Two sides. A *reader* (one file of lib/import, one line in sources.def) knows a format: it says whether a file is one of
- * its own (sniff) and tells what the file says (read), in plain terms, piece by piece, without holding the file. The *sink*
- * (import_process and the functions below it) makes records (lib/trace/record.h) of what it is told, sorts them
- * by time over all files, outside of memory if there are many, and stores them (lib/trace/store.h).
+ * Two sides. A *reader* (one file of lib/import, one line in sources.def) knows a format: it says
+ * whether a file is one of its own (sniff) and tells what the file says (read), in plain terms,
+ * piece by piece, without holding the file. The *sink* (import_process and the functions below it)
+ * makes records (lib/trace/record.h) of what it is told, sorts them by time over all files, outside
+ * of memory if there are many, and stores them (lib/trace/store.h).
  *
  *     static int read(struct import *import, struct import_input *input, struct error *err)
  *     {
- *         int process = import_process(import, &(struct import_process){.host = "node1", .pid = 4711, .rank = 0, .world_size = 2});
- *         int member = import_member(import, process, &(struct import_member){.comm = "0x5ae7", .rank = 0, .nranks = 2});
- *         struct import_call call = import_call_new(member, API_ncclAllReduce);
- *         call.count = 4096, call.datatype = TYPE_FLOAT32, call.time_ns = ...;
- *         return import_call(import, &call);
+ *         int process = import_process(import, &(struct import_process){.host = "node1", .pid =
+ * 4711, .rank = 0, .world_size = 2}); int member = import_member(import, process, &(struct
+ * import_member){.comm = "0x5ae7", .rank = 0, .nranks = 2}); struct import_call call =
+ * import_call_new(member, API_ncclAllReduce); call.count = 4096, call.datatype = TYPE_FLOAT32,
+ * call.time_ns = ...; return import_call(import, &call);
  *     }
  *
- * What a source does not know stays as import_*_new left it: unknown, which no check takes for a difference. What no file
- * of a format can know is in import_source.lacks (lib/trace/lacks.def); `ddpcheck report` lists the checks that are
- * blind for it. One import belongs to one thread. */
+ * What a source does not know stays as import_*_new left it: unknown, which no check takes for a
+ * difference. What no file of a format can know is in import_source.lacks (lib/trace/lacks.def);
+ * `ddpcheck report` lists the checks that are blind for it. One import belongs to one thread. */
 #ifndef DDPCHECK_IMPORT_H
 #define DDPCHECK_IMPORT_H
 
@@ -32,23 +33,25 @@ struct import;
 struct import_input;
 
 #define IMPORT_UNKNOWN UINT64_MAX
-enum { IMPORT_NO_ROOT = INT32_MIN };    /* call.root: not known */
+enum { IMPORT_NO_ROOT = INT32_MIN }; /* call.root: not known */
 
 /* The beginning of a file, unpacked if it was gzipped. */
 struct import_head {
     const char *path;
-    const char *bytes;      /* NUL-terminated */
-    size_t count;           /* 64 KiB at most; all of a shorter file */
+    const char *bytes; /* NUL-terminated */
+    size_t count;      /* 64 KiB at most; all of a shorter file */
 };
 
 struct import_source {
-    const char *name;       /* "flight-recorder": --format */
-    const char *title;      /* "Flight Recorder dump": in messages; begins with a capital only where it is a name */
-    uint32_t lacks;         /* LACKS_*: what the format never says */
+    const char *name;  /* "flight-recorder": --format */
+    const char *title; /* "Flight Recorder dump": in messages; begins with a capital only where it
+                          is a name */
+    uint32_t lacks;    /* LACKS_*: what the format never says */
     /* How sure the reader is that the file is its own: 0 not at all, 100 quite. */
     int (*sniff)(const struct import_head *head);
-    /* Tells the sink what the file says. Returns 0; or -1 with err, which names the file and the place (byte offset or line)
-     * and why: what was told before stays. Of a lesser damage (a line that can't be read) tell import_refuse and go on. */
+    /* Tells the sink what the file says. Returns 0; or -1 with err, which names the file and the
+     * place (byte offset or line) and why: what was told before stays. Of a lesser damage (a line
+     * that can't be read) tell import_refuse and go on. */
     int (*read)(struct import *import, struct import_input *input, struct error *err);
 };
 
@@ -57,28 +60,32 @@ struct import_source {
 const char *input_path(const struct import_input *input);
 /* Up to `bytes` bytes into `to`. Returns how many, 0 at the end, -1 with err. */
 long input_read(struct import_input *input, void *to, size_t bytes, struct error *err);
-/* The next line without its end, NUL-terminated, valid until the next call; longer ones come in pieces of 1 MiB. NULL at the end,
- * or with err->text set. *bytes is its length (it may hold NULs). */
+/* The next line without its end, NUL-terminated, valid until the next call; longer ones come in
+ * pieces of 1 MiB. NULL at the end, or with err->text set. *bytes is its length (it may hold NULs).
+ */
 char *input_line(struct import_input *input, size_t *bytes, struct error *err);
-uint64_t input_line_number(const struct import_input *input);   /* of the last line, from 1 */
-uint64_t input_offset(const struct import_input *input);        /* bytes read so far, unpacked */
-uint64_t input_modified_ns(const struct import_input *input);   /* when the file was last written, since 1970 */
+uint64_t input_line_number(const struct import_input *input); /* of the last line, from 1 */
+uint64_t input_offset(const struct import_input *input);      /* bytes read so far, unpacked */
+uint64_t input_modified_ns(
+    const struct import_input *input); /* when the file was last written, since 1970 */
 
-/* ---- the sink. What returns int returns -1 when memory or disk is short; then give up (import_failed has the reason). */
+/* ---- the sink. What returns int returns -1 when memory or disk is short; then give up
+ * (import_failed has the reason). */
 
 struct import_process {
-    const char *host;       /* NULL: not known */
-    int pid;                /* 0: not known */
-    int rank, local_rank, world_size;   /* -1: not known */
-    int nccl_version;       /* 22705; 0 not known */
-    const char *job, *program;          /* NULL: not known */
-    uint32_t lacks;         /* LACKS_* beside those of the source */
-    const char *key;        /* tells processes apart that the fields above do not; NULL: host, pid and rank do */
+    const char *host;                 /* NULL: not known */
+    int pid;                          /* 0: not known */
+    int rank, local_rank, world_size; /* -1: not known */
+    int nccl_version;                 /* 22705; 0 not known */
+    const char *job, *program;        /* NULL: not known */
+    uint32_t lacks;                   /* LACKS_* beside those of the source */
+    const char
+        *key; /* tells processes apart that the fields above do not; NULL: host, pid and rank do */
 };
-struct import_process import_process_new(void);     /* all unknown */
+struct import_process import_process_new(void); /* all unknown */
 
-/* Makes a process known. The same (format, host, pid, rank, key) gives the same number; known fields take the place of unknown
- * ones, and `lacks` are added. Returns its number. */
+/* Makes a process known. The same (format, host, pid, rank, key) gives the same number; known
+ * fields take the place of unknown ones, and `lacks` are added. Returns its number. */
 int import_process(struct import *import, const struct import_process *process);
 /* The file that told of the process's calls before; NULL if none did. */
 const char *import_process_file(const struct import *import, int process);
@@ -87,18 +94,20 @@ void import_process_rank(struct import *import, int process, int rank);
 void import_process_lacks(struct import *import, int process, uint32_t lacks);
 
 struct import_member {
-    const char *comm;       /* the communicator, by a name that is the same on all its ranks and belongs to no other one */
-    uint64_t comm_id;       /* or its 64-bit id, if `comm` is NULL */
-    const char *parent;     /* NULL: none, or not known */
-    int rank;               /* in the communicator; must be known */
-    int nranks;             /* -1: not known */
-    int device;             /* -1: not known */
-    uint64_t gpu;           /* hash of the GPU's identity, 0 not known */
-    uint64_t time_ns;       /* when it was made; 0 not known */
+    const char *comm;   /* the communicator, by a name that is the same on all its ranks and belongs
+                           to no other one */
+    uint64_t comm_id;   /* or its 64-bit id, if `comm` is NULL */
+    const char *parent; /* NULL: none, or not known */
+    int rank;           /* in the communicator; must be known */
+    int nranks;         /* -1: not known */
+    int device;         /* -1: not known */
+    uint64_t gpu;       /* hash of the GPU's identity, 0 not known */
+    uint64_t time_ns;   /* when it was made; 0 not known */
 };
 struct import_member import_member_new(void);
 
-/* The process's member of a communicator. The same (process, communicator, rank) gives the same number. */
+/* The process's member of a communicator. The same (process, communicator, rank) gives the same
+ * number. */
 int import_member(struct import *import, int process, const struct import_member *member);
 /* Its end: ncclCommDestroy (or Finalize), or ncclCommAbort. */
 int import_member_end(struct import *import, int member, bool aborted, uint64_t time_ns);
@@ -107,92 +116,110 @@ enum import_state { IMPORT_STATE_UNKNOWN, IMPORT_ISSUED, IMPORT_STARTED, IMPORT_
 
 struct import_call {
     int member;
-    enum api api;           /* of class COLLECTIVE or P2P */
-    /* COLLECTIVE: place in the member's sequence, as the source counts: from 0, rising; it may begin later and have gaps.
-     * IMPORT_UNKNOWN: the one after the last. P2P calls are counted by the sink, per peer and direction. */
+    enum api api; /* of class COLLECTIVE or P2P */
+    /* COLLECTIVE: place in the member's sequence, as the source counts: from 0, rising; it may
+     * begin later and have gaps. IMPORT_UNKNOWN: the one after the last. P2P calls are counted by
+     * the sink, per peer and direction. */
     uint64_t number;
-    uint32_t part;          /* of several collectives that the source gives one number: 0, 1, 2, ... */
-    uint64_t count;         /* elements as NCCL's call takes them; IMPORT_UNKNOWN */
-    uint8_t datatype;       /* enum datatype; TYPE_NONE: not known */
-    uint8_t redop;          /* enum redop; REDOP_UNKNOWN: not known */
-    int32_t root;           /* root, or the peer of a send or receive; IMPORT_NO_ROOT: not known. A peer must be known */
-    uint64_t sendbuff, recvbuff, stream;        /* IMPORT_UNKNOWN: not known */
-    uint64_t group;         /* calls of one process and one number here are one ncclGroup; 0 none */
-    uint64_t time_ns;       /* when it was called, since 1970; 0 not known: after what the process did before */
-    uint32_t thread;        /* 0: not known */
-    uint64_t stack;         /* import_stack; 0 none */
-    enum import_state state;    /* how far the operation is, as far as the source ever knows */
+    uint32_t part;    /* of several collectives that the source gives one number: 0, 1, 2, ... */
+    uint64_t count;   /* elements as NCCL's call takes them; IMPORT_UNKNOWN */
+    uint8_t datatype; /* enum datatype; TYPE_NONE: not known */
+    uint8_t redop;    /* enum redop; REDOP_UNKNOWN: not known */
+    int32_t root; /* root, or the peer of a send or receive; IMPORT_NO_ROOT: not known. A peer must
+                     be known */
+    uint64_t sendbuff, recvbuff, stream; /* IMPORT_UNKNOWN: not known */
+    uint64_t group;   /* calls of one process and one number here are one ncclGroup; 0 none */
+    uint64_t time_ns; /* when it was called, since 1970; 0 not known: after what the process did
+                         before */
+    uint32_t thread;  /* 0: not known */
+    uint64_t stack;   /* import_stack; 0 none */
+    enum import_state state; /* how far the operation is, as far as the source ever knows */
 };
 struct import_call import_call_new(int member, enum api api);
 
 int import_call(struct import *import, const struct import_call *call);
-/* The call that was told last, for what comes to be known of it later; its state was ISSUED or more. */
+/* The call that was told last, for what comes to be known of it later; its state was ISSUED or
+ * more. */
 struct import_launch {
-    struct lane *lane;      /* the sink's */
+    struct lane *lane; /* the sink's */
     uint64_t launch;
 };
 struct import_launch import_last_launch(const struct import *import);
 /* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
-int import_launch_state(struct import *import, struct import_launch launch, enum import_state state, uint64_t time_ns);
-/* The member has issued all collectives numbered below `issued`, whether the source tells of them or not, and no more: of
- * RAS counts, "last enqueued work". done: as many are done; IMPORT_UNKNOWN. time_ns: when that was seen; 0 not known. */
-int import_reached(struct import *import, int member, uint64_t issued, uint64_t done, uint64_t time_ns);
+int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
+                        uint64_t time_ns);
+/* The member has issued all collectives numbered below `issued`, whether the source tells of them
+ * or not, and no more: of RAS counts, "last enqueued work". done: as many are done; IMPORT_UNKNOWN.
+ * time_ns: when that was seen; 0 not known. */
+int import_reached(struct import *import, int member, uint64_t issued, uint64_t done,
+                   uint64_t time_ns);
 /* All that the process did until then is told: the time of the dump. */
 int import_known_until(struct import *import, int process, uint64_t time_ns);
 /* The process ended (enum end_how; value: exit status or signal). */
-int import_process_end(struct import *import, int process, enum end_how how, int value, uint64_t time_ns);
+int import_process_end(struct import *import, int process, enum end_how how, int value,
+                       uint64_t time_ns);
 
-/* What `who` ("NCCL", "PyTorch", "RAS") said itself of what went wrong, in its words: DC904 passes it on. */
-int import_said(struct import *import, int process, enum said how, const char *who, const char *text, uint64_t time_ns);
+/* What `who` ("NCCL", "PyTorch", "RAS") said itself of what went wrong, in its words: DC904 passes
+ * it on. */
+int import_said(struct import *import, int process, enum said how, const char *who,
+                const char *text, uint64_t time_ns);
 
 struct import_frame {
-    const char *file, *function;        /* UTF-8, need not last */
+    const char *file, *function; /* UTF-8, need not last */
     uint32_t file_bytes, function_bytes;
-    uint32_t line;          /* 0: not known */
+    uint32_t line; /* 0: not known */
 };
-/* A stack of frames, innermost first. Returns its id for call.stack, 0 when there are none or memory is short. */
-uint64_t import_stack(struct import *import, int process, const struct import_frame *frames, int count);
+/* A stack of frames, innermost first. Returns its id for call.stack, 0 when there are none or
+ * memory is short. */
+uint64_t import_stack(struct import *import, int process, const struct import_frame *frames,
+                      int count);
 /* A text of the process, for fields that hold string ids. 0 when memory is short. */
 uint64_t import_text(struct import *import, int process, const char *text, size_t bytes);
 
-/* Something in the file was not taken: counted, the first of each file, and of all, are said on stderr by the command. Name file and place. */
-void import_refuse(struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Something in the file was not taken: counted, the first of each file, and of all, are said on
+ * stderr by the command. Name file and place. */
+void import_refuse(struct import *import, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- the whole */
 
-extern const struct import_source *const import_sources[];      /* sources.def; ended by NULL */
+extern const struct import_source *const import_sources[]; /* sources.def; ended by NULL */
 const struct import_source *import_source_find(const char *name);
 
 struct import_options {
-    const struct import_source *source;     /* NULL: each file by its beginning */
+    const struct import_source *source; /* NULL: each file by its beginning */
     /* A message for people, one line without its end. Never NULL. */
     void (*say)(void *context, const char *message);
     /* Called now and then: files and bytes read so far; NULL: never. */
     void (*progress)(void *context, uint64_t files, uint64_t bytes);
     void *context;
-    const struct import_judge *judge;       /* NULL: nobody */
+    const struct import_judge *judge; /* NULL: nobody */
 };
 
-/* Who sees the trace while it is made, and adds what there is to say of it. Each returns 0, or -1 with err. */
+/* Who sees the trace while it is made, and adds what there is to say of it. Each returns 0, or -1
+ * with err. */
 struct store;
 struct process_info;
 struct import_judge {
     int (*process)(void *context, int process, const struct process_info *info, struct error *err);
     int (*record)(void *context, int process, const struct record *record, struct error *err);
-    int (*end)(void *context, struct store *store, struct error *err);      /* all records are stored; a transaction is open */
+    int (*end)(void *context, struct store *store,
+               struct error *err); /* all records are stored; a transaction is open */
     void *context;
 };
 
 struct import_result {
-    uint64_t files, refused_files;      /* read, at least in part; of which nothing or not all could be taken */
-    uint64_t refused;                   /* pieces of files (lines, entries) that were not taken */
+    uint64_t files,
+        refused_files; /* read, at least in part; of which nothing or not all could be taken */
+    uint64_t refused;  /* pieces of files (lines, entries) that were not taken */
     uint64_t records, processes, communicators;
 };
 
-/* Reads files and directories (searched to any depth) into a new database at `path`, which must not be there. What can't be
- * read is said and counted; the rest is taken. Returns 0, or -1 with err: the database could not be written, or there was
- * nothing to take; then there is none. */
-int import_files(const char *const *paths, int count, const char *path, const struct import_options *options,
-                 struct import_result *result, struct error *err);
+/* Reads files and directories (searched to any depth) into a new database at `path`, which must not
+ * be there. What can't be read is said and counted; the rest is taken. Returns 0, or -1 with err:
+ * the database could not be written, or there was nothing to take; then there is none. */
+int import_files(const char *const *paths, int count, const char *path,
+                 const struct import_options *options, struct import_result *result,
+                 struct error *err);
 
 #endif

@@ -13,26 +13,29 @@ struct import_input {
     const char *path;
     struct packed_file *file;
     uint64_t modified_ns, offset, lines;
-    char *head;                 /* the first bytes, until they are read */
+    char *head; /* the first bytes, until they are read */
     size_t head_bytes, head_read;
-    char *line;                 /* buffer of input_line: [line_begin, line_end) is not handed out yet */
+    char *line; /* buffer of input_line: [line_begin, line_end) is not handed out yet */
     size_t line_begin, line_end;
-    char line_saved;            /* the byte that the NUL took the place of */
-    bool line_cut, ended;       /* the piece handed out last was no whole line */
+    char line_saved;      /* the byte that the NUL took the place of */
+    bool line_cut, ended; /* the piece handed out last was no whole line */
 };
 
 static long unpack(struct import_input *input, void *to, size_t bytes, struct error *err)
 {
     int64_t got = packed_read(input->file, to, bytes, err);
-    return got < 0 ? error_prefix(err, "%s: after byte %llu", input->path, (unsigned long long)input->offset) : (long)got;
+    return got < 0 ? error_prefix(err, "%s: after byte %llu", input->path,
+                                  (unsigned long long)input->offset)
+                   : (long)got;
 }
 
 static int read_head(struct import_input *input, struct error *err)
 {
     while (input->head_bytes < HEAD_BYTES) {
-        long got = unpack(input, input->head + input->head_bytes, HEAD_BYTES - input->head_bytes, err);
+        long got =
+            unpack(input, input->head + input->head_bytes, HEAD_BYTES - input->head_bytes, err);
         if (got < 0 && input->head_bytes)
-            break;              /* the reader will meet it again */
+            break; /* the reader will meet it again */
         if (got <= 0)
             return (int)got;
         input->head_bytes += (size_t)got;
@@ -52,7 +55,8 @@ struct import_input *input_open(const char *path, struct error *err)
         error_set(err, "%s: memory is short", path);
     } else if (!packed_open(&input->file, path, err)) {
         input->path = path;
-        input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+        input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
+                             (uint64_t)status.st_mtim.tv_nsec;
         if (read_head(input, err) == 0) {
             input->head[input->head_bytes] = 0;
             return input;
@@ -121,7 +125,8 @@ static int fill_line(struct import_input *input, struct error *err)
     memmove(input->line, input->line + input->line_begin, input->line_end - input->line_begin);
     input->line_end -= input->line_begin;
     input->line_begin = 0;
-    long got = input_read(input, input->line + input->line_end, 2 * LINE_MAX_BYTES - input->line_end, err);
+    long got =
+        input_read(input, input->line + input->line_end, 2 * LINE_MAX_BYTES - input->line_end, err);
     if (got < 0)
         return -1;
     input->ended = got == 0;

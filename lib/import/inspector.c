@@ -1,9 +1,10 @@
-/* inspector.c: reads NCCL Inspector's logs (NCCL's plugins/profiler/inspector): a JSON object in each line, one for each operation
- * that finished.
+/* inspector.c: reads NCCL Inspector's logs (NCCL's plugins/profiler/inspector): a JSON object in
+ * each line, one for each operation that finished.
  *
- * A collective's coll_sn counts the calls of its kind on its communicator (NCCL's src/plugin/profiler.cc: seqNumber[func]), so each
- * kind is a sequence of its own here: its communicator's id differs from NCCL's in the last byte. Small operations (8 KiB by
- * default) are left out, and older versions write only the last of each interval: numbers have gaps. */
+ * A collective's coll_sn counts the calls of its kind on its communicator (NCCL's
+ * src/plugin/profiler.cc: seqNumber[func]), so each kind is a sequence of its own here: its
+ * communicator's id differs from NCCL's in the last byte. Small operations (8 KiB by default) are
+ * left out, and older versions write only the last of each interval: numbers have gaps. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,9 @@ static const uint64_t microsecond_ns = 1000;
 struct reader {
     struct import *import;
     struct import_input *input;
-    uint64_t lines, damaged, unknown;   /* unknown: kinds of operations that NCCL did not have when this was written */
-    struct error first;         /* what is wrong with the first that is damaged */
+    uint64_t lines, damaged,
+        unknown; /* unknown: kinds of operations that NCCL did not have when this was written */
+    struct error first; /* what is wrong with the first that is damaged */
 };
 
 static bool number_of(const json_t *object, const char *key, int64_t *value)
@@ -51,7 +53,8 @@ static int process_of(struct reader *reader, const json_t *line, int64_t rank)
 }
 
 /* A collective that finished at the time at which the line was written, or a little before. */
-static int tell_collective(struct reader *reader, int process, uint64_t comm, const struct import_member *header, const json_t *perf,
+static int tell_collective(struct reader *reader, int process, uint64_t comm,
+                           const struct import_member *header, const json_t *perf,
                            uint64_t written_ns)
 {
     int64_t number, took_us = 0;
@@ -62,7 +65,8 @@ static int tell_collective(struct reader *reader, int process, uint64_t comm, co
     }
     struct import_member member = *header;
     number_of(perf, "coll_exec_time_us", &took_us);
-    uint64_t took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0, begun_ns = written_ns > took_ns ? written_ns - took_ns : written_ns;
+    uint64_t took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0,
+             begun_ns = written_ns > took_ns ? written_ns - took_ns : written_ns;
     member.comm_id = comm ^ api;
     member.time_ns = begun_ns;
     int index = import_member(reader->import, process, &member);
@@ -77,12 +81,13 @@ static int tell_collective(struct reader *reader, int process, uint64_t comm, co
 
 static int take(struct reader *reader, const json_t *line)
 {
-    const json_t *header = json_object_get(line, "header"), *perf = json_object_get(line, "coll_perf");
+    const json_t *header = json_object_get(line, "header"),
+                 *perf = json_object_get(line, "coll_perf");
     const char *id = json_string_value(json_object_get(header, "id"));
     int64_t rank, nranks, written_us = 0;
     if (!id || !number_of(header, "rank", &rank) || rank < 0 || rank > INT32_MAX)
         return 1;
-    if (!perf)                  /* p2p_perf: it names the peer, not which of the messages to it; dump_stats */
+    if (!perf) /* p2p_perf: it names the peer, not which of the messages to it; dump_stats */
         return 0;
     struct import_member member = import_member_new();
     member.rank = (int)rank;
@@ -103,7 +108,8 @@ static int take_line(struct reader *reader, const char *text, size_t bytes)
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong);
     int result = line ? take(reader, line) : 1;
     if (result > 0 && !reader->damaged++)
-        error_set(&reader->first, "line %llu: %s", (unsigned long long)input_line_number(reader->input),
+        error_set(&reader->first, "line %llu: %s",
+                  (unsigned long long)input_line_number(reader->input),
                   line ? "no \"header\" with \"id\" and \"rank\"" : wrong.text);
     json_decref(line);
     return result < 0 ? -1 : 0;
@@ -118,11 +124,13 @@ static int read_inspector(struct import *import, struct import_input *input, str
         if (strspn(text, " \t\r") < bytes)
             result = take_line(&reader, text, bytes);
     if (reader.damaged)
-        import_refuse(import, "%s: %llu lines could not be read, the first: %s", input_path(input), (unsigned long long)reader.damaged,
-                      reader.first.text);
+        import_refuse(import, "%s: %llu lines could not be read, the first: %s", input_path(input),
+                      (unsigned long long)reader.damaged, reader.first.text);
     if (reader.unknown)
-        import_refuse(import, "%s: %llu operations of a kind that ddpcheck does not know, or without a number", input_path(input),
-                      (unsigned long long)reader.unknown);
+        import_refuse(
+            import,
+            "%s: %llu operations of a kind that ddpcheck does not know, or without a number",
+            input_path(input), (unsigned long long)reader.unknown);
     return result || err->text[0] ? -1 : 0;
 }
 
@@ -131,12 +139,18 @@ static int sniff_inspector(const struct import_head *head)
     const char *text = head->bytes + strspn(head->bytes, " \t\r\n");
     if (*text != '{')
         return 0;
-    return strstr(text, "\"inspector_output_format_version\"") || (strstr(text, "\"header\"") && strstr(text, "\"coll_perf\"")) ? 100 : 0;
+    return strstr(text, "\"inspector_output_format_version\"") ||
+                   (strstr(text, "\"header\"") && strstr(text, "\"coll_perf\""))
+               ? 100
+               : 0;
 }
 
 const struct import_source import_source_inspector = {
-    .name = "inspector", .title = "NCCL Inspector log",
-    .lacks = LACKS_COUNT | LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES | LACKS_STREAM | LACKS_GROUP | LACKS_STACK |
-             LACKS_CUDA | LACKS_START | LACKS_P2P | LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_UNFINISHED,
-    .sniff = sniff_inspector, .read = read_inspector,
+    .name = "inspector",
+    .title = "NCCL Inspector log",
+    .lacks = LACKS_COUNT | LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES |
+             LACKS_STREAM | LACKS_GROUP | LACKS_STACK | LACKS_CUDA | LACKS_START | LACKS_P2P |
+             LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_UNFINISHED,
+    .sniff = sniff_inspector,
+    .read = read_inspector,
 };

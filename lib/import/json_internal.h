@@ -1,5 +1,5 @@
-/* json_internal.h: what the two halves of the JSON reader share: json_stream.c knows how tokens follow each other,
- * json_text.c reads strings and numbers. */
+/* json_internal.h: what the two halves of the JSON reader share: json_stream.c knows how tokens
+ * follow each other, json_text.c reads strings and numbers. */
 #ifndef DDPCHECK_JSON_INTERNAL_H
 #define DDPCHECK_JSON_INTERNAL_H
 
@@ -7,22 +7,28 @@
 
 enum { JSON_BUFFER_BYTES = 1 << 16 };
 
-enum json_expect { EXPECT_VALUE, EXPECT_VALUE_OR_END, EXPECT_KEY_OR_END, EXPECT_COMMA_OR_END, EXPECT_NOTHING };
+enum json_expect {
+    EXPECT_VALUE,
+    EXPECT_VALUE_OR_END,
+    EXPECT_KEY_OR_END,
+    EXPECT_COMMA_OR_END,
+    EXPECT_NOTHING
+};
 
 struct json_stream {
     json_read *read;
     void *context;
-    const char *at, *end;           /* what is left of the buffer */
-    uint64_t buffer_offset;         /* bytes of text before the buffer */
+    const char *at, *end;   /* what is left of the buffer */
+    uint64_t buffer_offset; /* bytes of text before the buffer */
     uint64_t token_offset;
-    char *text;                     /* of the token */
+    char *text; /* of the token */
     size_t length, capacity, text_max;
     uint64_t forgiven;
     enum json_expect expect;
-    enum json_token token;          /* the last one */
+    enum json_token token; /* the last one */
     int depth;
     bool lenient, drained, failed;
-    bool skipping;                  /* texts need not be kept */
+    bool skipping; /* texts need not be kept */
     bool is_object[JSON_DEPTH_MAX];
     struct error err;
     char buffer[JSON_BUFFER_BYTES];
@@ -44,7 +50,8 @@ static inline uint64_t json_position(const struct json_stream *json)
 }
 
 /* Keeps the first error, with the place before it. Returns -1. */
-int json_fail(struct json_stream *json, uint64_t offset, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int json_fail(struct json_stream *json, uint64_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Both begin at the token's first byte and leave its text. Return 0 or -1. */
 int json_read_string(struct json_stream *json);

@@ -10,8 +10,8 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-int json_open(struct json_stream **json, const struct json_options *options, json_read *read, void *context,
-              struct error *err)
+int json_open(struct json_stream **json, const struct json_options *options, json_read *read,
+              void *context, struct error *err)
 {
     struct json_stream *new = calloc(1, sizeof *new);
     *json = new;
@@ -142,7 +142,8 @@ static const struct word {
     bool lenient;
 } words[] = {
     {"true", TOKEN_TRUE, false}, {"false", TOKEN_FALSE, false}, {"null", TOKEN_NULL, false},
-    {"NaN", TOKEN_NULL, true}, {"nan", TOKEN_NULL, true}, {"Infinity", TOKEN_NULL, true}, {"inf", TOKEN_NULL, true},
+    {"NaN", TOKEN_NULL, true},   {"nan", TOKEN_NULL, true},     {"Infinity", TOKEN_NULL, true},
+    {"inf", TOKEN_NULL, true},
 };
 
 /* Letters up to the first other byte; a minus sign was taken already. */
@@ -151,7 +152,8 @@ static enum json_token read_word(struct json_stream *json)
     char text[10];
     size_t length = 0;
     int c;
-    while ((c = json_peek(json)) >= 0 && ((c | 32) >= 'a' && (c | 32) <= 'z') && length < sizeof text - 1) {
+    while ((c = json_peek(json)) >= 0 && ((c | 32) >= 'a' && (c | 32) <= 'z') &&
+           length < sizeof text - 1) {
         text[length++] = (char)c;
         json->at++;
     }
@@ -176,7 +178,8 @@ static enum json_token read_number(struct json_stream *json)
     if (json_read_number(json, &is_integer) < 0)
         return TOKEN_ERROR;
     int c = json_peek(json);
-    if (json->length == 1 && json->text[0] == '-' && json->lenient && c >= 0 && ((c | 32) == 'i' || (c | 32) == 'n'))
+    if (json->length == 1 && json->text[0] == '-' && json->lenient && c >= 0 &&
+        ((c | 32) == 'i' || (c | 32) == 'n'))
         return read_word(json);
     if (!json->length || json->text[json->length - 1] < '0' || json->text[json->length - 1] > '9')
         return unexpected(json, c, "a digit");
@@ -194,7 +197,9 @@ static enum json_token read_value(struct json_stream *json, int c)
         after_value(json);
         return TOKEN_STRING;
     }
-    return c == '-' || (c >= '0' && c <= '9') ? read_number(json) : c < 0 ? unexpected(json, c, "a value") : read_word(json);
+    return c == '-' || (c >= '0' && c <= '9') ? read_number(json)
+           : c < 0                            ? unexpected(json, c, "a value")
+                                              : read_word(json);
 }
 
 static enum json_token after_comma(struct json_stream *json, int c)

@@ -10,13 +10,15 @@ static int make_room(struct json_stream *json, size_t bytes)
 {
     size_t need = json->length + bytes + 1;
     if (json->length + bytes > json->text_max)
-        return json_fail(json, json->token_offset, "a string of more than %zu bytes", json->text_max);
+        return json_fail(json, json->token_offset, "a string of more than %zu bytes",
+                         json->text_max);
     if (need <= json->capacity)
         return 0;
     size_t capacity = need * 2 < 256 ? 256 : need * 2;
     char *text = realloc(json->text, capacity);
     if (!text)
-        return json_fail(json, json->token_offset, "memory is short for a string of %zu bytes", need);
+        return json_fail(json, json->token_offset, "memory is short for a string of %zu bytes",
+                         need);
     json->text = text;
     json->capacity = capacity;
     return 0;
@@ -63,8 +65,8 @@ static int cut(struct json_stream *json)
     return json_fail(json, json_position(json), "the text ends inside of a string");
 }
 
-/* How many bytes from `at` are plain: no quote, backslash, control character or part of a longer character. Eight at a
- * time, since most of a trace is strings. */
+/* How many bytes from `at` are plain: no quote, backslash, control character or part of a longer
+ * character. Eight at a time, since most of a trace is strings. */
 static size_t plain_run(const char *at, const char *end)
 {
     const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
@@ -73,10 +75,12 @@ static size_t plain_run(const char *at, const char *end)
         uint64_t word;
         memcpy(&word, at, 8);
         uint64_t quote = word ^ ones * '"', slash = word ^ ones * '\\';
-        if ((((quote - ones) & ~quote) | ((slash - ones) & ~slash) | (word - ones * 32) | word) & high)
+        if ((((quote - ones) & ~quote) | ((slash - ones) & ~slash) | (word - ones * 32) | word) &
+            high)
             break;
     }
-    while (at < end && (unsigned char)*at >= 32 && (unsigned char)*at < 128 && *at != '"' && *at != '\\')
+    while (at < end && (unsigned char)*at >= 32 && (unsigned char)*at < 128 && *at != '"' &&
+           *at != '\\')
         at++;
     return (size_t)(at - start);
 }
@@ -87,7 +91,9 @@ static int32_t read_hex(struct json_stream *json)
     int32_t value = 0;
     for (int i = 0; i < 4; i++) {
         int c = json_peek(json);
-        int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+        int digit = c >= '0' && c <= '9'                 ? c - '0'
+                    : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                         : -1;
         if (c < 0 || digit < 0)
             return -1;
         value = value << 4 | digit;
@@ -100,26 +106,28 @@ static int32_t read_hex(struct json_stream *json)
 static int read_unicode(struct json_stream *json)
 {
     int32_t code = read_hex(json);
-    while (code >= 0xd800 && code < 0xdc00) {       /* a first half */
+    while (code >= 0xd800 && code < 0xdc00) { /* a first half */
         if (json_peek(json) != '\\')
             return forgive_code(json, "half of a surrogate pair");
         json->at++;
         if (json_peek(json) != 'u') {
             if (forgive_code(json, "half of a surrogate pair"))
                 return -1;
-            return 1;       /* a backslash was taken: go on as after one */
+            return 1; /* a backslash was taken: go on as after one */
         }
         json->at++;
         int32_t second = read_hex(json);
         if (second >= 0xdc00 && second < 0xe000)
-            return append_code(json, 0x10000 + ((uint32_t)(code - 0xd800) << 10) + (uint32_t)(second - 0xdc00));
+            return append_code(json, 0x10000 + ((uint32_t)(code - 0xd800) << 10) +
+                                         (uint32_t)(second - 0xdc00));
         if (forgive_code(json, "half of a surrogate pair"))
             return -1;
         code = second;
     }
     if (code < 0)
         return forgive_code(json, "a \\u escape without four hexadecimal digits");
-    return code >= 0xdc00 && code < 0xe000 ? forgive_code(json, "half of a surrogate pair") : append_code(json, (uint32_t)code);
+    return code >= 0xdc00 && code < 0xe000 ? forgive_code(json, "half of a surrogate pair")
+                                           : append_code(json, (uint32_t)code);
 }
 
 /* After a backslash. Returns 0, -1, or 1 if another backslash was taken. */
@@ -146,8 +154,16 @@ static int read_multibyte(struct json_stream *json)
 {
     unsigned char lead = (unsigned char)*json->at++;
     char bytes[4] = {(char)lead};
-    size_t count = lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-    int low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80, top = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    size_t count = lead >= 0xc2 && lead < 0xe0   ? 2
+                   : lead >= 0xe0 && lead < 0xf0 ? 3
+                   : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                 : 0;
+    int low = lead == 0xe0   ? 0xa0
+              : lead == 0xf0 ? 0x90
+                             : 0x80,
+        top = lead == 0xed   ? 0x9f
+              : lead == 0xf4 ? 0x8f
+                             : 0xbf;
     for (size_t i = 1; i < count; i++) {
         int c = json_peek(json);
         if (c < low || c > top) {
@@ -204,7 +220,8 @@ static int take_digits(struct json_stream *json, char *text, size_t *length)
     int c;
     while ((c = json_peek(json)) >= '0' && c <= '9') {
         if (*length == JSON_NUMBER_MAX)
-            return json_fail(json, json->token_offset, "a number of more than %d characters", JSON_NUMBER_MAX);
+            return json_fail(json, json->token_offset, "a number of more than %d characters",
+                             JSON_NUMBER_MAX);
         text[(*length)++] = (char)c;
         json->at++;
     }
@@ -291,7 +308,7 @@ bool json_scaled(const struct json_stream *json, int digits, int64_t *value)
     const char *at = json_text(json, NULL);
     bool negative = *at == '-', point = false, any = false;
     __int128 sum = 0;
-    int shift = digits, round_up = -1;          /* round_up: -1 no digit was left out yet */
+    int shift = digits, round_up = -1; /* round_up: -1 no digit was left out yet */
     for (at += negative; (*at >= '0' && *at <= '9') || (*at == '.' && !point); at++) {
         if (*at == '.') {
             point = true;

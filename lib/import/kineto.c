@@ -1,8 +1,10 @@
 /* kineto.c: traces of torch.profiler (Kineto, Chrome's trace format), of any size.
  *
- * The calls are the rows "record_param_comms" of the CPU, one file per rank; their kernels are joined to them by "External id" or by their launch.
- * With "Seq" (PyTorch since 2026) a call's number is the process group's own; without, calls are counted from the first
- * ProfilerStep, or from the beginning where there are no steps: profilers are started at the same place of the program. */
+ * The calls are the rows "record_param_comms" of the CPU, one file per rank; their kernels are
+ * joined to them by "External id" or by their launch. With "Seq" (PyTorch since 2026) a call's
+ * number is the process group's own; without, calls are counted from the first ProfilerStep, or
+ * from the beginning where there are no steps: profilers are started at the same place of the
+ * program. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +26,11 @@ static int no_memory(struct kineto *kineto)
 static int version_of(const char *text)
 {
     int major = 0, minor = 0, patch = 0;
-    if (sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2 || major < 0 || major > 99 || minor < 0 || minor > 99)
+    if (sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2 || major < 0 || major > 99 ||
+        minor < 0 || minor > 99)
         return 0;
-    return major == 2 && minor <= 8 ? major * 1000 + minor * 100 + patch : major * 10000 + minor * 100 + patch;
+    return major == 2 && minor <= 8 ? major * 1000 + minor * 100 + patch
+                                    : major * 10000 + minor * 100 + patch;
 }
 
 static int read_group_config(struct kineto *kineto)
@@ -37,8 +41,9 @@ static int read_group_config(struct kineto *kineto)
     while ((token = json_next(kineto->json)) == TOKEN_KEY) {
         const char *key = json_text(kineto->json, NULL);
         int result = !strcmp(key, "pg_name") ? kineto_text_read(kineto->json, name, sizeof name)
-                   : !strcmp(key, "ranks") ? kineto_ranks_read(kineto->json, kineto->event.ranks, sizeof kineto->event.ranks)
-                                           : json_skip(kineto->json);
+                     : !strcmp(key, "ranks") ? kineto_ranks_read(kineto->json, kineto->event.ranks,
+                                                                 sizeof kineto->event.ranks)
+                                             : json_skip(kineto->json);
         if (result)
             return -1;
     }
@@ -55,7 +60,8 @@ static int read_configs(struct kineto *kineto)
     if (token != TOKEN_ARRAY)
         return json_skip(kineto->json);
     while ((token = json_next(kineto->json)) != TOKEN_ARRAY_END)
-        if (token == TOKEN_ERROR || (token == TOKEN_OBJECT ? read_group_config(kineto) : json_skip(kineto->json)))
+        if (token == TOKEN_ERROR ||
+            (token == TOKEN_OBJECT ? read_group_config(kineto) : json_skip(kineto->json)))
             return -1;
     return 0;
 }
@@ -91,20 +97,26 @@ static int keep_call(struct kineto *kineto)
 {
     struct kineto_event *event = &kineto->event;
     if (event->ts_ns == KINETO_UNKNOWN) {
-        import_refuse(kineto->import, "%s: byte %" PRIu64 ": a call (record_param_comms) without its time (ts)", kineto->path,
-                      event->offset);
+        import_refuse(kineto->import,
+                      "%s: byte %" PRIu64 ": a call (record_param_comms) without its time (ts)",
+                      kineto->path, event->offset);
         return 0;
     }
     if (!event->collective) {
-        import_refuse(kineto->import, "%s: byte %" PRIu64 ": a call (record_param_comms) %s%s", kineto->path, event->offset,
-                      *event->collective_name ? "of an unknown kind: " : "without \"Collective name\"", event->collective_name);
+        import_refuse(kineto->import, "%s: byte %" PRIu64 ": a call (record_param_comms) %s%s",
+                      kineto->path, event->offset,
+                      *event->collective_name ? "of an unknown kind: "
+                                              : "without \"Collective name\"",
+                      event->collective_name);
         return 0;
     }
     if (event->collective->api == API_NONE)
         return 0;
     struct kineto_group *group = kineto_group_of(&kineto->groups, event);
     if (!group)
-        return error_set(&kineto->err, "%s: byte %" PRIu64 ": memory is short, or there are more than %d process groups",
+        return error_set(&kineto->err,
+                         "%s: byte %" PRIu64
+                         ": memory is short, or there are more than %d process groups",
                          kineto->path, event->offset, KINETO_GROUPS_MAX);
     kineto->calls++;
     kineto->has_seq |= event->number[KINETO_SEQ] > 0;
@@ -128,7 +140,8 @@ static int keep_event(struct kineto *kineto)
         return timed ? kineto_stage_kernel(kineto->stage, event, &kineto->err) : 0;
     case KINETO_LAUNCH:
         return timed && event->number[KINETO_CORRELATION] != KINETO_UNKNOWN
-                   ? kineto_stage_launch(kineto->stage, event, &kineto->err) : 0;
+                   ? kineto_stage_launch(kineto->stage, event, &kineto->err)
+                   : 0;
     case KINETO_ALONE:
     case KINETO_COALESCED:
     case KINETO_UNEVEN:
@@ -154,8 +167,9 @@ static int read_events(struct kineto *kineto)
         if (token == TOKEN_ERROR)
             return -1;
         if (token != TOKEN_OBJECT) {
-            import_refuse(kineto->import, "%s: byte %" PRIu64 ": what stands among the events is no event", kineto->path,
-                          json_offset(kineto->json));
+            import_refuse(kineto->import,
+                          "%s: byte %" PRIu64 ": what stands among the events is no event",
+                          kineto->path, json_offset(kineto->json));
             if (json_skip(kineto->json))
                 return -1;
         } else if (kineto_event_read(kineto->json, &kineto->event) || keep_event(kineto)) {
@@ -169,10 +183,13 @@ static int read_document(struct kineto *kineto)
 {
     struct json_stream *json = kineto->json;
     enum json_token token = json_next(json);
-    if (token == TOKEN_ARRAY)       /* Chrome's other form: the events alone */
+    if (token == TOKEN_ARRAY) /* Chrome's other form: the events alone */
         return read_events(kineto);
     if (token != TOKEN_OBJECT)
-        return token == TOKEN_ERROR ? -1 : error_set(&kineto->err, "%s: byte 0: no trace: neither an object nor an array", kineto->path);
+        return token == TOKEN_ERROR
+                   ? -1
+                   : error_set(&kineto->err, "%s: byte 0: no trace: neither an object nor an array",
+                               kineto->path);
     while ((token = json_next(json)) == TOKEN_KEY) {
         const char *key = json_text(json, NULL);
         int result;
@@ -192,8 +209,9 @@ static int read_document(struct kineto *kineto)
 
 static int read_file(struct kineto *kineto, struct error *err)
 {
-    const struct json_options options = { .lenient = true };
-    if (json_open(&kineto->json, &options, read_input, kineto->input, err) || kineto_stage_new(&kineto->stage, err))
+    const struct json_options options = {.lenient = true};
+    if (json_open(&kineto->json, &options, read_input, kineto->input, err) ||
+        kineto_stage_new(&kineto->stage, err))
         return -1;
     int damaged = read_document(kineto);
     if (damaged && !kineto->err.text[0])
@@ -228,8 +246,10 @@ static int sniff_kineto(const struct import_head *head)
     size_t space = strspn(head->bytes, " \t\r\n");
     if (head->bytes[space] != '{' && head->bytes[space] != '[')
         return 0;
-    bool events = strstr(head->bytes, "\"traceEvents\""), base = strstr(head->bytes, "\"baseTimeNanoseconds\"");
-    bool distributed = strstr(head->bytes, "\"distributedInfo\""), schema = strstr(head->bytes, "\"schemaVersion\"");
+    bool events = strstr(head->bytes, "\"traceEvents\""),
+         base = strstr(head->bytes, "\"baseTimeNanoseconds\"");
+    bool distributed = strstr(head->bytes, "\"distributedInfo\""),
+         schema = strstr(head->bytes, "\"schemaVersion\"");
     if (schema && (events || base || distributed))
         return 95;
     if (events || distributed)
@@ -240,8 +260,8 @@ static int sniff_kineto(const struct import_head *head)
 const struct import_source import_source_kineto = {
     .name = "kineto",
     .title = "torch.profiler trace (Kineto)",
-    .lacks = LACKS_REDOP | LACKS_GROUP | LACKS_STACK | LACKS_CUDA | LACKS_START | LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD |
-             LACKS_END | LACKS_STREAM | LACKS_DEVICE,
+    .lacks = LACKS_REDOP | LACKS_GROUP | LACKS_STACK | LACKS_CUDA | LACKS_START | LACKS_SETUP |
+             LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_STREAM | LACKS_DEVICE,
     .sniff = sniff_kineto,
     .read = read_kineto,
 };

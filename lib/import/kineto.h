@@ -1,5 +1,6 @@
-/* kineto.h: what the two halves of the reader of torch.profiler's traces share: kineto.c reads a file and keeps what concerns
- * collectives, kineto_tell.c tells the import's sink of it in the order of time. */
+/* kineto.h: what the two halves of the reader of torch.profiler's traces share: kineto.c reads a
+ * file and keeps what concerns collectives, kineto_tell.c tells the import's sink of it in the
+ * order of time. */
 #ifndef DDPCHECK_KINETO_H
 #define DDPCHECK_KINETO_H
 
@@ -20,27 +21,28 @@ struct kineto {
     struct kineto_event event;
     int64_t base_ns, rank, world_size, pid;
     int nccl_version;
-    int64_t last_ns, step_ns;       /* the last event; the first ProfilerStep (KINETO_UNKNOWN none) */
+    int64_t last_ns, step_ns; /* the last event; the first ProfilerStep (KINETO_UNKNOWN none) */
     uint64_t events, calls, gloo;
     bool has_seq, has_address;
     /* what follows is used when the file has been read */
     int process;
-    uint64_t joined, lonely;        /* kernels with and without their call */
-    uint64_t group;                 /* of calls that are launched together */
-    struct pending {                /* sends and receives, until it is known whether they are one group */
+    uint64_t joined, lonely; /* kernels with and without their call */
+    uint64_t group;          /* of calls that are launched together */
+    struct pending {         /* sends and receives, until it is known whether they are one group */
         struct import_call call;
         int64_t external;
     } pending[KINETO_PENDING_MAX];
     int pendings;
-    struct launch {                 /* calls whose kernels have not ended yet */
+    struct launch { /* calls whose kernels have not ended yet */
         int64_t external;
         struct import_launch launch;
         UT_hash_handle hh;
-    } *launches;
+    } * launches;
     struct error err;
 };
 
-/* Tells the sink what was kept, also of a file that ended in the middle. Returns 0, or -1 with err. */
+/* Tells the sink what was kept, also of a file that ended in the middle. Returns 0, or -1 with err.
+ */
 int kineto_tell(struct kineto *kineto, struct error *err);
 void kineto_forget_launches(struct kineto *kineto);
 

@@ -22,11 +22,12 @@ static const struct kineto_collective collectives[] = {
     {"reduce_scatter", API_ncclReduceScatter, COUNT_OUT, false},
     {"_reduce_scatter_base", API_ncclReduceScatter, COUNT_OUT, false},
     {"reduce_scatter_tensor_coalesced", API_ncclReduceScatter, COUNT_OUT, false},
-    {"all_to_all", API_ncclAlltoAll, COUNT_NONE, false},        /* of a list of tensors, which may differ in size */
+    {"all_to_all", API_ncclAlltoAll, COUNT_NONE,
+     false}, /* of a list of tensors, which may differ in size */
     {"all_to_allv", API_ncclAlltoAll, COUNT_SPLIT, false},
     {"gather", API_ncclGather, COUNT_IN, true},
     {"scatter", API_ncclScatter, COUNT_OUT, true},
-    {"barrier", API_ncclAllReduce, COUNT_NONE, false},          /* of one element, whose type has changed */
+    {"barrier", API_ncclAllReduce, COUNT_NONE, false}, /* of one element, whose type has changed */
     {"send", API_ncclSend, COUNT_IN, true},
     {"recv", API_ncclRecv, COUNT_OUT, true},
     {"wait", API_NONE, COUNT_NONE, false},
@@ -36,20 +37,46 @@ static const struct kineto_collective collectives[] = {
 };
 
 /* c10::toString(ScalarType) */
-static const struct { const char *name; enum datatype type; } datatypes[] = {
-    {"Float", TYPE_FLOAT32}, {"BFloat16", TYPE_BFLOAT16}, {"Half", TYPE_FLOAT16}, {"Double", TYPE_FLOAT64},
-    {"Long", TYPE_INT64}, {"Int", TYPE_INT32}, {"Byte", TYPE_UINT8}, {"Bool", TYPE_UINT8}, {"Char", TYPE_INT8},
-    {"Float8_e4m3fn", TYPE_FLOAT8E4M3}, {"Float8_e5m2", TYPE_FLOAT8E5M2},
-    {"UInt32", TYPE_UINT32}, {"UInt64", TYPE_UINT64},
+static const struct {
+    const char *name;
+    enum datatype type;
+} datatypes[] = {
+    {"Float", TYPE_FLOAT32},
+    {"BFloat16", TYPE_BFLOAT16},
+    {"Half", TYPE_FLOAT16},
+    {"Double", TYPE_FLOAT64},
+    {"Long", TYPE_INT64},
+    {"Int", TYPE_INT32},
+    {"Byte", TYPE_UINT8},
+    {"Bool", TYPE_UINT8},
+    {"Char", TYPE_INT8},
+    {"Float8_e4m3fn", TYPE_FLOAT8E4M3},
+    {"Float8_e5m2", TYPE_FLOAT8E5M2},
+    {"UInt32", TYPE_UINT32},
+    {"UInt64", TYPE_UINT64},
 };
 
 /* Arguments that are whole numbers. */
-static const struct { const char *name; enum kineto_number number; } numbers[] = {
-    {"External id", KINETO_EXTERNAL}, {"external id", KINETO_EXTERNAL}, {"correlation", KINETO_CORRELATION},
-    {"In msg nelems", KINETO_IN}, {"Out msg nelems", KINETO_OUT}, {"In msg size", KINETO_IN}, {"Out msg size", KINETO_OUT},
-    {"Group size", KINETO_SIZE}, {"Global rank start", KINETO_START}, {"Global rank stride", KINETO_STRIDE},
-    {"Rank", KINETO_RANK}, {"Seq", KINETO_SEQ}, {"stream", KINETO_STREAM}, {"device", KINETO_DEVICE},
-    {"Input Tensors start", KINETO_SEND}, {"Output Tensors start", KINETO_RECV},
+static const struct {
+    const char *name;
+    enum kineto_number number;
+} numbers[] = {
+    {"External id", KINETO_EXTERNAL},
+    {"external id", KINETO_EXTERNAL},
+    {"correlation", KINETO_CORRELATION},
+    {"In msg nelems", KINETO_IN},
+    {"Out msg nelems", KINETO_OUT},
+    {"In msg size", KINETO_IN},
+    {"Out msg size", KINETO_OUT},
+    {"Group size", KINETO_SIZE},
+    {"Global rank start", KINETO_START},
+    {"Global rank stride", KINETO_STRIDE},
+    {"Rank", KINETO_RANK},
+    {"Seq", KINETO_SEQ},
+    {"stream", KINETO_STREAM},
+    {"device", KINETO_DEVICE},
+    {"Input Tensors start", KINETO_SEND},
+    {"Output Tensors start", KINETO_RECV},
 };
 
 static void copy(char *to, size_t bytes, const char *from)
@@ -155,7 +182,9 @@ static int read_split(struct json_stream *json, bool *split)
         enum json_token token = json_next(json);
         if (token == TOKEN_ERROR)
             return -1;
-        if (token == TOKEN_INTEGER || (token == TOKEN_STRING && json_text(json, NULL)[strcspn(json_text(json, NULL), "0123456789")]))
+        if (token == TOKEN_INTEGER ||
+            (token == TOKEN_STRING &&
+             json_text(json, NULL)[strcspn(json_text(json, NULL), "0123456789")]))
             *split = true;
     } while (json_depth(json) > depth);
     return 0;
@@ -203,7 +232,8 @@ static enum kineto_kind kind_of(const char *category, const char *name)
         return KINETO_CALL;
     if (!strcmp(category, "kernel") && !strncmp(name, "nccl", 4))
         return KINETO_KERNEL;
-    if ((!strcmp(category, "cuda_runtime") || !strcmp(category, "cuda_driver")) && strstr(name, "Launch") && strstr(name, "Kernel"))
+    if ((!strcmp(category, "cuda_runtime") || !strcmp(category, "cuda_driver")) &&
+        strstr(name, "Launch") && strstr(name, "Kernel"))
         return KINETO_LAUNCH;
     if (annotation && !strcmp(name, "nccl:coalesced"))
         return KINETO_COALESCED;

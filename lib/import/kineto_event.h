@@ -1,7 +1,8 @@
-/* kineto_event.h: one event of a Chrome trace as torch.profiler (Kineto) writes it, as far as it concerns collectives.
+/* kineto_event.h: one event of a Chrome trace as torch.profiler (Kineto) writes it, as far as it
+ * concerns collectives.
  *
- * What the fields mean is from PyTorch's saveNcclMeta (torch/csrc/profiler/util.cpp), RECORD_PARAM_COMMS_DATA in
- * ProcessGroupNCCL.cpp, and Kineto's output_json.cpp. */
+ * What the fields mean is from PyTorch's saveNcclMeta (torch/csrc/profiler/util.cpp),
+ * RECORD_PARAM_COMMS_DATA in ProcessGroupNCCL.cpp, and Kineto's output_json.cpp. */
 #ifndef DDPCHECK_KINETO_EVENT_H
 #define DDPCHECK_KINETO_EVENT_H
 
@@ -15,14 +16,15 @@
 
 enum kineto_kind {
     KINETO_OTHER,
-    KINETO_CALL,        /* record_param_comms: a call of a process group */
-    KINETO_KERNEL,      /* NCCL's kernel of one, on the GPU */
-    KINETO_LAUNCH,      /* the launch of a kernel, on the CPU */
-    KINETO_ALONE,       /* annotation "nccl:send 0->1" inside of a call: it is launched by itself */
-    KINETO_COALESCED,   /* annotation "nccl:coalesced": ends a group of calls */
-    KINETO_UNEVEN,      /* annotation "nccl:_broadcast_oop" or "_reduce_oop" inside of a call: its ranks' parts differ in size */
-    KINETO_STEP,        /* annotation "ProfilerStep#12" */
-    KINETO_GLOO         /* annotation "gloo:all_reduce": an operation of another library */
+    KINETO_CALL,      /* record_param_comms: a call of a process group */
+    KINETO_KERNEL,    /* NCCL's kernel of one, on the GPU */
+    KINETO_LAUNCH,    /* the launch of a kernel, on the CPU */
+    KINETO_ALONE,     /* annotation "nccl:send 0->1" inside of a call: it is launched by itself */
+    KINETO_COALESCED, /* annotation "nccl:coalesced": ends a group of calls */
+    KINETO_UNEVEN, /* annotation "nccl:_broadcast_oop" or "_reduce_oop" inside of a call: its ranks'
+                      parts differ in size */
+    KINETO_STEP,   /* annotation "ProfilerStep#12" */
+    KINETO_GLOO    /* annotation "gloo:all_reduce": an operation of another library */
 };
 
 /* Which count NCCL's call is given. */
@@ -31,25 +33,39 @@ enum kineto_count { COUNT_IN, COUNT_OUT, COUNT_SPLIT, COUNT_NONE };
 /* What "Collective name" says. */
 struct kineto_collective {
     const char *name;
-    enum api api;           /* API_NONE: no operation (waits, set-up) */
+    enum api api; /* API_NONE: no operation (waits, set-up) */
     enum kineto_count count;
-    bool rooted;            /* "Rank" is the root's (of sends and receives the peer's), not the caller's */
+    bool rooted; /* "Rank" is the root's (of sends and receives the peer's), not the caller's */
 };
 
 /* The numbers of an event; KINETO_UNKNOWN where they are missing. */
 enum kineto_number {
-    KINETO_EXTERNAL, KINETO_CORRELATION, KINETO_IN, KINETO_OUT, KINETO_SIZE, KINETO_START, KINETO_STRIDE, KINETO_RANK,
-    KINETO_SEQ, KINETO_SEND, KINETO_RECV, KINETO_STREAM, KINETO_DEVICE, KINETO_NUMBERS
+    KINETO_EXTERNAL,
+    KINETO_CORRELATION,
+    KINETO_IN,
+    KINETO_OUT,
+    KINETO_SIZE,
+    KINETO_START,
+    KINETO_STRIDE,
+    KINETO_RANK,
+    KINETO_SEQ,
+    KINETO_SEND,
+    KINETO_RECV,
+    KINETO_STREAM,
+    KINETO_DEVICE,
+    KINETO_NUMBERS
 };
 
-/* A list of ranks: numbers separated by commas, "..." where the writer left some out. Empty: not known. */
+/* A list of ranks: numbers separated by commas, "..." where the writer left some out. Empty: not
+ * known. */
 enum { KINETO_RANKS_MAX = 1 << 17, KINETO_NAME_MAX = 256 };
 
 struct kineto_event {
     enum kineto_kind kind;
-    const struct kineto_collective *collective;     /* of a call; NULL: "Collective name" is missing or unknown */
-    uint64_t offset;        /* byte of the text where it begins */
-    int64_t ts_ns, dur_ns;  /* as the file counts; KINETO_UNKNOWN */
+    const struct kineto_collective
+        *collective;       /* of a call; NULL: "Collective name" is missing or unknown */
+    uint64_t offset;       /* byte of the text where it begins */
+    int64_t ts_ns, dur_ns; /* as the file counts; KINETO_UNKNOWN */
     int64_t pid, tid;
     int64_t number[KINETO_NUMBERS];
     enum datatype datatype; /* TYPE_NONE: not known */
@@ -61,7 +77,8 @@ struct kineto_event {
 /* Reads an event whose TOKEN_OBJECT was just read, to its end. Returns 0, or -1 (json_error). */
 int kineto_event_read(struct json_stream *json, struct kineto_event *event);
 
-/* Reads a value: a list of ranks, or a text that holds one ("[0, 1, ..., 31]"), cut to `bytes`. Returns 0 or -1. */
+/* Reads a value: a list of ranks, or a text that holds one ("[0, 1, ..., 31]"), cut to `bytes`.
+ * Returns 0 or -1. */
 int kineto_ranks_read(struct json_stream *json, char *ranks, size_t bytes);
 /* Reads a value and keeps it if it is text, cut to `bytes`. */
 int kineto_text_read(struct json_stream *json, char *text, size_t bytes);

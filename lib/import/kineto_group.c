@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int make(struct kineto_groups *groups, struct kineto_group *group, const struct kineto_event *event)
+static int make(struct kineto_groups *groups, struct kineto_group *group,
+                const struct kineto_event *event)
 {
     group->name = strdup(event->group);
     group->ranks = strdup(event->ranks);
@@ -16,7 +17,8 @@ static int make(struct kineto_groups *groups, struct kineto_group *group, const 
     group->index = groups->count;
     struct kineto_group **more = groups->by_index;
     if (!(groups->count & (groups->count - 1)))
-        more = reallocarray(more, groups->count ? (size_t)groups->count * 2 : 1, sizeof(struct kineto_group *));
+        more = reallocarray(more, groups->count ? (size_t)groups->count * 2 : 1,
+                            sizeof(struct kineto_group *));
     if (more)
         groups->by_index = more;
     return group->name && group->ranks && more ? 0 : -1;
@@ -34,9 +36,11 @@ struct kineto_group *kineto_group_of(struct kineto_groups *groups, const struct 
 {
     /* Names alone are counters or hashes that jobs with subgroups may use again on other ranks. */
     char key[KINETO_NAME_MAX + 4096], *text = key;
-    int length = snprintf(key, sizeof key, "%s of %lld: %s", event->group, (long long)event->number[KINETO_SIZE], event->ranks);
-    if (length >= (int)sizeof key && asprintf(&text, "%s of %lld: %s", event->group, (long long)event->number[KINETO_SIZE],
-                                              event->ranks) < 0)
+    int length = snprintf(key, sizeof key, "%s of %lld: %s", event->group,
+                          (long long)event->number[KINETO_SIZE], event->ranks);
+    if (length >= (int)sizeof key &&
+        asprintf(&text, "%s of %lld: %s", event->group, (long long)event->number[KINETO_SIZE],
+                 event->ranks) < 0)
         return NULL;
     struct kineto_group *group;
     HASH_FIND_STR(groups->table, text, group);
@@ -99,7 +103,8 @@ static int place_in(const char *ranks, int64_t rank, int64_t size)
     return -1;
 }
 
-int kineto_group_own_rank(const struct kineto_groups *groups, const struct kineto_group *group, int64_t rank)
+int kineto_group_own_rank(const struct kineto_groups *groups, const struct kineto_group *group,
+                          int64_t rank)
 {
     if (group->said >= 0 && group->said < INT32_MAX)
         return (int)group->said;

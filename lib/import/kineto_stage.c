@@ -6,40 +6,50 @@
 struct kineto_stage {
     sqlite3 *db;
     sqlite3_stmt *call, *mark, *kernel, *launch;
-    int64_t unnamed;        /* calls without an "External id": numbers below 0 stand for them */
+    int64_t unnamed; /* calls without an "External id": numbers below 0 stand for them */
 };
 
 /* One thread uses it. */
 enum { STORE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX };
 
-enum { MARK_UNEVEN = ROW_END + 1 };     /* 5 in the queries below */
+enum { MARK_UNEVEN = ROW_END + 1 }; /* 5 in the queries below */
 
 static const char schema[] =
-    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; PRAGMA cache_size=-8192;"
-    "CREATE TABLE call(ts INTEGER, dur INTEGER, tid INTEGER, external INTEGER, collective INTEGER, grp INTEGER, n_in INTEGER,"
-    " n_out INTEGER, rank INTEGER, seq INTEGER, send INTEGER, recv INTEGER, datatype INTEGER, split INTEGER);"
+    "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; PRAGMA "
+    "cache_size=-8192;"
+    "CREATE TABLE call(ts INTEGER, dur INTEGER, tid INTEGER, external INTEGER, collective INTEGER, "
+    "grp INTEGER, n_in INTEGER,"
+    " n_out INTEGER, rank INTEGER, seq INTEGER, send INTEGER, recv INTEGER, datatype INTEGER, "
+    "split INTEGER);"
     "CREATE TABLE mark(ts INTEGER, tid INTEGER, kind INTEGER);"
-    "CREATE TABLE found(external INTEGER, correlation INTEGER, ts INTEGER, finish INTEGER, device INTEGER);"
+    "CREATE TABLE found(external INTEGER, correlation INTEGER, ts INTEGER, finish INTEGER, device "
+    "INTEGER);"
     "CREATE TABLE launch(correlation INTEGER PRIMARY KEY, tid INTEGER, ts INTEGER);"
     "BEGIN";
 
 /* A call can have several kernels: from the first one's begin to the last one's end. */
 static const char joins[] =
     "CREATE INDEX call_external ON call(external); CREATE INDEX call_tid ON call(tid, ts);"
-    "CREATE TABLE uneven(tid INTEGER, ts INTEGER); INSERT INTO uneven SELECT tid, ts FROM mark WHERE kind = 5;"
+    "CREATE TABLE uneven(tid INTEGER, ts INTEGER); INSERT INTO uneven SELECT tid, ts FROM mark "
+    "WHERE kind = 5;"
     "DELETE FROM mark WHERE kind = 5; CREATE INDEX uneven_tid ON uneven(tid, ts);"
-    "UPDATE call SET split = 1 WHERE EXISTS (SELECT 1 FROM uneven u WHERE u.tid = call.tid AND u.ts BETWEEN call.ts AND call.ts + call.dur);"
-    "UPDATE found SET external = coalesce((SELECT CASE WHEN c.ts + c.dur >= l.ts THEN c.external END FROM launch l, call c"
-    "  WHERE l.correlation = found.correlation AND c.tid = l.tid AND c.ts <= l.ts ORDER BY c.ts DESC LIMIT 1), external)"
-    " WHERE external = correlation OR NOT EXISTS (SELECT 1 FROM call WHERE call.external = found.external);"
+    "UPDATE call SET split = 1 WHERE EXISTS (SELECT 1 FROM uneven u WHERE u.tid = call.tid AND "
+    "u.ts BETWEEN call.ts AND call.ts + call.dur);"
+    "UPDATE found SET external = coalesce((SELECT CASE WHEN c.ts + c.dur >= l.ts THEN c.external "
+    "END FROM launch l, call c"
+    "  WHERE l.correlation = found.correlation AND c.tid = l.tid AND c.ts <= l.ts ORDER BY c.ts "
+    "DESC LIMIT 1), external)"
+    " WHERE external = correlation OR NOT EXISTS (SELECT 1 FROM call WHERE call.external = "
+    "found.external);"
     "CREATE TABLE kernel(external INTEGER PRIMARY KEY, ts INTEGER, finish INTEGER, device INTEGER);"
     "INSERT INTO kernel SELECT external, min(ts), max(finish), max(device) FROM found"
     " WHERE external IN (SELECT external FROM call) GROUP BY external";
 
-/* A call holds another one if the next of its thread begins before it ends. Clocks of CPU and GPU differ a little: no kernel
- * begins before its call. */
+/* A call holds another one if the next of its thread begins before it ends. Clocks of CPU and GPU
+ * differ a little: no kernel begins before its call. */
 static const char in_order[] =
-    "SELECT 0 AS kind, c.ts AS ts, c.tid, c.external, c.collective, c.grp, c.n_in, c.n_out, c.rank, c.seq, c.send, c.recv,"
+    "SELECT 0 AS kind, c.ts AS ts, c.tid, c.external, c.collective, c.grp, c.n_in, c.n_out, "
+    "c.rank, c.seq, c.send, c.recv,"
     " c.datatype, c.split, ifnull(c.next < c.ts + c.dur, 0), k.external IS NOT NULL, k.device "
     "FROM (SELECT *, lead(ts) OVER (PARTITION BY tid ORDER BY ts, dur DESC) AS next FROM call) c"
     " LEFT JOIN kernel k ON k.external = c.external "
@@ -51,7 +61,9 @@ static const char in_order[] =
 
 static int failed(struct kineto_stage *stage, struct error *err)
 {
-    return error_set(err, "can't keep events in a temporary file: %s; is there room in SQLITE_TMPDIR, TMPDIR or /var/tmp?",
+    return error_set(err,
+                     "can't keep events in a temporary file: %s; is there room in SQLITE_TMPDIR, "
+                     "TMPDIR or /var/tmp?",
                      sqlite3_errmsg(stage->db));
 }
 
@@ -60,11 +72,16 @@ int kineto_stage_new(struct kineto_stage **stage, struct error *err)
     struct kineto_stage *new = *stage = calloc(1, sizeof *new);
     if (!new)
         return error_set(err, "memory is short");
-    if (sqlite3_open_v2("", &new->db, STORE_FLAGS, NULL) == SQLITE_OK && sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(new->db, "INSERT INTO call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &new->call, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(new->db, "INSERT INTO mark VALUES(?,?,?)", -1, &new->mark, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(new->db, "INSERT INTO found VALUES(?,?,?,?,?)", -1, &new->kernel, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(new->db, "INSERT OR IGNORE INTO launch VALUES(?,?,?)", -1, &new->launch, NULL) == SQLITE_OK)
+    if (sqlite3_open_v2("", &new->db, STORE_FLAGS, NULL) == SQLITE_OK &&
+        sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1,
+                           &new->call, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO mark VALUES(?,?,?)", -1, &new->mark, NULL) ==
+            SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO found VALUES(?,?,?,?,?)", -1, &new->kernel,
+                           NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT OR IGNORE INTO launch VALUES(?,?,?)", -1, &new->launch,
+                           NULL) == SQLITE_OK)
         return 0;
     failed(new, err);
     kineto_stage_free(new);
@@ -84,11 +101,14 @@ void kineto_stage_free(struct kineto_stage *stage)
     free(stage);
 }
 
-static int insert(struct kineto_stage *stage, sqlite3_stmt *statement, const int64_t *value, int values, struct error *err)
+static int insert(struct kineto_stage *stage, sqlite3_stmt *statement, const int64_t *value,
+                  int values, struct error *err)
 {
     for (int i = 0; i < values; i++)
         sqlite3_bind_int64(statement, i + 1, value[i]);
-    return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK ? 0 : failed(stage, err);
+    return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK
+               ? 0
+               : failed(stage, err);
 }
 
 static int64_t duration(const struct kineto_event *event)
@@ -96,31 +116,50 @@ static int64_t duration(const struct kineto_event *event)
     return event->dur_ns > 0 ? event->dur_ns : 0;
 }
 
-int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *event, int group, struct error *err)
+int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *event, int group,
+                      struct error *err)
 {
     const int64_t *number = event->number;
-    int64_t external = number[KINETO_EXTERNAL] != KINETO_UNKNOWN ? number[KINETO_EXTERNAL] : --stage->unnamed;
-    const int64_t value[] = {event->ts_ns, duration(event), event->tid, external,
-        (int64_t)(intptr_t)event->collective, group, number[KINETO_IN], number[KINETO_OUT], number[KINETO_RANK],
-        number[KINETO_SEQ], number[KINETO_SEND], number[KINETO_RECV], event->datatype, event->split};
+    int64_t external = number[KINETO_EXTERNAL] != KINETO_UNKNOWN ? number[KINETO_EXTERNAL]
+                                                                 : --stage->unnamed;
+    const int64_t value[] = {event->ts_ns,
+                             duration(event),
+                             event->tid,
+                             external,
+                             (int64_t)(intptr_t)event->collective,
+                             group,
+                             number[KINETO_IN],
+                             number[KINETO_OUT],
+                             number[KINETO_RANK],
+                             number[KINETO_SEQ],
+                             number[KINETO_SEND],
+                             number[KINETO_RECV],
+                             event->datatype,
+                             event->split};
     return insert(stage, stage->call, value, sizeof value / sizeof *value, err);
 }
 
-int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
+int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event,
+                      struct error *err)
 {
-    const int64_t value[] = {event->ts_ns, event->tid, event->kind == KINETO_ALONE ? ROW_ALONE : event->kind == KINETO_COALESCED ? ROW_COALESCED : MARK_UNEVEN};
+    const int64_t value[] = {event->ts_ns, event->tid,
+                             event->kind == KINETO_ALONE       ? ROW_ALONE
+                             : event->kind == KINETO_COALESCED ? ROW_COALESCED
+                                                               : MARK_UNEVEN};
     return insert(stage, stage->mark, value, sizeof value / sizeof *value, err);
 }
 
-int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
+int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event,
+                        struct error *err)
 {
     const int64_t *number = event->number;
-    const int64_t value[] = {number[KINETO_EXTERNAL], number[KINETO_CORRELATION], event->ts_ns, event->ts_ns + duration(event),
-        number[KINETO_DEVICE]};
+    const int64_t value[] = {number[KINETO_EXTERNAL], number[KINETO_CORRELATION], event->ts_ns,
+                             event->ts_ns + duration(event), number[KINETO_DEVICE]};
     return insert(stage, stage->kernel, value, sizeof value / sizeof *value, err);
 }
 
-int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event, struct error *err)
+int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event,
+                        struct error *err)
 {
     const int64_t value[] = {event->number[KINETO_CORRELATION], event->tid, event->ts_ns};
     return insert(stage, stage->launch, value, sizeof value / sizeof *value, err);
@@ -130,17 +169,20 @@ static uint64_t count(struct kineto_stage *stage, const char *sql)
 {
     sqlite3_stmt *statement;
     uint64_t rows = 0;
-    if (sqlite3_prepare_v2(stage->db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+    if (sqlite3_prepare_v2(stage->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
         rows = (uint64_t)sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
     return rows;
 }
 
-int kineto_stage_join(struct kineto_stage *stage, uint64_t *joined, uint64_t *lonely, struct error *err)
+int kineto_stage_join(struct kineto_stage *stage, uint64_t *joined, uint64_t *lonely,
+                      struct error *err)
 {
     if (sqlite3_exec(stage->db, joins, NULL, NULL, NULL) != SQLITE_OK)
         return failed(stage, err);
-    *joined = count(stage, "SELECT count(*) FROM found WHERE external IN (SELECT external FROM call)");
+    *joined =
+        count(stage, "SELECT count(*) FROM found WHERE external IN (SELECT external FROM call)");
     *lonely = count(stage, "SELECT count(*) FROM found") - *joined;
     return 0;
 }
@@ -165,7 +207,8 @@ static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
     row->device = sqlite3_column_int64(rows, at);
 }
 
-int kineto_stage_visit(struct kineto_stage *stage, int (*visit)(void *context, const struct kineto_row *row), void *context,
+int kineto_stage_visit(struct kineto_stage *stage,
+                       int (*visit)(void *context, const struct kineto_row *row), void *context,
                        struct error *err)
 {
     sqlite3_stmt *rows;

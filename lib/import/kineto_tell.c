@@ -21,15 +21,19 @@ static uint64_t time_of(const struct kineto *kineto, int64_t ns)
     return (uint64_t)(kineto->base_ns + ns);
 }
 
-/* The member that the process is in the call's group; -1 if it can't be known (said once), -2 on failure. */
-static int member_of(struct kineto *kineto, struct kineto_group *group, const struct kineto_row *row)
+/* The member that the process is in the call's group; -1 if it can't be known (said once), -2 on
+ * failure. */
+static int member_of(struct kineto *kineto, struct kineto_group *group,
+                     const struct kineto_row *row)
 {
     if (group->member >= 0 || group->member == -2)
         return group->member >= 0 ? group->member : -1;
     int rank = kineto_group_own_rank(&kineto->groups, group, kineto->rank);
     if (rank < 0) {
         group->member = -2;
-        import_refuse(kineto->import, "%s: the calls of process group '%s' are left out: the file does not say which rank of it this is",
+        import_refuse(kineto->import,
+                      "%s: the calls of process group '%s' are left out: the file does not say "
+                      "which rank of it this is",
                       kineto->path, group->name);
         return -1;
     }
@@ -37,7 +41,8 @@ static int member_of(struct kineto *kineto, struct kineto_group *group, const st
     member.comm = group->key;
     member.rank = rank;
     member.nranks = group->size > 0 && group->size < INT32_MAX ? (int)group->size : -1;
-    member.device = row->has_kernel && row->device >= 0 && row->device < INT16_MAX ? (int)row->device : -1;
+    member.device =
+        row->has_kernel && row->device >= 0 && row->device < INT16_MAX ? (int)row->device : -1;
     member.time_ns = time_of(kineto, row->ts_ns);
     group->member = import_member(kineto->import, kineto->process, &member);
     return group->member < 0 ? -2 : group->member;
@@ -59,7 +64,8 @@ static uint64_t count_of(const struct kineto_row *row, const struct kineto_group
     return group->size > 0 ? (uint64_t)(count / group->size) : IMPORT_UNKNOWN;
 }
 
-static void number_call(struct kineto_group *group, const struct kineto_row *row, struct import_call *call)
+static void number_call(struct kineto_group *group, const struct kineto_row *row,
+                        struct import_call *call)
 {
     if (row->seq <= 0 || (group->seq != KINETO_UNKNOWN && row->seq < group->seq))
         return;
@@ -108,7 +114,8 @@ static int visit_kernel(struct kineto *kineto, const struct kineto_row *row)
     if (!launch)
         return 0;
     enum import_state state = row->kind == ROW_BEGIN ? IMPORT_STARTED : IMPORT_DONE;
-    int result = import_launch_state(kineto->import, launch->launch, state, time_of(kineto, row->ts_ns));
+    int result =
+        import_launch_state(kineto->import, launch->launch, state, time_of(kineto, row->ts_ns));
     if (row->kind == ROW_END) {
         HASH_DEL(kineto->launches, launch);
         free(launch);
@@ -120,19 +127,21 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
 {
     struct kineto_group *group = kineto->groups.by_index[row->group];
     bool is_p2p = row->collective->api == API_ncclSend || row->collective->api == API_ncclRecv;
-    if (row->wraps || (!kineto->has_seq && kineto->step_ns != KINETO_UNKNOWN && row->ts_ns < kineto->step_ns))
+    if (row->wraps ||
+        (!kineto->has_seq && kineto->step_ns != KINETO_UNKNOWN && row->ts_ns < kineto->step_ns))
         return 0;
     int member = member_of(kineto, group, row);
     if (member < 0)
         return member == -2 ? -1 : 0;
     if (is_p2p && (row->rank < 0 || row->rank >= INT32_MAX)) {
-        import_refuse(kineto->import, "%s: a %s of process group '%s' without its peer (\"Rank\")", kineto->path,
-                      row->collective->name, group->name);
+        import_refuse(kineto->import, "%s: a %s of process group '%s' without its peer (\"Rank\")",
+                      kineto->path, row->collective->name, group->name);
         return 0;
     }
     struct import_call call = import_call_new(member, row->collective->api);
     call.count = count_of(row, group);
-    call.datatype = row->collective->count == COUNT_NONE && row->in == 0 ? TYPE_NONE : row->datatype;
+    call.datatype = row->collective->count == COUNT_NONE && row->in == 0 ? TYPE_NONE
+                                                                         : row->datatype;
     if (row->collective->rooted && row->rank >= 0 && row->rank < INT32_MAX)
         call.root = (int32_t)row->rank;
     call.sendbuff = known(row->send);
@@ -140,14 +149,15 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
     call.time_ns = time_of(kineto, row->ts_ns);
     call.thread = (uint32_t)row->tid;
     /* The kernel of a group of messages may belong to none of its calls. */
-    call.state = row->has_kernel || (has_kernels(kineto) && !is_p2p) ? IMPORT_ISSUED : IMPORT_STATE_UNKNOWN;
+    call.state = row->has_kernel || (has_kernels(kineto) && !is_p2p) ? IMPORT_ISSUED
+                                                                     : IMPORT_STATE_UNKNOWN;
     if (!is_p2p) {
         number_call(group, row, &call);
         return flush(kineto, false) ? -1 : make_call(kineto, &call, row->external);
     }
     if (kineto->pendings == KINETO_PENDING_MAX && flush(kineto, false))
         return -1;
-    kineto->pending[kineto->pendings++] = (struct pending){ call, row->external };
+    kineto->pending[kineto->pendings++] = (struct pending){call, row->external};
     return 0;
 }
 
@@ -161,7 +171,8 @@ static int visit(void *context, const struct kineto_row *row)
     return flush(kineto, row->kind == ROW_COALESCED);
 }
 
-/* The number behind "rank" in the file's name, for files without distributedInfo; KINETO_UNKNOWN if there is none. */
+/* The number behind "rank" in the file's name, for files without distributedInfo; KINETO_UNKNOWN if
+ * there is none. */
 static int64_t rank_of_name(const char *path)
 {
     const char *name = strrchr(path, '/'), *found = NULL;
@@ -170,7 +181,9 @@ static int64_t rank_of_name(const char *path)
     if (!found)
         return KINETO_UNKNOWN;
     found += *found == '_' || *found == '-';
-    return *found >= '0' && *found <= '9' && strlen(found) < 32 ? strtoll(found, NULL, 10) % INT32_MAX : KINETO_UNKNOWN;
+    return *found >= '0' && *found <= '9' && strlen(found) < 32
+               ? strtoll(found, NULL, 10) % INT32_MAX
+               : KINETO_UNKNOWN;
 }
 
 static int make_process(struct kineto *kineto)
@@ -179,10 +192,12 @@ static int make_process(struct kineto *kineto)
     if (kineto->rank == KINETO_UNKNOWN)
         kineto->rank = rank_of_name(kineto->path);
     process.rank = kineto->rank >= 0 && kineto->rank < INT32_MAX ? (int)kineto->rank : -1;
-    process.world_size = kineto->world_size > 0 && kineto->world_size < INT32_MAX ? (int)kineto->world_size : -1;
+    process.world_size =
+        kineto->world_size > 0 && kineto->world_size < INT32_MAX ? (int)kineto->world_size : -1;
     process.pid = kineto->pid > 0 && kineto->pid < INT32_MAX ? (int)kineto->pid : 0;
     process.nccl_version = kineto->nccl_version;
-    process.lacks = (kineto->has_address ? 0 : LACKS_ADDRESSES) | (has_kernels(kineto) ? 0 : LACKS_STATE);
+    process.lacks = (kineto->has_address ? 0 : LACKS_ADDRESSES) |
+                    (has_kernels(kineto) ? 0 : LACKS_STATE);
     if (process.rank < 0)
         process.key = kineto->path;
     return kineto->process = import_process(kineto->import, &process);
@@ -192,23 +207,34 @@ int kineto_tell(struct kineto *kineto, struct error *err)
 {
     if (!kineto->calls) {
         if (kineto->gloo)
-            import_refuse(kineto->import, "%s: its %" PRIu64 " collectives are gloo's, which do not say their process group: only NCCL's "
-                          "are taken", kineto->path, kineto->gloo);
+            import_refuse(
+                kineto->import,
+                "%s: its %" PRIu64
+                " collectives are gloo's, which do not say their process group: only NCCL's "
+                "are taken",
+                kineto->path, kineto->gloo);
         else
-            import_refuse(kineto->import, "%s: no collective calls (record_param_comms) among its %" PRIu64 " events: record with "
-                          "ProfilerActivity.CPU", kineto->path, kineto->events);
+            import_refuse(kineto->import,
+                          "%s: no collective calls (record_param_comms) among its %" PRIu64
+                          " events: record with "
+                          "ProfilerActivity.CPU",
+                          kineto->path, kineto->events);
         return 0;
     }
     if (kineto_stage_join(kineto->stage, &kineto->joined, &kineto->lonely, err))
         return -1;
-    if (make_process(kineto) < 0 || kineto_stage_visit(kineto->stage, visit, kineto, err) || flush(kineto, false)) {
+    if (make_process(kineto) < 0 || kineto_stage_visit(kineto->stage, visit, kineto, err) ||
+        flush(kineto, false)) {
         if (!err->text[0])
             *err = kineto->err;
         return -1;
     }
     if (kineto->lonely)
-        import_refuse(kineto->import, "%s: %" PRIu64 " of %" PRIu64 " NCCL kernels belong to no call of the file (\"External id\", "
-                      "\"correlation\"): their times are not known", kineto->path, kineto->lonely, kineto->joined + kineto->lonely);
+        import_refuse(kineto->import,
+                      "%s: %" PRIu64 " of %" PRIu64
+                      " NCCL kernels belong to no call of the file (\"External id\", "
+                      "\"correlation\"): their times are not known",
+                      kineto->path, kineto->lonely, kineto->joined + kineto->lonely);
     return import_known_until(kineto->import, kineto->process, time_of(kineto, kineto->last_ns));
 }
 

@@ -1,4 +1,5 @@
-/* log_calls.c: the calls that a log tells of: collectives, messages, and the groups that they are in. */
+/* log_calls.c: the calls that a log tells of: collectives, messages, and the groups that they are
+ * in. */
 #include <string.h>
 
 #include "lib/import/log_processes.h"
@@ -25,13 +26,16 @@ void log_calls_group(struct log_process *process, const struct log_line *line, b
     }
 }
 
-static struct import_call call_of(struct log_process *process, const struct log_line *line, const struct log_event *event, int member)
+static struct import_call call_of(struct log_process *process, const struct log_line *line,
+                                  const struct log_event *event, int member)
 {
     struct import_call call = import_call_new(member, event->api);
     int i = thread_of(process, line->tid);
     call.count = event->count;
-    call.datatype = event->datatype >= 0 && event->datatype < TYPE_COUNT ? (uint8_t)event->datatype : TYPE_NONE;
-    call.redop = event->redop >= REDOP_SUM && event->redop <= REDOP_AVG ? (uint8_t)event->redop : REDOP_UNKNOWN;
+    call.datatype = event->datatype >= 0 && event->datatype < TYPE_COUNT ? (uint8_t)event->datatype
+                                                                         : TYPE_NONE;
+    call.redop = event->redop >= REDOP_SUM && event->redop <= REDOP_AVG ? (uint8_t)event->redop
+                                                                        : REDOP_UNKNOWN;
     if (event->root >= 0)
         call.root = event->root;
     call.sendbuff = event->sendbuff;
@@ -45,19 +49,22 @@ static struct import_call call_of(struct log_process *process, const struct log_
 }
 
 /* NCCL_DEBUG=TRACE prints each call twice. */
-static bool told_already(struct log_comm *comm, const struct log_line *line, const struct log_event *event)
+static bool told_already(struct log_comm *comm, const struct log_line *line,
+                         const struct log_event *event)
 {
     if (line->level != LOG_CALL) {
         comm->told = *event;
         return false;
     }
-    bool same = comm->told.api == event->api && comm->told.sendbuff == event->sendbuff && comm->told.recvbuff == event->recvbuff &&
-                comm->told.count == event->count && comm->told.stream == event->stream;
+    bool same = comm->told.api == event->api && comm->told.sendbuff == event->sendbuff &&
+                comm->told.recvbuff == event->recvbuff && comm->told.count == event->count &&
+                comm->told.stream == event->stream;
     comm->told = (struct log_event){0};
     return same;
 }
 
-int log_calls_operation(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+int log_calls_operation(struct log_job *job, struct log_process *process,
+                        const struct log_line *line, const struct log_event *event)
 {
     struct log_comm *comm = log_comm_find(job, process, event->comm);
     if (!event->api) {
@@ -68,7 +75,7 @@ int log_calls_operation(struct log_job *job, struct log_process *process, const 
         log_comm_forget(job, comm);
         comm = NULL;
     }
-    if (!comm) {                /* made before the log begins, or without the lines of subsystem INIT */
+    if (!comm) { /* made before the log begins, or without the lines of subsystem INIT */
         struct log_event init = *event;
         init.comm_id = 0;
         init.rank = process->hint;
@@ -88,5 +95,6 @@ int log_calls_operation(struct log_job *job, struct log_process *process, const 
     if (log_comm_tell(job, process, comm, line->time_ns))
         return -1;
     struct import_call call = call_of(process, line, event, comm->member);
-    return comm->is_unnamed ? log_unnamed_hold(job, comm->unnamed, &call) : import_call(job->import, &call);
+    return comm->is_unnamed ? log_unnamed_hold(job, comm->unnamed, &call)
+                            : import_call(job->import, &call);
 }

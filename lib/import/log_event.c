@@ -10,25 +10,32 @@
 
 enum { WORD_BYTES = 128 };
 
-/* As NCCL writes them before ": opCount" and behind "nccl" in CALL lines. ncclBcast logs as Broadcast. */
+/* As NCCL writes them before ": opCount" and behind "nccl" in CALL lines. ncclBcast logs as
+ * Broadcast. */
 static const struct operation_name {
     const char *name;
     uint16_t api;
 } operation_names[] = {
-    {"AllReduce", API_ncclAllReduce}, {"Broadcast", API_ncclBroadcast}, {"Bcast", API_ncclBcast}, {"Reduce", API_ncclReduce},
-    {"AllGather", API_ncclAllGather}, {"ReduceScatter", API_ncclReduceScatter}, {"AlltoAll", API_ncclAlltoAll},
-    {"AllToAll", API_ncclAlltoAll}, {"Gather", API_ncclGather}, {"Scatter", API_ncclScatter}, {"Send", API_ncclSend},
-    {"Recv", API_ncclRecv},
+    {"AllReduce", API_ncclAllReduce}, {"Broadcast", API_ncclBroadcast},
+    {"Bcast", API_ncclBcast},         {"Reduce", API_ncclReduce},
+    {"AllGather", API_ncclAllGather}, {"ReduceScatter", API_ncclReduceScatter},
+    {"AlltoAll", API_ncclAlltoAll},   {"AllToAll", API_ncclAlltoAll},
+    {"Gather", API_ncclGather},       {"Scatter", API_ncclScatter},
+    {"Send", API_ncclSend},           {"Recv", API_ncclRecv},
 };
 
 /* The functions that make communicators name themselves at the line's beginning since 2.24. */
 static const struct operation_name init_names[] = {
-    {"ncclCommInitRank", API_ncclCommInitRank}, {"ncclCommInitRankConfig", API_ncclCommInitRankConfig},
-    {"ncclCommInitRankScalable", API_ncclCommInitRankScalable}, {"ncclCommInitAll", API_ncclCommInitAll},
-    {"ncclCommSplit", API_ncclCommSplit}, {"ncclCommShrink", API_ncclCommShrink},
+    {"ncclCommInitRank", API_ncclCommInitRank},
+    {"ncclCommInitRankConfig", API_ncclCommInitRankConfig},
+    {"ncclCommInitRankScalable", API_ncclCommInitRankScalable},
+    {"ncclCommInitAll", API_ncclCommInitAll},
+    {"ncclCommSplit", API_ncclCommSplit},
+    {"ncclCommShrink", API_ncclCommShrink},
 };
 
-static uint16_t api_named(const struct operation_name *names, size_t count, const char *name, size_t bytes)
+static uint16_t api_named(const struct operation_name *names, size_t count, const char *name,
+                          size_t bytes)
 {
     for (size_t i = 0; i < count; i++)
         if (strlen(names[i].name) == bytes && !memcmp(names[i].name, name, bytes))
@@ -37,14 +44,17 @@ static uint16_t api_named(const struct operation_name *names, size_t count, cons
 }
 #define API_NAMED(names, name, bytes) api_named(names, sizeof(names) / sizeof *(names), name, bytes)
 
-/* --- words ------------------------------------------------------------------------------------------------ */
+/* --- words
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct word {
     const char *text;
     size_t bytes;
 };
 
-/* The next word of text[*at .. bytes); brackets around "nranks=8" and a comma behind are taken off. */
+/* The next word of text[*at .. bytes); brackets around "nranks=8" and a comma behind are taken off.
+ */
 static bool next_word(const char *text, size_t bytes, size_t *at, struct word *word)
 {
     while (*at < bytes && isspace((unsigned char)text[*at]))
@@ -86,7 +96,9 @@ static bool to_int(const struct word *word, int *value)
     return true;
 }
 
-/* --- INFO ------------------------------------------------------------------------------------------------- */
+/* --- INFO
+ * -------------------------------------------------------------------------------------------------
+ */
 
 enum field_kind { FIELD_HEX, FIELD_DECIMAL, FIELD_INT };
 static const struct field {
@@ -94,13 +106,28 @@ static const struct field {
     enum field_kind kind;
     size_t offset;
 } fields[] = {
-#define FIELD(name, kind, member) {name, kind, offsetof(struct log_event, member)}
-    FIELD("sendbuff", FIELD_HEX, sendbuff), FIELD("recvbuff", FIELD_HEX, recvbuff), FIELD("count", FIELD_DECIMAL, count),
-    FIELD("datatype", FIELD_INT, datatype), FIELD("op", FIELD_INT, redop), FIELD("root", FIELD_INT, root),
-    FIELD("comm", FIELD_HEX, comm), FIELD("stream", FIELD_HEX, stream), FIELD("rank", FIELD_INT, rank),
-    FIELD("nranks", FIELD_INT, nranks), FIELD("nRanks", FIELD_INT, nranks), FIELD("cudaDev", FIELD_INT, device),
-    FIELD("busId", FIELD_HEX, bus), FIELD("commId", FIELD_HEX, comm_id), FIELD("parent", FIELD_HEX, parent),
-    FIELD("splitCount", FIELD_INT, ordinal), FIELD("childCount", FIELD_INT, ordinal), FIELD("color", FIELD_INT, color),
+#define FIELD(name, kind, member)                      \
+    {                                                  \
+        name, kind, offsetof(struct log_event, member) \
+    }
+    FIELD("sendbuff", FIELD_HEX, sendbuff),
+    FIELD("recvbuff", FIELD_HEX, recvbuff),
+    FIELD("count", FIELD_DECIMAL, count),
+    FIELD("datatype", FIELD_INT, datatype),
+    FIELD("op", FIELD_INT, redop),
+    FIELD("root", FIELD_INT, root),
+    FIELD("comm", FIELD_HEX, comm),
+    FIELD("stream", FIELD_HEX, stream),
+    FIELD("rank", FIELD_INT, rank),
+    FIELD("nranks", FIELD_INT, nranks),
+    FIELD("nRanks", FIELD_INT, nranks),
+    FIELD("cudaDev", FIELD_INT, device),
+    FIELD("busId", FIELD_HEX, bus),
+    FIELD("commId", FIELD_HEX, comm_id),
+    FIELD("parent", FIELD_HEX, parent),
+    FIELD("splitCount", FIELD_INT, ordinal),
+    FIELD("childCount", FIELD_INT, ordinal),
+    FIELD("color", FIELD_INT, color),
     FIELD("key", FIELD_INT, key),
 #undef FIELD
 };
@@ -118,7 +145,8 @@ static bool set_bracketed_nranks(struct log_event *event, const struct word *wor
 {
     static const char begin[] = "[nranks=";
     size_t length = sizeof begin - 1;
-    if (word->bytes < length + 2 || memcmp(word->text, begin, length) || word->text[word->bytes - 1] != ']')
+    if (word->bytes < length + 2 || memcmp(word->text, begin, length) ||
+        word->text[word->bytes - 1] != ']')
         return false;
     return to_int(&(struct word){word->text + length, word->bytes - length - 1}, &event->nranks);
 }
@@ -159,7 +187,13 @@ static bool begins(const char *text, size_t bytes, const char *what)
 
 static struct log_event nothing(void)
 {
-    return (struct log_event){.datatype = -1, .redop = -1, .root = -1, .rank = -1, .nranks = -1, .device = -1, .ordinal = -1};
+    return (struct log_event){.datatype = -1,
+                              .redop = -1,
+                              .root = -1,
+                              .rank = -1,
+                              .nranks = -1,
+                              .device = -1,
+                              .ordinal = -1};
 }
 
 /* "AllReduce: opCount 5 ...", in 2.3 "opCount 5 ...". */
@@ -190,7 +224,8 @@ static const struct ending {
     {"Abort COMPLETE", LOG_EVENT_LEAVE_COMPLETE, API_ncclCommAbort},
 };
 
-/* A line about a communicator that lost its end still names a comm and a rank; what it wanted to say is not known. */
+/* A line about a communicator that lost its end still names a comm and a rank; what it wanted to
+ * say is not known. */
 static void communicator_event(const char *text, size_t bytes, struct log_event *event)
 {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -203,7 +238,9 @@ static void communicator_event(const char *text, size_t bytes, struct log_event 
         return;
     bool init = event->kind == LOG_EVENT_INIT_START || event->kind == LOG_EVENT_INIT_COMPLETE;
     struct word word;
-    for (size_t at = 0; init && !event->api && next_word(text, bytes, &at, &word);)     /* "[Rank 3] ncclCommInitRank comm ..." */
+    for (size_t at = 0;
+         init && !event->api &&
+         next_word(text, bytes, &at, &word);) /* "[Rank 3] ncclCommInitRank comm ..." */
         event->api = API_NAMED(init_names, word.text, word.bytes);
     if (init && !event->api)
         event->api = event->parent ? API_ncclCommSplit : API_ncclCommInitRank;
@@ -218,17 +255,20 @@ void log_event_of_message(const char *text, size_t bytes, struct log_event *even
     if (is_operation(text, bytes, &api)) {
         set_fields(text, bytes, event);
         event->api = api;
-        event->kind = event->comm && event->nranks > 0 && event->datatype >= 0 ? LOG_EVENT_OPERATION : LOG_EVENT_CUT;
+        event->kind = event->comm && event->nranks > 0 && event->datatype >= 0 ? LOG_EVENT_OPERATION
+                                                                               : LOG_EVENT_CUT;
     } else if (contains(text, bytes, "comm 0x")) {
         communicator_event(text, bytes, event);
     }
 }
 
-/* --- CALL ------------------------------------------------------------------------------------------------- */
+/* --- CALL
+ * -------------------------------------------------------------------------------------------------
+ */
 
-
-/* What each argument of a call is: one letter each. s sendbuff, r recvbuff, n count, t datatype, o redop, R root, c comm,
- * S stream, N nranks, i commId, k rank, d device, p parent, C color, K key, . nothing of use. */
+/* What each argument of a call is: one letter each. s sendbuff, r recvbuff, n count, t datatype, o
+ * redop, R root, c comm, S stream, N nranks, i commId, k rank, d device, p parent, C color, K key,
+ * . nothing of use. */
 static const struct call_shape {
     const char *name, *arguments;
     enum log_event_kind kind;
@@ -244,31 +284,49 @@ static const struct call_shape {
 static bool set_argument(struct log_event *event, char what, const struct word *word)
 {
     switch (what) {
-    case 's': return to_number(word, 16, &event->sendbuff);
-    case 'r': return to_number(word, 16, &event->recvbuff);
-    case 'n': return to_number(word, 10, &event->count);
-    case 't': return to_int(word, &event->datatype);
-    case 'o': return to_int(word, &event->redop);
-    case 'R': return to_int(word, &event->root);
-    case 'c': return to_number(word, 16, &event->comm);
-    case 'p': return to_number(word, 16, &event->parent);
-    case 'S': return to_number(word, 16, &event->stream);
-    case 'N': return to_int(word, &event->nranks);
-    case 'i': return to_number(word, 16, &event->comm_id);
-    case 'k': return to_int(word, &event->rank);
-    case 'd': return to_int(word, &event->device);
-    case 'C': return to_int(word, &event->color);
-    case 'K': return to_int(word, &event->key);
-    default: return true;
+    case 's':
+        return to_number(word, 16, &event->sendbuff);
+    case 'r':
+        return to_number(word, 16, &event->recvbuff);
+    case 'n':
+        return to_number(word, 10, &event->count);
+    case 't':
+        return to_int(word, &event->datatype);
+    case 'o':
+        return to_int(word, &event->redop);
+    case 'R':
+        return to_int(word, &event->root);
+    case 'c':
+        return to_number(word, 16, &event->comm);
+    case 'p':
+        return to_number(word, 16, &event->parent);
+    case 'S':
+        return to_number(word, 16, &event->stream);
+    case 'N':
+        return to_int(word, &event->nranks);
+    case 'i':
+        return to_number(word, 16, &event->comm_id);
+    case 'k':
+        return to_int(word, &event->rank);
+    case 'd':
+        return to_int(word, &event->device);
+    case 'C':
+        return to_int(word, &event->color);
+    case 'K':
+        return to_int(word, &event->key);
+    default:
+        return true;
     }
 }
 
 /* The arguments up to the closing bracket; false if that is missing or one is no number. */
-static bool set_arguments(const char *text, size_t bytes, const char *shape, struct log_event *event)
+static bool set_arguments(const char *text, size_t bytes, const char *shape,
+                          struct log_event *event)
 {
     const char *close = memchr(text, ')', bytes);
-    while (close && close > text && close[-1] == 'l' && memchr(close + 1, ')', bytes - (size_t)(close + 1 - text)))
-        close = memchr(close + 1, ')', bytes - (size_t)(close + 1 - text));     /* of "(nil)" */
+    while (close && close > text && close[-1] == 'l' &&
+           memchr(close + 1, ')', bytes - (size_t)(close + 1 - text)))
+        close = memchr(close + 1, ')', bytes - (size_t)(close + 1 - text)); /* of "(nil)" */
     if (!close)
         return false;
     const char *at = text;
@@ -294,7 +352,8 @@ void log_event_of_call(const char *text, size_t bytes, struct log_event *event)
     size_t name_bytes = (size_t)(open - text);
     struct call_shape shape = {0};
     for (size_t i = 0; i < sizeof call_shapes / sizeof *call_shapes; i++)
-        if (strlen(call_shapes[i].name) == name_bytes && !memcmp(call_shapes[i].name, text, name_bytes))
+        if (strlen(call_shapes[i].name) == name_bytes &&
+            !memcmp(call_shapes[i].name, text, name_bytes))
             shape = call_shapes[i];
     if (!shape.name && begins(text, name_bytes, "nccl")) {
         shape.api = API_NAMED(operation_names, text + 4, name_bytes - 4);
@@ -304,7 +363,9 @@ void log_event_of_call(const char *text, size_t bytes, struct log_event *event)
     if (!shape.api)
         return;
     event->api = shape.api;
-    event->kind = set_arguments(open + 1, bytes - name_bytes - 1, shape.arguments, event) ? shape.kind : LOG_EVENT_CUT;
+    event->kind = set_arguments(open + 1, bytes - name_bytes - 1, shape.arguments, event)
+                      ? shape.kind
+                      : LOG_EVENT_CUT;
 }
 
 int log_version_of(const char *text, size_t bytes)
@@ -318,5 +379,6 @@ int log_version_of(const char *text, size_t bytes)
     memcpy(copy, text + sizeof begin - 1, rest < sizeof copy - 1 ? rest : sizeof copy - 1);
     if (sscanf(copy, "%2d.%3d.%3d", &major, &minor, &patch) < 2 || major < 1)
         return 0;
-    return minor > 8 || major > 2 ? major * 10000 + minor * 100 + patch : major * 1000 + minor * 100 + patch;
+    return minor > 8 || major > 2 ? major * 10000 + minor * 100 + patch
+                                  : major * 1000 + minor * 100 + patch;
 }

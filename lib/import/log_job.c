@@ -35,7 +35,8 @@ struct log_process *log_job_process_of_rank(struct log_job *job, int rank)
     return found;
 }
 
-/* --- processes -------------------------------------------------------------------------------------------- */
+/* --- processes
+ * -------------------------------------------------------------------------------------------- */
 
 /* A line that ran into the one before has that one's last letters before its host's name. */
 static struct log_process *known_by_end(struct log_job *job, const struct log_line *line)
@@ -43,7 +44,8 @@ static struct log_process *known_by_end(struct log_job *job, const struct log_li
     size_t bytes = strlen(line->host);
     for (struct log_process *process = job->processes; process; process = process->hh.next) {
         size_t own = strlen(process->key.host);
-        if (process->key.pid == line->pid && own < bytes && !strcmp(line->host + bytes - own, process->key.host))
+        if (process->key.pid == line->pid && own < bytes &&
+            !strcmp(line->host + bytes - own, process->key.host))
             return process;
     }
     return NULL;
@@ -79,7 +81,8 @@ struct log_process *log_job_process(struct log_job *job, const struct log_line *
         process = calloc(1, sizeof *process);
         if (!process)
             return NULL;
-        *process = (struct log_process){.key = key, .hint = -1, .rank = -1, .index = import_process(job->import, &told)};
+        *process = (struct log_process){
+            .key = key, .hint = -1, .rank = -1, .index = import_process(job->import, &told)};
         if (process->index < 0) {
             free(process);
             return NULL;
@@ -115,17 +118,21 @@ int log_job_warning(struct log_job *job, struct log_process *process, const stru
     char text[SAID_BYTES];
     if (!line->message_bytes)
         return 0;
-    snprintf(text, sizeof text, "%.*s%s%.*s", (int)line->place_bytes, line->place ? line->place : "", line->place_bytes ? ": " : "",
-             (int)(line->message_bytes < SAID_BYTES / 2 ? line->message_bytes : SAID_BYTES / 2), line->message);
+    snprintf(text, sizeof text, "%.*s%s%.*s", (int)line->place_bytes,
+             line->place ? line->place : "", line->place_bytes ? ": " : "",
+             (int)(line->message_bytes < SAID_BYTES / 2 ? line->message_bytes : SAID_BYTES / 2),
+             line->message);
     return import_said(job->import, process->index, SAID_WARNING, "NCCL WARN", text, line->time_ns);
 }
 
 /* The rank that people know a process by is that in its largest communicator, if it is one rank. */
-static void learn_rank(struct log_job *job, struct log_process *process, const struct log_comm *comm)
+static void learn_rank(struct log_job *job, struct log_process *process,
+                       const struct log_comm *comm)
 {
     if (job->widest < comm->nranks)
         job->widest = comm->nranks;
-    if (comm->nranks < process->widest || (comm->nranks == process->widest && comm->rank == process->rank))
+    if (comm->nranks < process->widest ||
+        (comm->nranks == process->widest && comm->rank == process->rank))
         return;
     bool several = comm->nranks == process->widest;
     process->widest = comm->nranks;
@@ -133,9 +140,11 @@ static void learn_rank(struct log_job *job, struct log_process *process, const s
     import_process_rank(job->import, process->index, several ? -1 : comm->rank);
 }
 
-/* --- communicators ---------------------------------------------------------------------------------------- */
+/* --- communicators
+ * ---------------------------------------------------------------------------------------- */
 
-struct log_comm *log_comm_find(struct log_job *job, const struct log_process *process, uint64_t pointer)
+struct log_comm *log_comm_find(struct log_job *job, const struct log_process *process,
+                               uint64_t pointer)
 {
     struct comm_key key;
     struct log_comm *comm;
@@ -152,7 +161,8 @@ void log_comm_forget(struct log_job *job, struct log_comm *comm)
     free(comm);
 }
 
-struct log_comm *log_comm_new(struct log_job *job, struct log_process *process, const struct log_event *event)
+struct log_comm *log_comm_new(struct log_job *job, struct log_process *process,
+                              const struct log_event *event)
 {
     struct log_comm *comm = calloc(1, sizeof *comm);
     if (!comm)
@@ -171,17 +181,21 @@ struct log_comm *log_comm_new(struct log_job *job, struct log_process *process, 
 /* Calls with a rank and size of which the process has had `ordinal` communicators before. */
 int log_comm_hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm)
 {
-    struct log_unnamed unnamed = {.process = process, .rank = comm->rank, .nranks = comm->nranks, .device = comm->device};
+    struct log_unnamed unnamed = {
+        .process = process, .rank = comm->rank, .nranks = comm->nranks, .device = comm->device};
     for (uint32_t i = 0; i < job->unnamed_count; i++) {
         const struct log_unnamed *other = &job->unnamed[i];
-        unnamed.ordinal += other->process == process && other->rank == comm->rank && other->nranks == comm->nranks;
+        unnamed.ordinal += other->process == process && other->rank == comm->rank &&
+                           other->nranks == comm->nranks;
     }
     comm->is_unnamed = true;
     return log_unnamed_add(job, &unnamed, &comm->unnamed);
 }
 
-/* A split is named by its parent, which split of it that is, and the color: all ranks say the same. */
-static bool name_split(struct log_job *job, const struct log_process *process, struct log_comm *comm, const struct log_event *event)
+/* A split is named by its parent, which split of it that is, and the color: all ranks say the same.
+ */
+static bool name_split(struct log_job *job, const struct log_process *process,
+                       struct log_comm *comm, const struct log_event *event)
 {
     struct log_comm *parent = log_comm_find(job, process, event->parent);
     if (!parent || parent->is_unnamed)
@@ -189,18 +203,23 @@ static bool name_split(struct log_job *job, const struct log_process *process, s
     int ordinal = event->ordinal >= 0 ? event->ordinal : parent->splits++;
     size_t used;
     if (parent->comm_id)
-        used = (size_t)snprintf(comm->name, sizeof comm->name, "%016llx/%d.%d", (unsigned long long)parent->comm_id, ordinal, event->color);
+        used = (size_t)snprintf(comm->name, sizeof comm->name, "%016llx/%d.%d",
+                                (unsigned long long)parent->comm_id, ordinal, event->color);
     else
-        used = (size_t)snprintf(comm->name, sizeof comm->name, "%s/%d.%d", parent->name, ordinal, event->color);
-    if (used >= sizeof comm->name) {    /* splits of splits of splits: what is cut off must still count */
+        used = (size_t)snprintf(comm->name, sizeof comm->name, "%s/%d.%d", parent->name, ordinal,
+                                event->color);
+    if (used >=
+        sizeof comm->name) { /* splits of splits of splits: what is cut off must still count */
         uint64_t hash = string_id(parent->name, strlen(parent->name));
-        snprintf(comm->name, sizeof comm->name, "%016llx/%d.%d", (unsigned long long)hash, ordinal, event->color);
+        snprintf(comm->name, sizeof comm->name, "%016llx/%d.%d", (unsigned long long)hash, ordinal,
+                 event->color);
     }
     return true;
 }
 
 /* Makes the communicator known to the sink. */
-int log_comm_tell(struct log_job *job, struct log_process *process, struct log_comm *comm, uint64_t time_ns)
+int log_comm_tell(struct log_job *job, struct log_process *process, struct log_comm *comm,
+                  uint64_t time_ns)
 {
     if (comm->is_unnamed || comm->member >= 0)
         return 0;
@@ -215,19 +234,22 @@ int log_comm_tell(struct log_job *job, struct log_process *process, struct log_c
     return comm->member < 0 ? -1 : 0;
 }
 
-static int init_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+static int init_event(struct log_job *job, struct log_process *process, const struct log_line *line,
+                      const struct log_event *event)
 {
     struct log_comm *comm = log_comm_find(job, process, event->comm);
     bool complete = event->kind == LOG_EVENT_INIT_COMPLETE;
-    if (comm && (comm->used || comm->rank != event->rank || comm->nranks != event->nranks || (comm->complete && !complete))) {
-        log_comm_forget(job, comm);              /* its end was not seen */
+    if (comm && (comm->used || comm->rank != event->rank || comm->nranks != event->nranks ||
+                 (comm->complete && !complete))) {
+        log_comm_forget(job, comm); /* its end was not seen */
         comm = NULL;
     }
     if (!comm) {
         comm = log_comm_new(job, process, event);
         if (!comm)
             return -1;
-        if (!event->comm_id && !(event->parent && name_split(job, process, comm, event)) && log_comm_hold_back(job, process, comm))
+        if (!event->comm_id && !(event->parent && name_split(job, process, comm, event)) &&
+            log_comm_hold_back(job, process, comm))
             return -1;
         learn_rank(job, process, comm);
     }
@@ -235,7 +257,8 @@ static int init_event(struct log_job *job, struct log_process *process, const st
     return complete ? log_comm_tell(job, process, comm, line->time_ns) : 0;
 }
 
-static int leave_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+static int leave_event(struct log_job *job, struct log_process *process,
+                       const struct log_line *line, const struct log_event *event)
 {
     struct log_comm *comm = log_comm_find(job, process, event->comm);
     bool aborted = event->api == API_ncclCommAbort;
@@ -252,16 +275,20 @@ static int leave_event(struct log_job *job, struct log_process *process, const s
     return result;
 }
 
-int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event)
+int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line,
+                  const struct log_event *event)
 {
     switch (event->kind) {
     case LOG_EVENT_OPERATION:
         return log_calls_operation(job, process, line, event);
-    case LOG_EVENT_INIT_START: case LOG_EVENT_INIT_COMPLETE:
+    case LOG_EVENT_INIT_START:
+    case LOG_EVENT_INIT_COMPLETE:
         return event->comm ? init_event(job, process, line, event) : 0;
-    case LOG_EVENT_LEAVE_START: case LOG_EVENT_LEAVE_COMPLETE:
+    case LOG_EVENT_LEAVE_START:
+    case LOG_EVENT_LEAVE_COMPLETE:
         return leave_event(job, process, line, event);
-    case LOG_EVENT_GROUP_START: case LOG_EVENT_GROUP_END:
+    case LOG_EVENT_GROUP_START:
+    case LOG_EVENT_GROUP_END:
         log_calls_group(process, line, event->kind == LOG_EVENT_GROUP_START);
         return 0;
     case LOG_EVENT_CUT:
@@ -272,7 +299,8 @@ int log_job_event(struct log_job *job, struct log_process *process, const struct
     }
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------- */
+/* --- the end
+ * ---------------------------------------------------------------------------------------------- */
 
 /* A communicator that was begun and never made. */
 static int say_unfinished(struct log_job *job, const struct log_comm *comm)
@@ -282,7 +310,10 @@ static int say_unfinished(struct log_job *job, const struct log_comm *comm)
         return 0;
     if (comm->comm_id)
         snprintf(name, sizeof name, " %016llx", (unsigned long long)comm->comm_id);
-    snprintf(text, sizeof text, "communicator%s of %d ranks: \"Init START\" without \"Init COMPLETE\": its making never ended", name, comm->nranks);
+    snprintf(text, sizeof text,
+             "communicator%s of %d ranks: \"Init START\" without \"Init COMPLETE\": its making "
+             "never ended",
+             name, comm->nranks);
     return import_said(job->import, comm->key.process->index, SAID_WARNING, "NCCL log", text, 0);
 }
 
@@ -290,14 +321,22 @@ static void say_refused(struct log_job *job)
 {
     const char *path = input_path(job->input);
     if (job->repeated)
-        import_refuse(job->import, "%s: %llu lines of NCCL's stand for several (\"[repeated ...x across cluster]\"): Ray left out calls of other "
-                      "ranks; run with RAY_DEDUP_LOGS=0", path, (unsigned long long)job->repeated);
+        import_refuse(job->import,
+                      "%s: %llu lines of NCCL's stand for several (\"[repeated ...x across "
+                      "cluster]\"): Ray left out calls of other "
+                      "ranks; run with RAY_DEDUP_LOGS=0",
+                      path, (unsigned long long)job->repeated);
     if (job->cut)
-        import_refuse(job->import, "%s: %llu lines of NCCL's had lost their end, or are of NCCL 2.3, and were not taken", path,
-                      (unsigned long long)job->cut);
+        import_refuse(
+            job->import,
+            "%s: %llu lines of NCCL's had lost their end, or are of NCCL 2.3, and were not taken",
+            path, (unsigned long long)job->cut);
     if (job->strangers)
-        import_refuse(job->import, "%s: %llu calls on communicators whose making the log does not hold were not taken: run with "
-                      "NCCL_DEBUG_SUBSYS=INIT,COLL", path, (unsigned long long)job->strangers);
+        import_refuse(job->import,
+                      "%s: %llu calls on communicators whose making the log does not hold were not "
+                      "taken: run with "
+                      "NCCL_DEBUG_SUBSYS=INIT,COLL",
+                      path, (unsigned long long)job->strangers);
 }
 
 int log_job_end(struct log_job *job)
@@ -312,8 +351,9 @@ int log_job_end(struct log_job *job)
     }
     say_refused(job);
     HASH_ITER(hh, job->processes, process, next_process) {
-        import_process_lacks(job->import, process->index, (process->tells_calls ? 0 : LACKS_GROUP) |
-                             (process->tells_time ? 0 : LACKS_TIMING));
+        import_process_lacks(job->import, process->index,
+                             (process->tells_calls ? 0 : LACKS_GROUP) |
+                                 (process->tells_time ? 0 : LACKS_TIMING));
         if (process->tells_time && import_known_until(job->import, process->index, job->last_ns))
             result = -1;
         HASH_DEL(job->processes, process);

@@ -1,4 +1,5 @@
-/* log_job.h: the job that a log tells of: its processes and communicators while the log is read line by line.
+/* log_job.h: the job that a log tells of: its processes and communicators while the log is read
+ * line by line.
  *
  * Functions return 0, or -1 when memory or the import's disk is short. */
 #ifndef DDPCHECK_IMPORT_LOG_JOB_H
@@ -18,32 +19,35 @@ struct log_watched;
 
 /* A call on a communicator that has no name yet. */
 struct log_held {
-    uint32_t unnamed;           /* which of log_job.unnamed */
+    uint32_t unnamed; /* which of log_job.unnamed */
     struct import_call call;
 };
 
 /* A communicator of which NCCL did not print what tells it from others (before 2.16). */
 struct log_unnamed {
     struct log_process *process;
-    int rank, nranks, device, ordinal;  /* ordinal: of the process's communicators of that size and rank */
+    int rank, nranks, device,
+        ordinal; /* ordinal: of the process's communicators of that size and rank */
     bool ended, aborted;
 };
 
 struct log_job {
     struct import *import;
     struct import_input *input;
-    struct log_process *processes;      /* table by host and pid */
-    struct log_comm *comms;             /* table by process and pointer */
-    struct log_watched *watched;        /* what PyTorch's watchdog said, by rank and process group */
+    struct log_process *processes; /* table by host and pid */
+    struct log_comm *comms;        /* table by process and pointer */
+    struct log_watched *watched;   /* what PyTorch's watchdog said, by rank and process group */
     struct log_unnamed *unnamed;
     struct log_held *held;
     uint32_t unnamed_count, unnamed_capacity;
     size_t held_count, held_capacity;
-    int widest;                         /* the largest nranks seen */
-    uint64_t torch_ns;                  /* the latest time of PyTorch's lines; 0 none */
-    uint64_t last_ns;                   /* the latest time in the log; 0 none */
-    uint64_t cut, strangers, held_over; /* lines without their end; calls on communicators never made; held too many */
-    uint64_t repeated;                  /* lines that stand for several: Ray leaves out what it takes for repetitions */
+    int widest;        /* the largest nranks seen */
+    uint64_t torch_ns; /* the latest time of PyTorch's lines; 0 none */
+    uint64_t last_ns;  /* the latest time in the log; 0 none */
+    uint64_t cut, strangers,
+        held_over; /* lines without their end; calls on communicators never made; held too many */
+    uint64_t
+        repeated; /* lines that stand for several: Ray leaves out what it takes for repetitions */
 };
 
 void log_job_begin(struct log_job *job, struct import *import, struct import_input *input);
@@ -52,14 +56,17 @@ int log_job_end(struct log_job *job);
 
 /* The process that wrote the line; NULL when memory is short. */
 struct log_process *log_job_process(struct log_job *job, const struct log_line *line);
-/* A line of somebody else's: the time that it begins with says that the log was still written then. */
+/* A line of somebody else's: the time that it begins with says that the log was still written then.
+ */
 void log_job_time(struct log_job *job, const char *text, size_t bytes);
 int log_job_version(struct log_job *job, struct log_process *process, int version);
 int log_job_warning(struct log_job *job, struct log_process *process, const struct log_line *line);
-int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line, const struct log_event *event);
+int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line,
+                  const struct log_event *event);
 
 /* log_watched.c: lines of PyTorch's watchdog. */
-int log_job_watchdog(struct log_job *job, const char *text, size_t bytes, const struct watchdog_line *line);
+int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
+                     const struct watchdog_line *line);
 int log_watched_end(struct log_job *job);
 
 /* log_unnamed.c: calls that wait for the name of their communicator. */

@@ -5,13 +5,16 @@
 #include <string.h>
 #include <time.h>
 
-enum { HEADER_MAX = 512 };      /* what may stand between the host's name and "NCCL": place, function */
+enum { HEADER_MAX = 512 }; /* what may stand between the host's name and "NCCL": place, function */
 
 static const struct level_name {
-    const char *text;           /* with the blanks around it */
+    const char *text; /* with the blanks around it */
     enum log_level level;
 } level_names[] = {
-    {" NCCL INFO ", LOG_INFO}, {" NCCL WARN ", LOG_WARN}, {" NCCL TRACE ", LOG_TRACE}, {" NCCL CALL ", LOG_CALL},
+    {" NCCL INFO ", LOG_INFO},
+    {" NCCL WARN ", LOG_WARN},
+    {" NCCL TRACE ", LOG_TRACE},
+    {" NCCL CALL ", LOG_CALL},
 };
 
 static bool is_host_char(char c)
@@ -19,7 +22,8 @@ static bool is_host_char(char c)
     return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
 }
 
-/* --- times and prefixes ----------------------------------------------------------------------------------- */
+/* --- times and prefixes
+ * ----------------------------------------------------------------------------------- */
 
 /* The number in `digits` characters; -1 if they are something else. */
 static int fixed_number(const char *text, int digits)
@@ -47,21 +51,25 @@ static uint64_t fraction_ns(const char *text, size_t bytes, size_t *used)
 
 uint64_t log_prefix_time(const char *text, size_t bytes)
 {
-    enum { PLAIN = 19 };        /* "2026-11-21 14:03:22" */
-    if (bytes < PLAIN || text[4] != '-' || text[7] != '-' || !memchr(" T_", text[10], 3) || text[13] != ':' || text[16] != ':')
+    enum { PLAIN = 19 }; /* "2026-11-21 14:03:22" */
+    if (bytes < PLAIN || text[4] != '-' || text[7] != '-' || !memchr(" T_", text[10], 3) ||
+        text[13] != ':' || text[16] != ':')
         return 0;
-    struct tm parts = {.tm_year = fixed_number(text, 4) - 1900, .tm_mon = fixed_number(text + 5, 2) - 1,
-                       .tm_mday = fixed_number(text + 8, 2), .tm_hour = fixed_number(text + 11, 2),
-                       .tm_min = fixed_number(text + 14, 2), .tm_sec = fixed_number(text + 17, 2)};
-    if (parts.tm_year < 70 || parts.tm_mon < 0 || parts.tm_mon > 11 || parts.tm_mday < 1 || parts.tm_hour < 0 ||
-        parts.tm_min < 0 || parts.tm_sec < 0)
+    struct tm parts = {.tm_year = fixed_number(text, 4) - 1900,
+                       .tm_mon = fixed_number(text + 5, 2) - 1,
+                       .tm_mday = fixed_number(text + 8, 2),
+                       .tm_hour = fixed_number(text + 11, 2),
+                       .tm_min = fixed_number(text + 14, 2),
+                       .tm_sec = fixed_number(text + 17, 2)};
+    if (parts.tm_year < 70 || parts.tm_mon < 0 || parts.tm_mon > 11 || parts.tm_mday < 1 ||
+        parts.tm_hour < 0 || parts.tm_min < 0 || parts.tm_sec < 0)
         return 0;
     size_t used = 0;
     uint64_t fraction = fraction_ns(text + PLAIN, bytes - PLAIN, &used);
     const char *zone = text + PLAIN + used;
     int64_t seconds = (int64_t)timegm(&parts);
-    if (bytes >= PLAIN + used + 6 && (*zone == '+' || *zone == '-') && zone[3] == ':' && fixed_number(zone + 1, 2) >= 0 &&
-        fixed_number(zone + 4, 2) >= 0) {
+    if (bytes >= PLAIN + used + 6 && (*zone == '+' || *zone == '-') && zone[3] == ':' &&
+        fixed_number(zone + 1, 2) >= 0 && fixed_number(zone + 4, 2) >= 0) {
         int offset = fixed_number(zone + 1, 2) * 3600 + fixed_number(zone + 4, 2) * 60;
         seconds -= *zone == '+' ? offset : -offset;
     }
@@ -86,7 +94,8 @@ int log_prefix_rank(const char *text, size_t bytes)
     const char *found = memmem(text, bytes, "[rank", 5);
     if (found && found + 6 < text + bytes && isdigit((unsigned char)found[5]))
         return atoi(found + 5);
-    found = memmem(text, bytes, "]<std", 5);            /* "[1,0]<stdout>:", "[prterun-host-17@1,0]<stderr>:" */
+    found =
+        memmem(text, bytes, "]<std", 5); /* "[1,0]<stdout>:", "[prterun-host-17@1,0]<stderr>:" */
     if (found) {
         int rank = number_before(text, (size_t)(found - text), &begin);
         return rank >= 0 && begin && text[begin - 1] == ',' ? rank : -1;
@@ -96,8 +105,9 @@ int log_prefix_rank(const char *text, size_t bytes)
     size_t digits = 0, bracket = bytes && *text == '[';
     while (bracket + digits < bytes && isdigit((unsigned char)text[bracket + digits]))
         digits++;
-    if (!digits || digits > 9 || bracket + digits >= bytes || text[bracket + digits] != (bracket ? ']' : ':'))
-        return -1;                                      /* "0: " of srun -l, "[0] " of MPICH */
+    if (!digits || digits > 9 || bracket + digits >= bytes ||
+        text[bracket + digits] != (bracket ? ']' : ':'))
+        return -1; /* "0: " of srun -l, "[0] " of MPICH */
     return atoi(text + bracket);
 }
 
@@ -113,10 +123,12 @@ static uint64_t time_in(const char *text, size_t bytes)
     return 0;
 }
 
-/* --- the header ------------------------------------------------------------------------------------------- */
+/* --- the header
+ * ------------------------------------------------------------------------------------------- */
 
 /* "host:pid:tid" that ends at text[end]; not before text[least]. */
-static bool identity_before(const char *text, size_t least, size_t end, struct log_line *line, size_t *begin)
+static bool identity_before(const char *text, size_t least, size_t end, struct log_line *line,
+                            size_t *begin)
 {
     size_t tid_at, pid_at;
     line->tid = number_before(text, end, &tid_at);
@@ -164,13 +176,16 @@ static bool device_of(const char *text, size_t bytes, struct log_line *line)
     return true;
 }
 
-/* The header that the level name at text[level_at] belongs to, not before text[least]. *begin: the host's name. */
-static bool header_before(const char *text, size_t least, size_t level_at, struct log_line *line, size_t *begin)
+/* The header that the level name at text[level_at] belongs to, not before text[least]. *begin: the
+ * host's name. */
+static bool header_before(const char *text, size_t least, size_t level_at, struct log_line *line,
+                          size_t *begin)
 {
     size_t lowest = level_at > least + HEADER_MAX ? level_at - HEADER_MAX : least;
     for (size_t end = level_at; end > lowest; end--)
         if ((end == level_at || text[end] == ' ') && isdigit((unsigned char)text[end - 1]) &&
-            identity_before(text, least, end, line, begin) && device_of(text + end, level_at - end, line))
+            identity_before(text, least, end, line, begin) &&
+            device_of(text + end, level_at - end, line))
             return true;
     return false;
 }
@@ -182,7 +197,8 @@ static const struct level_name *level_from(const char *text, size_t bytes, size_
     while (from < bytes && (found = memmem(found, (size_t)(text + bytes - found), " NCCL ", 6))) {
         for (size_t i = 0; i < sizeof level_names / sizeof *level_names; i++) {
             size_t length = strlen(level_names[i].text);
-            if ((size_t)(text + bytes - found) >= length && !memcmp(found, level_names[i].text, length)) {
+            if ((size_t)(text + bytes - found) >= length &&
+                !memcmp(found, level_names[i].text, length)) {
                 *at = (size_t)(found - text);
                 return &level_names[i];
             }
@@ -193,7 +209,8 @@ static const struct level_name *level_from(const char *text, size_t bytes, size_
 }
 
 /* Like log_line_next, without the end of the message. *level_end: behind the level's name. */
-static bool find_header(const char *text, size_t bytes, size_t from, struct log_line *line, size_t *begin, size_t *level_end)
+static bool find_header(const char *text, size_t bytes, size_t from, struct log_line *line,
+                        size_t *begin, size_t *level_end)
 {
     size_t at = from;
     const struct level_name *name;

@@ -43,7 +43,8 @@ static void copy_until(char *to, size_t bytes, const char *from, const char *sto
 /* "[PG ID 0 PG GUID 0(default_pg) Rank 1]", "[PG 1 Rank 0]", "[Rank 1]". */
 static void who(const char *text, struct watchdog_line *line)
 {
-    const char *guid = strstr(text, "PG GUID "), *id = strstr(text, "[PG ID "), *old = strstr(text, "[PG ");
+    const char *guid = strstr(text, "PG GUID "), *id = strstr(text, "[PG ID "),
+               *old = strstr(text, "[PG ");
     if (guid)
         copy_until(line->group, sizeof line->group, guid + 8, " ]");
     else if (id || old)
@@ -57,13 +58,22 @@ static void who(const char *text, struct watchdog_line *line)
 
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
 {
-    static const char *const seq[] = {"SeqNum=", "detected by watchdog at work:", "Timeout at NCCL work:",
-                                      "watchdog at work sequence id:", NULL};
+    static const char *const seq[] = {
+        "SeqNum=", "detected by watchdog at work:", "Timeout at NCCL work:",
+        "watchdog at work sequence id:", NULL};
     static const char *const enqueued[] = {"last enqueued NCCL work:", "last enqueued work:", NULL};
-    static const char *const completed[] = {"last completed NCCL work:", "last completed work:", NULL};
+    static const char *const completed[] = {
+        "last completed NCCL work:", "last completed work:", NULL};
     static const char *const started[] = {"last started NCCL work:", "last started work:", NULL};
-    *line = (struct watchdog_line){.rank = -1, .seq = -1, .numel_in = -1, .numel_out = -1, .timeout_ms = -1, .ran_ms = -1,
-                                   .last_enqueued = -1, .last_completed = -1, .last_started = -1};
+    *line = (struct watchdog_line){.rank = -1,
+                                   .seq = -1,
+                                   .numel_in = -1,
+                                   .numel_out = -1,
+                                   .timeout_ms = -1,
+                                   .ran_ms = -1,
+                                   .last_enqueued = -1,
+                                   .last_completed = -1,
+                                   .last_started = -1};
     const char *work = strstr(text, "Watchdog caught collective operation timeout: WorkNCCL(");
     bool has_last = strcasestr(text, "last enqueued ") != NULL;
     if (!work && !has_last)
@@ -117,8 +127,8 @@ uint64_t torch_line_time(const char *text, uint64_t near_ns)
     char *end;
     long date = strtol(at + 2, &end, 10);
     struct tm parts = {.tm_mon = (int)(date / 100) - 1, .tm_mday = (int)(date % 100)};
-    if (date < 101 || date > 1231 || *end != ' ' || !two_digits(end + 1, ':', &parts.tm_hour) || !two_digits(end + 4, ':', &parts.tm_min) ||
-        !two_digits(end + 7, '.', &parts.tm_sec))
+    if (date < 101 || date > 1231 || *end != ' ' || !two_digits(end + 1, ':', &parts.tm_hour) ||
+        !two_digits(end + 4, ':', &parts.tm_min) || !two_digits(end + 7, '.', &parts.tm_sec))
         return 0;
     uint64_t fraction = 0, unit = 100000000;
     for (const char *digit = end + 10; isdigit((unsigned char)*digit); digit++, unit /= 10)
@@ -127,22 +137,29 @@ uint64_t torch_line_time(const char *text, uint64_t near_ns)
     struct tm today;
     gmtime_r(&now, &today);
     uint64_t time_ns = time_of_year(&parts, today.tm_year + 1900, fraction);
-    return time_ns <= near_ns + day_ns ? time_ns : time_of_year(&parts, today.tm_year + 1899, fraction);
+    return time_ns <= near_ns + day_ns ? time_ns
+                                       : time_of_year(&parts, today.tm_year + 1899, fraction);
 }
 
-/* torch/csrc/distributed/c10d/Types: opTypeToString. A name of several NCCL calls (_ALLREDUCE_COALESCED, ALLTOALL: sends and
- * receives before NCCL 2.28) has none. IN, OUT: NCCL's count is the number of elements of the input or the output. */
+/* torch/csrc/distributed/c10d/Types: opTypeToString. A name of several NCCL calls
+ * (_ALLREDUCE_COALESCED, ALLTOALL: sends and receives before NCCL 2.28) has none. IN, OUT: NCCL's
+ * count is the number of elements of the input or the output. */
 enum counted { COUNT_IN, COUNT_OUT };
 static const struct torch_operation {
     const char *name;
     uint16_t api;
     enum counted counted;
 } torch_operations[] = {
-    {"ALLREDUCE", API_ncclAllReduce, COUNT_IN}, {"BROADCAST", API_ncclBroadcast, COUNT_IN},
-    {"REDUCE", API_ncclReduce, COUNT_IN}, {"_REDUCE_OOP", API_ncclReduce, COUNT_IN},
-    {"_BROADCAST_OOP", API_ncclBroadcast, COUNT_IN}, {"ALLGATHER", API_ncclAllGather, COUNT_IN},
-    {"_ALLGATHER_BASE", API_ncclAllGather, COUNT_IN}, {"REDUCE_SCATTER", API_ncclReduceScatter, COUNT_OUT},
-    {"_REDUCE_SCATTER_BASE", API_ncclReduceScatter, COUNT_OUT}, {"BARRIER", API_ncclAllReduce, COUNT_IN},
+    {"ALLREDUCE", API_ncclAllReduce, COUNT_IN},
+    {"BROADCAST", API_ncclBroadcast, COUNT_IN},
+    {"REDUCE", API_ncclReduce, COUNT_IN},
+    {"_REDUCE_OOP", API_ncclReduce, COUNT_IN},
+    {"_BROADCAST_OOP", API_ncclBroadcast, COUNT_IN},
+    {"ALLGATHER", API_ncclAllGather, COUNT_IN},
+    {"_ALLGATHER_BASE", API_ncclAllGather, COUNT_IN},
+    {"REDUCE_SCATTER", API_ncclReduceScatter, COUNT_OUT},
+    {"_REDUCE_SCATTER_BASE", API_ncclReduceScatter, COUNT_OUT},
+    {"BARRIER", API_ncclAllReduce, COUNT_IN},
 };
 
 uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count)

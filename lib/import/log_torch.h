@@ -1,7 +1,8 @@
-/* log_torch.h: what PyTorch's NCCL watchdog says about a job that hangs (ProcessGroupNCCL.cpp, torch 1.13 to 2.12).
+/* log_torch.h: what PyTorch's NCCL watchdog says about a job that hangs (ProcessGroupNCCL.cpp,
+ * torch 1.13 to 2.12).
  *
- * Pure: text in, plain values out. These lines are in every bug report: who is at which number of which process group.
- * PyTorch counts its collectives from 1. */
+ * Pure: text in, plain values out. These lines are in every bug report: who is at which number of
+ * which process group. PyTorch counts its collectives from 1. */
 #ifndef DDPCHECK_IMPORT_LOG_TORCH_H
 #define DDPCHECK_IMPORT_LOG_TORCH_H
 
@@ -10,26 +11,28 @@
 #include <stdint.h>
 
 struct watchdog_line {
-    int rank;                   /* -1: not told */
-    char group[64];             /* "0(default_pg)", "1"; "": the line does not say which process group */
-    int64_t seq;                /* the collective that timed out; -1: the line names none */
-    char op[32];                /* "ALLREDUCE", "_ALLGATHER_BASE"; "" */
-    int64_t numel_in, numel_out;        /* -1: not told */
-    int64_t timeout_ms, ran_ms; /* -1 */
-    int64_t last_enqueued, last_completed, last_started;        /* -1: not told, or none */
-    uint64_t time_ns;           /* the caller's: torch_line_time */
-    bool has_last;              /* last_enqueued and last_completed were told */
+    int rank;       /* -1: not told */
+    char group[64]; /* "0(default_pg)", "1"; "": the line does not say which process group */
+    int64_t seq;    /* the collective that timed out; -1: the line names none */
+    char op[32];    /* "ALLREDUCE", "_ALLGATHER_BASE"; "" */
+    int64_t numel_in, numel_out;                         /* -1: not told */
+    int64_t timeout_ms, ran_ms;                          /* -1 */
+    int64_t last_enqueued, last_completed, last_started; /* -1: not told, or none */
+    uint64_t time_ns;                                    /* the caller's: torch_line_time */
+    bool has_last; /* last_enqueued and last_completed were told */
 };
 
 /* True if the line (text[bytes] is NUL) is one of the watchdog's. */
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line);
 
-/* The time in the head of a line of PyTorch's C++ side, "[E626 06:24:44.903881913 ProcessGroupNCCL.cpp:616]": month, day and local time.
- * The year is that which brings it nearest before `near_ns`, or a day after it at most. 0: there is no such head. */
+/* The time in the head of a line of PyTorch's C++ side, "[E626 06:24:44.903881913
+ * ProcessGroupNCCL.cpp:616]": month, day and local time. The year is that which brings it nearest
+ * before `near_ns`, or a day after it at most. 0: there is no such head. */
 uint64_t torch_line_time(const char *text, uint64_t near_ns);
 
-/* The NCCL call of PyTorch's name of an operation ("_REDUCE_SCATTER_BASE": ncclReduceScatter), enum api; 0: several, or none
- * known. *count: the elements that this call is given, as NCCL counts them, -1 if that can't be told. */
+/* The NCCL call of PyTorch's name of an operation ("_REDUCE_SCATTER_BASE": ncclReduceScatter), enum
+ * api; 0: several, or none known. *count: the elements that this call is given, as NCCL counts
+ * them, -1 if that can't be told. */
 uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count);
 
 #endif

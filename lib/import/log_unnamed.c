@@ -1,9 +1,9 @@
-/* log_unnamed.c: communicators of NCCL before 2.16, which prints a pointer, a rank and a size of each, and nothing that is the same
- * on all ranks.
+/* log_unnamed.c: communicators of NCCL before 2.16, which prints a pointer, a rank and a size of
+ * each, and nothing that is the same on all ranks.
  *
- * One that has all ranks of the job has the same place among the communicators of that size on every rank. Smaller ones can't
- * be told apart: two groups of four look alike. To guess would be to invent mismatches. So calls wait for the end of
- * the log, which knows the largest size. */
+ * One that has all ranks of the job has the same place among the communicators of that size on
+ * every rank. Smaller ones can't be told apart: two groups of four look alike. To guess would be to
+ * invent mismatches. So calls wait for the end of the log, which knows the largest size. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,7 +77,8 @@ static int tell_calls(struct log_job *job, const int *members, uint64_t *dropped
             return -1;
     }
     for (uint32_t i = 0; i < job->unnamed_count; i++)
-        if (members[i] >= 0 && job->unnamed[i].ended && import_member_end(job->import, members[i], job->unnamed[i].aborted, 0))
+        if (members[i] >= 0 && job->unnamed[i].ended &&
+            import_member_end(job->import, members[i], job->unnamed[i].aborted, 0))
             return -1;
     return 0;
 }
@@ -86,14 +87,20 @@ int log_unnamed_end(struct log_job *job)
 {
     uint64_t dropped = 0;
     int *members = calloc(job->unnamed_count + 1, sizeof *members);
-    int result = members && !tell_members(job, members) && !tell_calls(job, members, &dropped) ? 0 : -1;
+    int result = members && !tell_members(job, members) && !tell_calls(job, members, &dropped) ? 0
+                                                                                               : -1;
     if (dropped)
-        import_refuse(job->import, "%s: %llu calls on communicators that can't be told from others were not taken: a log of NCCL "
-                      "before 2.16, or without the lines of NCCL_DEBUG_SUBSYS=INIT, says that only of communicators of all ranks",
+        import_refuse(job->import,
+                      "%s: %llu calls on communicators that can't be told from others were not "
+                      "taken: a log of NCCL "
+                      "before 2.16, or without the lines of NCCL_DEBUG_SUBSYS=INIT, says that only "
+                      "of communicators of all ranks",
                       input_path(job->input), (unsigned long long)dropped);
     if (job->held_over)
-        import_refuse(job->import, "%s: %llu calls past the first %d on communicators without a name were not taken",
-                      input_path(job->input), (unsigned long long)job->held_over, HELD_MAX);
+        import_refuse(
+            job->import,
+            "%s: %llu calls past the first %d on communicators without a name were not taken",
+            input_path(job->input), (unsigned long long)job->held_over, HELD_MAX);
     free(members);
     free(job->unnamed);
     free(job->held);

@@ -1,7 +1,8 @@
-/* log_watched.c: what PyTorch's watchdog says of a job that hung: who is at which collective of which process group.
+/* log_watched.c: what PyTorch's watchdog says of a job that hung: who is at which collective of
+ * which process group.
  *
- * The line that names the collective does not name the process group, the lines that name the group come later, with the same
- * number. So all is kept, by rank and number, until the log ends. */
+ * The line that names the collective does not name the process group, the lines that name the group
+ * come later, with the same number. So all is kept, by rank and number, until the log ends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,9 @@ enum { WATCHED_MAX = 1 << 14, RANKS_MAX = 1 << 20 };
 static const uint64_t millisecond_ns = 1000000;
 
 struct watched_key {
-    int rank;                   /* of the process, by its prefix; else as the line says */
-    int64_t seq;                /* -1: a line without one */
-    char group[64];             /* "" until a line names it */
+    int rank;       /* of the process, by its prefix; else as the line says */
+    int64_t seq;    /* -1: a line without one */
+    char group[64]; /* "" until a line names it */
 };
 
 struct log_watched {
@@ -62,7 +63,7 @@ static void merge(struct watchdog_line *into, const struct watchdog_line *from)
         into->numel_out = from->numel_out;
         into->timeout_ms = from->timeout_ms;
         into->ran_ms = from->ran_ms;
-        into->time_ns = from->time_ns;      /* when it was said that it ran for so long */
+        into->time_ns = from->time_ns; /* when it was said that it ran for so long */
     }
     if (from->has_last) {
         into->has_last = true;
@@ -71,7 +72,8 @@ static void merge(struct watchdog_line *into, const struct watchdog_line *from)
     }
 }
 
-int log_job_watchdog(struct log_job *job, const char *text, size_t bytes, const struct watchdog_line *line)
+int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
+                     const struct watchdog_line *line)
 {
     int prefix = log_prefix_rank(text, bytes), rank = prefix >= 0 ? prefix : line->rank;
     if (rank >= RANKS_MAX || line->rank >= RANKS_MAX)
@@ -82,10 +84,11 @@ int log_job_watchdog(struct log_job *job, const char *text, size_t bytes, const 
         return 0;
     }
     if (line->seq >= 0 && *line->group)
-        other = find(job, rank, line->seq, "");         /* the line that named the collective */
-    for (struct log_watched *at = job->watched; at && line->seq >= 0 && !*line->group && !other; at = at->hh.next)
+        other = find(job, rank, line->seq, ""); /* the line that named the collective */
+    for (struct log_watched *at = job->watched; at && line->seq >= 0 && !*line->group && !other;
+         at = at->hh.next)
         if (at->key.rank == rank && at->key.seq == line->seq)
-            other = at;                                 /* or it comes after the one that named the group */
+            other = at; /* or it comes after the one that named the group */
     if (!other)
         return add(job, rank, line);
     merge(&other->line, line);
@@ -99,7 +102,8 @@ int log_job_watchdog(struct log_job *job, const char *text, size_t bytes, const 
     return add(job, rank, &whole);
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------- */
+/* --- the end
+ * ---------------------------------------------------------------------------------------------- */
 
 static int process_of(struct log_job *job, int rank)
 {
@@ -124,8 +128,8 @@ static int ranks_of(const struct log_job *job, const char *group)
     return ranks > job->widest || !strstr(group, "default_pg") ? ranks : job->widest;
 }
 
-/* The number of the timed-out collective, then how far the rank is. The collective began when its time began to run; where lines
- * have no time the file's is taken. */
+/* The number of the timed-out collective, then how far the rank is. The collective began when its
+ * time began to run; where lines have no time the file's is taken. */
 static int tell(struct log_job *job, const struct log_watched *watched, uint64_t now_ns)
 {
     const struct watchdog_line *line = &watched->line;
@@ -137,14 +141,16 @@ static int tell(struct log_job *job, const struct log_watched *watched, uint64_t
     member.comm = name;
     member.rank = line->rank;
     member.nranks = ranks_of(job, watched->key.group);
-    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0, said_ns = line->time_ns ? line->time_ns : now_ns,
+    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0,
+             said_ns = line->time_ns ? line->time_ns : now_ns,
              begun_ns = said_ns > ran_ns ? said_ns - ran_ns : said_ns;
     member.time_ns = begun_ns;
     int index = process < 0 ? -1 : import_member(job->import, process, &member);
     if (index < 0)
         return -1;
     uint16_t api = watchdog_api(line, &count);
-    uint64_t done = line->has_last ? line->last_completed > 0 ? (uint64_t)line->last_completed : 0 : IMPORT_UNKNOWN;
+    uint64_t done = line->has_last ? line->last_completed > 0 ? (uint64_t)line->last_completed : 0
+                                   : IMPORT_UNKNOWN;
     if (api && line->seq > 0) {
         struct import_call call = import_call_new(index, api);
         call.number = (uint64_t)line->seq - 1;
@@ -154,17 +160,20 @@ static int tell(struct log_job *job, const struct log_watched *watched, uint64_t
         if (import_call(job->import, &call))
             return -1;
     }
-    int64_t issued = line->has_last && line->last_enqueued > line->seq ? line->last_enqueued : line->seq;
+    int64_t issued = line->has_last && line->last_enqueued > line->seq ? line->last_enqueued
+                                                                       : line->seq;
     if (issued >= 0 && import_reached(job->import, index, (uint64_t)issued, done, begun_ns))
         return -1;
     return import_known_until(job->import, process, now_ns);
 }
 
-/* Of several lines of one rank and group the first timeout is where it hangs: what comes later waits behind it. */
+/* Of several lines of one rank and group the first timeout is where it hangs: what comes later
+ * waits behind it. */
 static bool is_later(const struct log_job *job, const struct log_watched *watched)
 {
     for (const struct log_watched *at = job->watched; at; at = at->hh.next)
-        if (at != watched && at->key.rank == watched->key.rank && !strcmp(at->key.group, watched->key.group) && at->key.seq >= 0 &&
+        if (at != watched && at->key.rank == watched->key.rank &&
+            !strcmp(at->key.group, watched->key.group) && at->key.seq >= 0 &&
             (watched->key.seq < 0 || at->key.seq < watched->key.seq))
             return true;
     return false;

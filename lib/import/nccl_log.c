@@ -1,8 +1,10 @@
-/* nccl_log.c: reads logs of jobs that ran with NCCL_DEBUG, and what PyTorch's watchdog left in them.
+/* nccl_log.c: reads logs of jobs that ran with NCCL_DEBUG, and what PyTorch's watchdog left in
+ * them.
  *
- * One pass. Processes are known by host and pid, communicators by the pointers that NCCL prints, from the line that makes one
- * to the line that ends it: NCCL gives out pointers again. NCCL 2.16 and later print a commId that is the same on all ranks.
- * What has none waits for the end of the file (log_unnamed.h). */
+ * One pass. Processes are known by host and pid, communicators by the pointers that NCCL prints,
+ * from the line that makes one to the line that ends it: NCCL gives out pointers again. NCCL 2.16
+ * and later print a commId that is the same on all ranks. What has none waits for the end of the
+ * file (log_unnamed.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,8 @@ static bool is_repeated(const struct log_line *line)
 {
     static const char end[] = "x across cluster]";
     size_t length = sizeof end - 1;
-    return line->message_bytes > length && !memcmp(line->message + line->message_bytes - length, end, length);
+    return line->message_bytes > length &&
+           !memcmp(line->message + line->message_bytes - length, end, length);
 }
 
 static int take(struct log_job *job, const struct log_line *line)
@@ -66,7 +69,8 @@ static int read_log(struct import *import, struct import_input *input, struct er
         }
     }
     if (err->text[0])
-        error_prefix(err, "%s:%llu", input_path(input), (unsigned long long)input_line_number(input));
+        error_prefix(err, "%s:%llu", input_path(input),
+                     (unsigned long long)input_line_number(input));
     if (log_job_end(&job) || result)
         return -1;
     return err->text[0] ? -1 : 0;
@@ -95,7 +99,9 @@ static int sniff_log(const struct import_head *head)
 }
 
 const struct import_source import_source_nccl_log = {
-    .name = "nccl-log", .title = "NCCL log",
+    .name = "nccl-log",
+    .title = "NCCL log",
     .lacks = LACKS_STATE | LACKS_CUDA | LACKS_STACK | LACKS_MARKS | LACKS_PAYLOAD | LACKS_END,
-    .sniff = sniff_log, .read = read_log,
+    .sniff = sniff_log,
+    .read = read_log,
 };

@@ -20,9 +20,9 @@ struct packed_file {
     int fd;
     enum packing packing;
     uint64_t taken, bytes;
-    const unsigned char *at, *end;      /* what is left of `input` */
-    bool drained;                       /* the file is at its end */
-    bool inside;                        /* a packed stream began and is not over */
+    const unsigned char *at, *end; /* what is left of `input` */
+    bool drained;                  /* the file is at its end */
+    bool inside;                   /* a packed stream began and is not over */
     z_stream zlib;
 #ifdef HAVE_ZSTD
     ZSTD_DStream *zstd;
@@ -51,7 +51,8 @@ static enum packing packing_of(const struct packed_file *file)
     size_t bytes = (size_t)(file->end - file->at);
     if (bytes >= sizeof gzip && !memcmp(file->at, gzip, sizeof gzip))
         return PACKING_GZIP;
-    return bytes >= sizeof zstd && !memcmp(file->at, zstd, sizeof zstd) ? PACKING_ZSTD : PACKING_NONE;
+    return bytes >= sizeof zstd && !memcmp(file->at, zstd, sizeof zstd) ? PACKING_ZSTD
+                                                                        : PACKING_NONE;
 }
 
 static int begin_unpacking(struct packed_file *file, struct error *err)
@@ -64,7 +65,8 @@ static int begin_unpacking(struct packed_file *file, struct error *err)
     file->zstd = ZSTD_createDStream();
     return file->zstd ? 0 : error_set(err, "can't unpack: memory is short");
 #else
-    return error_set(err, "it is packed by zstd, and this ddpcheck was built without libzstd: unpack it first (zstd -d)");
+    return error_set(err, "it is packed by zstd, and this ddpcheck was built without libzstd: "
+                          "unpack it first (zstd -d)");
 #endif
 }
 
@@ -112,7 +114,8 @@ void packed_close(struct packed_file *file)
     free(file);
 }
 
-/* One step: how many bytes came out, which may be none, or -1. A gzip file may hold several streams after each other. */
+/* One step: how many bytes came out, which may be none, or -1. A gzip file may hold several streams
+ * after each other. */
 static int64_t unpack_gzip(struct packed_file *file, void *buffer, size_t bytes, struct error *err)
 {
     z_stream *zlib = &file->zlib;
@@ -128,7 +131,8 @@ static int64_t unpack_gzip(struct packed_file *file, void *buffer, size_t bytes,
     if (result == Z_STREAM_END)
         file->inside = false;
     else if (result != Z_OK && result != Z_BUF_ERROR)
-        return error_set(err, "the gzip data is damaged: %s", zlib->msg ? zlib->msg : "zlib gives no reason");
+        return error_set(err, "the gzip data is damaged: %s",
+                         zlib->msg ? zlib->msg : "zlib gives no reason");
     return (int64_t)(bytes - zlib->avail_out);
 }
 
@@ -174,7 +178,8 @@ int64_t packed_read(void *context, void *buffer, size_t bytes, struct error *err
             return ended ? 0 : copy_plain(file, buffer, bytes);
         if (ended && !file->inside)
             return 0;
-        int64_t got = unpack(file, buffer, bytes, err);     /* what was taken before may not all have come out */
+        int64_t got =
+            unpack(file, buffer, bytes, err); /* what was taken before may not all have come out */
         if (got)
             return got;
         if (ended && file->inside)

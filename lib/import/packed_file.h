@@ -9,15 +9,18 @@
 
 struct packed_file;
 
-/* Opens `path`; its first bytes say how it is packed. Returns 0, or -1 with err, which names the file. */
+/* Opens `path`; its first bytes say how it is packed. Returns 0, or -1 with err, which names the
+ * file. */
 int packed_open(struct packed_file **file, const char *path, struct error *err);
-void packed_close(struct packed_file *file);        /* NULL is allowed */
+void packed_close(struct packed_file *file); /* NULL is allowed */
 
-/* Up to `bytes` unpacked bytes: how many, 0 at the end, -1 with err (which does not name the file: damaged, cut, can't be
- * read). Has the form of json_read (json_stream.h). */
+/* Up to `bytes` unpacked bytes: how many, 0 at the end, -1 with err (which does not name the file:
+ * damaged, cut, can't be read). Has the form of json_read (json_stream.h). */
 int64_t packed_read(void *file, void *buffer, size_t bytes, struct error *err);
 
-uint64_t packed_taken(const struct packed_file *file);      /* bytes of the file read so far, as they lie on disk */
-uint64_t packed_bytes(const struct packed_file *file);      /* of the whole file on disk; 0 if it is no plain file */
+uint64_t packed_taken(
+    const struct packed_file *file); /* bytes of the file read so far, as they lie on disk */
+uint64_t packed_bytes(
+    const struct packed_file *file); /* of the whole file on disk; 0 if it is no plain file */
 
 #endif

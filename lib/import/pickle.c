@@ -1,9 +1,10 @@
-/* pickle.c: a stack machine for the pickles that PyTorch's Flight Recorder writes (its own Pickler, protocol 2, no classes) and
- * for those that Python makes of them again (protocols 2 to 5).
+/* pickle.c: a stack machine for the pickles that PyTorch's Flight Recorder writes (its own Pickler,
+ * protocol 2, no classes) and for those that Python makes of them again (protocols 2 to 5).
  *
- * A pickle is a program. Of its opcodes those are taken that build numbers, texts, lists and dictionaries; an opcode
- * that names or calls anything is refused (Python documentation, pickletools: the list of opcodes). Memory is bounded by the
- * file's size: each opcode makes at most one value, and a memo's index can't be larger than the file. */
+ * A pickle is a program. Of its opcodes those are taken that build numbers, texts, lists and
+ * dictionaries; an opcode that names or calls anything is refused (Python documentation,
+ * pickletools: the list of opcodes). Memory is bounded by the file's size: each opcode makes at
+ * most one value, and a memo's index can't be larger than the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +18,10 @@ struct machine {
     struct value *stack;
     size_t depth, capacity;
     struct value *memo;
-    size_t memos, memo_capacity;    /* memos: the index that MEMOIZE takes next */
+    size_t memos, memo_capacity; /* memos: the index that MEMOIZE takes next */
     size_t mark[MARKS_MAX];
     uint32_t marks;
-    const unsigned char *opcode;    /* in hand */
+    const unsigned char *opcode; /* in hand */
     struct error *err;
 };
 
@@ -28,9 +29,11 @@ static const struct refused {
     unsigned char opcode;
     const char *name;
 } refused[] = {
-    {'c', "GLOBAL"}, {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"}, {'b', "BUILD"}, {'i', "INST"}, {'o', "OBJ"}, {0x81, "NEWOBJ"},
-    {0x92, "NEWOBJ_EX"}, {'P', "PERSID"}, {'Q', "BINPERSID"}, {0x82, "EXT1"}, {0x83, "EXT2"}, {0x84, "EXT4"},
-    {0x97, "NEXT_BUFFER"}, {0x98, "READONLY_BUFFER"},
+    {'c', "GLOBAL"},    {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},
+    {'b', "BUILD"},     {'i', "INST"},          {'o', "OBJ"},
+    {0x81, "NEWOBJ"},   {0x92, "NEWOBJ_EX"},    {'P', "PERSID"},
+    {'Q', "BINPERSID"}, {0x82, "EXT1"},         {0x83, "EXT2"},
+    {0x84, "EXT4"},     {0x97, "NEXT_BUFFER"},  {0x98, "READONLY_BUFFER"},
 };
 
 static unsigned long long place(const struct machine *machine)
@@ -40,7 +43,8 @@ static unsigned long long place(const struct machine *machine)
 
 static int damaged(const struct machine *machine, const char *why)
 {
-    error_set(machine->err, "it is damaged at byte %llu (opcode 0x%02x): %s", place(machine), *machine->opcode, why);
+    error_set(machine->err, "it is damaged at byte %llu (opcode 0x%02x): %s", place(machine),
+              *machine->opcode, why);
     return -1;
 }
 
@@ -54,9 +58,14 @@ static int refuse(const struct machine *machine)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].opcode == *machine->opcode)
-            return error_set(machine->err, "byte %llu is the opcode %s, which can run code: no Flight Recorder dump has it; nothing "
-                             "was run", place(machine), refused[i].name);
-    return error_set(machine->err, "byte %llu is 0x%02x, an opcode that no Flight Recorder dump has", place(machine), *machine->opcode);
+            return error_set(machine->err,
+                             "byte %llu is the opcode %s, which can run code: no Flight Recorder "
+                             "dump has it; nothing "
+                             "was run",
+                             place(machine), refused[i].name);
+    return error_set(machine->err,
+                     "byte %llu is 0x%02x, an opcode that no Flight Recorder dump has",
+                     place(machine), *machine->opcode);
 }
 
 static int push(struct machine *machine, struct value value)
@@ -109,7 +118,8 @@ static int text(struct machine *machine, int length_bytes)
     struct value value;
     if (counted(machine, length_bytes, &bytes, &count))
         return -1;
-    return value_text(machine->arena, bytes, count, &value) ? no_memory(machine) : push(machine, value);
+    return value_text(machine->arena, bytes, count, &value) ? no_memory(machine)
+                                                            : push(machine, value);
 }
 
 /* LONG1, LONG4: two's complement of so many bytes. */
@@ -134,7 +144,7 @@ static int floating(struct machine *machine)
     double number;
     if (operand(machine, 8, &bits))
         return -1;
-    bits = __builtin_bswap64(bits);     /* the only big-endian operand */
+    bits = __builtin_bswap64(bits); /* the only big-endian operand */
     memcpy(&number, &bits, sizeof number);
     return push(machine, (struct value){.kind = VALUE_FLOAT, .number = number});
 }
@@ -180,10 +190,12 @@ static int take_last(struct machine *machine, uint32_t count, struct value **ite
     return 0;
 }
 
-static int new_list(struct machine *machine, enum value_kind kind, const struct value *items, size_t count)
+static int new_list(struct machine *machine, enum value_kind kind, const struct value *items,
+                    size_t count)
 {
     struct value value;
-    if (value_list(machine->arena, kind, &value) || value_append(machine->arena, value.list, items, (uint32_t)count))
+    if (value_list(machine->arena, kind, &value) ||
+        value_append(machine->arena, value.list, items, (uint32_t)count))
         return no_memory(machine);
     return push(machine, value);
 }
@@ -206,13 +218,18 @@ static int new_tuple(struct machine *machine, uint32_t count)
 }
 
 /* Into the list or dictionary below. */
-static int add_to(struct machine *machine, enum value_kind kind, const struct value *items, size_t count)
+static int add_to(struct machine *machine, enum value_kind kind, const struct value *items,
+                  size_t count)
 {
     if (machine->depth <= floor_of(machine) || machine->stack[machine->depth - 1].kind != kind)
-        return damaged(machine, kind == VALUE_DICT ? "there is no dictionary to add to" : "there is no list to add to");
+        return damaged(machine, kind == VALUE_DICT ? "there is no dictionary to add to"
+                                                   : "there is no list to add to");
     if (kind == VALUE_DICT && count % 2)
         return damaged(machine, "a key has no value");
-    return value_append(machine->arena, machine->stack[machine->depth - 1].list, items, (uint32_t)count) ? no_memory(machine) : 0;
+    return value_append(machine->arena, machine->stack[machine->depth - 1].list, items,
+                        (uint32_t)count)
+               ? no_memory(machine)
+               : 0;
 }
 
 static int add_marked(struct machine *machine, enum value_kind kind)
@@ -243,7 +260,7 @@ static int remember(struct machine *machine, uint64_t index)
         if (!grown)
             return no_memory(machine);
         for (size_t i = machine->memo_capacity; i < capacity; i++)
-            grown[i] = (struct value){.kind = VALUE_MARK};      /* nothing there */
+            grown[i] = (struct value){.kind = VALUE_MARK}; /* nothing there */
         machine->memo = grown;
         machine->memo_capacity = capacity;
     }
@@ -284,7 +301,7 @@ static int drop(struct machine *machine)
     struct value *items;
     size_t count;
     if (machine->marks && machine->depth == floor_of(machine))
-        return take_marked(machine, &items, &count);    /* POP takes a mark as well */
+        return take_marked(machine, &items, &count); /* POP takes a mark as well */
     return take_last(machine, 1, &items);
 }
 
@@ -305,39 +322,82 @@ static int drop_marked(struct machine *machine)
 static int step(struct machine *machine)
 {
     switch (*machine->opcode) {
-    case 0x80: return skip(machine, 1);                             /* PROTO */
-    case 0x95: return skip(machine, 8);                             /* FRAME */
-    case '}': return new_list(machine, VALUE_DICT, NULL, 0);        /* EMPTY_DICT */
-    case ']': case ')': return new_list(machine, VALUE_LIST, NULL, 0);      /* EMPTY_LIST, EMPTY_TUPLE */
-    case '(': return set_mark(machine);
-    case 'u': return add_marked(machine, VALUE_DICT);               /* SETITEMS */
-    case 's': return add_last(machine, VALUE_DICT);                 /* SETITEM */
-    case 'e': return add_marked(machine, VALUE_LIST);               /* APPENDS */
-    case 'a': return add_last(machine, VALUE_LIST);                 /* APPEND */
-    case 't': case 'l': return new_from_mark(machine, VALUE_LIST);  /* TUPLE, LIST */
-    case 'd': return new_from_mark(machine, VALUE_DICT);            /* DICT */
-    case 0x85: case 0x86: case 0x87: return new_tuple(machine, *machine->opcode - 0x84u);   /* TUPLE1, 2, 3 */
-    case 'X': case 'B': case 'T': return text(machine, 4);          /* BINUNICODE, BINBYTES, BINSTRING */
-    case 0x8c: case 'C': case 'U': return text(machine, 1);         /* SHORT_BINUNICODE, _BINBYTES, _BINSTRING */
-    case 0x8d: case 0x8e: case 0x96: return text(machine, 8);       /* BINUNICODE8, BINBYTES8, BYTEARRAY8 */
-    case 'q': return memo(machine, 1, remember);                    /* BINPUT */
-    case 'r': return memo(machine, 4, remember);                    /* LONG_BINPUT */
-    case 0x94: return remember(machine, machine->memos);            /* MEMOIZE */
-    case 'h': return memo(machine, 1, recall);                      /* BINGET */
-    case 'j': return memo(machine, 4, recall);                      /* LONG_BINGET */
-    case 'K': return integer(machine, 1);                           /* BININT1 */
-    case 'M': return integer(machine, 2);                           /* BININT2 */
-    case 'J': return integer(machine, 4);                           /* BININT */
-    case 0x8a: return long_integer(machine, 1);                     /* LONG1 */
-    case 0x8b: return long_integer(machine, 4);                     /* LONG4 */
-    case 'G': return floating(machine);                             /* BINFLOAT */
-    case 'N': return push(machine, (struct value){.kind = VALUE_NONE});
-    case 0x88: return push(machine, (struct value){.kind = VALUE_BOOL, .integer = 1});      /* NEWTRUE */
-    case 0x89: return push(machine, (struct value){.kind = VALUE_BOOL});                    /* NEWFALSE */
-    case '0': return drop(machine);
-    case '1': return drop_marked(machine);
-    case '2': return duplicate(machine);
-    default: return refuse(machine);
+    case 0x80:
+        return skip(machine, 1); /* PROTO */
+    case 0x95:
+        return skip(machine, 8); /* FRAME */
+    case '}':
+        return new_list(machine, VALUE_DICT, NULL, 0); /* EMPTY_DICT */
+    case ']':
+    case ')':
+        return new_list(machine, VALUE_LIST, NULL, 0); /* EMPTY_LIST, EMPTY_TUPLE */
+    case '(':
+        return set_mark(machine);
+    case 'u':
+        return add_marked(machine, VALUE_DICT); /* SETITEMS */
+    case 's':
+        return add_last(machine, VALUE_DICT); /* SETITEM */
+    case 'e':
+        return add_marked(machine, VALUE_LIST); /* APPENDS */
+    case 'a':
+        return add_last(machine, VALUE_LIST); /* APPEND */
+    case 't':
+    case 'l':
+        return new_from_mark(machine, VALUE_LIST); /* TUPLE, LIST */
+    case 'd':
+        return new_from_mark(machine, VALUE_DICT); /* DICT */
+    case 0x85:
+    case 0x86:
+    case 0x87:
+        return new_tuple(machine, *machine->opcode - 0x84u); /* TUPLE1, 2, 3 */
+    case 'X':
+    case 'B':
+    case 'T':
+        return text(machine, 4); /* BINUNICODE, BINBYTES, BINSTRING */
+    case 0x8c:
+    case 'C':
+    case 'U':
+        return text(machine, 1); /* SHORT_BINUNICODE, _BINBYTES, _BINSTRING */
+    case 0x8d:
+    case 0x8e:
+    case 0x96:
+        return text(machine, 8); /* BINUNICODE8, BINBYTES8, BYTEARRAY8 */
+    case 'q':
+        return memo(machine, 1, remember); /* BINPUT */
+    case 'r':
+        return memo(machine, 4, remember); /* LONG_BINPUT */
+    case 0x94:
+        return remember(machine, machine->memos); /* MEMOIZE */
+    case 'h':
+        return memo(machine, 1, recall); /* BINGET */
+    case 'j':
+        return memo(machine, 4, recall); /* LONG_BINGET */
+    case 'K':
+        return integer(machine, 1); /* BININT1 */
+    case 'M':
+        return integer(machine, 2); /* BININT2 */
+    case 'J':
+        return integer(machine, 4); /* BININT */
+    case 0x8a:
+        return long_integer(machine, 1); /* LONG1 */
+    case 0x8b:
+        return long_integer(machine, 4); /* LONG4 */
+    case 'G':
+        return floating(machine); /* BINFLOAT */
+    case 'N':
+        return push(machine, (struct value){.kind = VALUE_NONE});
+    case 0x88:
+        return push(machine, (struct value){.kind = VALUE_BOOL, .integer = 1}); /* NEWTRUE */
+    case 0x89:
+        return push(machine, (struct value){.kind = VALUE_BOOL}); /* NEWFALSE */
+    case '0':
+        return drop(machine);
+    case '1':
+        return drop_marked(machine);
+    case '2':
+        return duplicate(machine);
+    default:
+        return refuse(machine);
     }
 }
 
@@ -354,13 +414,20 @@ static int run(struct machine *machine, struct value *value)
         if (step(machine))
             return -1;
     }
-    return error_set(machine->err, "it was cut off at byte %llu", (unsigned long long)(machine->end - machine->begin));
+    return error_set(machine->err, "it was cut off at byte %llu",
+                     (unsigned long long)(machine->end - machine->begin));
 }
 
-int pickle_read(struct arena *arena, const char *bytes, size_t count, struct value *value, struct error *err)
+int pickle_read(struct arena *arena, const char *bytes, size_t count, struct value *value,
+                struct error *err)
 {
     const unsigned char *begin = (const unsigned char *)bytes;
-    struct machine machine = {.arena = arena, .at = begin, .begin = begin, .end = begin + count, .opcode = begin, .err = err};
+    struct machine machine = {.arena = arena,
+                              .at = begin,
+                              .begin = begin,
+                              .end = begin + count,
+                              .opcode = begin,
+                              .err = err};
     int result = run(&machine, value);
     free(machine.stack);
     free(machine.memo);

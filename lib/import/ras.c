@@ -1,7 +1,8 @@
 /* ras.c: reads RAS's JSON: one snapshot of a job, or several one after the other in one file.
  *
- * A snapshot says how many collectives each rank of each communicator has launched. One can't tell a job that runs from one
- * that hangs; several, taken some seconds apart, can: `while sleep 5; do ncclras -f json; done >job.ras`. */
+ * A snapshot says how many collectives each rank of each communicator has launched. One can't tell
+ * a job that runs from one that hangs; several, taken some seconds apart, can: `while sleep 5; do
+ * ncclras -f json; done >job.ras`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct seen_key {
 /* What was told of a member last. */
 struct seen {
     struct seen_key key;
-    struct ras_rank rank;       /* as it was in the snapshot before */
+    struct ras_rank rank; /* as it was in the snapshot before */
     bool known, said;
     UT_hash_handle hh;
 };
@@ -30,11 +31,12 @@ struct reader {
     struct import *import;
     struct import_input *input;
     struct seen *seen;
-    uint64_t exact_ns;          /* for the next snapshot */
+    uint64_t exact_ns; /* for the next snapshot */
     uint64_t ranks;
 };
 
-/* --- one rank --------------------------------------------------------------------------------------------- */
+/* --- one rank
+ * --------------------------------------------------------------------------------------------- */
 
 static int version_number(const char *text)
 {
@@ -45,20 +47,23 @@ static int version_number(const char *text)
 }
 
 /* Its rank in the largest communicator is what people call it. */
-static int shown_rank(const struct ras_status *status, const struct ras_comm *comm, const struct ras_rank *rank)
+static int shown_rank(const struct ras_status *status, const struct ras_comm *comm,
+                      const struct ras_rank *rank)
 {
     const struct ras_comm *widest = comm;
     int shown = rank->rank;
     for (int i = 0; i < status->comms && rank->pid > 0; i++)
         for (int k = 0; status->comm[i].size > widest->size && k < status->comm[i].ranks; k++)
-            if (status->comm[i].rank[k].pid == rank->pid && !strcmp(status->comm[i].rank[k].host, rank->host)) {
+            if (status->comm[i].rank[k].pid == rank->pid &&
+                !strcmp(status->comm[i].rank[k].host, rank->host)) {
                 widest = &status->comm[i];
                 shown = status->comm[i].rank[k].rank;
             }
     return shown;
 }
 
-static int process_of(struct reader *reader, const struct ras_status *status, const struct ras_comm *comm, const struct ras_rank *rank)
+static int process_of(struct reader *reader, const struct ras_status *status,
+                      const struct ras_comm *comm, const struct ras_rank *rank)
 {
     char key[32] = "";
     struct import_process process = import_process_new();
@@ -77,45 +82,64 @@ static int process_of(struct reader *reader, const struct ras_status *status, co
     return import_process(reader->import, &process);
 }
 
-static int say(struct reader *reader, int process, enum said how, uint64_t time_ns, const struct ras_comm *comm, const char *what)
+static int say(struct reader *reader, int process, enum said how, uint64_t time_ns,
+               const struct ras_comm *comm, const char *what)
 {
     char text[SAID_BYTES];
-    snprintf(text, sizeof text, "%s (communicator %04llx)", what, (unsigned long long)comm->hash >> 48);
+    snprintf(text, sizeof text, "%s (communicator %04llx)", what,
+             (unsigned long long)comm->hash >> 48);
     return import_said(reader->import, process, how, "NCCL RAS", text, time_ns);
 }
 
 static const char *result_text(int result)
 {
-    static const char *const texts[] = {"", "unhandled CUDA error", "system error", "internal error", "invalid argument", "invalid usage",
+    static const char *const texts[] = {"",
+                                        "unhandled CUDA error",
+                                        "system error",
+                                        "internal error",
+                                        "invalid argument",
+                                        "invalid usage",
                                         "remote process error"};
-    return result > 0 && result < (int)(sizeof texts / sizeof *texts) ? texts[result] : "unknown error";
+    return result > 0 && result < (int)(sizeof texts / sizeof *texts) ? texts[result]
+                                                                      : "unknown error";
 }
 
 /* What RAS itself finds wrong with a rank. */
-static int say_state(struct reader *reader, int process, const struct ras_comm *comm, const struct ras_rank *rank, uint64_t time_ns)
+static int say_state(struct reader *reader, int process, const struct ras_comm *comm,
+                     const struct ras_rank *rank, uint64_t time_ns)
 {
     char text[SAID_BYTES];
     if (rank->dead)
         return import_process_end(reader->import, process, END_UNKNOWN, 0, time_ns) ||
-               say(reader, process, SAID_WARNING, time_ns, comm, "the process is considered dead") ? -1 : 0;
+                       say(reader, process, SAID_WARNING, time_ns, comm,
+                           "the process is considered dead")
+                   ? -1
+                   : 0;
     if (rank->unresponsive)
         return say(reader, process, SAID_WARNING, time_ns, comm, "the process does not answer");
     if (rank->missing)
-        return say(reader, process, SAID_WARNING, time_ns, comm, "the process answers, but does not know of the communicator");
+        return say(reader, process, SAID_WARNING, time_ns, comm,
+                   "the process answers, but does not know of the communicator");
     if (rank->init_state == IN_PROGRESS)
-        return say(reader, process, SAID_NOTE, time_ns, comm, "the communicator is still being made");
+        return say(reader, process, SAID_NOTE, time_ns, comm,
+                   "the communicator is still being made");
     if (rank->init_state || (rank->async_error && rank->async_error != IN_PROGRESS)) {
-        snprintf(text, sizeof text, "%s: %s", rank->init_state ? "making the communicator failed" : "an asynchronous error",
+        snprintf(text, sizeof text, "%s: %s",
+                 rank->init_state ? "making the communicator failed" : "an asynchronous error",
                  result_text(rank->init_state ? rank->init_state : rank->async_error));
         return say(reader, process, SAID_ERROR, time_ns, comm, text);
     }
-    return rank->aborted ? say(reader, process, SAID_WARNING, time_ns, comm, "the communicator was aborted") : 0;
+    return rank->aborted
+               ? say(reader, process, SAID_WARNING, time_ns, comm, "the communicator was aborted")
+               : 0;
 }
 
-/* --- a communicator --------------------------------------------------------------------------------------- */
+/* --- a communicator
+ * --------------------------------------------------------------------------------------- */
 
-/* The kind of the collectives that `ahead` has launched and `behind` has not, if it is one kind; -1. *fits: what behind has is part
- * of what ahead has, as it must be where all ranks launch the same. */
+/* The kind of the collectives that `ahead` has launched and `behind` has not, if it is one kind;
+ * -1. *fits: what behind has is part of what ahead has, as it must be where all ranks launch the
+ * same. */
 static int kind_ahead(const struct ras_rank *ahead, const struct ras_rank *behind, bool *fits)
 {
     int kind = -1, kinds = 0;
@@ -135,22 +159,26 @@ static const struct ras_rank *furthest(const struct ras_comm *comm, bool behind)
     const struct ras_rank *found = NULL;
     for (int i = 0; i < comm->ranks; i++) {
         const struct ras_rank *rank = &comm->rank[i];
-        if (!rank->missing && (!found || (behind ? rank->total < found->total : rank->total > found->total)))
+        if (!rank->missing &&
+            (!found || (behind ? rank->total < found->total : rank->total > found->total)))
             found = rank;
     }
     return found;
 }
 
-/* Ranks that launched as many collectives or more, but of one kind fewer than `other`, launched others. */
-static int say_parted(struct reader *reader, int process, const struct ras_comm *comm, const struct ras_rank *rank,
-                      const struct ras_rank *other, uint64_t time_ns)
+/* Ranks that launched as many collectives or more, but of one kind fewer than `other`, launched
+ * others. */
+static int say_parted(struct reader *reader, int process, const struct ras_comm *comm,
+                      const struct ras_rank *rank, const struct ras_rank *other, uint64_t time_ns)
 {
     char text[SAID_BYTES];
-    size_t used = (size_t)snprintf(text, sizeof text, "launched other collectives than rank %d:", other->rank);
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "launched other collectives than rank %d:", other->rank);
     for (int i = 0; ras_kinds[i].name && used < sizeof text; i++)
         if (rank->count[i] != other->count[i])
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s %llu, not %llu;", ras_kinds[i].name,
-                                     (unsigned long long)rank->count[i], (unsigned long long)other->count[i]);
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s %llu, not %llu;",
+                                     ras_kinds[i].name, (unsigned long long)rank->count[i],
+                                     (unsigned long long)other->count[i]);
     text[strcspn(text, "\n") - (used < sizeof text)] = '\0';
     return say(reader, process, SAID_ERROR, time_ns, comm, text);
 }
@@ -176,8 +204,8 @@ static int tell_call(struct reader *reader, int member, int kind, uint64_t numbe
 }
 
 /* How far a rank is; and of what kind the first collective is that another one lacks. */
-static int tell_counts(struct reader *reader, int process, int member, const struct ras_comm *comm, const struct ras_rank *rank,
-                       uint64_t time_ns)
+static int tell_counts(struct reader *reader, int process, int member, const struct ras_comm *comm,
+                       const struct ras_rank *rank, uint64_t time_ns)
 {
     const struct ras_rank *least = furthest(comm, true), *most = furthest(comm, false);
     struct seen *seen = seen_of(reader, member);
@@ -198,7 +226,8 @@ static int tell_counts(struct reader *reader, int process, int member, const str
     int since = seen->known ? kind_ahead(rank, &seen->rank, &fits) : -1;
     if (since >= 0 && tell_call(reader, member, since, seen->rank.total, time_ns))
         return -1;
-    if (kind >= 0 && !(since >= 0 && least->total <= seen->rank.total) && tell_call(reader, member, kind, least->total, time_ns))
+    if (kind >= 0 && !(since >= 0 && least->total <= seen->rank.total) &&
+        tell_call(reader, member, kind, least->total, time_ns))
         return -1;
     seen->rank = *rank;
     seen->known = true;
@@ -213,14 +242,15 @@ static bool is_hash_alone(const struct ras_status *status, const struct ras_comm
     return true;
 }
 
-static int tell_comm(struct reader *reader, const struct ras_status *status, const struct ras_comm *comm, uint64_t time_ns)
+static int tell_comm(struct reader *reader, const struct ras_status *status,
+                     const struct ras_comm *comm, uint64_t time_ns)
 {
     char name[80];
     snprintf(name, sizeof name, "%016llx %s", (unsigned long long)comm->hash, comm->secondary);
     for (int i = 0; i < comm->ranks; i++) {
         const struct ras_rank *rank = &comm->rank[i];
         reader->ranks++;
-        bool silent = rank->missing && !rank->dead;     /* nothing is known of where it stands */
+        bool silent = rank->missing && !rank->dead; /* nothing is known of where it stands */
         int process = process_of(reader, status, comm, rank);
         struct import_member told = import_member_new();
         told.comm = is_hash_alone(status, comm) ? NULL : name;
@@ -238,7 +268,8 @@ static int tell_comm(struct reader *reader, const struct ras_status *status, con
     return 0;
 }
 
-/* --- the file --------------------------------------------------------------------------------------------- */
+/* --- the file
+ * --------------------------------------------------------------------------------------------- */
 
 static int tell_snapshot(struct reader *reader, const json_t *document, struct error *err)
 {
@@ -250,7 +281,9 @@ static int tell_snapshot(struct reader *reader, const json_t *document, struct e
         reader->exact_ns = status.exact_ns;
         return 0;
     }
-    uint64_t time_ns = reader->exact_ns ? reader->exact_ns : status.time_ns ? status.time_ns : input_modified_ns(reader->input);
+    uint64_t time_ns = reader->exact_ns ? reader->exact_ns
+                       : status.time_ns ? status.time_ns
+                                        : input_modified_ns(reader->input);
     for (int i = 0; i < status.comms && !result; i++)
         result = tell_comm(reader, &status, &status.comm[i], time_ns);
     ras_status_free(&status);
@@ -291,17 +324,20 @@ static int read_snapshots(struct reader *reader, const char *text, size_t bytes,
     json_error_t wrong;
     int snapshots = 0;
     for (size_t at = 0; at < bytes;) {
-        size_t blank = strspn(text + at, " \t\r\n");    /* text ends with NUL */
+        size_t blank = strspn(text + at, " \t\r\n"); /* text ends with NUL */
         if ((at += blank) >= bytes)
             break;
         json_t *document = json_loadb(text + at, bytes - at, JSON_DISABLE_EOF_CHECK, &wrong);
         if (!document)
-            return error_set(err, "%s: byte %zu: %s: the snapshots before it (%d) were taken", input_path(reader->input),
-                             at + (wrong.position > 0 ? (size_t)wrong.position : 0), wrong.text, snapshots);
+            return error_set(err, "%s: byte %zu: %s: the snapshots before it (%d) were taken",
+                             input_path(reader->input),
+                             at + (wrong.position > 0 ? (size_t)wrong.position : 0), wrong.text,
+                             snapshots);
         int result = tell_snapshot(reader, document, err);
         json_decref(document);
         if (result)
-            return err->text[0] ? error_prefix(err, "%s: byte %zu", input_path(reader->input), at) : -1;
+            return err->text[0] ? error_prefix(err, "%s: byte %zu", input_path(reader->input), at)
+                                : -1;
         snapshots++;
         at += (size_t)wrong.position;
     }
@@ -342,12 +378,19 @@ static int sniff_ras(const struct import_head *head)
         return 100;
     if (!strstr(text, "\"communicators\""))
         return 0;
-    return strstr(text, "\"nccl_version\"") || strstr(text, "\"missing_ranks\"") || strstr(text, "\"collective_counts\"") ? 100 : 0;
+    return strstr(text, "\"nccl_version\"") || strstr(text, "\"missing_ranks\"") ||
+                   strstr(text, "\"collective_counts\"")
+               ? 100
+               : 0;
 }
 
 const struct import_source import_source_ras = {
-    .name = "ras", .title = "NCCL RAS status",
-    .lacks = LACKS_CALLS | LACKS_COUNT | LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES | LACKS_STREAM | LACKS_GROUP |
-             LACKS_STACK | LACKS_TIMING | LACKS_STATE | LACKS_CUDA | LACKS_START | LACKS_P2P | LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD,
-    .sniff = sniff_ras, .read = read_ras,
+    .name = "ras",
+    .title = "NCCL RAS status",
+    .lacks = LACKS_CALLS | LACKS_COUNT | LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT |
+             LACKS_ADDRESSES | LACKS_STREAM | LACKS_GROUP | LACKS_STACK | LACKS_TIMING |
+             LACKS_STATE | LACKS_CUDA | LACKS_START | LACKS_P2P | LACKS_SETUP | LACKS_MARKS |
+             LACKS_PAYLOAD,
+    .sniff = sniff_ras,
+    .read = read_ras,
 };

@@ -11,8 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* RAS itself waits up to 5 s for each rank, and once again for stragglers (ras_internal.h, RAS_COLLECTIVE_*_TIMEOUT). */
-enum { CONNECT_MS = 3000, ANSWER_MS = 15000, SLICE_MS = 100, ANSWER_MAX = 256 << 20, LINE_BYTES = 512 };
+/* RAS itself waits up to 5 s for each rank, and once again for stragglers (ras_internal.h,
+ * RAS_COLLECTIVE_*_TIMEOUT). */
+enum {
+    CONNECT_MS = 3000,
+    ANSWER_MS = 15000,
+    SLICE_MS = 100,
+    ANSWER_MAX = 256 << 20,
+    LINE_BYTES = 512
+};
 
 struct talk {
     const char *address;
@@ -21,16 +28,20 @@ struct talk {
     struct error *err;
 };
 
-int ras_address_split(const char *address, char *host, size_t host_bytes, char *port, size_t port_bytes, struct error *err)
+int ras_address_split(const char *address, char *host, size_t host_bytes, char *port,
+                      size_t port_bytes, struct error *err)
 {
-    const char *end = *address == '[' ? strchr(address, ']') : NULL, *begin = address + (end != NULL);
+    const char *end = *address == '[' ? strchr(address, ']') : NULL,
+               *begin = address + (end != NULL);
     const char *colon = end ? (end[1] == ':' ? end + 1 : NULL) : strrchr(address, ':');
     if (!end)
         end = colon ? colon : address + strlen(address);
     size_t length = (size_t)(end - begin);
     const char *number = colon ? colon + 1 : "28028";
-    if (!length || length >= host_bytes || !*number || strlen(number) >= port_bytes || strspn(number, "0123456789") != strlen(number))
-        return error_set(err, "'%s' is no address: give HOST:PORT, as in " RAS_USUAL_ADDRESS, address);
+    if (!length || length >= host_bytes || !*number || strlen(number) >= port_bytes ||
+        strspn(number, "0123456789") != strlen(number))
+        return error_set(err, "'%s' is no address: give HOST:PORT, as in " RAS_USUAL_ADDRESS,
+                         address);
     memcpy(host, begin, length);
     host[length] = '\0';
     memcpy(port, number, strlen(number) + 1);
@@ -48,20 +59,25 @@ static int wait_for(struct talk *talk, short what, int limit_ms, const char *doi
         if (result > 0)
             return 0;
         if (result < 0 && errno != EINTR)
-            return error_set(talk->err, "RAS at %s: can't %s: %s", talk->address, doing, strerror(errno));
+            return error_set(talk->err, "RAS at %s: can't %s: %s", talk->address, doing,
+                             strerror(errno));
     }
-    return error_set(talk->err, "RAS at %s: no answer for %d s while trying to %s", talk->address, limit_ms / 1000, doing);
+    return error_set(talk->err, "RAS at %s: no answer for %d s while trying to %s", talk->address,
+                     limit_ms / 1000, doing);
 }
 
-/* --- connecting ------------------------------------------------------------------------------------------- */
+/* --- connecting
+ * ------------------------------------------------------------------------------------------- */
 
 static int try_address(struct talk *talk, const struct addrinfo *to)
 {
     int failure = 0;
     socklen_t bytes = sizeof failure;
-    talk->fd = socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, to->ai_protocol);
+    talk->fd =
+        socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, to->ai_protocol);
     if (talk->fd < 0)
-        return error_set(talk->err, "RAS at %s: can't make a socket: %s", talk->address, strerror(errno));
+        return error_set(talk->err, "RAS at %s: can't make a socket: %s", talk->address,
+                         strerror(errno));
     if (connect(talk->fd, to->ai_addr, to->ai_addrlen) == 0)
         return 0;
     if (errno == EINPROGRESS) {
@@ -73,7 +89,9 @@ static int try_address(struct talk *talk, const struct addrinfo *to)
         failure = errno;
     }
     return error_set(talk->err, "RAS at %s: can't connect: %s%s", talk->address, strerror(failure),
-                     failure == ECONNREFUSED ? ": no job with NCCL 2.24 or later runs there, or NCCL_RAS_ENABLE=0, or it has another NCCL_RAS_ADDR" : "");
+                     failure == ECONNREFUSED ? ": no job with NCCL 2.24 or later runs there, or "
+                                               "NCCL_RAS_ENABLE=0, or it has another NCCL_RAS_ADDR"
+                                             : "");
 }
 
 static int connect_to(struct talk *talk)
@@ -98,7 +116,8 @@ static int connect_to(struct talk *talk)
     return result;
 }
 
-/* --- talking ---------------------------------------------------------------------------------------------- */
+/* --- talking
+ * ---------------------------------------------------------------------------------------------- */
 
 static int say(struct talk *talk, const char *line)
 {
@@ -121,7 +140,8 @@ static ssize_t hear(struct talk *talk, char *to, size_t bytes, int limit_ms)
         if (got >= 0)
             return got;
         if (errno != EAGAIN && errno != EINTR)
-            return error_set(talk->err, "RAS at %s: the connection was lost: %s", talk->address, strerror(errno));
+            return error_set(talk->err, "RAS at %s: the connection was lost: %s", talk->address,
+                             strerror(errno));
         if (errno == EAGAIN && wait_for(talk, POLLIN, limit_ms, "read"))
             return -1;
     }
@@ -141,7 +161,9 @@ static int hear_line(struct talk *talk, char *line, size_t bytes)
             return 0;
         }
     }
-    return error_set(talk->err, "RAS at %s: this does not talk like RAS: a line of more than %zu bytes", talk->address, bytes);
+    return error_set(talk->err,
+                     "RAS at %s: this does not talk like RAS: a line of more than %zu bytes",
+                     talk->address, bytes);
 }
 
 static int greet(struct talk *talk)
@@ -150,11 +172,15 @@ static int greet(struct talk *talk)
     if (say(talk, "CLIENT PROTOCOL 2\n") || hear_line(talk, line, sizeof line))
         return -1;
     if (strncasecmp(line, "SERVER PROTOCOL ", 16))
-        return error_set(talk->err, "RAS at %s: this does not talk like RAS: '%.80s'", talk->address, line);
+        return error_set(talk->err, "RAS at %s: this does not talk like RAS: '%.80s'",
+                         talk->address, line);
     if (say(talk, "SET FORMAT json\n") || hear_line(talk, line, sizeof line))
         return -1;
     if (strcasecmp(line, "OK"))
-        return error_set(talk->err, "RAS at %s answers in text only ('%.80s'): its JSON needs NCCL 2.28.7 or later", talk->address, line);
+        return error_set(
+            talk->err,
+            "RAS at %s answers in text only ('%.80s'): its JSON needs NCCL 2.28.7 or later",
+            talk->address, line);
     return 0;
 }
 

@@ -11,16 +11,24 @@
 enum { COMMS_MAX = 1 << 20, RANKS_MAX = 1 << 20 };
 
 const struct ras_kind ras_kinds[] = {
-    {"AllReduce", API_ncclAllReduce}, {"Broadcast", API_ncclBroadcast}, {"Reduce", API_ncclReduce}, {"AllGather", API_ncclAllGather},
-    {"ReduceScatter", API_ncclReduceScatter}, {"AlltoAll", API_ncclAlltoAll}, {"AllToAll", API_ncclAlltoAll},
-    {"Gather", API_ncclGather}, {"Scatter", API_ncclScatter}, {NULL, API_NONE},
+    {"AllReduce", API_ncclAllReduce},
+    {"Broadcast", API_ncclBroadcast},
+    {"Reduce", API_ncclReduce},
+    {"AllGather", API_ncclAllGather},
+    {"ReduceScatter", API_ncclReduceScatter},
+    {"AlltoAll", API_ncclAlltoAll},
+    {"AllToAll", API_ncclAlltoAll},
+    {"Gather", API_ncclGather},
+    {"Scatter", API_ncclScatter},
+    {NULL, API_NONE},
 };
 
 static int int_of(const json_t *object, const char *key, int otherwise)
 {
     const json_t *value = json_object_get(object, key);
     json_int_t number = json_integer_value(value);
-    return json_is_integer(value) && number >= INT32_MIN && number <= INT32_MAX ? (int)number : otherwise;
+    return json_is_integer(value) && number >= INT32_MIN && number <= INT32_MAX ? (int)number
+                                                                                : otherwise;
 }
 
 static bool flag_of(const json_t *object, const char *key)
@@ -43,7 +51,8 @@ static void counts_of(const json_t *counts, struct ras_rank *rank)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)counts, name, value) {
+    json_object_foreach((json_t *)counts, name, value)
+    {
         json_int_t number = json_integer_value(value);
         for (int i = 0; ras_kinds[i].name && number > 0; i++)
             if (!strcmp(ras_kinds[i].name, name)) {
@@ -57,10 +66,16 @@ static bool rank_of(const json_t *object, bool missing, struct ras_rank *rank)
 {
     const json_t *status = json_object_get(object, "status");
     *rank = (struct ras_rank){
-        .rank = int_of(object, "rank", -1), .pid = int_of(object, "pid", -1), .device = int_of(object, "cuda_dev", -1),
-        .missing = missing, .unresponsive = flag_of(status, "unresponsive"), .dead = flag_of(status, "considered_dead"),
-        .finalized = flag_of(status, "finalize_called"), .destroyed = flag_of(status, "destroy_flag"),
-        .aborted = flag_of(status, "abort_flag"), .init_state = int_of(status, "init_state", 0),
+        .rank = int_of(object, "rank", -1),
+        .pid = int_of(object, "pid", -1),
+        .device = int_of(object, "cuda_dev", -1),
+        .missing = missing,
+        .unresponsive = flag_of(status, "unresponsive"),
+        .dead = flag_of(status, "considered_dead"),
+        .finalized = flag_of(status, "finalize_called"),
+        .destroyed = flag_of(status, "destroy_flag"),
+        .aborted = flag_of(status, "abort_flag"),
+        .init_state = int_of(status, "init_state", 0),
         .async_error = int_of(status, "async_error", 0),
     };
     text_of(object, "host", rank->host, sizeof rank->host);
@@ -70,10 +85,12 @@ static bool rank_of(const json_t *object, bool missing, struct ras_rank *rank)
 
 static int comm_of(const json_t *object, struct ras_comm *comm)
 {
-    const json_t *ranks = json_object_get(object, "ranks"), *missing = json_object_get(object, "missing_ranks");
+    const json_t *ranks = json_object_get(object, "ranks"),
+                 *missing = json_object_get(object, "missing_ranks");
     const char *hash = json_string_value(json_object_get(object, "hash"));
     size_t count = json_array_size(ranks) + json_array_size(missing);
-    *comm = (struct ras_comm){.hash = hash ? strtoull(hash, NULL, 16) : 0, .size = int_of(object, "size", -1)};
+    *comm = (struct ras_comm){.hash = hash ? strtoull(hash, NULL, 16) : 0,
+                              .size = int_of(object, "size", -1)};
     text_of(object, "secondary_hash", comm->secondary, sizeof comm->secondary);
     if (count > RANKS_MAX)
         return 0;
@@ -82,7 +99,8 @@ static int comm_of(const json_t *object, struct ras_comm *comm)
         return -1;
     for (size_t i = 0; i < count; i++) {
         bool is_missing = i >= json_array_size(ranks);
-        const json_t *rank = is_missing ? json_array_get(missing, i - json_array_size(ranks)) : json_array_get(ranks, i);
+        const json_t *rank = is_missing ? json_array_get(missing, i - json_array_size(ranks))
+                                        : json_array_get(ranks, i);
         comm->ranks += rank_of(rank, is_missing, &comm->rank[comm->ranks]);
     }
     return 0;
@@ -91,14 +109,18 @@ static int comm_of(const json_t *object, struct ras_comm *comm)
 int ras_status_parse(const json_t *document, struct ras_status *status, struct error *err)
 {
     char time[32];
-    const json_t *comms = json_object_get(document, "communicators"), *exact = json_object_get(document, "ddpcheck_time_ns");
-    *status = (struct ras_status){.exact_ns = json_integer_value(exact) > 0 ? (uint64_t)json_integer_value(exact) : 0};
+    const json_t *comms = json_object_get(document, "communicators"),
+                 *exact = json_object_get(document, "ddpcheck_time_ns");
+    *status = (struct ras_status){
+        .exact_ns = json_integer_value(exact) > 0 ? (uint64_t)json_integer_value(exact) : 0};
     if (status->exact_ns)
         return 0;
     if (!json_is_array(comms))
-        return error_set(err, "no list \"communicators\": this is not what `ncclras -f json` writes");
+        return error_set(err,
+                         "no list \"communicators\": this is not what `ncclras -f json` writes");
     if (json_array_size(comms) > COMMS_MAX)
-        return error_set(err, "%zu communicators: more than %d is no job's", json_array_size(comms), COMMS_MAX);
+        return error_set(err, "%zu communicators: more than %d is no job's", json_array_size(comms),
+                         COMMS_MAX);
     text_of(document, "nccl_version", status->version, sizeof status->version);
     text_of(document, "timestamp", time, sizeof time);
     status->time_ns = log_prefix_time(time, strlen(time));

@@ -8,10 +8,11 @@
 #include "lib/import/input.h"
 
 enum {
-    /* Ranks take turns in pieces of this: records of one process that lie together are stored and analysed twice as fast as
-     * such that take turns one by one. The collector reads rings in such turns, too. */
+    /* Ranks take turns in pieces of this: records of one process that lie together are stored and
+     * analysed twice as fast as such that take turns one by one. The collector reads rings in such
+     * turns, too. */
     TURN_NS = 100000000,
-    UNTIMED_STEP_NS = TURN_NS / 64      /* between two records of a process of which no time is known */
+    UNTIMED_STEP_NS = TURN_NS / 64 /* between two records of a process of which no time is known */
 };
 
 int sink_failed(struct import *import, const struct error *err)
@@ -50,8 +51,10 @@ static uint64_t identity_of(const struct import *import, const struct import_pro
 {
     int number = process->pid > 0 ? process->pid : process->rank;
     char kind = process->pid > 0 ? 'p' : 'r';
-    uint64_t hash = mix(14695981039346656037u, import->source->name, strlen(import->source->name) + 1);
-    hash = mix(hash, process->host ? process->host : "", process->host ? strlen(process->host) + 1 : 1);
+    uint64_t hash =
+        mix(14695981039346656037u, import->source->name, strlen(import->source->name) + 1);
+    hash = mix(hash, process->host ? process->host : "",
+               process->host ? strlen(process->host) + 1 : 1);
     hash = mix(mix(hash, &kind, 1), &number, sizeof number);
     return process->key ? mix(hash, process->key, strlen(process->key) + 1) : hash;
 }
@@ -84,8 +87,9 @@ static void learn(struct sink_process *known, const struct import_process *proce
 static struct sink_process *new_process(struct import *import, uint64_t identity)
 {
     struct sink_process **grown = import->process;
-    if ((import->processes & (import->processes - 1)) == 0)     /* full at each power of two */
-        grown = realloc(grown, (import->processes ? 2 * (size_t)import->processes : 1) * sizeof *grown);
+    if ((import->processes & (import->processes - 1)) == 0) /* full at each power of two */
+        grown =
+            realloc(grown, (import->processes ? 2 * (size_t)import->processes : 1) * sizeof *grown);
     if (!grown)
         return NULL;
     import->process = grown;
@@ -98,8 +102,14 @@ static struct sink_process *new_process(struct import *import, uint64_t identity
     process->index = import->processes;
     process->source = import->source;
     process->info = (struct process_info){
-        .rank = -1, .local_rank = -1, .world_size = -1, .restart = -1, .nccl_version = -1, .cuda_runtime_version = -1,
-        .cuda_driver_version = -1, .lacks = import->source->lacks,
+        .rank = -1,
+        .local_rank = -1,
+        .world_size = -1,
+        .restart = -1,
+        .nccl_version = -1,
+        .cuda_runtime_version = -1,
+        .cuda_driver_version = -1,
+        .lacks = import->source->lacks,
     };
     /* Each has a clock of its own: until when it is known differs from process to process. */
     snprintf(process->info.boot_id, sizeof process->info.boot_id, "import %d", process->index);
@@ -147,7 +157,8 @@ static struct sink_comm *comm_get(struct import *import, uint64_t id)
     return comm;
 }
 
-int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns, struct record *record, uint32_t part)
+int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns,
+                struct record *record, uint32_t part)
 {
     struct error err;
     if (import->failure.text[0])
@@ -155,7 +166,8 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
     if (time_ns && !process->first_ns)
         process->first_ns = time_ns;
     if (!time_ns)
-        time_ns = process->key + (process->first_ns ? 0 : UNTIMED_STEP_NS);     /* a known time: the same moment */
+        time_ns = process->key +
+                  (process->first_ns ? 0 : UNTIMED_STEP_NS); /* a known time: the same moment */
     if (process->key < time_ns)
         process->key = time_ns;
     record->time_ns = process->key;
@@ -168,7 +180,8 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
     return 0;
 }
 
-static struct sink_member *new_member(struct import *import, const struct lane_key *key, struct sink_process *process)
+static struct sink_member *new_member(struct import *import, const struct lane_key *key,
+                                      struct sink_process *process)
 {
     struct sink_member **grown = import->member;
     if ((import->members & (import->members - 1)) == 0)
@@ -193,7 +206,8 @@ static struct sink_member *new_member(struct import *import, const struct lane_k
     return import->member[import->members++] = member;
 }
 
-static int tell_member(struct import *import, struct sink_member *member, const struct import_member *told)
+static int tell_member(struct import *import, struct sink_member *member,
+                       const struct import_member *told)
 {
     struct record record = {.api = API_notice_member, .device = member->device};
     record.comm.comm = member->comm->id;
@@ -207,7 +221,8 @@ static int tell_member(struct import *import, struct sink_member *member, const 
 
 int import_member(struct import *import, int process, const struct import_member *told)
 {
-    struct lane_key key = {told->comm ? string_id(told->comm, strlen(told->comm)) : told->comm_id, told->rank};
+    struct lane_key key = {told->comm ? string_id(told->comm, strlen(told->comm)) : told->comm_id,
+                           told->rank};
     struct sink_comm *comm = comm_get(import, key.stream);
     if (!comm)
         return sink_no_memory(import);
@@ -231,8 +246,11 @@ int import_member_end(struct import *import, int index, bool aborted, uint64_t t
 {
     struct sink_member *member = import->member[index];
     struct record record = {
-        .api = aborted ? API_ncclCommAbort : API_ncclCommDestroy, .phase = RECORD_ENTER, .flags = RECORD_FLAG_OVER,
-        .thread = 1, .device = member->device,
+        .api = aborted ? API_ncclCommAbort : API_ncclCommDestroy,
+        .phase = RECORD_ENTER,
+        .flags = RECORD_FLAG_OVER,
+        .thread = 1,
+        .device = member->device,
     };
     record.comm.comm = member->comm->id;
     record.comm.rank = member->rank;
@@ -248,7 +266,8 @@ int import_known_until(struct import *import, int process, uint64_t time_ns)
     return import->failure.text[0] ? -1 : 0;
 }
 
-int import_process_end(struct import *import, int process, enum end_how how, int value, uint64_t time_ns)
+int import_process_end(struct import *import, int process, enum end_how how, int value,
+                       uint64_t time_ns)
 {
     struct record record = {.api = API_notice_end, .device = RECORD_NO_DEVICE};
     record.end.how = how;

@@ -13,13 +13,13 @@ struct sink_process {
     int index;
     struct process_info info;
     const struct import_source *source;
-    char *file;                 /* the first that told of it */
-    uint64_t key;               /* of its last record: they do not fall */
-    uint64_t first_ns;          /* of its first record of a known time; 0: none */
+    char *file;        /* the first that told of it */
+    uint64_t key;      /* of its last record: they do not fall */
+    uint64_t first_ns; /* of its first record of a known time; 0: none */
     uint64_t serial;
-    uint64_t known_until_ns;    /* 0: nobody said */
+    uint64_t known_until_ns; /* 0: nobody said */
     uint32_t members, slots;
-    uint64_t group;             /* the reader's number of the open one; 0 none */
+    uint64_t group; /* the reader's number of the open one; 0 none */
     uint64_t group_serial;
     uint32_t group_thread;
     UT_hash_handle hh;
@@ -27,15 +27,16 @@ struct sink_process {
 
 /* The communicators: what was said of them by any rank. */
 struct sink_parts {
-    uint64_t number, before;    /* before: operations that this and smaller numbers have beyond one each */
+    uint64_t number,
+        before; /* before: operations that this and smaller numbers have beyond one each */
     uint32_t parts;
     UT_hash_handle hh;
 };
 struct sink_comm {
     uint64_t id;
     int nranks;
-    struct sink_parts *parts;   /* table of numbers that stand for several operations */
-    struct sink_parts **order;  /* the same by number, once all are known */
+    struct sink_parts *parts;  /* table of numbers that stand for several operations */
+    struct sink_parts **order; /* the same by number, once all are known */
     uint32_t order_count;
     UT_hash_handle hh;
 };
@@ -49,7 +50,7 @@ struct lane {
     struct lane_key key;
     uint32_t slot;
     uint64_t launch, started, done, told_started, told_done;
-    struct lane *next;          /* of all */
+    struct lane *next; /* of all */
     UT_hash_handle hh;
 };
 
@@ -61,25 +62,25 @@ struct sink_peer {
 };
 
 struct sink_member {
-    struct lane_key key;        /* communicator and rank */
+    struct lane_key key; /* communicator and rank */
     int index, process, rank, device;
-    uint32_t ordinal;           /* in its process */
+    uint32_t ordinal; /* in its process */
     struct sink_comm *comm;
-    uint64_t next;              /* number of its next collective */
-    struct lane *lane;          /* of its last collective */
-    struct sink_member *same;   /* of another process: one rank told by two */
+    uint64_t next;            /* number of its next collective */
+    struct lane *lane;        /* of its last collective */
+    struct sink_member *same; /* of another process: one rank told by two */
     UT_hash_handle hh;
 };
 
 struct import {
     const struct import_options *options;
-    const struct import_source *source;     /* of the file in hand */
+    const struct import_source *source; /* of the file in hand */
     struct import_input *input;
     struct import_result result;
-    struct error failure;       /* the first; nothing goes on after it */
-    uint64_t refused_here;      /* pieces of the file in hand */
+    struct error failure;  /* the first; nothing goes on after it */
+    uint64_t refused_here; /* pieces of the file in hand */
     uint32_t refusals_said;
-    uint64_t bytes;             /* of files before */
+    uint64_t bytes; /* of files before */
     struct sorter *sorter;
     struct sink_process **process;
     int processes;
@@ -90,8 +91,8 @@ struct import {
     struct sink_comm *comms;
     struct lane *lanes, *first_lane;
     struct sink_peer *peers;
-    struct import_launch last;  /* call that was told */
-    uint64_t *told;             /* open addressing: texts and stacks that a process has told already */
+    struct import_launch last; /* call that was told */
+    uint64_t *told; /* open addressing: texts and stacks that a process has told already */
     uint64_t told_count, told_capacity;
 };
 
@@ -99,8 +100,10 @@ struct import {
 int sink_failed(struct import *import, const struct error *err);
 int sink_no_memory(struct import *import);
 /* Gives the record its time, serial and place among the process's records. */
-int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns, struct record *record, uint32_t part);
-/* What is only known at the end of all files: open groups, progress that was not told yet, until when all is known. */
+int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns,
+                struct record *record, uint32_t part);
+/* What is only known at the end of all files: open groups, progress that was not told yet, until
+ * when all is known. */
 int sink_finish(struct import *import);
 void sink_free(struct import *import);
 

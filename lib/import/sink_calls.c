@@ -1,4 +1,5 @@
-/* sink_calls.c: what members did: calls, how far they are, and where in the program they were made. */
+/* sink_calls.c: what members did: calls, how far they are, and where in the program they were made.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,15 +7,25 @@
 #include "lib/trace/names.h"
 
 enum {
-    PROGRESS_EVERY = 256,       /* operations of a lane that are done before that is told: memory of the analyzer */
-    TOLD_FIRST = 1024, FRAMES_MAX = 512, STRING_MAX_BYTES = 4096
+    PROGRESS_EVERY =
+        256, /* operations of a lane that are done before that is told: memory of the analyzer */
+    TOLD_FIRST = 1024,
+    FRAMES_MAX = 512,
+    STRING_MAX_BYTES = 4096
 };
 
 struct import_call import_call_new(int member, enum api api)
 {
     return (struct import_call){
-        .member = member, .api = api, .number = IMPORT_UNKNOWN, .count = IMPORT_UNKNOWN, .datatype = TYPE_NONE,
-        .redop = REDOP_UNKNOWN, .root = IMPORT_NO_ROOT, .sendbuff = IMPORT_UNKNOWN, .recvbuff = IMPORT_UNKNOWN,
+        .member = member,
+        .api = api,
+        .number = IMPORT_UNKNOWN,
+        .count = IMPORT_UNKNOWN,
+        .datatype = TYPE_NONE,
+        .redop = REDOP_UNKNOWN,
+        .root = IMPORT_NO_ROOT,
+        .sendbuff = IMPORT_UNKNOWN,
+        .recvbuff = IMPORT_UNKNOWN,
         .stream = IMPORT_UNKNOWN,
     };
 }
@@ -36,7 +47,8 @@ static struct lane *lane_get(struct import *import, struct sink_member *member, 
     return lane;
 }
 
-/* Where streams are not known every member has one of its own for collectives, and one for each peer and direction. */
+/* Where streams are not known every member has one of its own for collectives, and one for each
+ * peer and direction. */
 static uint64_t stream_of(const struct sink_member *member, const struct import_call *call)
 {
     if (call->stream != IMPORT_UNKNOWN)
@@ -57,10 +69,11 @@ static int tell_progress(struct import *import, struct lane *lane, uint64_t time
     return sink_record(import, process, time_ns, &record, 0);
 }
 
-static uint64_t next_message(struct import *import, const struct sink_member *member, const struct import_call *call,
-                             bool *failed)
+static uint64_t next_message(struct import *import, const struct sink_member *member,
+                             const struct import_call *call, bool *failed)
 {
-    struct lane_key key = {2 * (uint64_t)(uint32_t)call->root + (call->api == API_ncclRecv), member->index};
+    struct lane_key key = {2 * (uint64_t)(uint32_t)call->root + (call->api == API_ncclRecv),
+                           member->index};
     struct sink_peer *peer;
     HASH_FIND(hh, import->peers, &key, sizeof key, peer);
     if (!peer) {
@@ -98,7 +111,8 @@ static uint64_t group_of(struct sink_process *process, uint64_t group)
     return group ? process->group_serial : 0;
 }
 
-static void fill(struct record *record, const struct sink_member *member, const struct import_call *call)
+static void fill(struct record *record, const struct sink_member *member,
+                 const struct import_call *call)
 {
     bool has_count = call->count != IMPORT_UNKNOWN, has_root = call->root != IMPORT_NO_ROOT;
     record->op.comm = member->comm->id;
@@ -110,11 +124,12 @@ static void fill(struct record *record, const struct sink_member *member, const 
     record->op.redop = call->redop;
     record->op.root = has_root ? call->root : -1;
     bool has_buffers = call->sendbuff != IMPORT_UNKNOWN || call->recvbuff != IMPORT_UNKNOWN;
-    record->op.flags = (has_count ? 0 : RECORD_OP_NO_COUNT) | (has_root ? 0 : RECORD_OP_NO_ROOT) | (has_buffers ? 0 : RECORD_OP_NO_BUFFERS);
+    record->op.flags = (has_count ? 0 : RECORD_OP_NO_COUNT) | (has_root ? 0 : RECORD_OP_NO_ROOT) |
+                       (has_buffers ? 0 : RECORD_OP_NO_BUFFERS);
 }
 
-static int note_state(struct import *import, struct sink_member *member, const struct import_call *call, struct record *record,
-                      struct lane **noted)
+static int note_state(struct import *import, struct sink_member *member,
+                      const struct import_call *call, struct record *record, struct lane **noted)
 {
     record->op.slot = RECORD_NO_SLOT;
     if (call->state == IMPORT_STATE_UNKNOWN)
@@ -139,8 +154,13 @@ int import_call(struct import *import, const struct import_call *call)
     struct sink_process *process = import->process[member->process];
     bool is_p2p = api_class_of(call->api) == CLASS_P2P, failed = false;
     struct record record = {
-        .api = (uint16_t)call->api, .phase = RECORD_ENTER, .flags = RECORD_FLAG_OVER, .thread = call->thread ? call->thread : 1,
-        .device = member->device, .stack = call->stack, .stream = stream_of(member, call),
+        .api = (uint16_t)call->api,
+        .phase = RECORD_ENTER,
+        .flags = RECORD_FLAG_OVER,
+        .thread = call->thread ? call->thread : 1,
+        .device = member->device,
+        .stack = call->stack,
+        .stream = stream_of(member, call),
     };
     fill(&record, member, call);
     if (is_p2p)
@@ -154,12 +174,14 @@ int import_call(struct import *import, const struct import_call *call)
     record.op.group = group_of(process, call->group);
     process->group_thread = record.thread;
     struct lane *lane = NULL;
-    if (failed || note_state(import, member, call, &record, &lane) || (call->part && !is_p2p && note_parts(member->comm, record.op.number, call->part)))
+    if (failed || note_state(import, member, call, &record, &lane) ||
+        (call->part && !is_p2p && note_parts(member->comm, record.op.number, call->part)))
         return sink_no_memory(import);
     if (sink_record(import, process, call->time_ns, &record, is_p2p ? 0 : call->part))
         return -1;
     import->last = (struct import_launch){lane, record.op.launch};
-    return lane && lane->done >= lane->told_done + PROGRESS_EVERY ? tell_progress(import, lane, 0) : 0;
+    return lane && lane->done >= lane->told_done + PROGRESS_EVERY ? tell_progress(import, lane, 0)
+                                                                  : 0;
 }
 
 struct import_launch import_last_launch(const struct import *import)
@@ -167,10 +189,12 @@ struct import_launch import_last_launch(const struct import *import)
     return import->last;
 }
 
-int import_launch_state(struct import *import, struct import_launch launch, enum import_state state, uint64_t time_ns)
+int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
+                        uint64_t time_ns)
 {
     struct lane *lane = launch.lane;
-    bool news = lane && (lane->started < launch.launch || (state == IMPORT_DONE && lane->done < launch.launch));
+    bool news = lane && (lane->started < launch.launch ||
+                         (state == IMPORT_DONE && lane->done < launch.launch));
     if (!news)
         return import->failure.text[0] ? -1 : 0;
     if (lane->started < launch.launch)
@@ -180,7 +204,8 @@ int import_launch_state(struct import *import, struct import_launch launch, enum
     return tell_progress(import, lane, time_ns);
 }
 
-int import_reached(struct import *import, int index, uint64_t issued, uint64_t done, uint64_t time_ns)
+int import_reached(struct import *import, int index, uint64_t issued, uint64_t done,
+                   uint64_t time_ns)
 {
     struct sink_member *member = import->member[index];
     struct record record = {.api = API_notice_reached, .device = member->device};
@@ -241,7 +266,7 @@ uint64_t import_text(struct import *import, int process, const char *text, size_
     int fresh = tell_once(import, process, id, 's');
     if (fresh <= 0)
         return fresh ? 0 : id;
-    size_t piece = sizeof ((struct record *)0)->string.text, offset = 0;
+    size_t piece = sizeof((struct record *)0)->string.text, offset = 0;
     do {
         struct record record = {.api = API_notice_string, .device = RECORD_NO_DEVICE, .thread = 1};
         record.string.id = id;
@@ -255,7 +280,8 @@ uint64_t import_text(struct import *import, int process, const char *text, size_
     return id;
 }
 
-int import_said(struct import *import, int process, enum said how, const char *who, const char *text, uint64_t time_ns)
+int import_said(struct import *import, int process, enum said how, const char *who,
+                const char *text, uint64_t time_ns)
 {
     struct record record = {.api = API_notice_said, .device = RECORD_NO_DEVICE, .thread = 1};
     record.range.text = import_text(import, process, text, strlen(text));
@@ -275,9 +301,10 @@ static uint64_t stack_id(const struct import_frame *frames, int count)
     return hash ? hash : 1;
 }
 
-uint64_t import_stack(struct import *import, int process, const struct import_frame *frames, int count)
+uint64_t import_stack(struct import *import, int process, const struct import_frame *frames,
+                      int count)
 {
-    enum { PIECE = sizeof ((struct record *)0)->python.line / sizeof(uint32_t) };
+    enum { PIECE = sizeof((struct record *)0)->python.line / sizeof(uint32_t) };
     if (count > FRAMES_MAX)
         count = FRAMES_MAX;
     if (count <= 0)
@@ -287,7 +314,8 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
     if (fresh <= 0)
         return fresh ? 0 : id;
     for (int offset = 0; offset < count; offset += PIECE) {
-        struct record record = {.api = API_notice_python_stack, .device = RECORD_NO_DEVICE, .thread = 1};
+        struct record record = {
+            .api = API_notice_python_stack, .device = RECORD_NO_DEVICE, .thread = 1};
         record.python.id = id;
         record.python.count = (uint16_t)count;
         record.python.offset = (uint16_t)offset;
@@ -295,7 +323,8 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
             const struct import_frame *frame = &frames[offset + i];
             record.python.line[i] = frame->line;
             record.python.file[i] = import_text(import, process, frame->file, frame->file_bytes);
-            record.python.function[i] = import_text(import, process, frame->function, frame->function_bytes);
+            record.python.function[i] =
+                import_text(import, process, frame->function, frame->function_bytes);
         }
         if (sink_record(import, import->process[process], 0, &record, 0))
             return 0;
@@ -307,7 +336,8 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
 static int end_group(struct import *import, struct sink_process *process)
 {
     struct record record = {
-        .api = API_ncclGroupEnd, .thread = process->group_thread,
+        .api = API_ncclGroupEnd,
+        .thread = process->group_thread,
         .device = RECORD_NO_DEVICE,
     };
     record.group.group = process->group_serial;
@@ -327,7 +357,8 @@ int sink_finish(struct import *import)
     for (int i = 0; i < import->processes && !result; i++) {
         struct sink_process *process = import->process[i];
         struct record record = {.api = API_notice_known, .device = RECORD_NO_DEVICE};
-        result = sink_record(import, process, process->known_until_ns > process->key ? process->known_until_ns : 0,
+        result = sink_record(import, process,
+                             process->known_until_ns > process->key ? process->known_until_ns : 0,
                              &record, 0);
     }
     return result;

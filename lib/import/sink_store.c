@@ -10,7 +10,8 @@ enum { BATCH = 1 << 17 };
 
 static int by_number(const void *left, const void *right)
 {
-    const struct sink_parts *a = *(struct sink_parts *const *)left, *b = *(struct sink_parts *const *)right;
+    const struct sink_parts *a = *(struct sink_parts *const *)left,
+                            *b = *(struct sink_parts *const *)right;
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
@@ -61,7 +62,8 @@ static void complete(struct import *import, const struct sorted *item, struct re
     if (record->time_ns < import->process[item->process]->first_ns)
         record->time_ns = import->process[item->process]->first_ns;
     if (api_class_of(record->api) == CLASS_COLLECTIVE)
-        record->op.number = spread(comm_of(import, record->op.comm), record->op.number) + item->part;
+        record->op.number = spread(comm_of(import, record->op.comm), record->op.number) +
+                            item->part;
     if (record->api == API_notice_member) {
         int nranks = comm_of(import, record->comm.comm)->nranks;
         record->comm.nranks = nranks > 0 ? nranks : 0;
@@ -79,8 +81,10 @@ static int store_processes(struct import *import, struct store *store, struct er
     const struct import_judge *judge = import->options->judge;
     for (int i = 0; i < import->processes; i++) {
         const struct sink_process *process = import->process[i];
-        const struct store_import told = {process->source->name, process->source->title, process->file, process->info.lacks};
-        if (store_process(store, &process->info, err) != i || store_imported(store, i, &told, err) ||
+        const struct store_import told = {process->source->name, process->source->title,
+                                          process->file, process->info.lacks};
+        if (store_process(store, &process->info, err) != i ||
+            store_imported(store, i, &told, err) ||
             (judge && judge->process(judge->context, i, &process->info, err)))
             return -1;
     }
@@ -111,9 +115,13 @@ int sink_store(struct import *import, const char *path)
     struct store *store = NULL;
     if (import->failure.text[0] || order_parts(import))
         return -1;
-    int result = sorter_finish(import->sorter, &err) || store_open(&store, path, &err) || store_is_new(store, &err) ||
-                 store_begin(store, &err) || store_processes(import, store, &err) || store_records(import, store, &err) ||
-                 store_meta(store, "ended", "imported", &err) || store_commit(store, &err) ? -1 : 0;
+    int result = sorter_finish(import->sorter, &err) || store_open(&store, path, &err) ||
+                         store_is_new(store, &err) || store_begin(store, &err) ||
+                         store_processes(import, store, &err) ||
+                         store_records(import, store, &err) ||
+                         store_meta(store, "ended", "imported", &err) || store_commit(store, &err)
+                     ? -1
+                     : 0;
     if (result && store)
         store_rollback(store);
     if (store_close(store, result ? &ignored : &err))

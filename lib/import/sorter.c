@@ -7,11 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUN_ITEMS = 1 << 19, FIRST_ITEMS = 1 << 12, READ_ITEMS = 1 << 12 };    /* 72 MB of records at most */
+enum {
+    RUN_ITEMS = 1 << 19,
+    FIRST_ITEMS = 1 << 12,
+    READ_ITEMS = 1 << 12
+}; /* 72 MB of records at most */
 
 /* A sorted part of the temporary file, being read. The last run never leaves memory. */
 struct run {
-    uint64_t next, end;         /* items in the file */
+    uint64_t next, end; /* items in the file */
     struct sorted *buffer;
     uint32_t at, filled;
 };
@@ -25,14 +29,14 @@ struct sorter {
     char directory[PATH_MAX];
     struct sorted *item;
     uint32_t items, capacity;
-    struct place *place;        /* the items in order */
-    int file;                   /* -1: none yet */
-    uint64_t written;           /* items in the file */
+    struct place *place; /* the items in order */
+    int file;            /* -1: none yet */
+    uint64_t written;    /* items in the file */
     struct run *run;
     uint32_t runs;
-    uint32_t *heap;             /* of runs, the least first */
+    uint32_t *heap; /* of runs, the least first */
     uint32_t heaped;
-    uint32_t last;              /* the run whose item was handed out; UINT32_MAX none */
+    uint32_t last; /* the run whose item was handed out; UINT32_MAX none */
 };
 
 struct sorter *sorter_new(const char *directory)
@@ -41,7 +45,8 @@ struct sorter *sorter_new(const char *directory)
     if (!sorter)
         return NULL;
     const char *temporary = getenv("TMPDIR");
-    snprintf(sorter->directory, sizeof sorter->directory, "%s", temporary && *temporary ? temporary : directory);
+    snprintf(sorter->directory, sizeof sorter->directory, "%s",
+             temporary && *temporary ? temporary : directory);
     sorter->file = -1;
     sorter->last = UINT32_MAX;
     return sorter;
@@ -70,8 +75,9 @@ static int no_memory(struct error *err)
 
 static int file_failed(const struct sorter *sorter, const char *doing, struct error *err)
 {
-    return error_set(err, "can't %s a temporary file in %s: %s; set TMPDIR to a directory with room", doing,
-                     sorter->directory, strerror(errno));
+    return error_set(err,
+                     "can't %s a temporary file in %s: %s; set TMPDIR to a directory with room",
+                     doing, sorter->directory, strerror(errno));
 }
 
 static int order(const void *left, const void *right)
@@ -185,7 +191,8 @@ static int refill(struct sorter *sorter, struct run *run, struct error *err)
     run->at = 0;
     run->filled = count;
     while (got < bytes) {
-        ssize_t part = pread(sorter->file, (char *)run->buffer + got, bytes - got, (off_t)(run->next * sizeof *run->buffer + got));
+        ssize_t part = pread(sorter->file, (char *)run->buffer + got, bytes - got,
+                             (off_t)(run->next * sizeof *run->buffer + got));
         if (part < 0 && errno == EINTR)
             continue;
         if (part <= 0)
@@ -199,7 +206,8 @@ static int refill(struct sorter *sorter, struct run *run, struct error *err)
 static const struct sorted *head(const struct sorter *sorter, uint32_t index)
 {
     const struct run *run = &sorter->run[index];
-    return run->buffer == sorter->item ? &run->buffer[sorter->place[run->at].index] : &run->buffer[run->at];
+    return run->buffer == sorter->item ? &run->buffer[sorter->place[run->at].index]
+                                       : &run->buffer[run->at];
 }
 
 /* Of equal keys the earlier run's came first. */

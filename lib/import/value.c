@@ -69,12 +69,14 @@ int value_list(struct arena *arena, enum value_kind kind, struct value *value)
     return 0;
 }
 
-int value_append(struct arena *arena, struct list_value *list, const struct value *items, uint32_t count)
+int value_append(struct arena *arena, struct list_value *list, const struct value *items,
+                 uint32_t count)
 {
     if (count > list->capacity - list->count) {
         uint64_t wanted = (uint64_t)list->count + count;
         uint64_t capacity = list->count ? 2 * wanted : wanted;
-        struct value *grown = capacity > UINT32_MAX ? NULL : arena_take(arena, capacity * sizeof *grown);
+        struct value *grown = capacity > UINT32_MAX ? NULL
+                                                    : arena_take(arena, capacity * sizeof *grown);
         if (!grown)
             return -1;
         if (list->count)
@@ -92,7 +94,8 @@ bool value_integer(const struct value *value, int64_t *integer)
 {
     char digits[24], *end;
     switch (value->kind) {
-    case VALUE_INT: case VALUE_BOOL:
+    case VALUE_INT:
+    case VALUE_BOOL:
         *integer = value->integer;
         return true;
     case VALUE_FLOAT:
@@ -115,7 +118,8 @@ bool value_integer(const struct value *value, int64_t *integer)
 
 bool value_is(const struct value *value, const char *text)
 {
-    return value->kind == VALUE_TEXT && strlen(text) == value->text->count && !memcmp(value->text->bytes, text, value->text->count);
+    return value->kind == VALUE_TEXT && strlen(text) == value->text->count &&
+           !memcmp(value->text->bytes, text, value->text->count);
 }
 
 static int from_json(struct arena *arena, json_t *json, int depth, struct value *value);
@@ -125,9 +129,11 @@ static int from_array(struct arena *arena, json_t *json, int depth, struct value
     size_t index;
     json_t *element;
     int result = value_list(arena, VALUE_LIST, value);
-    json_array_foreach(json, index, element) {
+    json_array_foreach(json, index, element)
+    {
         struct value item;
-        if (result || from_json(arena, element, depth + 1, &item) || value_append(arena, value->list, &item, 1))
+        if (result || from_json(arena, element, depth + 1, &item) ||
+            value_append(arena, value->list, &item, 1))
             return -1;
     }
     return result;
@@ -138,9 +144,11 @@ static int from_object(struct arena *arena, json_t *json, int depth, struct valu
     const char *key;
     json_t *element;
     int result = value_list(arena, VALUE_DICT, value);
-    json_object_foreach(json, key, element) {
+    json_object_foreach(json, key, element)
+    {
         struct value pair[2];
-        if (result || value_text(arena, key, strlen(key), &pair[0]) || from_json(arena, element, depth + 1, &pair[1]) ||
+        if (result || value_text(arena, key, strlen(key), &pair[0]) ||
+            from_json(arena, element, depth + 1, &pair[1]) ||
             value_append(arena, value->list, pair, 2))
             return -1;
     }
@@ -153,13 +161,24 @@ static int from_json(struct arena *arena, json_t *json, int depth, struct value 
     if (depth > DEPTH_MAX)
         return 0;
     switch (json_typeof(json)) {
-    case JSON_OBJECT: return from_object(arena, json, depth, value);
-    case JSON_ARRAY: return from_array(arena, json, depth, value);
-    case JSON_STRING: return value_text(arena, json_string_value(json), json_string_length(json), value);
-    case JSON_INTEGER: *value = (struct value){.kind = VALUE_INT, .integer = json_integer_value(json)}; return 0;
-    case JSON_REAL: *value = (struct value){.kind = VALUE_FLOAT, .number = json_real_value(json)}; return 0;
-    case JSON_TRUE: case JSON_FALSE: *value = (struct value){.kind = VALUE_BOOL, .integer = json_is_true(json)}; return 0;
-    default: return 0;
+    case JSON_OBJECT:
+        return from_object(arena, json, depth, value);
+    case JSON_ARRAY:
+        return from_array(arena, json, depth, value);
+    case JSON_STRING:
+        return value_text(arena, json_string_value(json), json_string_length(json), value);
+    case JSON_INTEGER:
+        *value = (struct value){.kind = VALUE_INT, .integer = json_integer_value(json)};
+        return 0;
+    case JSON_REAL:
+        *value = (struct value){.kind = VALUE_FLOAT, .number = json_real_value(json)};
+        return 0;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *value = (struct value){.kind = VALUE_BOOL, .integer = json_is_true(json)};
+        return 0;
+    default:
+        return 0;
     }
 }
 
@@ -180,12 +199,14 @@ static int keep_texts(struct arena *arena, struct value *value, int depth)
     return 0;
 }
 
-int json_tree_read(struct arena *arena, const char *bytes, size_t count, struct value *value, struct error *err)
+int json_tree_read(struct arena *arena, const char *bytes, size_t count, struct value *value,
+                   struct error *err)
 {
     json_error_t wrong;
     json_t *json = json_loadb(bytes, count, 0, &wrong);
     if (!json)
-        return error_set(err, "it is damaged at line %d, byte %d: %s", wrong.line, wrong.position, wrong.text);
+        return error_set(err, "it is damaged at line %d, byte %d: %s", wrong.line, wrong.position,
+                         wrong.text);
     int failed = from_json(arena, json, 0, value) || keep_texts(arena, value, 0);
     json_decref(json);
     return failed ? error_set(err, "memory is short") : 0;

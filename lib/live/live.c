@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 /* The variables that launchers name a process's rank by, the surest first. */
-static const char *const rank_variables[] = { "DDPCHECK_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID" };
+static const char *const rank_variables[] = {"DDPCHECK_RANK", "RANK", "OMPI_COMM_WORLD_RANK",
+                                             "PMI_RANK", "SLURM_PROCID"};
 
 struct frame *live_more_frames(struct live_thread *thread, int more)
 {
-    struct frame *frame = reallocarray(thread->frame, (size_t)(thread->frames + more), sizeof *frame);
+    struct frame *frame =
+        reallocarray(thread->frame, (size_t)(thread->frames + more), sizeof *frame);
     if (!frame)
         return NULL;
     thread->frame = frame;
@@ -61,7 +63,9 @@ static void read_rank(struct live_process *process)
     char *text = malloc(ENVIRONMENT_BYTES);
     ssize_t bytes = text ? read_proc(process->pid, "environ", text, ENVIRONMENT_BYTES) : -1;
     process->rank = -1;
-    for (size_t i = 0; bytes > 0 && process->rank < 0 && i < sizeof rank_variables / sizeof rank_variables[0]; i++)
+    for (size_t i = 0;
+         bytes > 0 && process->rank < 0 && i < sizeof rank_variables / sizeof rank_variables[0];
+         i++)
         for (const char *at = text; at < text + bytes; at += strlen(at) + 1) {
             size_t length = strlen(rank_variables[i]);
             if (strncmp(at, rank_variables[i], length) || at[length] != '=')
@@ -81,7 +85,8 @@ static void read_thread(const struct live_process *process, struct live_thread *
     if (read_proc(process->pid, name, thread->name, sizeof thread->name) > 0)
         thread->name[strcspn(thread->name, "\n")] = '\0';
     snprintf(name, sizeof name, "task/%u/stat", thread->id);
-    const char *end = read_proc(process->pid, name, stat, sizeof stat) > 0 ? strrchr(stat, ')') : NULL;
+    const char *end = read_proc(process->pid, name, stat, sizeof stat) > 0 ? strrchr(stat, ')')
+                                                                           : NULL;
     thread->state = end && end[1] ? end[2] : '?';
 }
 
@@ -115,9 +120,10 @@ static int list_threads(struct live_process *process, struct error *err)
         return error_set(err, "memory is short");
     qsort(process->thread, (size_t)process->threads, sizeof *process->thread, compare_threads);
     struct live_thread *main_thread = live_find_thread(process, (uint32_t)process->pid);
-    if (main_thread) {      /* ids wrap around: it need not be the smallest */
+    if (main_thread) { /* ids wrap around: it need not be the smallest */
         struct live_thread first = *main_thread;
-        memmove(process->thread + 1, process->thread, (size_t)(main_thread - process->thread) * sizeof first);
+        memmove(process->thread + 1, process->thread,
+                (size_t)(main_thread - process->thread) * sizeof first);
         process->thread[0] = first;
     }
     for (int i = 0; i < process->threads; i++)
@@ -142,9 +148,13 @@ static int refuse(int pid, int error, struct error *err)
         return error_set(err, "process %d has ended, or is one of the kernel's", pid);
     if (error != EPERM && error != EACCES)
         return error_set(err, "cannot read process %d: %s", pid, strerror(error));
-    return error_set(err, "the kernel does not let us look into process %d (%s): run this as root or with CAP_SYS_PTRACE (in a "
-                     "container: --cap-add SYS_PTRACE), or set /proc/sys/kernel/yama/ptrace_scope to 0; a job under ddpcheck "
-                     "run tells its stacks by itself when it hangs: ddpcheck stacks DIR", pid, strerror(error));
+    return error_set(err,
+                     "the kernel does not let us look into process %d (%s): run this as root or "
+                     "with CAP_SYS_PTRACE (in a "
+                     "container: --cap-add SYS_PTRACE), or set /proc/sys/kernel/yama/ptrace_scope "
+                     "to 0; a job under ddpcheck "
+                     "run tells its stacks by itself when it hangs: ddpcheck stacks DIR",
+                     pid, strerror(error));
 }
 
 /* One word of its memory, to learn whether reading is allowed at all. */
@@ -164,9 +174,10 @@ static int try_memory(int pid, struct error *err)
 int live_read(struct live_process *process, int pid, bool native, struct error *err)
 {
     static const Dwfl_Callbacks callbacks = {
-        .find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = dwfl_build_id_find_debuginfo,
+        .find_elf = dwfl_linux_proc_find_elf,
+        .find_debuginfo = dwfl_build_id_find_debuginfo,
     };
-    *process = (struct live_process){ .pid = pid };
+    *process = (struct live_process){.pid = pid};
     if (list_threads(process, err) || try_memory(pid, err)) {
         live_free(process);
         return -1;
@@ -178,7 +189,8 @@ int live_read(struct live_process *process, int pid, bool native, struct error *
     if (!failed && dwfl_report_end(dwfl, NULL, NULL))
         failed = -1;
     if (failed)
-        error_set(err, "cannot read what process %d has mapped: %s", pid, failed > 0 ? strerror(failed) : dwfl_errmsg(-1));
+        error_set(err, "cannot read what process %d has mapped: %s", pid,
+                  failed > 0 ? strerror(failed) : dwfl_errmsg(-1));
     else {
         live_read_python(process, dwfl);
         failed = native ? live_read_native(process, dwfl, err) : 0;

@@ -7,8 +7,8 @@
 #ifdef HAVE_LIBDW
 #include <elfutils/libdwfl.h>
 
-/* Python frames for the threads of the process that have some, and process->python. The modules of dwfl say where
- * Python's own objects are. */
+/* Python frames for the threads of the process that have some, and process->python. The modules of
+ * dwfl say where Python's own objects are. */
 void live_read_python(struct live_process *process, Dwfl *dwfl);
 /* Native frames after those that are there. Returns 0, or -1 with err. */
 int live_read_native(struct live_process *process, Dwfl *dwfl, struct error *err);

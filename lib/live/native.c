@@ -1,4 +1,5 @@
-/* native.c: native frames by libdw: threads are stopped one by one, unwound, and let go; names are looked up after that. */
+/* native.c: native frames by libdw: threads are stopped one by one, unwound, and let go; names are
+ * looked up after that. */
 #include "lib/live/live_internal.h"
 
 #ifdef HAVE_LIBDW
@@ -12,7 +13,7 @@
 #include "lib/trace/symbols.h"
 
 struct addresses {
-    uint64_t address[LIVE_FRAMES_MAX];      /* as return addresses: one behind the instruction */
+    uint64_t address[LIVE_FRAMES_MAX]; /* as return addresses: one behind the instruction */
     int count;
 };
 
@@ -29,16 +30,19 @@ static int take_frame(Dwfl_Frame *state, void *context)
 
 struct unwinding {
     struct live_process *process;
-    struct addresses *of;       /* for each thread */
+    struct addresses *of; /* for each thread */
 };
 
 static int take_thread(Dwfl_Thread *thread, void *context)
 {
     const struct unwinding *unwinding = context;
-    struct live_thread *known = live_find_thread(unwinding->process, (uint32_t)dwfl_thread_tid(thread));
-    /* A thread that ends meanwhile, or whose frames can't be followed to the end, keeps what was found. */
+    struct live_thread *known =
+        live_find_thread(unwinding->process, (uint32_t)dwfl_thread_tid(thread));
+    /* A thread that ends meanwhile, or whose frames can't be followed to the end, keeps what was
+     * found. */
     if (known)
-        dwfl_thread_getframes(thread, take_frame, &unwinding->of[known - unwinding->process->thread]);
+        dwfl_thread_getframes(thread, take_frame,
+                              &unwinding->of[known - unwinding->process->thread]);
     return DWARF_CB_OK;
 }
 
@@ -51,23 +55,26 @@ static const char *visible_path(int pid, const char *path, char *text, size_t by
     return text;
 }
 
-static void name_frame(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t address, struct frame *frame)
+static void name_frame(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t address,
+                       struct frame *frame)
 {
     char path[600];
     const char *name = NULL;
     const unsigned char *build_id = NULL;
     GElf_Addr bias, build_id_at;
     Dwfl_Module *module = dwfl_addrmodule(dwfl, address - 1);
-    *frame = (struct frame){ .address = address };
+    *frame = (struct frame){.address = address};
     if (!module || !dwfl_module_getelf(module, &bias))
         return;
     dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &name, NULL);
     int build_id_bytes = dwfl_module_build_id(module, &build_id, &build_id_at);
-    struct symbols_module where = {
-        .path = visible_path(pid, name ? name : "", path, sizeof path), .base = bias, .build_id = build_id,
-        .build_id_bytes = build_id_bytes > 0 ? (size_t)build_id_bytes : 0 };
+    struct symbols_module where = {.path = visible_path(pid, name ? name : "", path, sizeof path),
+                                   .base = bias,
+                                   .build_id = build_id,
+                                   .build_id_bytes = build_id_bytes > 0 ? (size_t)build_id_bytes
+                                                                        : 0};
     symbols_find(symbols, &where, address, frame);
-    if (!frame->function[0]) {      /* the vdso, a file that is gone: what its image in memory says */
+    if (!frame->function[0]) { /* the vdso, a file that is gone: what its image in memory says */
         const char *function = dwfl_module_addrname(module, address - 1);
         snprintf(frame->function, sizeof frame->function, "%s", function ? function : "");
         if (function)
@@ -75,7 +82,8 @@ static void name_frame(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t ad
     }
 }
 
-static int name_frames(struct live_process *process, Dwfl *dwfl, const struct addresses *of, struct error *err)
+static int name_frames(struct live_process *process, Dwfl *dwfl, const struct addresses *of,
+                       struct error *err)
 {
     struct symbols *symbols = symbols_new();
     bool short_of_memory = !symbols;
@@ -94,20 +102,25 @@ int live_read_native(struct live_process *process, Dwfl *dwfl, struct error *err
 {
     int failed = dwfl_linux_proc_attach(dwfl, process->pid, false);
     if (failed)
-        return error_set(err, "cannot stop the threads of process %d for a moment: %s", process->pid,
-                         failed > 0 ? strerror(failed) : dwfl_errmsg(-1));
-    struct unwinding unwinding = { process, calloc((size_t)process->threads, sizeof *unwinding.of) };
+        return error_set(err, "cannot stop the threads of process %d for a moment: %s",
+                         process->pid, failed > 0 ? strerror(failed) : dwfl_errmsg(-1));
+    struct unwinding unwinding = {process, calloc((size_t)process->threads, sizeof *unwinding.of)};
     if (!unwinding.of)
         return error_set(err, "memory is short");
-    dwfl_errno();       /* forget older errors */
+    dwfl_errno(); /* forget older errors */
     int found = 0;
     if (dwfl_getthreads(dwfl, take_thread, &unwinding) < 0)
-        failed = error_set(err, "cannot list the threads of process %d: %s", process->pid, dwfl_errmsg(-1));
+        failed = error_set(err, "cannot list the threads of process %d: %s", process->pid,
+                           dwfl_errmsg(-1));
     for (int i = 0; i < process->threads; i++)
         found += unwinding.of[i].count > 0;
-    if (!failed && !found)      /* a debugger has it, or ptrace is forbidden while reading memory is not */
-        failed = error_set(err, "cannot stop the threads of process %d (%s); is a debugger attached? --python reads Python's "
-                           "frames without stopping anything", process->pid, dwfl_errmsg(-1));
+    if (!failed &&
+        !found) /* a debugger has it, or ptrace is forbidden while reading memory is not */
+        failed = error_set(err,
+                           "cannot stop the threads of process %d (%s); is a debugger attached? "
+                           "--python reads Python's "
+                           "frames without stopping anything",
+                           process->pid, dwfl_errmsg(-1));
     if (!failed)
         failed = name_frames(process, dwfl, unwinding.of, err);
     free(unwinding.of);

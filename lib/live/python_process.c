@@ -12,7 +12,8 @@
 
 enum { INTERPRETERS = 16, STATES = 1024, ATTEMPTS = 5, PTHREAD_SEARCHED = 2048 };
 
-/* Python's own objects that have to be found by name, in libpython or in a program that has Python inside. */
+/* Python's own objects that have to be found by name, in libpython or in a program that has Python
+ * inside. */
 enum object { OBJECT_RUNTIME, OBJECT_CODE, OBJECT_STR, OBJECT_BYTES, OBJECT_VERSION, OBJECTS };
 static const char *const object_names[OBJECTS] = {
     "_PyRuntime", "PyCode_Type", "PyUnicode_Type", "PyBytes_Type", "Py_Version",
@@ -20,19 +21,21 @@ static const char *const object_names[OBJECTS] = {
 
 struct interpreter {
     uint64_t object[OBJECTS];
-    uint32_t minor_of_file;         /* of "libpython3.10.so.1.0"; 0 none */
+    uint32_t minor_of_file; /* of "libpython3.10.so.1.0"; 0 none */
     bool past_program;
     struct python_memory memory;
-    int id_place;                   /* where a pthread_t has the kernel's thread id; -1 not known */
+    int id_place; /* where a pthread_t has the kernel's thread id; -1 not known */
 };
 
-static int find_objects(Dwfl_Module *module, void **user_data, const char *name, Dwarf_Addr start, void *context)
+static int find_objects(Dwfl_Module *module, void **user_data, const char *name, Dwarf_Addr start,
+                        void *context)
 {
     (void)user_data;
     (void)start;
     struct interpreter *interpreter = context;
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *version = strstr(base, "python3.");
-    bool is_program = !interpreter->past_program;   /* the first module */
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name,
+               *version = strstr(base, "python3.");
+    bool is_program = !interpreter->past_program; /* the first module */
     interpreter->past_program = true;
     if (!version && !is_program)
         return DWARF_CB_OK;
@@ -41,12 +44,14 @@ static int find_objects(Dwfl_Module *module, void **user_data, const char *name,
     for (int i = 1; i < count; i++) {
         GElf_Sym symbol;
         GElf_Addr address;
-        const char *symbol_name = dwfl_module_getsym_info(module, i, &symbol, &address, NULL, NULL, NULL);
+        const char *symbol_name =
+            dwfl_module_getsym_info(module, i, &symbol, &address, NULL, NULL, NULL);
         for (int object = 0; symbol_name && symbol_name[0] != '\0' && object < OBJECTS; object++)
             if (symbol.st_shndx != SHN_UNDEF && !strcmp(symbol_name, object_names[object]))
                 found[object] = address;
     }
-    /* The program comes first: it may have copies of libpython's data (COPY relocations), which are then the ones in use. */
+    /* The program comes first: it may have copies of libpython's data (COPY relocations), which are
+     * then the ones in use. */
     for (int object = 0; object < OBJECTS; object++)
         if (found[object] && !interpreter->object[object])
             interpreter->object[object] = found[object];
@@ -63,7 +68,8 @@ static const char *find_layout(struct interpreter *interpreter)
     for (int object = 0; object <= OBJECT_BYTES; object++)
         if (!interpreter->object[object])
             return "it has no symbols to find its frames by";
-    if (interpreter->object[OBJECT_VERSION] && !peek(interpreter->object[OBJECT_VERSION], &version, sizeof version))
+    if (interpreter->object[OBJECT_VERSION] &&
+        !peek(interpreter->object[OBJECT_VERSION], &version, sizeof version))
         return "its memory can't be read";
     if (!peek(interpreter->object[OBJECT_RUNTIME], said, sizeof said))
         return "its memory can't be read";
@@ -81,7 +87,8 @@ static int list_states(const struct interpreter *interpreter, uint64_t *states, 
     const struct python_layout *layout = &interpreter->memory.layout;
     uint64_t at = 0, state = 0;
     int count = 0;
-    if (!python_read(false, interpreter->object[OBJECT_RUNTIME] + layout->interpreters, &at, sizeof at))
+    if (!python_read(false, interpreter->object[OBJECT_RUNTIME] + layout->interpreters, &at,
+                     sizeof at))
         return 0;
     for (int i = 0; at && i < INTERPRETERS; i++) {
         if (!python_read(false, at + layout->interpreter_threads, &state, sizeof state))
@@ -97,13 +104,16 @@ static int list_states(const struct interpreter *interpreter, uint64_t *states, 
     return count;
 }
 
-/* Up to 3.10 a state knows its pthread_t only, in which glibc keeps the kernel's id: the main thread's is known. */
-static int find_id_place(const struct interpreter *interpreter, int pid, const uint64_t *states, int count)
+/* Up to 3.10 a state knows its pthread_t only, in which glibc keeps the kernel's id: the main
+ * thread's is known. */
+static int find_id_place(const struct interpreter *interpreter, int pid, const uint64_t *states,
+                         int count)
 {
     unsigned char bytes[PTHREAD_SEARCHED];
     for (int i = count - 1; i >= 0; i--) {
         uint64_t pthread;
-        if (!python_read(false, states[i] + interpreter->memory.layout.thread_id, &pthread, sizeof pthread) ||
+        if (!python_read(false, states[i] + interpreter->memory.layout.thread_id, &pthread,
+                         sizeof pthread) ||
             !python_read(false, pthread, bytes, sizeof bytes))
             continue;
         for (int at = 0; at + (int)sizeof pid <= PTHREAD_SEARCHED; at += (int)sizeof pid)
@@ -120,31 +130,38 @@ static uint32_t id_of(const struct interpreter *interpreter, uint64_t state)
     int32_t found = 0;
     if (layout->native_id != PYTHON_NONE)
         return python_read(false, state + layout->native_id, &id, sizeof id) ? (uint32_t)id : 0;
-    if (interpreter->id_place < 0 || !python_read(false, state + layout->thread_id, &pthread, sizeof pthread) ||
+    if (interpreter->id_place < 0 ||
+        !python_read(false, state + layout->thread_id, &pthread, sizeof pthread) ||
         !python_read(false, pthread + (uint64_t)interpreter->id_place, &found, sizeof found))
         return 0;
     return (uint32_t)found;
 }
 
 /* A thread that runs changes its frames while they are read: another try then. */
-static void read_frames(const struct interpreter *interpreter, uint64_t state, struct live_thread *thread)
+static void read_frames(const struct interpreter *interpreter, uint64_t state,
+                        struct live_thread *thread)
 {
     struct python_frame walked[LIVE_PYTHON_FRAMES_MAX];
     bool sound = false;
     uint32_t count = 0;
     for (int i = 0; i < ATTEMPTS && !sound; i++)
-        count = python_walk(&interpreter->memory, false, state, walked, LIVE_PYTHON_FRAMES_MAX, &sound);
+        count =
+            python_walk(&interpreter->memory, false, state, walked, LIVE_PYTHON_FRAMES_MAX, &sound);
     struct frame *frame = count ? live_more_frames(thread, (int)count) : NULL;
     for (uint32_t i = 0; frame && i < count; i++) {
         struct python_place place;
         if (!python_place(&interpreter->memory, false, &walked[i], &place))
             continue;
         struct frame *to = frame++;
-        *to = (struct frame){ .line = (int)place.line };
-        snprintf(to->function, sizeof to->function, "%.*s", (int)place.function_bytes, place.function);
+        *to = (struct frame){.line = (int)place.line};
+        snprintf(to->function, sizeof to->function, "%.*s", (int)place.function_bytes,
+                 place.function);
         /* Of a path that is too long the end says more. */
-        uint32_t cut = place.file_bytes < sizeof to->file ? 0 : place.file_bytes - (uint32_t)sizeof to->file + 1;
-        snprintf(to->file, sizeof to->file, "%.*s", (int)(place.file_bytes - cut), place.file + cut);
+        uint32_t cut = place.file_bytes < sizeof to->file
+                           ? 0
+                           : place.file_bytes - (uint32_t)sizeof to->file + 1;
+        snprintf(to->file, sizeof to->file, "%.*s", (int)(place.file_bytes - cut),
+                 place.file + cut);
         thread->frames++;
         thread->is_python = true;
     }

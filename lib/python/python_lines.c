@@ -43,7 +43,8 @@ static uint32_t find_lnotab(struct python_table *table, int64_t line, int32_t in
     return line_of(line);
 }
 
-/* 3.10: ranges of instructions, each with the difference of its line to the one before; -128: it has none. */
+/* 3.10: ranges of instructions, each with the difference of its line to the one before; -128: it
+ * has none. */
 static uint32_t find_ranges(struct python_table *table, int64_t line, int32_t instruction)
 {
     enum { NO_LINE = -128 };
@@ -75,11 +76,18 @@ static int64_t take_signed(struct python_table *table)
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* From 3.11: an entry begins with a byte that has its highest bit set: code and length in instructions of two
- * bytes. Codes 10 to 12 move the line by 0 to 2, 13 and 14 by a number that follows, 15 has no line. */
+/* From 3.11: an entry begins with a byte that has its highest bit set: code and length in
+ * instructions of two bytes. Codes 10 to 12 move the line by 0 to 2, 13 and 14 by a number that
+ * follows, 15 has no line. */
 static uint32_t find_locations(struct python_table *table, int64_t line, int32_t instruction)
 {
-    enum { BEGINS = 0x80, CODE_ONE_LINE = 10, CODE_NO_COLUMNS = 13, CODE_LONG = 14, CODE_NONE = 15 };
+    enum {
+        BEGINS = 0x80,
+        CODE_ONE_LINE = 10,
+        CODE_NO_COLUMNS = 13,
+        CODE_LONG = 14,
+        CODE_NONE = 15
+    };
     int64_t end = 0;
     for (int byte = take(table); byte >= 0;) {
         int code = byte >> 3 & 15;
@@ -97,7 +105,8 @@ static uint32_t find_locations(struct python_table *table, int64_t line, int32_t
     return 0;
 }
 
-uint32_t python_line(enum python_lines kind, struct python_table *table, int32_t first_line, int32_t instruction)
+uint32_t python_line(enum python_lines kind, struct python_table *table, int32_t first_line,
+                     int32_t instruction)
 {
     switch (kind) {
     case LINES_LNOTAB:

@@ -7,9 +7,17 @@
 #include "lib/python/python_lines.h"
 
 enum {
-    OBJECT_TYPE = 8, STR_LENGTH = 16, STR_HASH = 24, STR_STATE = 32, BYTES_SIZE = 16, BYTES_DATA = 32,
-    STATE_KIND_SHIFT = 2, STATE_KIND_MASK = 7, STATE_COMPACT = 0x20, STATE_ASCII = 0x40,
-    CHAIN_MAX = 4096,           /* frames that are passed over count as well */
+    OBJECT_TYPE = 8,
+    STR_LENGTH = 16,
+    STR_HASH = 24,
+    STR_STATE = 32,
+    BYTES_SIZE = 16,
+    BYTES_DATA = 32,
+    STATE_KIND_SHIFT = 2,
+    STATE_KIND_MASK = 7,
+    STATE_COMPACT = 0x20,
+    STATE_ASCII = 0x40,
+    CHAIN_MAX = 4096, /* frames that are passed over count as well */
     STR_MAX = 1 << 20
 };
 
@@ -40,26 +48,30 @@ static int32_t int_at(const unsigned char *bytes, uint16_t offset)
 static bool has_type(bool trusted, uint64_t object, uint64_t type)
 {
     uint64_t found;
-    return object % sizeof found == 0 && python_read(trusted, object + OBJECT_TYPE, &found, sizeof found) && found == type;
+    return object % sizeof found == 0 &&
+           python_read(trusted, object + OBJECT_TYPE, &found, sizeof found) && found == type;
 }
 
 /* The frame's code and place in it. Returns false if it is no Python function's frame. */
-static bool take_frame(const struct python_memory *memory, const unsigned char *bytes, struct python_frame *frame)
+static bool take_frame(const struct python_memory *memory, const unsigned char *bytes,
+                       struct python_frame *frame)
 {
     const struct python_layout *layout = &memory->layout;
     if (layout->owner != PYTHON_NONE && bytes[layout->owner] >= layout->owner_c)
         return false;
-    frame->code = word_at(bytes, layout->code) & ~7ull;         /* 3.14 tags the reference */
+    frame->code = word_at(bytes, layout->code) & ~7ull; /* 3.14 tags the reference */
     if (layout->instructions == PYTHON_NONE) {
         frame->instruction = int_at(bytes, layout->instruction) * layout->index_scale;
         return true;
     }
-    int64_t offset = (int64_t)(word_at(bytes, layout->instruction) - (frame->code + layout->instructions));
+    int64_t offset =
+        (int64_t)(word_at(bytes, layout->instruction) - (frame->code + layout->instructions));
     frame->instruction = offset >= 0 && offset < INT32_MAX ? (int32_t)offset : -1;
-    return frame->instruction >= 0;     /* a frame that is being made has not begun */
+    return frame->instruction >= 0; /* a frame that is being made has not begun */
 }
 
-static bool first_frame(const struct python_layout *layout, bool trusted, uint64_t thread_state, uint64_t *frame)
+static bool first_frame(const struct python_layout *layout, bool trusted, uint64_t thread_state,
+                        uint64_t *frame)
 {
     if (!python_read(trusted, thread_state + layout->thread_frame, frame, sizeof *frame))
         return false;
@@ -67,8 +79,8 @@ static bool first_frame(const struct python_layout *layout, bool trusted, uint64
            python_read(trusted, *frame + layout->frame_pointer, frame, sizeof *frame);
 }
 
-uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t thread_state, struct python_frame *frames,
-                     uint32_t max, bool *sound)
+uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t thread_state,
+                     struct python_frame *frames, uint32_t max, bool *sound)
 {
     unsigned char bytes[PYTHON_FRAME_BYTES];
     uint64_t frame;
@@ -77,7 +89,8 @@ uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t 
     if (!first_frame(&memory->layout, trusted, thread_state, &frame))
         return 0;
     for (int passed = 0; frame && count < max; passed++) {
-        if (passed == CHAIN_MAX || frame % sizeof frame || !python_read(trusted, frame, bytes, memory->layout.frame_bytes))
+        if (passed == CHAIN_MAX || frame % sizeof frame ||
+            !python_read(trusted, frame, bytes, memory->layout.frame_bytes))
             return count;
         if (take_frame(memory, bytes, &frames[count])) {
             if (!has_type(trusted, frames[count].code, memory->code_type))
@@ -103,14 +116,16 @@ static uint64_t load(uint64_t address)
     return word;
 }
 
-/* Notebooks and exec() make code objects that come and go at one address: what the code says of itself (and
- * the contents behind it, since those may come and go as well) tells them apart. */
-uint64_t python_walk_key(const struct python_memory *memory, const struct python_frame *frames, uint32_t count)
+/* Notebooks and exec() make code objects that come and go at one address: what the code says of
+ * itself (and the contents behind it, since those may come and go as well) tells them apart. */
+uint64_t python_walk_key(const struct python_memory *memory, const struct python_frame *frames,
+                         uint32_t count)
 {
     const struct python_layout *layout = &memory->layout;
     uint64_t key = count;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t code = frames[i].code, file = load(code + layout->file), table = load(code + layout->table);
+        uint64_t code = frames[i].code, file = load(code + layout->file),
+                 table = load(code + layout->table);
         key = mix(key, code ^ (uint64_t)frames[i].instruction << 48);
         key = mix(key, file ^ load(code + layout->name) << 16);
         key = mix(key, table ^ load(code + layout->first_line) << 24);
@@ -146,7 +161,8 @@ static uint32_t put_utf8(char *to, uint32_t point)
 }
 
 /* The end of a str that is not ASCII, as UTF-8. Returns its bytes, 0 if it can't be read. */
-static uint32_t transcode(bool trusted, uint64_t data, uint64_t length, uint32_t kind, char *text, uint32_t max)
+static uint32_t transcode(bool trusted, uint64_t data, uint64_t length, uint32_t kind, char *text,
+                          uint32_t max)
 {
     enum { POINT_BYTES_MAX = 4, POINTS_MAX = 128 };
     unsigned char raw[POINTS_MAX * POINT_BYTES_MAX];
@@ -163,8 +179,10 @@ static uint32_t transcode(bool trusted, uint64_t data, uint64_t length, uint32_t
     return bytes;
 }
 
-/* A str's text, the end of it if it is longer than `max` bytes. Returns its bytes, 0 if it is no compact str. */
-static uint32_t read_str(const struct python_memory *memory, bool trusted, uint64_t object, char *text, uint32_t max)
+/* A str's text, the end of it if it is longer than `max` bytes. Returns its bytes, 0 if it is no
+ * compact str. */
+static uint32_t read_str(const struct python_memory *memory, bool trusted, uint64_t object,
+                         char *text, uint32_t max)
 {
     uint64_t length;
     uint32_t state;
@@ -173,7 +191,8 @@ static uint32_t read_str(const struct python_memory *memory, bool trusted, uint6
         !python_read(trusted, object + STR_STATE, &state, sizeof state))
         return 0;
     uint32_t kind = state >> STATE_KIND_SHIFT & STATE_KIND_MASK;
-    if (!(state & STATE_COMPACT) || length == 0 || length > STR_MAX || (kind != 1 && kind != 2 && kind != 4))
+    if (!(state & STATE_COMPACT) || length == 0 || length > STR_MAX ||
+        (kind != 1 && kind != 2 && kind != 4))
         return 0;
     if (!(state & STATE_ASCII))
         return transcode(trusted, object + memory->layout.compact_bytes, length, kind, text, max);
@@ -182,20 +201,26 @@ static uint32_t read_str(const struct python_memory *memory, bool trusted, uint6
     return python_read(trusted, data + length - bytes, text, bytes) ? (uint32_t)bytes : 0;
 }
 
-bool python_place(const struct python_memory *memory, bool trusted, const struct python_frame *frame,
-                  struct python_place *place)
+bool python_place(const struct python_memory *memory, bool trusted,
+                  const struct python_frame *frame, struct python_place *place)
 {
     const struct python_layout *layout = &memory->layout;
     unsigned char code[PYTHON_CODE_BYTES];
-    if (!python_read(trusted, frame->code, code, layout->code_bytes) || word_at(code, OBJECT_TYPE) != memory->code_type)
+    if (!python_read(trusted, frame->code, code, layout->code_bytes) ||
+        word_at(code, OBJECT_TYPE) != memory->code_type)
         return false;
-    place->file_bytes = read_str(memory, trusted, word_at(code, layout->file), place->file, sizeof place->file);
-    place->function_bytes = read_str(memory, trusted, word_at(code, layout->name), place->function, sizeof place->function);
+    place->file_bytes =
+        read_str(memory, trusted, word_at(code, layout->file), place->file, sizeof place->file);
+    place->function_bytes = read_str(memory, trusted, word_at(code, layout->name), place->function,
+                                     sizeof place->function);
     place->line = 0;
     uint64_t table = word_at(code, layout->table), size = 0;
-    if (has_type(trusted, table, memory->bytes_type) && python_read(trusted, table + BYTES_SIZE, &size, sizeof size)) {
-        struct python_table bytes = { .trusted = trusted, .next = table + BYTES_DATA, .end = table + BYTES_DATA + size };
-        place->line = python_line(layout->lines, &bytes, int_at(code, layout->first_line), frame->instruction);
+    if (has_type(trusted, table, memory->bytes_type) &&
+        python_read(trusted, table + BYTES_SIZE, &size, sizeof size)) {
+        struct python_table bytes = {
+            .trusted = trusted, .next = table + BYTES_DATA, .end = table + BYTES_DATA + size};
+        place->line = python_line(layout->lines, &bytes, int_at(code, layout->first_line),
+                                  frame->instruction);
     }
     return place->file_bytes && place->function_bytes;
 }

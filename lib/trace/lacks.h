@@ -1,5 +1,5 @@
-/* lacks.h: what the source of a process's records can't say (process_info.lacks; lacks.def). A check that needs it says
- * "not checked", never "fine". */
+/* lacks.h: what the source of a process's records can't say (process_info.lacks; lacks.def). A
+ * check that needs it says "not checked", never "fine". */
 #ifndef DDPCHECK_LACKS_H
 #define DDPCHECK_LACKS_H
 
@@ -12,13 +12,13 @@ enum lack {
 #undef LACK
 };
 
-/* Records of a process that lacks TIMING count on from 0 until the first that has a time: what is below this (12 days after
- * the epoch) is a place in an order, no time. */
+/* Records of a process that lacks TIMING count on from 0 until the first that has a time: what is
+ * below this (12 days after the epoch) is a place in an order, no time. */
 #define LACKS_TIME_BEGINS UINT64_C(1000000000000000)
 
 struct lack_text {
     uint32_t bit;
-    const char *name, *what, *codes;    /* "root", "the root of a collective", "DC105" */
+    const char *name, *what, *codes; /* "root", "the root of a collective", "DC105" */
 };
 
 /* All of them, ended by bit 0. */

@@ -3,9 +3,9 @@
  * One file per process, mapped shared by both sides:
  *
  *     struct ring_file     who the process is, the progress slots that the GPU writes
- *     struct hash_entry[]  payload hashes that the GPU writes (`hash_entries`, usually 0), to the end of the header
- *     segment 0            one per thread: struct ring_segment, control records, bulk records
- *     segment 1 ...        at ring_segment_offset(); the file grows as threads come
+ *     struct hash_entry[]  payload hashes that the GPU writes (`hash_entries`, usually 0), to the
+ * end of the header segment 0            one per thread: struct ring_segment, control records, bulk
+ * records segment 1 ...        at ring_segment_offset(); the file grows as threads come
  *
  * Each ring has one producer (the thread) and one consumer (the collector). head and tail only
  * grow; the record at position p lies at p % capacity. The producer never waits: if a ring is full
@@ -28,29 +28,31 @@ enum { RING_CONTROL, RING_BULK, RING_KINDS };
 enum {
     RING_VERSION = 1,
     RING_PAGE = 4096,
-    RING_SEGMENTS_MAX = 256,    /* threads at one time; a segment is used again when its thread has ended */
-    RING_SLOTS_MAX = 256,       /* (communicator member, stream) pairs with GPU progress */
-    RING_HASHES = 2048,         /* payload hashes under way at one time, with --hash */
-    RING_CONTROL_RECORDS = 4096,        /* defaults; smaller where the file system is small */
+    RING_SEGMENTS_MAX =
+        256, /* threads at one time; a segment is used again when its thread has ended */
+    RING_SLOTS_MAX = 256,        /* (communicator member, stream) pairs with GPU progress */
+    RING_HASHES = 2048,          /* payload hashes under way at one time, with --hash */
+    RING_CONTROL_RECORDS = 4096, /* defaults; smaller where the file system is small */
     RING_BULK_RECORDS = 16384
 };
 
-#define RING_MAGIC "DDPRING1"
-#define RING_SUFFIX ".ring"     /* file name: <pid>-<start ticks>.ring */
+#define RING_MAGIC  "DDPRING1"
+#define RING_SUFFIX ".ring" /* file name: <pid>-<start ticks>.ring */
 
 enum segment_state { SEGMENT_FREE, SEGMENT_ACTIVE, SEGMENT_ENDED };
 
 struct ring {
-    _Alignas(64) _Atomic uint64_t head;         /* written by the producer */
-    _Atomic uint64_t lost;                      /* by the producer */
-    _Alignas(64) _Atomic uint64_t tail;         /* by the consumer */
+    _Alignas(64) _Atomic uint64_t head; /* written by the producer */
+    _Atomic uint64_t lost;              /* by the producer */
+    _Alignas(64) _Atomic uint64_t tail; /* by the consumer */
 };
 
 struct ring_segment {
-    _Atomic uint32_t state;     /* enum segment_state; ENDED goes to ACTIVE by compare-and-swap when a new thread takes it */
-    _Atomic uint32_t thread;    /* kernel thread id of the owner */
+    _Atomic uint32_t state;  /* enum segment_state; ENDED goes to ACTIVE by compare-and-swap when a
+                                new thread takes it */
+    _Atomic uint32_t thread; /* kernel thread id of the owner */
     struct ring ring[RING_KINDS];
-    _Alignas(RING_PAGE) struct record records[];        /* control, then bulk */
+    _Alignas(RING_PAGE) struct record records[]; /* control, then bulk */
 };
 
 /* What a stream's collectives have reached; the GPU writes both words. */
@@ -63,12 +65,13 @@ struct progress_slot {
     uint32_t reserved;
 };
 
-/* A payload hash. Free while `taken` is 0: the shim takes it with a new ticket, fills in what it is of and starts the
- * kernel; the GPU writes `found` and then the ticket to `done`; the collector copies the entry and, once that is
- * stored, frees it. Streams end in any order, so there is no ring: a stuck one holds its own entries only. */
+/* A payload hash. Free while `taken` is 0: the shim takes it with a new ticket, fills in what it is
+ * of and starts the kernel; the GPU writes `found` and then the ticket to `done`; the collector
+ * copies the entry and, once that is stored, frees it. Streams end in any order, so there is no
+ * ring: a stuck one holds its own entries only. */
 struct hash_entry {
     _Alignas(128) _Atomic uint64_t taken;
-    struct hash_found {         /* as the kernel writes it (kernels/cuda/payload.cu) */
+    struct hash_found { /* as the kernel writes it (kernels/cuda/payload.cu) */
         uint64_t hash;
         uint32_t nans, infs;
         uint32_t flags, reserved;
@@ -76,9 +79,9 @@ struct hash_entry {
     } found;
     uint64_t comm, number, bytes, serial, name;
     int32_t rank;
-    uint8_t what;               /* enum hash_what */
-    uint8_t expects;            /* bit by hash_what: which ones the operation will have on this rank */
-    uint16_t api;               /* the operation */
+    uint8_t what;    /* enum hash_what */
+    uint8_t expects; /* bit by hash_what: which ones the operation will have on this rank */
+    uint16_t api;    /* the operation */
 };
 
 /* Who the process is. Strings are NUL-terminated and may be cut; -1 stands for "not known". */
@@ -86,43 +89,47 @@ struct process_info {
     int32_t pid;
     int32_t rank, local_rank, world_size, restart;
     uint32_t uid;
-    uint64_t start_ticks;       /* field 22 of /proc/PID/stat: tells two processes with one pid apart */
-    uint64_t realtime_ns, monotonic_ns; /* read together: realtime - monotonic places records in time */
+    uint64_t start_ticks; /* field 22 of /proc/PID/stat: tells two processes with one pid apart */
+    uint64_t realtime_ns,
+        monotonic_ns; /* read together: realtime - monotonic places records in time */
     int32_t nccl_version, cuda_runtime_version, cuda_driver_version;
-    uint32_t lacks;             /* LACKS_* (lacks.h): what the source of the records can't say; preloaded, the shim lacks nothing */
+    uint32_t lacks; /* LACKS_* (lacks.h): what the source of the records can't say; preloaded, the
+                       shim lacks nothing */
     char boot_id[40];
     char host[64];
-    char launcher[16];          /* torchrun, env, openmpi, mpich, jax, slurm, explicit, none */
+    char launcher[16]; /* torchrun, env, openmpi, mpich, jax, slurm, explicit, none */
     char job[64];
-    char program[256];          /* path of the executable */
-    char command[512];          /* arguments, NUL bytes turned into spaces */
+    char program[256]; /* path of the executable */
+    char command[512]; /* arguments, NUL bytes turned into spaces */
 };
 
 struct ring_file {
     char magic[8];
     uint32_t version, record_version, record_bytes, file_header_bytes;
-    uint32_t control_records, bulk_records;     /* capacities, powers of two */
+    uint32_t control_records, bulk_records; /* capacities, powers of two */
     uint64_t segment_bytes;
-    _Atomic uint32_t ready;             /* 1 when all of the above and `process` are filled in */
-    _Atomic uint32_t segments;          /* segments that exist in the file */
-    _Atomic uint32_t slots;             /* progress slots in use */
-    _Atomic uint32_t closed;            /* 1 after notice_exit was written */
-    _Atomic uint64_t serial;            /* the last serial given out */
-    _Atomic uint64_t lost_threads;      /* records lost because no segment was to be had */
+    _Atomic uint32_t ready;        /* 1 when all of the above and `process` are filled in */
+    _Atomic uint32_t segments;     /* segments that exist in the file */
+    _Atomic uint32_t slots;        /* progress slots in use */
+    _Atomic uint32_t closed;       /* 1 after notice_exit was written */
+    _Atomic uint64_t serial;       /* the last serial given out */
+    _Atomic uint64_t lost_threads; /* records lost because no segment was to be had */
     struct process_info process;
-    uint32_t hash_entries;              /* 0: no hashing. Files of older shims have 0 here */
+    uint32_t hash_entries; /* 0: no hashing. Files of older shims have 0 here */
     uint32_t reserved;
-    _Atomic uint64_t hash_tickets;      /* given out so far; tickets count from 1 */
-    _Atomic uint64_t hash_lost;         /* hashes not made: no entry was free, or the driver refused */
-    _Atomic uint32_t stacks_wanted;     /* goes up when the collector asks where the threads stand; a futex */
-    _Atomic uint32_t stacks_told;       /* the last request that was answered */
+    _Atomic uint64_t hash_tickets; /* given out so far; tickets count from 1 */
+    _Atomic uint64_t hash_lost;    /* hashes not made: no entry was free, or the driver refused */
+    _Atomic uint32_t
+        stacks_wanted; /* goes up when the collector asks where the threads stand; a futex */
+    _Atomic uint32_t stacks_told; /* the last request that was answered */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 
 /* Whole pages, so that every segment is aligned as its type asks. */
 static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records)
 {
-    uint64_t bytes = sizeof(struct ring_segment) + ((uint64_t)control_records + bulk_records) * RECORD_BYTES;
+    uint64_t bytes = sizeof(struct ring_segment) +
+                     ((uint64_t)control_records + bulk_records) * RECORD_BYTES;
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
@@ -138,7 +145,8 @@ static inline struct hash_entry *ring_hashes(struct ring_file *file)
 }
 
 /* The first record of ring `kind` in a segment. */
-static inline struct record *ring_records(const struct ring_file *file, struct ring_segment *segment, int kind)
+static inline struct record *ring_records(const struct ring_file *file,
+                                          struct ring_segment *segment, int kind)
 {
     return segment->records + (kind == RING_BULK ? file->control_records : 0);
 }

@@ -17,11 +17,12 @@
 
 enum { RINGS_MAX = RING_SEGMENTS_MAX * RING_KINDS };
 
-static const uint64_t patience_ns = 20000000;   /* how long a missing serial is waited for */
-static const uint64_t hashes_interval_ns = 50000000;    /* how often all hash entries are looked at, whatever is known */
+static const uint64_t patience_ns = 20000000; /* how long a missing serial is waited for */
+static const uint64_t hashes_interval_ns =
+    50000000; /* how often all hash entries are looked at, whatever is known */
 
 struct cursor {
-    uint64_t position, head;    /* next to take; end of what may be taken */
+    uint64_t position, head; /* next to take; end of what may be taken */
 };
 
 struct ring_reader {
@@ -31,16 +32,19 @@ struct ring_reader {
     uint64_t mapped;
     struct process_info process;
     uint32_t capacity[RING_KINDS];
-    uint64_t segment_bytes, header_bytes;   /* as checked; the file's may be overwritten at any time */
+    uint64_t segment_bytes,
+        header_bytes; /* as checked; the file's may be overwritten at any time */
     unsigned rings;
     struct cursor cursor[RINGS_MAX];
-    unsigned heap[RINGS_MAX], heap_size;    /* rings with records left, by the serial of the next one */
+    unsigned heap[RINGS_MAX],
+        heap_size; /* rings with records left, by the serial of the next one */
     uint64_t lost[RING_KINDS];
     unsigned hash_entries, hashes;
-    struct ring_hash *hash;                 /* room for hash_entries; NULL without hashing */
-    uint64_t *hash_told, hashes_lost;       /* by entry: the ticket that was told and is to be given back */
-    uint64_t hash_tickets, hashes_seen_ns;  /* at the last look at all entries, */
-    bool hashes_pending;                    /* which found some that are not done, or not given back */
+    struct ring_hash *hash; /* room for hash_entries; NULL without hashing */
+    uint64_t *hash_told,
+        hashes_lost; /* by entry: the ticket that was told and is to be given back */
+    uint64_t hash_tickets, hashes_seen_ns; /* at the last look at all entries, */
+    bool hashes_pending; /* which found some that are not done, or not given back */
     unsigned slots;
     struct ring_progress slot[RING_SLOTS_MAX];
     /* Serials are dense, so what is missing is either lost, and counted, or still to come. */
@@ -57,10 +61,11 @@ static void fault(int signal_number)
 {
     if (on_fault)
         siglongjmp(*on_fault, 1);
-    signal(signal_number, SIG_DFL);     /* not ours: fault again, and die of it */
+    signal(signal_number, SIG_DFL); /* not ours: fault again, and die of it */
 }
 
-static int guarded(struct ring_reader *reader, int (*action)(struct ring_reader *, struct error *), struct error *err)
+static int guarded(struct ring_reader *reader, int (*action)(struct ring_reader *, struct error *),
+                   struct error *err)
 {
     sigjmp_buf here;
     int result;
@@ -76,13 +81,16 @@ static int guarded(struct ring_reader *reader, int (*action)(struct ring_reader 
 
 static struct ring_segment *segment_of(const struct ring_reader *reader, unsigned ring)
 {
-    return (struct ring_segment *)((char *)reader->file + reader->header_bytes + ring / RING_KINDS * reader->segment_bytes);
+    return (struct ring_segment *)((char *)reader->file + reader->header_bytes +
+                                   ring / RING_KINDS * reader->segment_bytes);
 }
 
-static const struct record *record_at(const struct ring_reader *reader, unsigned ring, uint64_t position)
+static const struct record *record_at(const struct ring_reader *reader, unsigned ring,
+                                      uint64_t position)
 {
     unsigned kind = ring % RING_KINDS;
-    return segment_of(reader, ring)->records + (kind == RING_BULK ? reader->capacity[RING_CONTROL] : 0) +
+    return segment_of(reader, ring)->records +
+           (kind == RING_BULK ? reader->capacity[RING_CONTROL] : 0) +
            (position & (reader->capacity[kind] - 1));
 }
 
@@ -96,32 +104,44 @@ static int check_header(struct ring_reader *reader, struct error *err)
     const struct ring_file *file = reader->file;
     if (!atomic_load_explicit((_Atomic uint32_t *)&file->ready, memory_order_acquire)) {
         static const char nothing[sizeof file->magic];
-        if (memcmp(file->magic, nothing, sizeof nothing) == 0 || memcmp(file->magic, RING_MAGIC, sizeof file->magic) == 0)
+        if (memcmp(file->magic, nothing, sizeof nothing) == 0 ||
+            memcmp(file->magic, RING_MAGIC, sizeof file->magic) == 0)
             return RING_READER_NOT_READY;
     }
     if (memcmp(file->magic, RING_MAGIC, sizeof file->magic) != 0)
-        return error_set(err, "%s is not a ring file: it does not begin with " RING_MAGIC, reader->path);
-    if (file->version != RING_VERSION || file->record_version != RECORD_VERSION || file->record_bytes != RECORD_BYTES)
-        return error_set(err, "ring file %s has version %u.%u, this ddpcheck reads %d.%d; use libddpcheck.so and ddpcheck of one version",
-                         reader->path, file->version, file->record_version, RING_VERSION, RECORD_VERSION);
+        return error_set(err, "%s is not a ring file: it does not begin with " RING_MAGIC,
+                         reader->path);
+    if (file->version != RING_VERSION || file->record_version != RECORD_VERSION ||
+        file->record_bytes != RECORD_BYTES)
+        return error_set(err,
+                         "ring file %s has version %u.%u, this ddpcheck reads %d.%d; use "
+                         "libddpcheck.so and ddpcheck of one version",
+                         reader->path, file->version, file->record_version, RING_VERSION,
+                         RECORD_VERSION);
     reader->capacity[RING_CONTROL] = file->control_records;
     reader->capacity[RING_BULK] = file->bulk_records;
     reader->segment_bytes = file->segment_bytes;
     reader->header_bytes = file->file_header_bytes;
     if (!is_capacity(reader->capacity[RING_CONTROL]) || !is_capacity(reader->capacity[RING_BULK]) ||
-        reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 || reader->header_bytes % RING_PAGE ||
-        reader->segment_bytes < ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK]) ||
+        reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 ||
+        reader->header_bytes % RING_PAGE ||
+        reader->segment_bytes <
+            ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK]) ||
         reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % RING_PAGE)
-        return error_set(err, "ring file %s is damaged: its header gives impossible sizes", reader->path);
+        return error_set(err, "ring file %s is damaged: its header gives impossible sizes",
+                         reader->path);
     reader->hash_entries = file->hash_entries;
-    if (reader->hash_entries > (reader->header_bytes - sizeof(struct ring_file)) / sizeof(struct hash_entry))
-        return error_set(err, "ring file %s is damaged: its header has no room for %u payload hashes", reader->path,
-                         reader->hash_entries);
+    if (reader->hash_entries >
+        (reader->header_bytes - sizeof(struct ring_file)) / sizeof(struct hash_entry))
+        return error_set(err,
+                         "ring file %s is damaged: its header has no room for %u payload hashes",
+                         reader->path, reader->hash_entries);
     reader->process = file->process;
     struct process_info *process = &reader->process;
     process->boot_id[sizeof process->boot_id - 1] = process->host[sizeof process->host - 1] = 0;
     process->launcher[sizeof process->launcher - 1] = process->job[sizeof process->job - 1] = 0;
-    process->program[sizeof process->program - 1] = process->command[sizeof process->command - 1] = 0;
+    process->program[sizeof process->program - 1] = process->command[sizeof process->command - 1] =
+        0;
     return RING_READER_OPEN;
 }
 
@@ -131,7 +151,8 @@ static int map(struct ring_reader *reader, uint64_t bytes, struct error *err)
     void *at = reader->file ? mremap(reader->file, reader->mapped, bytes, MREMAP_MAYMOVE)
                             : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
     if (at == MAP_FAILED)
-        return error_set(err, "can't map ring file %s (%" PRIu64 " bytes): %s", reader->path, bytes, strerror(errno));
+        return error_set(err, "can't map ring file %s (%" PRIu64 " bytes): %s", reader->path, bytes,
+                         strerror(errno));
     reader->file = at;
     reader->mapped = bytes;
     return 0;
@@ -148,8 +169,8 @@ static int open_file(struct ring_reader *reader, struct error *err)
     if (status.st_size == 0)
         return RING_READER_NOT_READY;
     if ((uint64_t)status.st_size < sizeof(struct ring_file))
-        return error_set(err, "ring file %s was cut off: %lld bytes, its header alone has %zu", reader->path,
-                         (long long)status.st_size, sizeof(struct ring_file));
+        return error_set(err, "ring file %s was cut off: %lld bytes, its header alone has %zu",
+                         reader->path, (long long)status.st_size, sizeof(struct ring_file));
     if (map(reader, (uint64_t)status.st_size, err) < 0)
         return -1;
     return guarded(reader, check_header, err);
@@ -238,21 +259,25 @@ static int look_at_segments(struct ring_reader *reader, struct error *err)
     unsigned segments = atomic_load_explicit(&reader->file->segments, memory_order_acquire);
     uint64_t needed = reader->header_bytes + segments * reader->segment_bytes;
     if (segments > RING_SEGMENTS_MAX || segments * RING_KINDS < reader->rings)
-        return error_set(err, "ring file %s is damaged: it claims %u threads", reader->path, segments);
+        return error_set(err, "ring file %s is damaged: it claims %u threads", reader->path,
+                         segments);
     if ((uint64_t)status.st_size < needed || (uint64_t)status.st_size < reader->mapped)
-        return error_set(err, "ring file %s was cut off: %lld bytes, %" PRIu64 " expected", reader->path,
-                         (long long)status.st_size, needed > reader->mapped ? needed : reader->mapped);
+        return error_set(err, "ring file %s was cut off: %lld bytes, %" PRIu64 " expected",
+                         reader->path, (long long)status.st_size,
+                         needed > reader->mapped ? needed : reader->mapped);
     if (needed > reader->mapped && map(reader, (uint64_t)status.st_size, err) < 0)
         return -1;
     while (reader->rings < segments * RING_KINDS) {
         unsigned ring = reader->rings++;
-        uint64_t tail = atomic_load_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
+        uint64_t tail = atomic_load_explicit(
+            &segment_of(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
         reader->cursor[ring] = (struct cursor){tail, tail};
     }
     return 0;
 }
 
-/* The slots are read before the heads: what the GPU has reached was issued in a record seen by this look. */
+/* The slots are read before the heads: what the GPU has reached was issued in a record seen by this
+ * look. */
 static void look_at_slots(struct ring_reader *reader)
 {
     struct ring_file *file = reader->file;
@@ -260,12 +285,13 @@ static void look_at_slots(struct ring_reader *reader)
     reader->slots = slots < RING_SLOTS_MAX ? slots : RING_SLOTS_MAX;
     for (unsigned i = 0; i < reader->slots; i++) {
         reader->slot[i].done = atomic_load_explicit(&file->slot[i].done, memory_order_acquire);
-        reader->slot[i].started = atomic_load_explicit(&file->slot[i].started, memory_order_acquire);
+        reader->slot[i].started =
+            atomic_load_explicit(&file->slot[i].started, memory_order_acquire);
     }
 }
 
-/* Nothing was asked for since the last look and all was given back. A ticket is drawn a moment before its entry is
- * taken, so that holds only for a while. */
+/* Nothing was asked for since the last look and all was given back. A ticket is drawn a moment
+ * before its entry is taken, so that holds only for a while. */
 static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
 {
     return tickets == reader->hash_tickets && !reader->hashes_pending && reader->patient &&
@@ -289,12 +315,25 @@ static void look_at_hashes(struct ring_reader *reader)
         if (!ticket)
             continue;
         reader->hashes_pending = true;
-        if (ticket == reader->hash_told[i] || atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
+        if (ticket == reader->hash_told[i] ||
+            atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
             continue;
         reader->hash[reader->hashes++] = (struct ring_hash){
-            .comm = entry->comm, .number = entry->number, .bytes = entry->bytes, .serial = entry->serial, .name = entry->name,
-            .hash = entry->found.hash, .nans = entry->found.nans, .infs = entry->found.infs, .flags = entry->found.flags,
-            .what = entry->what, .expects = entry->expects, .api = entry->api, .rank = entry->rank, .entry = i, .ticket = ticket,
+            .comm = entry->comm,
+            .number = entry->number,
+            .bytes = entry->bytes,
+            .serial = entry->serial,
+            .name = entry->name,
+            .hash = entry->found.hash,
+            .nans = entry->found.nans,
+            .infs = entry->found.infs,
+            .flags = entry->found.flags,
+            .what = entry->what,
+            .expects = entry->expects,
+            .api = entry->api,
+            .rank = entry->rank,
+            .entry = i,
+            .ticket = ticket,
         };
     }
     reader->hashes_lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);
@@ -302,7 +341,8 @@ static void look_at_hashes(struct ring_reader *reader)
 
 static int look_at_rings(struct ring_reader *reader, struct error *err)
 {
-    reader->lost[RING_CONTROL] = atomic_load_explicit(&reader->file->lost_threads, memory_order_relaxed);
+    reader->lost[RING_CONTROL] =
+        atomic_load_explicit(&reader->file->lost_threads, memory_order_relaxed);
     reader->lost[RING_BULK] = 0;
     reader->heap_size = 0;
     for (unsigned ring = 0; ring < reader->rings; ring++) {
@@ -312,8 +352,11 @@ static int look_at_rings(struct ring_reader *reader, struct error *err)
         reader->lost[kind] += atomic_load_explicit(&from->lost, memory_order_relaxed);
         cursor->head = atomic_load_explicit(&from->head, memory_order_acquire);
         if (cursor->head - cursor->position > reader->capacity[kind])
-            return error_set(err, "ring file %s is damaged: ring %u was read to %" PRIu64 " and is written to %" PRIu64
-                             " with room for %u records", reader->path, ring, cursor->position, cursor->head, reader->capacity[kind]);
+            return error_set(err,
+                             "ring file %s is damaged: ring %u was read to %" PRIu64
+                             " and is written to %" PRIu64 " with room for %u records",
+                             reader->path, ring, cursor->position, cursor->head,
+                             reader->capacity[kind]);
         if (cursor->head != cursor->position)
             reader->heap[reader->heap_size++] = ring;
     }
@@ -375,8 +418,10 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
         struct cursor *cursor = &reader->cursor[ring];
         struct record *record = &taking->records[taking->count];
         *record = *record_at(reader, ring, cursor->position);
-        if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT || record->phase > RECORD_LEAVE)
-            return error_set(err, "ring file %s is damaged: noise in ring %u at position %" PRIu64, reader->path, ring, cursor->position);
+        if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
+            record->phase > RECORD_LEAVE)
+            return error_set(err, "ring file %s is damaged: noise in ring %u at position %" PRIu64,
+                             reader->path, ring, cursor->position);
         if (hold_back(reader, record->serial)) {
             reader->held_back = true;
             return 0;
@@ -395,7 +440,7 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
 int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err)
 {
     struct taking taking = {records, max, 0};
-    struct taking *volatile state = &taking;    /* survives the jump */
+    struct taking *volatile state = &taking; /* survives the jump */
     sigjmp_buf here;
     int result;
     if (sigsetjmp(here, 0) == 0) {
@@ -438,7 +483,8 @@ static void publish_hashes(struct ring_reader *reader)
     for (unsigned i = 0; i < reader->hash_entries; i++) {
         uint64_t told = reader->hash_told[i];
         if (told)
-            atomic_compare_exchange_strong_explicit(&entries[i].taken, &told, 0, memory_order_release, memory_order_relaxed);
+            atomic_compare_exchange_strong_explicit(&entries[i].taken, &told, 0,
+                                                    memory_order_release, memory_order_relaxed);
         reader->hash_told[i] = 0;
     }
 }
@@ -448,8 +494,8 @@ static int publish(struct ring_reader *reader, struct error *err)
     (void)err;
     publish_hashes(reader);
     for (unsigned ring = 0; ring < reader->rings; ring++)
-        atomic_store_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail, reader->cursor[ring].position,
-                              memory_order_release);
+        atomic_store_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail,
+                              reader->cursor[ring].position, memory_order_release);
     return 0;
 }
 
@@ -504,5 +550,5 @@ static int ask(struct ring_reader *reader, struct error *err)
 
 void ring_reader_ask(struct ring_reader *reader)
 {
-    guarded(reader, ask, NULL);     /* a file that was cut off shows at the next look */
+    guarded(reader, ask, NULL); /* a file that was cut off shows at the next look */
 }

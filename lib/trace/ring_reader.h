@@ -1,8 +1,9 @@
 /* ring_reader.h: the collector's side of one ring file (ring.h).
  *
- * Nothing in the file is believed: every size and offset is checked against the real file, and a file
- * that is cut while it is mapped gives an error, not a SIGBUS (the handler is installed by the first
- * ring_reader_open). After an error a reader is good for nothing but its error and ring_reader_close.
+ * Nothing in the file is believed: every size and offset is checked against the real file, and a
+ * file that is cut while it is mapped gives an error, not a SIGBUS (the handler is installed by the
+ * first ring_reader_open). After an error a reader is good for nothing but its error and
+ * ring_reader_close.
  *
  * Reading goes in passes: look, take until nothing is left, store what was taken, publish. */
 #ifndef DDPCHECK_RING_READER_H
@@ -19,21 +20,25 @@ struct ring_reader;
 
 enum ring_reader_opened { RING_READER_OPEN = 0, RING_READER_NOT_READY = 1 };
 
-/* Maps a ring file. Returns RING_READER_OPEN; RING_READER_NOT_READY if its producer has not finished the
- * header (it holds no record then); -1 with err if it is no ring file, damaged, or can't be read. */
+/* Maps a ring file. Returns RING_READER_OPEN; RING_READER_NOT_READY if its producer has not
+ * finished the header (it holds no record then); -1 with err if it is no ring file, damaged, or
+ * can't be read. */
 int ring_reader_open(struct ring_reader **reader, const char *path, struct error *err);
 void ring_reader_close(struct ring_reader *reader);
 
 const struct process_info *ring_reader_process(const struct ring_reader *reader);
 const char *ring_reader_path(const struct ring_reader *reader);
 
-/* Begins a pass: sees how far the producer has got. patient: wait a little for a record whose serial is missing
- * between others (its thread is just writing it), instead of taking what comes after. Returns 0, or -1 with err. */
+/* Begins a pass: sees how far the producer has got. patient: wait a little for a record whose
+ * serial is missing between others (its thread is just writing it), instead of taking what comes
+ * after. Returns 0, or -1 with err. */
 int ring_reader_look(struct ring_reader *reader, uint64_t now_ns, bool patient, struct error *err);
 
-/* Takes up to `max` records that were there at the last look, in the order of their serials over all rings.
- * Returns how many, or -1 with err if nothing could be taken because the file is damaged. */
-int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err);
+/* Takes up to `max` records that were there at the last look, in the order of their serials over
+ * all rings. Returns how many, or -1 with err if nothing could be taken because the file is
+ * damaged. */
+int ring_reader_take(struct ring_reader *reader, struct record *records, int max,
+                     struct error *err);
 
 /* True if all records that were there at the last look were taken. */
 bool ring_reader_drained(const struct ring_reader *reader);
@@ -47,9 +52,9 @@ void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t positi
 /* Gives the taken records' room back to the producer. Only when they are safely stored. */
 int ring_reader_publish(struct ring_reader *reader, struct error *err);
 
-/* Payload hashes that were finished at the last look and not told yet: their number, each (valid until the next look),
- * and that it was told: its entry is given back at the next publish. The same hash may come again, to another reader,
- * if the collector is killed before that. */
+/* Payload hashes that were finished at the last look and not told yet: their number, each (valid
+ * until the next look), and that it was told: its entry is given back at the next publish. The same
+ * hash may come again, to another reader, if the collector is killed before that. */
 struct ring_hash {
     uint64_t comm, number, bytes, serial, name, hash;
     uint32_t nans, infs, flags;
@@ -72,7 +77,8 @@ struct ring_progress {
 };
 struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot);
 
-/* Asks the process where its threads stand: notices of them follow, if it can answer (once per call of this). */
+/* Asks the process where its threads stand: notices of them follow, if it can answer (once per call
+ * of this). */
 void ring_reader_ask(struct ring_reader *reader);
 
 #endif

@@ -8,13 +8,17 @@
 
 #include "lib/trace/names.h"
 
-/* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as libnccl-net.so. */
+/* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as
+ * libnccl-net.so. */
 static const char *const plumbing[] = {
-    "libddpcheck", "libnccl", "libcudart", "libcuda.", "libcupti", "libc.so", "libc-", "libpthread", "ld-linux", "libm.so",
+    "libddpcheck", "libnccl", "libcudart",  "libcuda.", "libcupti",
+    "libc.so",     "libc-",   "libpthread", "ld-linux", "libm.so",
 };
 
-/* Python's own machinery and PyTorch's beneath its Python: beneath Python frames they say nothing. */
-static const char *const interpreter[] = { "libpython", "python3", "_ctypes", "libffi", "libtorch", "libc10" };
+/* Python's own machinery and PyTorch's beneath its Python: beneath Python frames they say nothing.
+ */
+static const char *const interpreter[] = {"libpython", "python3",  "_ctypes",
+                                          "libffi",    "libtorch", "libc10"};
 
 static const char *base_name(const char *path)
 {
@@ -30,10 +34,12 @@ static bool is_among(const char *module, const char *const *beginnings, size_t c
     return false;
 }
 
-/* PyTorch's own Python and what Python starts programs by: the training program's line is the one beneath. */
+/* PyTorch's own Python and what Python starts programs by: the training program's line is the one
+ * beneath. */
 static bool is_framework(const char *file)
 {
-    static const char *const parts[] = { "-packages/torch/", "/torch/distributed/", "/torch/nn/", "/torch/autograd/" };
+    static const char *const parts[] = {"-packages/torch/", "/torch/distributed/", "/torch/nn/",
+                                        "/torch/autograd/"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strstr(file, parts[i]))
             return true;
@@ -61,7 +67,8 @@ static bool is_plumbing(const struct frame *frame, enum python python)
         return python == PYTHON_OWN && is_framework(frame->file);
     if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
         (python != PYTHON_ABSENT &&
-         (is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0]) || strstr(frame->module, "/lib-dynload/"))))
+         (is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0]) ||
+          strstr(frame->module, "/lib-dynload/"))))
         return true;
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
 }
@@ -78,7 +85,8 @@ static bool is_nccl_call(const char *function)
     return false;
 }
 
-/* Where NCCL is linked into the program, its frames end at the call: the index of the first frame beyond, or 0. */
+/* Where NCCL is linked into the program, its frames end at the call: the index of the first frame
+ * beyond, or 0. */
 static int end_of_nccl(const struct frame *frames, int count)
 {
     int end = 0;
@@ -103,15 +111,17 @@ int site_own_frames(struct frame *frames, int count)
     return kept;
 }
 
-int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames)
+int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                struct frame *frames)
 {
     if (!stack || process < 0)
         return 0;
-    return site_own_frames(frames, trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX));
+    return site_own_frames(
+        frames, trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX));
 }
 
-/* The outermost of the native frames that lie in those libraries, before the program's own; "__name@VERSION"
- * and "name.part.0" as "name". */
+/* The outermost of the native frames that lie in those libraries, before the program's own;
+ * "__name@VERSION" and "name.part.0" as "name". */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes)
 {
     *text = '\0';
@@ -127,7 +137,8 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
     return text;
 }
 
-/* Without what gcc adds to the names of functions that it made of others: ".part.0", ".constprop.0", ".isra.0". */
+/* Without what gcc adds to the names of functions that it made of others: ".part.0",
+ * ".constprop.0", ".isra.0". */
 static int plain_length(const char *function)
 {
     const char *dot = strchr(function + (*function == '.'), '.');
@@ -137,10 +148,11 @@ static int plain_length(const char *function)
 
 char *frame_function(const struct frame *frame, char *text, size_t bytes)
 {
-    if (frame->function[0] && !frame->address)      /* Python's: "Model.step()", "<module>" */
+    if (frame->function[0] && !frame->address) /* Python's: "Model.step()", "<module>" */
         snprintf(text, bytes, "%s%s", frame->function, frame->function[0] == '<' ? "" : "()");
     else if (frame->function[0])
-        snprintf(text, bytes, strchr(frame->function, '(') ? "%.*s" : "%.*s()", plain_length(frame->function), frame->function);
+        snprintf(text, bytes, strchr(frame->function, '(') ? "%.*s" : "%.*s()",
+                 plain_length(frame->function), frame->function);
     else if (frame->module[0])
         snprintf(text, bytes, "0x%" PRIx64 " in %s", frame->address, base_name(frame->module));
     else

@@ -10,22 +10,24 @@
 
 enum { SITE_FRAMES_MAX = 64 };
 
-/* The frames of a call that say where the program stands: those of ddpcheck itself, of the libraries that were
- * called (NCCL's also where it is linked into the program), of the C library and, beneath Python frames, of Python itself
- * are left out, and so is PyTorch's own Python, unless nothing else is there. Innermost first. Returns how many
+/* The frames of a call that say where the program stands: those of ddpcheck itself, of the
+ * libraries that were called (NCCL's also where it is linked into the program), of the C library
+ * and, beneath Python frames, of Python itself are left out, and so is PyTorch's own Python, unless
+ * nothing else is there. Innermost first. Returns how many
  * (<= SITE_FRAMES_MAX). */
-int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames);
+int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                struct frame *frames);
 /* The same of frames that are at hand: the others are taken out. Returns how many are left. */
 int site_own_frames(struct frame *frames, int count);
 
-/* The library function (of CUDA, NCCL, the C library) that the program called and is in, of all frames as trace_frames
- * gives them: "cudaStreamSynchronize"; "" if none is known. Returns text. */
+/* The library function (of CUDA, NCCL, the C library) that the program called and is in, of all
+ * frames as trace_frames gives them: "cudaStreamSynchronize"; "" if none is known. Returns text. */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes);
 
 /* "step()", or "0x7f0012f0 in libfoo.so" where the function is not known. Returns text. */
 char *frame_function(const struct frame *frame, char *text, size_t bytes);
-/* "trainer/train.c:88", the path below the working directory or cut from the left to `width` columns; empty if not
- * known. Returns text. */
+/* "trainer/train.c:88", the path below the working directory or cut from the left to `width`
+ * columns; empty if not known. Returns text. */
 char *frame_place(const struct frame *frame, int width, char *text, size_t bytes);
 
 #endif

@@ -15,35 +15,46 @@ enum { BUSY_TIMEOUT_MS = 10000 };
 static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
-    [STORE_EVENT] = "INSERT INTO event(process, time_ns, serial, api, phase, flags, thread, result, device, stack, stream, "
-                    "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_PROCESS_FIND] = "SELECT id FROM process WHERE boot_id = ? AND pid = ? AND start_ticks = ? AND monotonic_ns = ?",
-    [STORE_PROCESS_ADD] = "INSERT INTO process VALUES((SELECT coalesce(max(id) + 1, 0) FROM process),"
-                          "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_EVENT] =
+        "INSERT INTO event(process, time_ns, serial, api, phase, flags, thread, result, device, "
+        "stack, stream, "
+        "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_PROCESS_FIND] = "SELECT id FROM process WHERE boot_id = ? AND pid = ? AND start_ticks = "
+                           "? AND monotonic_ns = ?",
+    [STORE_PROCESS_ADD] =
+        "INSERT INTO process VALUES((SELECT coalesce(max(id) + 1, 0) FROM process),"
+        "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_POSITION_SET] = "INSERT OR REPLACE INTO ring_position VALUES(?,?,?)",
     [STORE_POSITION_GET] = "SELECT position FROM ring_position WHERE process = ? AND ring = ?",
     [STORE_META_SET] = "INSERT OR REPLACE INTO meta VALUES(?,?)",
     [STORE_META_REMOVE] = "DELETE FROM meta WHERE key = ?",
     [STORE_META_GET] = "SELECT value FROM meta WHERE key = ?",
-    /* Pieces of one string come in order; one that doesn't fit (lost before it, or said twice) changes nothing. */
+    /* Pieces of one string come in order; one that doesn't fit (lost before it, or said twice)
+       changes nothing. */
     [STORE_STRING_START] = "INSERT OR IGNORE INTO string VALUES(?,?,?,?)",
-    [STORE_STRING_APPEND] = "UPDATE string SET text = CAST(CAST(text AS BLOB) || ?5 AS TEXT) "
-                            "WHERE process = ?1 AND id = ?2 AND bytes = ?3 AND length(CAST(text AS BLOB)) = ?4",
+    [STORE_STRING_APPEND] =
+        "UPDATE string SET text = CAST(CAST(text AS BLOB) || ?5 AS TEXT) "
+        "WHERE process = ?1 AND id = ?2 AND bytes = ?3 AND length(CAST(text AS BLOB)) = ?4",
     [STORE_FRAME] = "INSERT OR IGNORE INTO stack VALUES(?,?,?,?)",
     [STORE_PYTHON] = "INSERT OR IGNORE INTO python VALUES(?,?,?,?,?,?,?)",
-    [STORE_MODULE] = "INSERT OR IGNORE INTO module(process, base, start, \"end\", path, build_id) VALUES(?,?,?,?,?,?)",
+    [STORE_MODULE] = "INSERT OR IGNORE INTO module(process, base, start, \"end\", path, build_id) "
+                     "VALUES(?,?,?,?,?,?)",
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",
-    [STORE_MEMBER] = "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_MEMBER] =
+        "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_WAITS_REMOVE] = "DELETE FROM wait_state",
     [STORE_WAIT] = "INSERT INTO wait_state VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_LOST] = "INSERT INTO process_state(process, lost_control, lost_bulk) VALUES(?1,?2,?3) "
                    "ON CONFLICT(process) DO UPDATE SET lost_control = ?2, lost_bulk = ?3",
-    [STORE_END] = "INSERT INTO process_state(process, ended, how, value, out_of_memory, end_ns) VALUES(?1,1,?2,?3,?4,?5) "
-                  "ON CONFLICT(process) DO UPDATE SET ended = 1, how = ?2, value = ?3, out_of_memory = ?4, end_ns = ?5",
+    [STORE_END] = "INSERT INTO process_state(process, ended, how, value, out_of_memory, end_ns) "
+                  "VALUES(?1,1,?2,?3,?4,?5) "
+                  "ON CONFLICT(process) DO UPDATE SET ended = 1, how = ?2, value = ?3, "
+                  "out_of_memory = ?4, end_ns = ?5",
     [STORE_BLOCK] = "INSERT OR IGNORE INTO operation_block VALUES(?,?,?,?,?,0)",
-    [STORE_BLOCK_HASH] = "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
+    [STORE_BLOCK_HASH] =
+        "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
     [STORE_IMPORTED] = "INSERT OR IGNORE INTO imported VALUES(?,?,?,?,?)",
     [STORE_SIDE] = "INSERT INTO finding_side VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
@@ -59,9 +70,12 @@ int store_failed(struct store *store, struct error *err)
 bool store_may_retry(const struct store *store)
 {
     switch (store->failure & 0xff) {
-    case SQLITE_FULL: case SQLITE_BUSY: case SQLITE_LOCKED: case SQLITE_NOMEM:
+    case SQLITE_FULL:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
         return true;
-    case SQLITE_IOERR:      /* ENOSPC shows so where the log's index can't grow */
+    case SQLITE_IOERR: /* ENOSPC shows so where the log's index can't grow */
         return store->failure == SQLITE_IOERR_SHMSIZE || store->failure == SQLITE_IOERR_SHMMAP ||
                store->failure == SQLITE_IOERR_WRITE || store->failure == SQLITE_IOERR_FSYNC;
     }
@@ -73,7 +87,8 @@ sqlite3_stmt *store_prepare(struct store *store, enum store_statement which, str
     sqlite3_stmt **statement = &store->statement[which];
     if (*statement)
         sqlite3_reset(*statement);
-    else if (sqlite3_prepare_v3(store->db, statement_sql[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL) != SQLITE_OK)
+    else if (sqlite3_prepare_v3(store->db, statement_sql[which], -1, SQLITE_PREPARE_PERSISTENT,
+                                statement, NULL) != SQLITE_OK)
         store_failed(store, err);
     return *statement;
 }
@@ -92,7 +107,8 @@ int store_run(struct store *store, sqlite3_stmt *statement, struct error *err)
 
 static int execute(struct store *store, const char *sql, struct error *err)
 {
-    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : store_failed(store, err);
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0
+                                                                       : store_failed(store, err);
 }
 
 static int pragma(struct store *store, const char *sql, long long *value, struct error *err)
@@ -113,32 +129,40 @@ static int pragma(struct store *store, const char *sql, long long *value, struct
 static int fill_names(struct store *store, struct error *err)
 {
     static const char *const classes[] = {
-        [CLASS_NONE] = "none", [CLASS_COLLECTIVE] = "collective", [CLASS_P2P] = "p2p", [CLASS_GROUP] = "group",
-        [CLASS_COMM] = "comm", [CLASS_REDOP] = "redop", [CLASS_QUERY] = "query", [CLASS_WAIT] = "wait",
-        [CLASS_STREAM] = "stream", [CLASS_EVENT] = "event", [CLASS_MEMORY] = "memory", [CLASS_DEVICE] = "device",
-        [CLASS_COPY] = "copy", [CLASS_LAUNCH] = "launch", [CLASS_GRAPH] = "graph", [CLASS_RANGE] = "range",
+        [CLASS_NONE] = "none",     [CLASS_COLLECTIVE] = "collective",
+        [CLASS_P2P] = "p2p",       [CLASS_GROUP] = "group",
+        [CLASS_COMM] = "comm",     [CLASS_REDOP] = "redop",
+        [CLASS_QUERY] = "query",   [CLASS_WAIT] = "wait",
+        [CLASS_STREAM] = "stream", [CLASS_EVENT] = "event",
+        [CLASS_MEMORY] = "memory", [CLASS_DEVICE] = "device",
+        [CLASS_COPY] = "copy",     [CLASS_LAUNCH] = "launch",
+        [CLASS_GRAPH] = "graph",   [CLASS_RANGE] = "range",
         [CLASS_NOTICE] = "notice",
     };
     char sql[256];
     for (unsigned api = 0; api < API_COUNT; api++) {
         if (api_class_of(api) == CLASS_NONE)
             continue;
-        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO api VALUES(%u, '%s', '%s')", api, api_name(api), classes[api_class_of(api)]);
+        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO api VALUES(%u, '%s', '%s')", api,
+                 api_name(api), classes[api_class_of(api)]);
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (unsigned type = 0; type < TYPE_COUNT; type++) {
-        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO datatype VALUES(%u, '%s', %zu)", type, datatype_name(type), datatype_bytes(type));
+        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO datatype VALUES(%u, '%s', %zu)", type,
+                 datatype_name(type), datatype_bytes(type));
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (unsigned redop = 0; redop <= REDOP_UNKNOWN; redop++) {
-        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO redop VALUES(%u, '%s')", redop, redop_name(redop));
+        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO redop VALUES(%u, '%s')", redop,
+                 redop_name(redop));
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (const struct lack_text *lack = lack_texts; lack->bit; lack++) {
-        sqlite3_snprintf(sizeof sql, sql, "INSERT OR IGNORE INTO lack VALUES(%u, %Q, %Q, %Q)", lack->bit, lack->name, lack->what, lack->codes);
+        sqlite3_snprintf(sizeof sql, sql, "INSERT OR IGNORE INTO lack VALUES(%u, %Q, %Q, %Q)",
+                         lack->bit, lack->name, lack->what, lack->codes);
         if (execute(store, sql, err) < 0)
             return -1;
     }
@@ -148,8 +172,11 @@ static int fill_names(struct store *store, struct error *err)
 /* What came after schema 1.0, unless it is there, and the names of newer numbers. */
 static int add_minors(struct store *store, struct error *err)
 {
-    return execute(store, schema_state_sql, err) == 0 && execute(store, schema_python_sql, err) == 0 &&
-           execute(store, schema_import_sql, err) == 0 ? fill_names(store, err) : -1;
+    return execute(store, schema_state_sql, err) == 0 &&
+                   execute(store, schema_python_sql, err) == 0 &&
+                   execute(store, schema_import_sql, err) == 0
+               ? fill_names(store, err)
+               : -1;
 }
 
 /* A database of an older minor gets what is new. */
@@ -171,11 +198,12 @@ static int raise_schema(struct store *store, long long version, struct error *er
 static int create_schema(struct store *store, struct error *err)
 {
     char version[96];
-    snprintf(version, sizeof version, "PRAGMA application_id = %d; PRAGMA user_version = %d;", STORE_APPLICATION_ID,
-             STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR);
+    snprintf(version, sizeof version, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+             STORE_APPLICATION_ID, STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR);
     if (execute(store, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (execute(store, schema_sql, err) == 0 && add_minors(store, err) == 0 && execute(store, version, err) == 0 &&
+    if (execute(store, schema_sql, err) == 0 && add_minors(store, err) == 0 &&
+        execute(store, version, err) == 0 &&
         store_meta(store, "tool", "ddpcheck " DDPCHECK_VERSION, err) == 0)
         return execute(store, "COMMIT", err);
     store_rollback(store);
@@ -188,18 +216,25 @@ static int check_schema(struct store *store, struct error *err)
     long long application, version, tables;
     if (pragma(store, "SELECT count(*) FROM sqlite_master", &tables, err) < 0) {
         if ((store->failure & 0xff) == SQLITE_NOTADB)
-            error_set(err, "%s is not a database; give another trace directory or move the file away", store->path);
+            error_set(err,
+                      "%s is not a database; give another trace directory or move the file away",
+                      store->path);
         return -1;
     }
-    if (pragma(store, "PRAGMA application_id", &application, err) < 0 || pragma(store, "PRAGMA user_version", &version, err) < 0)
+    if (pragma(store, "PRAGMA application_id", &application, err) < 0 ||
+        pragma(store, "PRAGMA user_version", &version, err) < 0)
         return -1;
     if (tables == 0 && application == 0)
         return create_schema(store, err);
     if (application != STORE_APPLICATION_ID)
-        return error_set(err, "%s is a database of another program; give another trace directory", store->path);
+        return error_set(err, "%s is a database of another program; give another trace directory",
+                         store->path);
     if (version / 1000 != STORE_SCHEMA_MAJOR)
-        return error_set(err, "%s has trace schema %lld.%lld, this ddpcheck writes %d.%d; use another trace directory",
-                         store->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR, STORE_SCHEMA_MINOR);
+        return error_set(err,
+                         "%s has trace schema %lld.%lld, this ddpcheck writes %d.%d; use another "
+                         "trace directory",
+                         store->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR,
+                         STORE_SCHEMA_MINOR);
     return raise_schema(store, version, err);
 }
 
@@ -211,16 +246,23 @@ int store_open(struct store **result, const char *path, struct error *err)
         free(store);
         return error_set(err, "can't open %s: out of memory", path);
     }
-    if (sqlite3_open_v2(path, &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(path, &store->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK) {
         int number = store->db ? sqlite3_system_errno(store->db) : ENOMEM;
-        error_set(err, "can't open %s for writing: %s", path, number ? strerror(number) : sqlite3_errmsg(store->db));
+        error_set(err, "can't open %s for writing: %s", path,
+                  number ? strerror(number) : sqlite3_errmsg(store->db));
         goto out;
     }
     sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
     if (check_schema(store, err) < 0)
         goto out;
-    /* Where a write-ahead log can't be kept (network file systems) SQLite stays with its rollback journal. */
-    if (execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864", err) < 0)
+    /* Where a write-ahead log can't be kept (network file systems) SQLite stays with its rollback
+     * journal. */
+    if (execute(store,
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit "
+                "= 67108864",
+                err) < 0)
         goto out;
     *result = store;
     return 0;
@@ -263,7 +305,7 @@ void store_rollback(struct store *store)
     for (int i = 0; i < STORE_STATEMENTS; i++)
         if (store->statement[i])
             sqlite3_reset(store->statement[i]);
-    if (!sqlite3_get_autocommit(store->db))     /* SQLite itself undoes a batch after some failures */
+    if (!sqlite3_get_autocommit(store->db)) /* SQLite itself undoes a batch after some failures */
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     store_block_undone(store);
 }
@@ -294,10 +336,18 @@ int store_process(struct store *store, const struct process_info *info, struct e
     if (!statement)
         return -1;
     const sqlite3_int64 before[] = {info->pid, (sqlite3_int64)info->start_ticks};
-    const sqlite3_int64 after[] = {(sqlite3_int64)info->realtime_ns, (sqlite3_int64)info->monotonic_ns, info->rank,
-                                   info->local_rank, info->world_size, info->restart, info->uid, info->nccl_version,
-                                   info->cuda_runtime_version, info->cuda_driver_version};
-    const char *const texts[] = {info->host, info->launcher, info->job, info->program, info->command};
+    const sqlite3_int64 after[] = {(sqlite3_int64)info->realtime_ns,
+                                   (sqlite3_int64)info->monotonic_ns,
+                                   info->rank,
+                                   info->local_rank,
+                                   info->world_size,
+                                   info->restart,
+                                   info->uid,
+                                   info->nccl_version,
+                                   info->cuda_runtime_version,
+                                   info->cuda_driver_version};
+    const char *const texts[] = {info->host, info->launcher, info->job, info->program,
+                                 info->command};
     int column = 1;
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
         sqlite3_bind_int64(statement, column++, before[i]);
@@ -311,7 +361,8 @@ int store_process(struct store *store, const struct process_info *info, struct e
     return store_process_find(store, info, err);
 }
 
-int store_imported(struct store *store, int process, const struct store_import *imported, struct error *err)
+int store_imported(struct store *store, int process, const struct store_import *imported,
+                   struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_IMPORTED, err);
     if (!statement)
@@ -326,7 +377,12 @@ int store_imported(struct store *store, int process, const struct store_import *
 
 int store_is_new(struct store *store, struct error *err)
 {
-    return execute(store, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE", err) < 0 ? -1 : 0;
+    return execute(store,
+                   "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = "
+                   "EXCLUSIVE",
+                   err) < 0
+               ? -1
+               : 0;
 }
 
 int store_event(struct store *store, int process, const struct record *record, struct error *err)
@@ -355,7 +411,8 @@ int store_event(struct store *store, int process, const struct record *record, s
     return class == CLASS_NOTICE ? store_notice(store, process, record, err) : 0;
 }
 
-int store_position_set(struct store *store, int process, unsigned ring, uint64_t position, struct error *err)
+int store_position_set(struct store *store, int process, unsigned ring, uint64_t position,
+                       struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_POSITION_SET, err);
     if (!statement)
@@ -366,7 +423,8 @@ int store_position_set(struct store *store, int process, unsigned ring, uint64_t
     return store_run(store, statement, err);
 }
 
-int store_position_get(struct store *store, int process, unsigned ring, uint64_t *position, struct error *err)
+int store_position_get(struct store *store, int process, unsigned ring, uint64_t *position,
+                       struct error *err)
 {
     *position = 0;
     sqlite3_stmt *statement = store_prepare(store, STORE_POSITION_GET, err);
@@ -393,7 +451,8 @@ int store_meta(struct store *store, const char *key, const char *value, struct e
     return store_run(store, statement, err);
 }
 
-int store_meta_get(struct store *store, const char *key, char *value, size_t bytes, struct error *err)
+int store_meta_get(struct store *store, const char *key, char *value, size_t bytes,
+                   struct error *err)
 {
     value[0] = 0;
     sqlite3_stmt *statement = store_prepare(store, STORE_META_GET, err);

@@ -1,9 +1,9 @@
 /* store.h: the trace database: SQLite, one per host, written by the collector alone.
  *
  * Everything recorded goes into one narrow table, `event`, whose rows are records (record.h) in the
- * order in which the collector took them; the views (v_collective, v_wait, v_finding, ...) show them
- * under readable names. docs/schema.md describes it; schema.sql is the truth. application_id is
- * "DDPC"; user_version is major * 1000 + minor: a reader takes any minor of its major. */
+ * order in which the collector took them; the views (v_collective, v_wait, v_finding, ...) show
+ * them under readable names. docs/schema.md describes it; schema.sql is the truth. application_id
+ * is "DDPC"; user_version is major * 1000 + minor: a reader takes any minor of its major. */
 #ifndef DDPCHECK_STORE_H
 #define DDPCHECK_STORE_H
 
@@ -19,10 +19,11 @@ enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 3 };
 
 struct store;
 
-/* Opens the database at `path` for writing; makes it if it is not there. Refuses what is no trace of
- * ours, or of a newer major schema. Returns 0, or -1 with err. */
+/* Opens the database at `path` for writing; makes it if it is not there. Refuses what is no trace
+ * of ours, or of a newer major schema. Returns 0, or -1 with err. */
 int store_open(struct store **store, const char *path, struct error *err);
-/* Commits and closes. NULL is allowed. Returns 0, or -1 with err (the store is closed all the same). */
+/* Commits and closes. NULL is allowed. Returns 0, or -1 with err (the store is closed all the
+ * same). */
 int store_close(struct store *store, struct error *err);
 
 /* A transaction holds one batch. Both return 0, or -1 with err. After any failure inside a batch
@@ -30,7 +31,8 @@ int store_close(struct store *store, struct error *err);
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
-/* True if the last failure may pass (disk full, memory short, someone holds a lock): try again later. */
+/* True if the last failure may pass (disk full, memory short, someone holds a lock): try again
+ * later. */
 bool store_may_retry(const struct store *store);
 
 /* Makes a process known and returns its index (its row in `process`), the same one if the same
@@ -39,13 +41,16 @@ int store_process(struct store *store, const struct process_info *info, struct e
 /* The index of a process that was stored before: -1 without err if it was not, -2 with err. */
 int store_process_find(struct store *store, const struct process_info *info, struct error *err);
 
-/* Where an imported process came from (lib/import) and what that can't say. Returns 0, or -1 with err. */
+/* Where an imported process came from (lib/import) and what that can't say. Returns 0, or -1 with
+ * err. */
 struct store_import {
     const char *format, *title, *file;
-    uint32_t lacks;         /* LACKS_* */
+    uint32_t lacks; /* LACKS_* */
 };
-int store_imported(struct store *store, int process, const struct store_import *imported, struct error *err);
-/* Nobody reads it before it is whole, and it is made again if it breaks: no journal, no waiting for the disk. 0, or -1 with err. */
+int store_imported(struct store *store, int process, const struct store_import *imported,
+                   struct error *err);
+/* Nobody reads it before it is whole, and it is made again if it breaks: no journal, no waiting for
+ * the disk. 0, or -1 with err. */
 int store_is_new(struct store *store, struct error *err);
 
 /* Appends an event. Returns 0, or -1 with err. */
@@ -53,8 +58,10 @@ int store_event(struct store *store, int process, const struct record *record, s
 
 /* How far ring `ring` (segment * RING_KINDS + kind) of a process was read; kept in the same
  * transaction as the events read. get gives 0 if nothing was kept. */
-int store_position_set(struct store *store, int process, unsigned ring, uint64_t position, struct error *err);
-int store_position_get(struct store *store, int process, unsigned ring, uint64_t *position, struct error *err);
+int store_position_set(struct store *store, int process, unsigned ring, uint64_t position,
+                       struct error *err);
+int store_position_get(struct store *store, int process, unsigned ring, uint64_t *position,
+                       struct error *err);
 
 /* A finding, or its new state (same id); sides are replaced. Defined over plain values, since lib/
  * knows nothing of the analyzer. */
@@ -74,8 +81,8 @@ struct store_finding {
 };
 int store_finding(struct store *store, const struct store_finding *finding, struct error *err);
 
-/* A member of a communicator as it stands; replaces what was stored of it. "where", since_ns and the stack are
- * those of its process. */
+/* A member of a communicator as it stands; replaces what was stored of it. "where", since_ns and
+ * the stack are those of its process. */
 struct store_member {
     uint64_t comm;
     int rank, shown_rank, nranks, process, device;
@@ -88,8 +95,8 @@ struct store_member {
 };
 int store_member(struct store *store, const struct store_member *member, struct error *err);
 
-/* A line of the tree of waits; `id` is its place in it. The first line (id 0) takes the place of the whole tree before;
- * NULL leaves an empty one. */
+/* A line of the tree of waits; `id` is its place in it. The first line (id 0) takes the place of
+ * the whole tree before; NULL leaves an empty one. */
 struct store_wait {
     int id, depth, process, shown_rank;
     const char *text;
@@ -99,14 +106,16 @@ struct store_wait {
 };
 int store_wait(struct store *store, const struct store_wait *wait, struct error *err);
 
-/* A symbolised address of a process (symbols.h): function, file and line; file NULL and line 0 if not known. */
-int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,
-                 const char *file, int line, struct error *err);
+/* A symbolised address of a process (symbols.h): function, file and line; file NULL and line 0 if
+ * not known. */
+int store_symbol(struct store *store, int process, uint64_t address, const char *module,
+                 const char *function, const char *file, int line, struct error *err);
 
 /* One key of `meta`. value NULL removes it. */
 int store_meta(struct store *store, const char *key, const char *value, struct error *err);
 /* The value of a key of `meta`, cut to `bytes`; "" if there is none. Returns 0, or -1 with err. */
-int store_meta_get(struct store *store, const char *key, char *value, size_t bytes, struct error *err);
+int store_meta_get(struct store *store, const char *key, char *value, size_t bytes,
+                   struct error *err);
 /* Moves all that the write-ahead log holds into the database file. Returns 0, or -1 with err. */
 int store_checkpoint(struct store *store, struct error *err);
 

@@ -1,10 +1,11 @@
-/* store_block.c: the table operation_block: where each 1,024 collectives of a member begin, and their hash. */
+/* store_block.c: the table operation_block: where each 1,024 collectives of a member begin, and
+ * their hash. */
 #include <stdlib.h>
 #include <uthash.h>
 
 #include "lib/trace/store_internal.h"
 
-enum { BLOCK_OPERATIONS = 1024, BLOCKS_MAX = 1 << 16 };   /* more members of one host are noise */
+enum { BLOCK_OPERATIONS = 1024, BLOCKS_MAX = 1 << 16 }; /* more members of one host are noise */
 
 struct block_key {
     uint64_t comm;
@@ -14,8 +15,8 @@ struct block_key {
 /* The block that a member is in. */
 struct block {
     struct block_key key;
-    uint64_t next;          /* number of its next collective */
-    uint64_t hash;          /* of those since the block began; 0 if some were not seen */
+    uint64_t next; /* number of its next collective */
+    uint64_t hash; /* of those since the block began; 0 if some were not seen */
     UT_hash_handle hh;
 };
 
@@ -49,12 +50,14 @@ static uint64_t add(uint64_t hash, const struct record *record)
 {
     uint64_t api = record->api == API_ncclBcast ? API_ncclBroadcast : record->api;
     hash = mix(mix(hash, api), record->op.count);
-    hash = mix(hash, (uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 | (uint64_t)(uint32_t)record->op.root << 32);
+    hash = mix(hash, (uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 |
+                         (uint64_t)(uint32_t)record->op.root << 32);
     hash = mix(hash, record->op.scalar);
     return hash ? hash : 1;
 }
 
-static int begin(struct store *store, int process, const struct record *record, sqlite3_int64 seq, struct error *err)
+static int begin(struct store *store, int process, const struct record *record, sqlite3_int64 seq,
+                 struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_BLOCK, err);
     if (!statement)
@@ -79,10 +82,12 @@ static int end(struct store *store, const struct block *block, uint64_t number, 
     return store_run(store, statement, err);
 }
 
-int store_block_note(struct store *store, int process, const struct record *record, sqlite3_int64 seq, struct error *err)
+int store_block_note(struct store *store, int process, const struct record *record,
+                     sqlite3_int64 seq, struct error *err)
 {
     uint64_t number = record->op.number;
-    bool first = number % BLOCK_OPERATIONS == 0, last = number % BLOCK_OPERATIONS == BLOCK_OPERATIONS - 1;
+    bool first = number % BLOCK_OPERATIONS == 0,
+         last = number % BLOCK_OPERATIONS == BLOCK_OPERATIONS - 1;
     struct block *block = block_of(store, record, err);
     if (!block || (first && begin(store, process, record, seq, err) < 0))
         return -1;

@@ -6,21 +6,45 @@
 
 #include "lib/trace/store.h"
 
-enum { STORE_APPLICATION_ID = 0x44445043 };     /* "DDPC" */
+enum { STORE_APPLICATION_ID = 0x44445043 }; /* "DDPC" */
 
 enum store_statement {
-    STORE_BEGIN, STORE_COMMIT, STORE_EVENT, STORE_PROCESS_FIND, STORE_PROCESS_ADD, STORE_POSITION_SET, STORE_POSITION_GET,
-    STORE_META_SET, STORE_META_REMOVE, STORE_META_GET, STORE_STRING_START, STORE_STRING_APPEND, STORE_FRAME,
-    STORE_PYTHON, STORE_MODULE, STORE_SYMBOL, STORE_FINDING, STORE_SIDES_REMOVE, STORE_SIDE, STORE_MEMBER, STORE_WAITS_REMOVE, STORE_WAIT, STORE_LOST,
-    STORE_END, STORE_BLOCK, STORE_BLOCK_HASH, STORE_IMPORTED, STORE_STATEMENTS
+    STORE_BEGIN,
+    STORE_COMMIT,
+    STORE_EVENT,
+    STORE_PROCESS_FIND,
+    STORE_PROCESS_ADD,
+    STORE_POSITION_SET,
+    STORE_POSITION_GET,
+    STORE_META_SET,
+    STORE_META_REMOVE,
+    STORE_META_GET,
+    STORE_STRING_START,
+    STORE_STRING_APPEND,
+    STORE_FRAME,
+    STORE_PYTHON,
+    STORE_MODULE,
+    STORE_SYMBOL,
+    STORE_FINDING,
+    STORE_SIDES_REMOVE,
+    STORE_SIDE,
+    STORE_MEMBER,
+    STORE_WAITS_REMOVE,
+    STORE_WAIT,
+    STORE_LOST,
+    STORE_END,
+    STORE_BLOCK,
+    STORE_BLOCK_HASH,
+    STORE_IMPORTED,
+    STORE_STATEMENTS
 };
 
 struct store {
     sqlite3 *db;
     char *path;
-    int failure;        /* SQLite's extended code of the last failure */
+    int failure; /* SQLite's extended code of the last failure */
     sqlite3_stmt *statement[STORE_STATEMENTS];
-    struct block *blocks;       /* store_block.c */
+    struct block *blocks; /* store_block.c */
 };
 
 /* The prepared statement, reset; NULL with err. */
@@ -30,8 +54,10 @@ int store_run(struct store *store, sqlite3_stmt *statement, struct error *err);
 /* Remembers and describes SQLite's last failure. Returns -1. */
 int store_failed(struct store *store, struct error *err);
 
-/* store_block.c: a collective was stored as row `seq`: a block of 1,024 may begin or end with it. 0, or -1 with err. */
-int store_block_note(struct store *store, int process, const struct record *record, sqlite3_int64 seq, struct error *err);
+/* store_block.c: a collective was stored as row `seq`: a block of 1,024 may begin or end with it.
+ * 0, or -1 with err. */
+int store_block_note(struct store *store, int process, const struct record *record,
+                     sqlite3_int64 seq, struct error *err);
 /* A transaction was undone: the hashes of the blocks at hand are not known any more. */
 void store_block_undone(struct store *store);
 void store_block_free(struct store *store);

@@ -7,12 +7,22 @@ int store_member(struct store *store, const struct store_member *member, struct 
     if (!statement)
         return -1;
     const sqlite3_int64 numbers[] = {
-        (sqlite3_int64)member->comm, member->rank, member->shown_rank, member->nranks, member->process, member->device,
-        (sqlite3_int64)member->issued, (sqlite3_int64)member->started, (sqlite3_int64)member->done,
-        (sqlite3_int64)member->p2p, member->destroyed, member->ended,
+        (sqlite3_int64)member->comm,
+        member->rank,
+        member->shown_rank,
+        member->nranks,
+        member->process,
+        member->device,
+        (sqlite3_int64)member->issued,
+        (sqlite3_int64)member->started,
+        (sqlite3_int64)member->done,
+        (sqlite3_int64)member->p2p,
+        member->destroyed,
+        member->ended,
     };
     const char *const texts[] = {member->where, member->phase, member->last_call};
-    const sqlite3_int64 last[] = {(sqlite3_int64)member->stack, member->stack_is_address, (sqlite3_int64)member->since_ns,
+    const sqlite3_int64 last[] = {(sqlite3_int64)member->stack, member->stack_is_address,
+                                  (sqlite3_int64)member->since_ns,
                                   (sqlite3_int64)member->updated_ns};
     int column = 1;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -40,8 +50,14 @@ int store_wait(struct store *store, const struct store_wait *wait, struct error 
     sqlite3_bind_int(statement, 1, wait->id);
     sqlite3_bind_int(statement, 2, wait->depth);
     sqlite3_bind_text(statement, 3, wait->text, -1, SQLITE_STATIC);
-    const sqlite3_int64 numbers[] = {wait->process, wait->shown_rank, wait->in_cycle, wait->stuck, wait->again,
-                                     (sqlite3_int64)wait->since_ns, (sqlite3_int64)wait->stack, wait->stack_is_address};
+    const sqlite3_int64 numbers[] = {wait->process,
+                                     wait->shown_rank,
+                                     wait->in_cycle,
+                                     wait->stuck,
+                                     wait->again,
+                                     (sqlite3_int64)wait->since_ns,
+                                     (sqlite3_int64)wait->stack,
+                                     wait->stack_is_address};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sqlite3_bind_int64(statement, 4 + (int)i, numbers[i]);
     return store_run(store, statement, err);

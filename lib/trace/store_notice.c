@@ -5,15 +5,22 @@
 
 #include "lib/trace/store_internal.h"
 
-enum { STRING_PIECE = sizeof((struct record *)0)->string.text, FRAMES_PIECE = 8, PYTHON_PIECE = 3, FRAMES_MAX = 1024 };
+enum {
+    STRING_PIECE = sizeof((struct record *)0)->string.text,
+    FRAMES_PIECE = 8,
+    PYTHON_PIECE = 3,
+    FRAMES_MAX = 1024
+};
 
-static int store_string(struct store *store, int process, const struct record *record, struct error *err)
+static int store_string(struct store *store, int process, const struct record *record,
+                        struct error *err)
 {
     uint32_t bytes = record->string.bytes, offset = record->string.offset;
     if (offset > bytes || (offset == bytes && bytes > 0))
-        return 0;       /* noise; the event keeps it */
+        return 0; /* noise; the event keeps it */
     uint32_t piece = bytes - offset < STRING_PIECE ? bytes - offset : STRING_PIECE;
-    sqlite3_stmt *statement = store_prepare(store, offset ? STORE_STRING_APPEND : STORE_STRING_START, err);
+    sqlite3_stmt *statement =
+        store_prepare(store, offset ? STORE_STRING_APPEND : STORE_STRING_START, err);
     if (!statement)
         return -1;
     sqlite3_bind_int(statement, 1, process);
@@ -28,7 +35,8 @@ static int store_string(struct store *store, int process, const struct record *r
     return store_run(store, statement, err);
 }
 
-static int store_frames(struct store *store, int process, const struct record *record, struct error *err)
+static int store_frames(struct store *store, int process, const struct record *record,
+                        struct error *err)
 {
     for (uint32_t i = 0; i < FRAMES_PIECE; i++) {
         uint64_t depth = (uint64_t)record->frames.offset + i;
@@ -47,7 +55,8 @@ static int store_frames(struct store *store, int process, const struct record *r
     return 0;
 }
 
-static int store_python(struct store *store, int process, const struct record *record, struct error *err)
+static int store_python(struct store *store, int process, const struct record *record,
+                        struct error *err)
 {
     for (int i = 0; i < PYTHON_PIECE; i++) {
         int depth = record->python.offset + i;
@@ -56,7 +65,8 @@ static int store_python(struct store *store, int process, const struct record *r
         sqlite3_stmt *statement = store_prepare(store, STORE_PYTHON, err);
         if (!statement)
             return -1;
-        const uint64_t values[] = {record->python.id, (uint64_t)depth, record->python.file[i], record->python.function[i],
+        const uint64_t values[] = {record->python.id,      (uint64_t)depth,
+                                   record->python.file[i], record->python.function[i],
                                    record->python.line[i], record->python.native};
         sqlite3_bind_int(statement, 1, process);
         for (int column = 0; column < 6; column++)
@@ -67,15 +77,18 @@ static int store_python(struct store *store, int process, const struct record *r
     return 0;
 }
 
-static int store_module(struct store *store, int process, const struct record *record, struct error *err)
+static int store_module(struct store *store, int process, const struct record *record,
+                        struct error *err)
 {
     char build_id[2 * sizeof record->module.build_id + 1] = "";
-    for (uint32_t i = 0; i < record->module.build_id_bytes && i < sizeof record->module.build_id; i++)
+    for (uint32_t i = 0; i < record->module.build_id_bytes && i < sizeof record->module.build_id;
+         i++)
         snprintf(build_id + 2 * i, 3, "%02x", record->module.build_id[i]);
     sqlite3_stmt *statement = store_prepare(store, STORE_MODULE, err);
     if (!statement)
         return -1;
-    const uint64_t values[] = {record->module.base, record->module.start, record->module.end, record->module.path};
+    const uint64_t values[] = {record->module.base, record->module.start, record->module.end,
+                               record->module.path};
     sqlite3_bind_int(statement, 1, process);
     for (int i = 0; i < 4; i++)
         sqlite3_bind_int64(statement, 2 + i, (sqlite3_int64)values[i]);
@@ -83,7 +96,8 @@ static int store_module(struct store *store, int process, const struct record *r
     return store_run(store, statement, err);
 }
 
-static int store_lost(struct store *store, int process, const struct record *record, struct error *err)
+static int store_lost(struct store *store, int process, const struct record *record,
+                      struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_LOST, err);
     if (!statement)
@@ -94,7 +108,8 @@ static int store_lost(struct store *store, int process, const struct record *rec
     return store_run(store, statement, err);
 }
 
-static int store_end(struct store *store, int process, const struct record *record, struct error *err)
+static int store_end(struct store *store, int process, const struct record *record,
+                     struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_END, err);
     if (!statement)
@@ -126,8 +141,8 @@ int store_notice(struct store *store, int process, const struct record *record, 
     return 0;
 }
 
-int store_symbol(struct store *store, int process, uint64_t address, const char *module, const char *function,
-                 const char *file, int line, struct error *err)
+int store_symbol(struct store *store, int process, uint64_t address, const char *module,
+                 const char *function, const char *file, int line, struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_SYMBOL, err);
     if (!statement)
@@ -141,7 +156,8 @@ int store_symbol(struct store *store, int process, uint64_t address, const char 
     return store_run(store, statement, err);
 }
 
-static int store_side(struct store *store, uint32_t finding, int index, const struct store_side *side, struct error *err)
+static int store_side(struct store *store, uint32_t finding, int index,
+                      const struct store_side *side, struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_SIDE, err);
     if (!statement)
@@ -166,7 +182,8 @@ int store_finding(struct store *store, const struct store_finding *finding, stru
     sqlite3_stmt *statement = store_prepare(store, STORE_FINDING, err);
     if (!statement)
         return -1;
-    const char *const texts[] = {finding->code, finding->severity, finding->certainty, finding->state};
+    const char *const texts[] = {finding->code, finding->severity, finding->certainty,
+                                 finding->state};
     sqlite3_bind_int64(statement, 1, finding->id);
     for (int i = 0; i < 4; i++)
         sqlite3_bind_text(statement, 2 + i, texts[i], -1, SQLITE_STATIC);

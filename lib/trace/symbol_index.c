@@ -4,12 +4,12 @@
 
 #include "lib/trace/symbol_index.h"
 
-enum { OVERLAPS = 8 };      /* functions inside of functions: how far to look back */
+enum { OVERLAPS = 8 }; /* functions inside of functions: how far to look back */
 
 struct function {
     GElf_Addr begin, end;
     const char *name;
-    int rank;               /* of names for one place, the highest wins */
+    int rank; /* of names for one place, the highest wins */
 };
 
 struct symbol_index {
@@ -35,7 +35,8 @@ static int rank_of(unsigned char info)
 struct symbol_index *symbol_index_new(Dwfl_Module *module)
 {
     int symbols = dwfl_module_getsymtab(module);
-    struct symbol_index *index = symbols > 0 ? malloc(sizeof *index + (size_t)symbols * sizeof index->functions[0]) : NULL;
+    struct symbol_index *index =
+        symbols > 0 ? malloc(sizeof *index + (size_t)symbols * sizeof index->functions[0]) : NULL;
     if (!index)
         return NULL;
     index->count = 0;
@@ -44,8 +45,10 @@ struct symbol_index *symbol_index_new(Dwfl_Module *module)
         GElf_Addr address;
         const char *name = dwfl_module_getsym_info(module, i, &symbol, &address, NULL, NULL, NULL);
         int type = GELF_ST_TYPE(symbol.st_info);
-        if (name && name[0] && symbol.st_size && symbol.st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_GNU_IFUNC))
-            index->functions[index->count++] = (struct function){address, address + symbol.st_size, name, rank_of(symbol.st_info)};
+        if (name && name[0] && symbol.st_size && symbol.st_shndx != SHN_UNDEF &&
+            (type == STT_FUNC || type == STT_GNU_IFUNC))
+            index->functions[index->count++] =
+                (struct function){address, address + symbol.st_size, name, rank_of(symbol.st_info)};
     }
     qsort(index->functions, (size_t)index->count, sizeof index->functions[0], by_address);
     return index;
@@ -58,7 +61,7 @@ void symbol_index_free(struct symbol_index *index)
 
 const char *symbol_index_find(const struct symbol_index *index, GElf_Addr address)
 {
-    int low = 0, high = index->count;   /* the first that begins behind the address */
+    int low = 0, high = index->count; /* the first that begins behind the address */
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (index->functions[middle].begin <= address)

@@ -21,11 +21,13 @@ size_t build_id_parse(const char *text, uint8_t *build_id, size_t size)
 }
 
 /* What can be said without debug information. */
-static void name_offset(const struct symbols_module *module, uint64_t address, const char *why, struct frame *frame)
+static void name_offset(const struct symbols_module *module, uint64_t address, const char *why,
+                        struct frame *frame)
 {
     frame->function[0] = frame->file[0] = 0;
     frame->line = 0;
-    snprintf(frame->module, sizeof frame->module, "%s+0x%" PRIx64 "%s", module->path, address - module->base, why);
+    snprintf(frame->module, sizeof frame->module, "%s+0x%" PRIx64 "%s", module->path,
+             address - module->base, why);
 }
 
 #ifdef HAVE_LIBDW
@@ -137,7 +139,8 @@ static void set_line(struct frame *frame, const char *directory, const char *fil
         snprintf(frame->file, sizeof frame->file, "%s/%s", directory, file);
 }
 
-/* The unit of an address. GCC writes .debug_aranges, by which libdw finds it; clang does not: ask each unit. */
+/* The unit of an address. GCC writes .debug_aranges, by which libdw finds it; clang does not: ask
+ * each unit. */
 static Dwarf_Die *find_unit(struct object *object, GElf_Addr at, Dwarf_Addr *bias)
 {
     Dwarf_Die *unit = dwfl_module_addrdie(object->module, at, bias);
@@ -149,13 +152,18 @@ static Dwarf_Die *find_unit(struct object *object, GElf_Addr at, Dwarf_Addr *bia
     return NULL;
 }
 
-/* Where the function itself called what was inlined into it there: its name goes with that line, not with
- * one of a header. False if nothing was inlined. */
-static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Addr at, const char *directory, struct frame *frame)
+/* Where the function itself called what was inlined into it there: its name goes with that line,
+ * not with one of a header. False if nothing was inlined. */
+static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Addr at, const char *directory,
+                               struct frame *frame)
 {
-    /* dwarf_getscopes goes on with the scopes of the inlined function's definition; its tree has the callers. */
+    /* dwarf_getscopes goes on with the scopes of the inlined function's definition; its tree has
+     * the callers. */
     Dwarf_Die *innermost = NULL, *scopes = NULL;
-    int count = dwarf_getscopes(unit, at, &innermost) > 0 ? dwarf_getscopes_die(&innermost[0], &scopes) : 0, outermost = -1;
+    int count = dwarf_getscopes(unit, at, &innermost) > 0
+                    ? dwarf_getscopes_die(&innermost[0], &scopes)
+                    : 0,
+        outermost = -1;
     free(innermost);
     for (int i = 0; i < count; i++)
         if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
@@ -164,9 +172,11 @@ static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Addr at, const char *direc
     Dwarf_Word line, file;
     Dwarf_Files *files;
     size_t file_count;
-    bool found = outermost >= 0 && !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_line, &attribute), &line) &&
-                 !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_file, &attribute), &file) &&
-                 !dwarf_getsrcfiles(unit, &files, &file_count) && file < file_count;
+    bool found =
+        outermost >= 0 &&
+        !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_line, &attribute), &line) &&
+        !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_file, &attribute), &file) &&
+        !dwarf_getsrcfiles(unit, &files, &file_count) && file < file_count;
     if (found)
         set_line(frame, directory, dwarf_filesrc(files, file, NULL, NULL), (int)line);
     free(scopes);
@@ -189,19 +199,23 @@ static void find_line(struct object *object, GElf_Addr at, struct frame *frame)
         set_line(frame, directory, dwarf_linesrc(line, NULL, NULL), number);
 }
 
-void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame)
+void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+                  struct frame *frame)
 {
     *frame = (struct frame){.address = address};
     static const char *const why[] = {
-        [OBJECT_GOOD] = "", [OBJECT_GONE] = " (no such object file here)", [OBJECT_CHANGED] = " (the file has changed since)",
+        [OBJECT_GOOD] = "",
+        [OBJECT_GONE] = " (no such object file here)",
+        [OBJECT_CHANGED] = " (the file has changed since)",
     };
     struct object *object = find_object(symbols, module->path);
     enum object_state state = compare(object, module);
     name_offset(module, address, why[state], frame);
     if (state != OBJECT_GOOD)
         return;
-    GElf_Addr at = address - module->base + object->bias - 1;   /* inside the call, not behind it */
-    const char *function = object->index ? symbol_index_find(object->index, at) : dwfl_module_addrname(object->module, at);
+    GElf_Addr at = address - module->base + object->bias - 1; /* inside the call, not behind it */
+    const char *function = object->index ? symbol_index_find(object->index, at)
+                                         : dwfl_module_addrname(object->module, at);
     if (!function)
         return;
     snprintf(frame->function, sizeof frame->function, "%s", function);
@@ -225,7 +239,8 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
-void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame)
+void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+                  struct frame *frame)
 {
     (void)symbols;
     *frame = (struct frame){.address = address};

@@ -1,8 +1,8 @@
 /* symbols.h: which function, file and line an address of a (perhaps dead) process belongs to.
  *
- * Works on the object files on disk, by what the shim wrote about the process's mappings; the process
- * itself is not needed. A file that is no longer the one that ran (another build id) is not used.
- * The first address of a large object takes as long as reading its debug information does. */
+ * Works on the object files on disk, by what the shim wrote about the process's mappings; the
+ * process itself is not needed. A file that is no longer the one that ran (another build id) is not
+ * used. The first address of a large object takes as long as reading its debug information does. */
 #ifndef DDPCHECK_SYMBOLS_H
 #define DDPCHECK_SYMBOLS_H
 
@@ -16,18 +16,20 @@ struct symbols;
 /* An object file as it was mapped. */
 struct symbols_module {
     const char *path;
-    uint64_t base;          /* address - base is the address in the file */
+    uint64_t base; /* address - base is the address in the file */
     const uint8_t *build_id;
-    size_t build_id_bytes;  /* 0: not known, not compared */
+    size_t build_id_bytes; /* 0: not known, not compared */
 };
 
 /* Returns NULL when memory is short. Keeps the object files that it opened until symbols_free. */
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols);
 
-/* Fills in the frame of a return address: the line is that of the call before it. Where the function is not
- * known frame->module is "PATH+0xOFFSET", with the reason in parentheses if the file has changed or is gone. */
-void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address, struct frame *frame);
+/* Fills in the frame of a return address: the line is that of the call before it. Where the
+ * function is not known frame->module is "PATH+0xOFFSET", with the reason in parentheses if the
+ * file has changed or is gone. */
+void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+                  struct frame *frame);
 
 /* Reads "a1b2..." into at most `size` bytes. Returns how many; 0 if it is no such text. */
 size_t build_id_parse(const char *text, uint8_t *build_id, size_t size);

@@ -16,7 +16,7 @@ enum { STRING_BUCKETS = 1024 };
 
 struct trace_process {
     struct process_info info;
-    int source, local;      /* which database, and its number there */
+    int source, local; /* which database, and its number there */
 };
 
 /* A string that was handed out. */
@@ -30,9 +30,9 @@ struct text {
 struct trace {
     struct source *sources;
     int source_count;
-    struct trace_process **processes;   /* pointers, so that handed-out infos stay where they are */
+    struct trace_process **processes; /* pointers, so that handed-out infos stay where they are */
     int process_count;
-    int adding;             /* the source whose processes are being read */
+    int adding; /* the source whose processes are being read */
     struct text *strings[STRING_BUCKETS];
     struct symbols *symbols;
 };
@@ -40,14 +40,16 @@ struct trace {
 static int add_process(void *context, const struct process_info *info)
 {
     struct trace *trace = context;
-    struct trace_process **more = realloc(trace->processes, ((size_t)trace->process_count + 1) * sizeof *more);
+    struct trace_process **more =
+        realloc(trace->processes, ((size_t)trace->process_count + 1) * sizeof *more);
     if (!more)
         return -1;
     trace->processes = more;
     struct trace_process *process = malloc(sizeof *process);
     if (!process)
         return -1;
-    *process = (struct trace_process){*info, trace->adding, trace->sources[trace->adding].process_count};
+    *process =
+        (struct trace_process){*info, trace->adding, trace->sources[trace->adding].process_count};
     more[trace->process_count] = process;
     return trace->process_count++;
 }
@@ -75,9 +77,13 @@ static int no_database(const char *directory, struct error *err)
     char rings[PATH_MAX];
     snprintf(rings, sizeof rings, "%s/rings", directory);
     if (access(rings, F_OK) == 0)
-        return error_set(err, "no trace database (*.db) in %s, but recordings are waiting: store them with 'ddpcheck collect %s'",
+        return error_set(err,
+                         "no trace database (*.db) in %s, but recordings are waiting: store them "
+                         "with 'ddpcheck collect %s'",
                          directory, directory);
-    return error_set(err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'", directory, directory);
+    return error_set(
+        err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'",
+        directory, directory);
 }
 
 static int add_directory(struct trace *trace, const char *path, struct error *err)
@@ -89,7 +95,8 @@ static int add_directory(struct trace *trace, const char *path, struct error *er
     int result = count ? 0 : no_database(path, err);
     for (int i = 0; i < count; i++) {
         char file[PATH_MAX];
-        if (result == 0 && snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name) < (int)sizeof file)
+        if (result == 0 &&
+            snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name) < (int)sizeof file)
             result = add_source(trace, file, err);
         free(entries[i]);
     }
@@ -179,7 +186,8 @@ int trace_next(struct trace *trace, int *process, struct record *record, struct 
                 return -1;
             source->has_head = got;
         }
-        if (source->has_head && (!earliest || head_time(trace, source) < head_time(trace, earliest)))
+        if (source->has_head &&
+            (!earliest || head_time(trace, source) < head_time(trace, earliest)))
             earliest = source;
     }
     if (!earliest)
@@ -248,7 +256,8 @@ static struct source *source_of(struct trace *trace, int process, int *local)
     return &trace->sources[trace->processes[process]->source];
 }
 
-static const char *keep_string(struct trace *trace, int process, uint64_t id, const void *bytes, size_t count)
+static const char *keep_string(struct trace *trace, int process, uint64_t id, const void *bytes,
+                               size_t count)
 {
     struct text *text = malloc(sizeof *text + count + 1);
     if (!text)
@@ -267,12 +276,14 @@ const char *trace_string(struct trace *trace, int process, uint64_t id)
     struct source *source = source_of(trace, process, &local);
     if (!source || id == 0)
         return NULL;
-    for (struct text *text = trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS]; text; text = text->next)
+    for (struct text *text = trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS]; text;
+         text = text->next)
         if (text->process == process && text->id == id)
             return text->bytes;
     /* One whose pieces have not all come yet is not there yet. */
     sqlite3_stmt *row = source_prepare(source, &source->string,
-        "SELECT text FROM string WHERE process = ? AND id = ? AND length(CAST(text AS BLOB)) = bytes");
+                                       "SELECT text FROM string WHERE process = ? AND id = ? AND "
+                                       "length(CAST(text AS BLOB)) = bytes");
     if (!row)
         return NULL;
     sqlite3_bind_int(row, 1, local);
@@ -291,7 +302,8 @@ const char *trace_string(struct trace *trace, int process, uint64_t id)
 static bool find_symbol(struct source *source, int local, uint64_t address, struct frame *frame)
 {
     sqlite3_stmt *row = source_prepare(source, &source->symbol,
-        "SELECT module, function, coalesce(file, ''), line FROM symbol WHERE process = ? AND address = ?");
+                                       "SELECT module, function, coalesce(file, ''), line FROM "
+                                       "symbol WHERE process = ? AND address = ?");
     if (!row)
         return false;
     sqlite3_bind_int(row, 1, local);
@@ -311,10 +323,13 @@ static bool find_symbol(struct source *source, int local, uint64_t address, stru
 }
 
 /* From the object file, if it is still there. */
-static void symbolise(struct trace *trace, struct source *source, int local, uint64_t address, struct frame *frame)
+static void symbolise(struct trace *trace, struct source *source, int local, uint64_t address,
+                      struct frame *frame)
 {
-    sqlite3_stmt *row = source_prepare(source, &source->module,
-        "SELECT m.base, coalesce(s.text, ''), m.build_id FROM module m LEFT JOIN string s ON s.process = m.process AND s.id = m.path "
+    sqlite3_stmt *row = source_prepare(
+        source, &source->module,
+        "SELECT m.base, coalesce(s.text, ''), m.build_id FROM module m LEFT JOIN string s ON "
+        "s.process = m.process AND s.id = m.path "
         "WHERE m.process = ?1 AND m.start <= ?2 AND m.\"end\" > ?2 ORDER BY m.id DESC LIMIT 1");
     if (!row)
         return;
@@ -323,7 +338,8 @@ static void symbolise(struct trace *trace, struct source *source, int local, uin
     if (sqlite3_step(row) == SQLITE_ROW) {
         uint8_t build_id[20];
         const char *text = (const char *)sqlite3_column_text(row, 2);
-        struct symbols_module module = {(const char *)sqlite3_column_text(row, 1), (uint64_t)sqlite3_column_int64(row, 0), build_id, 0};
+        struct symbols_module module = {(const char *)sqlite3_column_text(row, 1),
+                                        (uint64_t)sqlite3_column_int64(row, 0), build_id, 0};
         module.build_id_bytes = text ? build_id_parse(text, build_id, sizeof build_id) : 0;
         if (module.path && module.path[0])
             symbols_find(trace->symbols, &module, address, frame);
@@ -337,13 +353,17 @@ static void copy_column(char *to, size_t bytes, sqlite3_stmt *row, int column)
     snprintf(to, bytes, "%s", text ? text : "");
 }
 
-/* The Python frames of a stack. *native becomes the id of the stack beneath them, if there are any. A trace of
- * schema 1.0 has none. */
-static int python_frames(struct source *source, int local, uint64_t *native, struct frame *frames, int max)
+/* The Python frames of a stack. *native becomes the id of the stack beneath them, if there are any.
+ * A trace of schema 1.0 has none. */
+static int python_frames(struct source *source, int local, uint64_t *native, struct frame *frames,
+                         int max)
 {
-    sqlite3_stmt *row = source_prepare(source, &source->python,
-        "SELECT p.native, p.line, f.text, u.text FROM python p LEFT JOIN string f ON f.process = p.process AND f.id = p.file "
-        "LEFT JOIN string u ON u.process = p.process AND u.id = p.function WHERE p.process = ? AND p.id = ? ORDER BY p.depth LIMIT ?");
+    sqlite3_stmt *row =
+        source_prepare(source, &source->python,
+                       "SELECT p.native, p.line, f.text, u.text FROM python p LEFT JOIN string f "
+                       "ON f.process = p.process AND f.id = p.file "
+                       "LEFT JOIN string u ON u.process = p.process AND u.id = p.function WHERE "
+                       "p.process = ? AND p.id = ? ORDER BY p.depth LIMIT ?");
     int count = 0;
     if (!row)
         return 0;
@@ -360,9 +380,11 @@ static int python_frames(struct source *source, int local, uint64_t *native, str
     return count;
 }
 
-static int native_frames(struct source *source, int local, uint64_t stack, struct frame *frames, int max)
+static int native_frames(struct source *source, int local, uint64_t stack, struct frame *frames,
+                         int max)
 {
-    sqlite3_stmt *row = source_prepare(source, &source->frames,
+    sqlite3_stmt *row = source_prepare(
+        source, &source->frames,
         "SELECT address FROM stack WHERE process = ? AND id = ? ORDER BY depth LIMIT ?");
     int count = 0;
     if (!row)
@@ -376,7 +398,8 @@ static int native_frames(struct source *source, int local, uint64_t stack, struc
     return count;
 }
 
-int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames, int max)
+int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                 struct frame *frames, int max)
 {
     int local, count = 0;
     struct source *source = source_of(trace, process, &local);

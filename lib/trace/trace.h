@@ -24,23 +24,23 @@ void trace_close(struct trace *trace);
 int trace_process_count(const struct trace *trace);
 const struct process_info *trace_process(const struct trace *trace, int process);
 
-/* The next event in order: 1, 0 at the end, -1 with err (a damaged page: what came before is good; the
- * next call goes on with the other databases). */
+/* The next event in order: 1, 0 at the end, -1 with err (a damaged page: what came before is good;
+ * the next call goes on with the other databases). */
 int trace_next(struct trace *trace, int *process, struct record *record, struct error *err);
 /* Looks for rows and processes that came since; trace_next goes on with them. Returns how many
  * processes are new, or -1 with err. */
 int trace_refresh(struct trace *trace, struct error *err);
-uint64_t trace_event_count(struct trace *trace);        /* rows so far, for progress and --json */
+uint64_t trace_event_count(struct trace *trace); /* rows so far, for progress and --json */
 
 /* True if the collector of every database ended in order (else the trace may go on, or was cut). */
 bool trace_complete(struct trace *trace);
 
-/* The silence that the collectors took for a hang (--hang-after), the shortest of several; 0 if they do not
- * say: the analyzer's usual. A reader that takes the same finds the same. */
+/* The silence that the collectors took for a hang (--hang-after), the shortest of several; 0 if
+ * they do not say: the analyzer's usual. A reader that takes the same finds the same. */
 uint64_t trace_hang_after_ns(struct trace *trace);
 
-/* The databases themselves, for queries of a reader's own; read-only, the trace's. A process that a database calls p
- * is trace_process_of(trace, i, p), -1 if it is not known yet. */
+/* The databases themselves, for queries of a reader's own; read-only, the trace's. A process that a
+ * database calls p is trace_process_of(trace, i, p), -1 if it is not known yet. */
 struct sqlite3;
 int trace_database_count(const struct trace *trace);
 struct sqlite3 *trace_database(const struct trace *trace, int database);
@@ -51,13 +51,16 @@ int trace_process_of(const struct trace *trace, int database, int process);
 const char *trace_string(struct trace *trace, int process, uint64_t id);
 
 struct frame {
-    uint64_t address;       /* 0: a Python frame, which has file and function */
-    /* Empty: not known. Where the function is not known, module may say the place: "libfoo.so+0x1234". */
+    uint64_t address; /* 0: a Python frame, which has file and function */
+    /* Empty: not known. Where the function is not known, module may say the place:
+     * "libfoo.so+0x1234". */
     char module[256], function[256], file[256];
-    int line;               /* 0: not known */
+    int line; /* 0: not known */
 };
-/* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Python frames, where there are any,
- * come first, the native frames beneath them after them. Returns how many (<= max). */
-int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address, struct frame *frames, int max);
+/* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Python frames,
+ * where there are any, come first, the native frames beneath them after them. Returns how many (<=
+ * max). */
+int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                 struct frame *frames, int max);
 
 #endif

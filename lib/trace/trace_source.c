@@ -19,11 +19,14 @@ int source_failed(struct source *source, const char *doing, struct error *err)
     if ((code & 0xff) == SQLITE_NOTADB)
         return error_set(err, "%s is not a trace: it is no SQLite database", source->path);
     if (source->cut_at)
-        return error_set(err, "%s was cut off at byte %" PRId64 ": can't read on after event %" PRId64 " (what came before is good)",
+        return error_set(err,
+                         "%s was cut off at byte %" PRId64 ": can't read on after event %" PRId64
+                         " (what came before is good)",
                          source->path, source->cut_at, source->last);
     if ((code & 0xff) == SQLITE_CORRUPT)
-        return error_set(err, "%s is damaged: can't read on after event %" PRId64 " (what came before is good)",
-                         source->path, source->last);
+        return error_set(
+            err, "%s is damaged: can't read on after event %" PRId64 " (what came before is good)",
+            source->path, source->last);
     return error_set(err, "can't %s %s: %s", doing, source->path, sqlite3_errmsg(source->db));
 }
 
@@ -60,8 +63,9 @@ static char *file_uri(const char *path, const char *parameters)
         return NULL;
     char *to = uri + sprintf(uri, "file:");
     for (; *path; path++)
-        to += isalnum((unsigned char)*path) || strchr("/._-", *path) ? sprintf(to, "%c", *path)
-                                                                     : sprintf(to, "%%%02x", (unsigned char)*path);
+        to += isalnum((unsigned char)*path) || strchr("/._-", *path)
+                  ? sprintf(to, "%c", *path)
+                  : sprintf(to, "%%%02x", (unsigned char)*path);
     strcpy(to, parameters);
     return uri;
 }
@@ -73,7 +77,8 @@ static int open_with(struct source *source, const char *parameters)
         return SQLITE_NOMEM;
     sqlite3_close(source->db);
     source->db = NULL;
-    int code = sqlite3_open_v2(uri, &source->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = sqlite3_open_v2(uri, &source->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     free(uri);
     if (code != SQLITE_OK)
         return code;
@@ -86,35 +91,46 @@ static bool has_log(const char *path)
 {
     char log[PATH_MAX];
     struct stat status;
-    return snprintf(log, sizeof log, "%s-wal", path) < (int)sizeof log && stat(log, &status) == 0 && status.st_size > 0;
+    return snprintf(log, sizeof log, "%s-wal", path) < (int)sizeof log && stat(log, &status) == 0 &&
+           status.st_size > 0;
 }
 
-/* The file's size if it does not end with a page, else 0. SQLite would take the rest of the page for zeroes. */
+/* The file's size if it does not end with a page, else 0. SQLite would take the rest of the page
+ * for zeroes. */
 static int64_t partial_page(struct source *source)
 {
     struct stat status;
     int code;
     int64_t page = query_integer(source->db, "PRAGMA page_size", &code);
-    return code == SQLITE_OK && page > 0 && stat(source->path, &status) == 0 && status.st_size % page ? status.st_size : 0;
+    return code == SQLITE_OK && page > 0 && stat(source->path, &status) == 0 &&
+                   status.st_size % page
+               ? status.st_size
+               : 0;
 }
 
-/* Opens the file as it can be opened: usual; with no place for the log's index (read-only directory); cut off. */
+/* Opens the file as it can be opened: usual; with no place for the log's index (read-only
+ * directory); cut off. */
 static int open_database(struct source *source, struct error *err)
 {
     int code = open_with(source, "?mode=ro");
     if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
         if (has_log(source->path))
-            return error_set(err, "can't read %s: its directory is read-only and the last events are still in %s-wal; "
-                             "copy both to a directory that you can write to", source->path, source->path);
+            return error_set(err,
+                             "can't read %s: its directory is read-only and the last events are "
+                             "still in %s-wal; "
+                             "copy both to a directory that you can write to",
+                             source->path, source->path);
         code = open_with(source, "?mode=ro&immutable=1");
     }
-    if (code == SQLITE_CORRUPT) {   /* SQLite refuses a file that is shorter than its header says, unless asked to recover */
+    if (code == SQLITE_CORRUPT) { /* SQLite refuses a file that is shorter than its header says,
+                                     unless asked to recover */
         struct stat status;
         sqlite3_exec(source->db, "PRAGMA writable_schema = ON", NULL, NULL, NULL);
         query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code);
         source->cut_at = stat(source->path, &status) == 0 ? status.st_size : 0;
     }
-    if (code == SQLITE_OK && !source->cut_at && !has_log(source->path))     /* the log may hold what the file lacks */
+    if (code == SQLITE_OK && !source->cut_at &&
+        !has_log(source->path)) /* the log may hold what the file lacks */
         source->cut_at = partial_page(source);
     if (code == SQLITE_OK)
         return 0;
@@ -129,13 +145,18 @@ static int check_version(struct source *source, struct error *err)
     int code;
     int64_t application = query_integer(source->db, "PRAGMA application_id", &code);
     int64_t version = query_integer(source->db, "PRAGMA user_version", &code);
-    if (application == 0 && query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code) == 0)
+    if (application == 0 &&
+        query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code) == 0)
         return error_set(err, "%s is not a trace: it is empty", source->path);
     if (application != STORE_APPLICATION_ID)
-        return error_set(err, "%s is not a trace: it is a database of another program", source->path);
+        return error_set(err, "%s is not a trace: it is a database of another program",
+                         source->path);
     if (version / 1000 != STORE_SCHEMA_MAJOR)
-        return error_set(err, "%s has trace schema %" PRId64 ".%" PRId64 ", this ddpcheck reads %d.x; use the ddpcheck that wrote it, "
-                         "or a newer one", source->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR);
+        return error_set(err,
+                         "%s has trace schema %" PRId64 ".%" PRId64
+                         ", this ddpcheck reads %d.x; use the ddpcheck that wrote it, "
+                         "or a newer one",
+                         source->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR);
     return 0;
 }
 
@@ -157,8 +178,8 @@ int source_open(struct source *source, const char *path, struct error *err)
 
 void source_close(struct source *source)
 {
-    sqlite3_stmt *const statements[] = {source->events, source->string, source->frames, source->python, source->symbol,
-                                        source->module};
+    sqlite3_stmt *const statements[] = {source->events, source->string, source->frames,
+                                        source->python, source->symbol, source->module};
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
         sqlite3_finalize(statements[i]);
     sqlite3_close(source->db);
@@ -175,7 +196,7 @@ int source_refresh(struct source *source, struct error *err)
     if (source->events)
         sqlite3_reset(source->events);
     source->limit = query_integer(source->db, "SELECT coalesce(max(seq), 0) FROM event", &code);
-    if (code == SQLITE_CORRUPT) {       /* the last page is gone: read up to where it breaks */
+    if (code == SQLITE_CORRUPT) { /* the last page is gone: read up to where it breaks */
         source->limit = INT64_MAX;
         code = SQLITE_OK;
     }
@@ -215,11 +236,14 @@ static void read_process(sqlite3_stmt *statement, struct process_info *info)
     copy_text(info->command, sizeof info->command, statement, 18);
 }
 
-#define PROCESS_COLUMNS                                                                                                       \
-    "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, world_size, restart, uid, "           \
-    "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, command, "
+#define PROCESS_COLUMNS                                                                       \
+    "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, "     \
+    "world_size, restart, uid, "                                                              \
+    "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, " \
+    "command, "
 
-int source_read_processes(struct source *source, int (*add)(void *context, const struct process_info *info), void *context,
+int source_read_processes(struct source *source,
+                          int (*add)(void *context, const struct process_info *info), void *context,
                           struct error *err)
 {
     sqlite3_stmt *statement = NULL;
@@ -227,10 +251,15 @@ int source_read_processes(struct source *source, int (*add)(void *context, const
         return 0;
     /* Imported processes may lack something; older databases hold none. */
     int code;
-    bool exists = query_integer(source->db, "SELECT count(*) FROM sqlite_master WHERE name = 'imported'", &code) == 1;
+    bool exists = query_integer(source->db,
+                                "SELECT count(*) FROM sqlite_master WHERE name = 'imported'",
+                                &code) == 1;
     if (sqlite3_prepare_v2(source->db,
-            exists ? PROCESS_COLUMNS "coalesce(i.lacks, 0) FROM process LEFT JOIN imported i ON i.process = id WHERE id >= ? ORDER BY id"
-                   : PROCESS_COLUMNS "0 FROM process WHERE id >= ? ORDER BY id", -1, &statement, NULL) != SQLITE_OK)
+                           exists ? PROCESS_COLUMNS
+                               "coalesce(i.lacks, 0) FROM process LEFT JOIN imported i ON "
+                               "i.process = id WHERE id >= ? ORDER BY id"
+                                  : PROCESS_COLUMNS "0 FROM process WHERE id >= ? ORDER BY id",
+                           -1, &statement, NULL) != SQLITE_OK)
         return source_failed(source, "read the processes of", err);
     sqlite3_bind_int(statement, 1, source->process_count);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -240,12 +269,16 @@ int source_read_processes(struct source *source, int (*add)(void *context, const
         int number = -1;
         if (more) {
             source->processes = more;
-            number = sqlite3_column_int(statement, 0) == source->process_count ? add(context, &info) : -2;
+            number = sqlite3_column_int(statement, 0) == source->process_count ? add(context, &info)
+                                                                               : -2;
         }
         if (number < 0) {
             sqlite3_finalize(statement);
-            return error_set(err, number == -2 ? "%s is damaged: its processes are not numbered 0, 1, 2, ..."
-                                               : "can't read %s: out of memory", source->path);
+            return error_set(err,
+                             number == -2
+                                 ? "%s is damaged: its processes are not numbered 0, 1, 2, ..."
+                                 : "can't read %s: out of memory",
+                             source->path);
         }
         source->processes[source->process_count++] = number;
     }
@@ -276,8 +309,10 @@ int source_fetch(struct source *source, struct error *err)
         return 0;
     if (!source->events || !sqlite3_stmt_busy(source->events)) {
         if (!source_prepare(source, &source->events,
-                "SELECT seq, process, time_ns, serial, api, phase, flags, thread, result, device, stack, stream, "
-                "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE seq > ? AND seq <= ? ORDER BY seq"))
+                            "SELECT seq, process, time_ns, serial, api, phase, flags, thread, "
+                            "result, device, stack, stream, "
+                            "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE seq > ? AND "
+                            "seq <= ? ORDER BY seq"))
             return source->damaged = true, source_failed(source, "read", err);
         sqlite3_bind_int64(source->events, 1, source->last);
         sqlite3_bind_int64(source->events, 2, source->limit);
@@ -287,20 +322,25 @@ int source_fetch(struct source *source, struct error *err)
     if (code == SQLITE_ROW && sqlite3_column_int64(source->events, 0) <= source->last) {
         source->damaged = true;
         sqlite3_reset(source->events);
-        return source->cut_at ? source_failed(source, "read", err)
-                              : error_set(err, "%s is damaged: its events are out of order after event %" PRId64, source->path, source->last);
+        return source->cut_at
+                   ? source_failed(source, "read", err)
+                   : error_set(err,
+                               "%s is damaged: its events are out of order after event %" PRId64,
+                               source->path, source->last);
     }
     if (code == SQLITE_ROW) {
         source->last = sqlite3_column_int64(source->events, 0);
         source->head_process = sqlite3_column_int(source->events, 1);
         read_record(source->events, &source->head);
         if (source->last >= source->limit && !source->cut_at)
-            sqlite3_reset(source->events);      /* an open query would hold this reader, and the log, at what it saw first */
+            sqlite3_reset(source->events); /* an open query would hold this reader, and the log, at
+                                              what it saw first */
         if (source->head_process >= 0 && source->head_process < source->process_count)
             return 1;
         source->damaged = true;
-        return error_set(err, "%s is damaged: event %" PRId64 " belongs to process %d, which it does not know", source->path,
-                         source->last, source->head_process);
+        return error_set(
+            err, "%s is damaged: event %" PRId64 " belongs to process %d, which it does not know",
+            source->path, source->last, source->head_process);
     }
     /* Where a file was cut at the right place, everything that SQLite was asked for looks whole. */
     source->damaged = code != SQLITE_DONE || source->cut_at;
@@ -321,6 +361,7 @@ bool source_complete(struct source *source)
 uint64_t source_hang_after_ns(struct source *source)
 {
     int code;
-    int64_t value = query_integer(source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'hang_after_ns'", &code);
+    int64_t value = query_integer(
+        source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'hang_after_ns'", &code);
     return code == SQLITE_OK && value > 0 ? (uint64_t)value : 0;
 }

@@ -14,12 +14,12 @@ struct source {
     sqlite3 *db;
     char *path;
     sqlite3_stmt *events, *string, *frames, *python, *symbol, *module;
-    int64_t last, limit;    /* rows taken; rows there were at the last refresh */
-    int64_t cut_at;         /* bytes that are left of a file that was cut off; 0 whole */
-    int *processes;         /* the trace's number of each process of this database */
+    int64_t last, limit; /* rows taken; rows there were at the last refresh */
+    int64_t cut_at;      /* bytes that are left of a file that was cut off; 0 whole */
+    int *processes;      /* the trace's number of each process of this database */
     int process_count;
     bool has_head, damaged;
-    int head_process;       /* the event to come: as the database numbers processes */
+    int head_process; /* the event to come: as the database numbers processes */
     struct record head;
 };
 
@@ -29,8 +29,10 @@ void source_close(struct source *source);
 
 /* Looks how many events there are now. Returns 0, or -1 with err. */
 int source_refresh(struct source *source, struct error *err);
-/* Calls add(context, info) for each process that is new. add returns the trace's number of it, or -1. */
-int source_read_processes(struct source *source, int (*add)(void *context, const struct process_info *info), void *context,
+/* Calls add(context, info) for each process that is new. add returns the trace's number of it, or
+ * -1. */
+int source_read_processes(struct source *source,
+                          int (*add)(void *context, const struct process_info *info), void *context,
                           struct error *err);
 
 /* Reads the next event into head. Returns 1, 0 at the end, -1 with err. */

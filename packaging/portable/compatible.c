@@ -1,10 +1,14 @@
-/* compatible.c: functions that newer glibcs have as symbols and older ones had inside each program (libc_nonshared.a).
- * Linked into what is to run on both (glibc_stubs.py); hidden, so that nobody else meets them. */
+/* compatible.c: functions that newer glibcs have as symbols and older ones had inside each program
+ * (libc_nonshared.a). Linked into what is to run on both (glibc_stubs.py); hidden, so that nobody
+ * else meets them. */
 #include <sys/types.h>
 
 struct stat;
 
-enum { STAT_VERSION = 1, MKNOD_VERSION = 0 };    /* of the kernel's structures on x86-64: they never had another */
+enum {
+    STAT_VERSION = 1,
+    MKNOD_VERSION = 0
+}; /* of the kernel's structures on x86-64: they never had another */
 
 int __xstat(int version, const char *path, struct stat *status);
 int __fxstat(int version, int fd, struct stat *status);
@@ -41,4 +45,5 @@ int mknod(const char *path, mode_t mode, dev_t device)
 int stat64(const char *path, struct stat *status) __attribute__((alias("stat")));
 int fstat64(int fd, struct stat *status) __attribute__((alias("fstat")));
 int lstat64(const char *path, struct stat *status) __attribute__((alias("lstat")));
-int fstatat64(int directory, const char *path, struct stat *status, int flags) __attribute__((alias("fstatat")));
+int fstatat64(int directory, const char *path, struct stat *status, int flags)
+    __attribute__((alias("fstatat")));

@@ -2,9 +2,10 @@
  *
  *     collector_producer RINGS JOURNAL THREADS RECORDS SEED [lossy] [exit=N] [slots] [pause=US]
  *
- * Each thread appends RECORDS records whose every field follows from (SEED, thread, index), so that a reader can
- * check them bit by bit, and after each append counts it in JOURNAL (one 64-bit number per thread, mapped shared):
- * what JOURNAL counts was in the ring when the process was killed. Without `lossy` a full ring is waited for. */
+ * Each thread appends RECORDS records whose every field follows from (SEED, thread, index), so that
+ * a reader can check them bit by bit, and after each append counts it in JOURNAL (one 64-bit number
+ * per thread, mapped shared): what JOURNAL counts was in the ring when the process was killed.
+ * Without `lossy` a full ring is waited for. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -56,7 +57,9 @@ static uint64_t start_ticks(void)
     if (!stat || !fgets(text, sizeof text, stat))
         die("/proc/self/stat");
     fclose(stat);
-    sscanf(strrchr(text, ')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64, &ticks);
+    sscanf(strrchr(text, ')') + 1,
+           " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+           &ticks);
     return ticks;
 }
 
@@ -80,8 +83,14 @@ static void make_file(const char *rings, int threads)
     file->control_records = CONTROL;
     file->bulk_records = BULK;
     file->segment_bytes = ring_segment_bytes(CONTROL, BULK);
-    file->process = (struct process_info){.pid = getpid(), .rank = (int)(seed % 1000), .local_rank = -1, .world_size = -1,
-        .uid = getuid(), .start_ticks = ticks, .realtime_ns = clock_ns(CLOCK_REALTIME), .monotonic_ns = clock_ns(CLOCK_MONOTONIC)};
+    file->process = (struct process_info){.pid = getpid(),
+                                          .rank = (int)(seed % 1000),
+                                          .local_rank = -1,
+                                          .world_size = -1,
+                                          .uid = getuid(),
+                                          .start_ticks = ticks,
+                                          .realtime_ns = clock_ns(CLOCK_REALTIME),
+                                          .monotonic_ns = clock_ns(CLOCK_MONOTONIC)};
     strcpy(file->process.boot_id, "test");
     strcpy(file->process.host, "testhost");
     strcpy(file->process.program, "collector_producer");
@@ -103,9 +112,15 @@ static void open_journal(const char *path)
 static struct record make_record(uint64_t thread, uint64_t index)
 {
     uint64_t state = mix(mix(seed) + (thread << 40) + index);
-    struct record record = {.time_ns = clock_ns(CLOCK_MONOTONIC), .api = API_cudaEventQuery, .phase = RECORD_POINT,
-        .flags = 0, .thread = (uint32_t)mix(state + 1), .result = (int32_t)mix(state + 2), .device = (int32_t)mix(state + 3),
-        .stack = mix(state + 4), .stream = mix(state + 5)};
+    struct record record = {.time_ns = clock_ns(CLOCK_MONOTONIC),
+                            .api = API_cudaEventQuery,
+                            .phase = RECORD_POINT,
+                            .flags = 0,
+                            .thread = (uint32_t)mix(state + 1),
+                            .result = (int32_t)mix(state + 2),
+                            .device = (int32_t)mix(state + 3),
+                            .stack = mix(state + 4),
+                            .stream = mix(state + 5)};
     for (int i = 2; i < 10; i++)
         record.word[i] = mix(state + 10 + (uint64_t)i);
     record.word[0] = thread;
@@ -116,7 +131,8 @@ static struct record make_record(uint64_t thread, uint64_t index)
 static void *produce(void *argument)
 {
     uint64_t thread = (uint64_t)(uintptr_t)argument;
-    struct ring_segment *segment = (struct ring_segment *)((char *)file + ring_segment_offset(file, (uint32_t)thread));
+    struct ring_segment *segment =
+        (struct ring_segment *)((char *)file + ring_segment_offset(file, (uint32_t)thread));
     atomic_store(&segment->thread, (uint32_t)gettid());
     atomic_store(&segment->state, SEGMENT_ACTIVE);
     for (uint64_t index = 0; index < records; index++) {
@@ -139,7 +155,8 @@ static void *produce(void *argument)
 int main(int argc, char **argv)
 {
     if (argc < 6) {
-        fprintf(stderr, "usage: collector_producer RINGS JOURNAL THREADS RECORDS SEED [lossy] [exit=N] [slots] [pause=US]\n");
+        fprintf(stderr, "usage: collector_producer RINGS JOURNAL THREADS RECORDS SEED [lossy] "
+                        "[exit=N] [slots] [pause=US]\n");
         return 9;
     }
     int threads = atoi(argv[3]), status = 0, slots = 0;

@@ -1,4 +1,5 @@
-/* What nvcc compiles <<<>>> to, on the emulated machine: registration, launch, a grid, a variable. */
+/* What nvcc compiles <<<>>> to, on the emulated machine: registration, launch, a grid, a variable.
+ */
 #include <cstdio>
 #include <cuda_runtime.h>
 
@@ -15,7 +16,8 @@ __global__ void add_scaled(float factor, const float *x, float *y, int count)
 static bool check(const char *what, bool good)
 {
     if (!good)
-        fprintf(stderr, "%s: expected something else (last error: %s)\n", what, cudaGetErrorName(cudaPeekAtLastError()));
+        fprintf(stderr, "%s: expected something else (last error: %s)\n", what,
+                cudaGetErrorName(cudaPeekAtLastError()));
     return good;
 }
 
@@ -23,7 +25,7 @@ int main()
 {
     enum { COUNT = 1000 };
     float host[COUNT], *x, *y;
-    int numbers[4] = { 1, 2, 3, 4 }, back[4] = { 0 };
+    int numbers[4] = {1, 2, 3, 4}, back[4] = {0};
     bool good = true;
 
     for (int i = 0; i < COUNT; i++)
@@ -37,7 +39,8 @@ int main()
     cudaMemcpy(host, y, sizeof(host), cudaMemcpyDeviceToHost);
     good &= check("sum", host[10] == 60 && host[999] == 5994);
     good &= check("to symbol", !cudaMemcpyToSymbol(variable, numbers, sizeof(numbers)));
-    good &= check("from symbol", !cudaMemcpyFromSymbol(back, variable, sizeof(back)) && back[3] == 4);
+    good &=
+        check("from symbol", !cudaMemcpyFromSymbol(back, variable, sizeof(back)) && back[3] == 4);
     add_scaled<<<1, 1>>>(2, host, y, 1);
     good &= check("illegal address", cudaDeviceSynchronize() == cudaErrorIllegalAddress);
     return !good;

@@ -1,5 +1,5 @@
-/* support.h: what the tests of the emulated machine share: gates that hold a stream back, and checks
- * of results by name. */
+/* support.h: what the tests of the emulated machine share: gates that hold a stream back, and
+ * checks of results by name. */
 #ifndef DDPCHECK_TESTS_EMU_SUPPORT_H
 #define DDPCHECK_TESTS_EMU_SUPPORT_H
 
@@ -15,21 +15,26 @@
 #include <cmocka.h>
 
 /* Checks a CUDA result and says both by name. */
-#define EXPECT(call, wanted)                                                                                    \
-    do {                                                                                                        \
-        cudaError_t got_ = (call);                                                                              \
-        if (got_ != (wanted))                                                                                   \
-            fail_msg("%s: expected %s, got %s", #call, cudaGetErrorName(wanted), cudaGetErrorName(got_));       \
+#define EXPECT(call, wanted)                                                     \
+    do {                                                                         \
+        cudaError_t got_ = (call);                                               \
+        if (got_ != (wanted))                                                    \
+            fail_msg("%s: expected %s, got %s", #call, cudaGetErrorName(wanted), \
+                     cudaGetErrorName(got_));                                    \
     } while (0)
 #define OK(call) EXPECT(call, cudaSuccess)
 
-/* A stream that runs gate_pass stands still until the gate opens; a test that fails does not hang. */
+/* A stream that runs gate_pass stands still until the gate opens; a test that fails does not hang.
+ */
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool open, reached, timed_out;
 };
-#define GATE_CLOSED { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER }
+#define GATE_CLOSED                                                            \
+    {                                                                          \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
 
 enum { GATE_SECONDS = 30 };
 
@@ -71,7 +76,7 @@ static inline bool gate_is_open(struct gate *gate)
 /* Opens the gate from another thread after a while; for calls that must block until then. */
 static inline void *gate_open_later(void *arg)
 {
-    const struct timespec pause = { 0, 50000000 };
+    const struct timespec pause = {0, 50000000};
 
     nanosleep(&pause, NULL);
     gate_open(arg);
@@ -86,7 +91,7 @@ static inline int reset_devices(void **state)
     (void)state;
     OK(cudaGetDeviceCount(&count));
     for (int i = count - 1; i >= 0; i--) {
-        (void)cudaSetDevice(i);     /* becomes current, but says that the device has failed if it has */
+        (void)cudaSetDevice(i); /* becomes current, but says that the device has failed if it has */
         OK(cudaDeviceReset());
     }
     OK(cudaSetDevice(0));

@@ -34,8 +34,8 @@ static void bench_close(struct bench *bench)
 }
 
 /* Issues a copy behind a closed gate. A copy that waits returns only once the gate is open. */
-static void expect_wait(struct bench *bench, void *to, const void *from, enum cudaMemcpyKind kind, bool async,
-                        bool waits)
+static void expect_wait(struct bench *bench, void *to, const void *from, enum cudaMemcpyKind kind,
+                        bool async, bool waits)
 {
     pthread_t thread;
 
@@ -46,7 +46,7 @@ static void expect_wait(struct bench *bench, void *to, const void *from, enum cu
     if (async)
         OK(cudaMemcpyAsync(to, from, BYTES, kind, bench->stream));
     else
-        OK(cudaMemcpy(to, from, BYTES, kind));      /* behind the gate too: the legacy stream's rule */
+        OK(cudaMemcpy(to, from, BYTES, kind)); /* behind the gate too: the legacy stream's rule */
     assert_int_equal(gate_is_open(&bench->gate), waits);
     gate_open(&bench->gate);
     if (waits)
@@ -117,7 +117,7 @@ static void rows_and_boxes(void **state)
 {
     char host[4][6], back[4][6];
     struct cudaPitchedPtr box;
-    struct cudaMemcpy3DParms parameters = { .kind = cudaMemcpyHostToDevice };
+    struct cudaMemcpy3DParms parameters = {.kind = cudaMemcpyHostToDevice};
     char *device;
     size_t pitch;
 
@@ -132,12 +132,13 @@ static void rows_and_boxes(void **state)
     assert_int_equal(back[0][0], host[1][1]);
     assert_int_equal(back[1][2], host[2][3]);
     assert_int_equal(back[0][3], 0);
-    EXPECT(cudaMemcpy2D(device, 5, host, 6, 6, 4, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    EXPECT(cudaMemcpy2D(device, 5, host, 6, 6, 4, cudaMemcpyHostToDevice),
+           cudaErrorInvalidPitchValue);
 
-    OK(cudaMalloc3D(&box, (struct cudaExtent){ 6, 2, 2 }));
-    parameters.srcPtr = (struct cudaPitchedPtr){ host, 6, 6, 2 };
+    OK(cudaMalloc3D(&box, (struct cudaExtent){6, 2, 2}));
+    parameters.srcPtr = (struct cudaPitchedPtr){host, 6, 6, 2};
     parameters.dstPtr = box;
-    parameters.extent = (struct cudaExtent){ 6, 2, 2 };
+    parameters.extent = (struct cudaExtent){6, 2, 2};
     OK(cudaMemcpy3D(&parameters));
     OK(cudaMemcpy(back, (char *)box.ptr + 3 * box.pitch, 6, cudaMemcpyDeviceToHost));
     assert_memory_equal(back[0], host[3], 6);
@@ -155,7 +156,7 @@ static void wrong_calls_are_refused(void **state)
     EXPECT(cudaMemset(host, 0, 16), cudaErrorInvalidValue);
     EXPECT(cudaMemcpy(device, host, 17, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
     EXPECT(cudaGetLastError(), cudaErrorInvalidValue);
-    EXPECT(cudaGetLastError(), cudaSuccess);        /* none of them is sticky */
+    EXPECT(cudaGetLastError(), cudaSuccess); /* none of them is sticky */
     OK(cudaMemcpy(device, host, 0, cudaMemcpyHostToDevice));
     OK(cudaDeviceSynchronize());
 }

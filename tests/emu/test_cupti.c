@@ -10,9 +10,11 @@ static void callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId i
 static void one_subscriber_at_a_time(void **state)
 {
     char name[64] = "";
-    CUpti_SubscriberParams mine = { .structSize = CUpti_SubscriberParams_STRUCT_SIZE, .subscriberName = "ours" };
-    CUpti_SubscriberParams theirs = { .structSize = CUpti_SubscriberParams_STRUCT_SIZE, .oldSubscriberName = name,
-                                      .oldSubscriberSize = sizeof(name) };
+    CUpti_SubscriberParams mine = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+                                   .subscriberName = "ours"};
+    CUpti_SubscriberParams theirs = {.structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+                                     .oldSubscriberName = name,
+                                     .oldSubscriberSize = sizeof(name)};
     CUpti_SubscriberHandle first, second;
     const char *text;
     uint32_t on;
@@ -22,13 +24,17 @@ static void one_subscriber_at_a_time(void **state)
     assert_int_equal(cuptiSubscribe_v2(&second, callback, NULL, &theirs),
                      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     assert_string_equal(name, "ours");
-    assert_int_equal(cuptiSubscribe(&second, callback, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
-    assert_int_equal(cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text), CUPTI_SUCCESS);
+    assert_int_equal(cuptiSubscribe(&second, callback, NULL),
+                     CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    assert_int_equal(cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text),
+                     CUPTI_SUCCESS);
     assert_string_equal(text, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");
     assert_int_equal(cuptiEnableCallback(1, first, CUPTI_CB_DOMAIN_RUNTIME_API, 13), CUPTI_SUCCESS);
-    assert_int_equal(cuptiGetCallbackState(&on, first, CUPTI_CB_DOMAIN_RUNTIME_API, 13), CUPTI_SUCCESS);
+    assert_int_equal(cuptiGetCallbackState(&on, first, CUPTI_CB_DOMAIN_RUNTIME_API, 13),
+                     CUPTI_SUCCESS);
     assert_int_equal(on, 1);
-    assert_int_equal(cuptiGetCallbackState(&on, first, CUPTI_CB_DOMAIN_RUNTIME_API, 14), CUPTI_SUCCESS);
+    assert_int_equal(cuptiGetCallbackState(&on, first, CUPTI_CB_DOMAIN_RUNTIME_API, 14),
+                     CUPTI_SUCCESS);
     assert_int_equal(on, 0);
     assert_int_equal(cuptiUnsubscribe(first), CUPTI_SUCCESS);
     assert_int_equal(cuptiUnsubscribe(first), CUPTI_ERROR_INVALID_PARAMETER);

@@ -17,7 +17,8 @@ static void stream_writes_and_waits_for_values(void **state)
     CHECK(cuInit(0), CUDA_SUCCESS);
     OK(cudaStreamCreateWithFlags(&writer, cudaStreamNonBlocking));
     OK(cudaStreamCreateWithFlags(&waiter, cudaStreamNonBlocking));
-    CHECK(cuStreamWriteValue64(writer, (CUdeviceptr)page, 1, 0), CUDA_ERROR_INVALID_VALUE);     /* not registered */
+    CHECK(cuStreamWriteValue64(writer, (CUdeviceptr)page, 1, 0),
+          CUDA_ERROR_INVALID_VALUE); /* not registered */
     CHECK(cuMemHostRegister(page, 4096, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_SUCCESS);
     CHECK(cuMemHostGetDevicePointer(&address, page, 0), CUDA_SUCCESS);
     CHECK(cuStreamWaitValue64(waiter, address, 5, CU_STREAM_WAIT_VALUE_GEQ), CUDA_SUCCESS);
@@ -26,11 +27,13 @@ static void stream_writes_and_waits_for_values(void **state)
     OK(cudaStreamSynchronize(writer));
     assert_int_equal(__atomic_load_n(&page[0], __ATOMIC_ACQUIRE), 4);
     EXPECT(cudaStreamQuery(waiter), cudaErrorNotReady);
-    CHECK(cuStreamWriteValue64(writer, address, 6, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER), CUDA_SUCCESS);
+    CHECK(cuStreamWriteValue64(writer, address, 6, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER),
+          CUDA_SUCCESS);
     OK(cudaStreamSynchronize(waiter));
     assert_int_equal(page[1], 9);
     CHECK(cuStreamWriteValue32(writer, address + 12, 3, 0), CUDA_SUCCESS);
-    CHECK(cuStreamWriteValue64(writer, address + 4, 3, 0), CUDA_ERROR_INVALID_VALUE);           /* not aligned */
+    CHECK(cuStreamWriteValue64(writer, address + 4, 3, 0),
+          CUDA_ERROR_INVALID_VALUE); /* not aligned */
     OK(cudaDeviceSynchronize());
     assert_int_equal(page[1] >> 32, 3);
     CHECK(cuMemHostUnregister(page), CUDA_SUCCESS);
@@ -44,10 +47,11 @@ static void pointers_tell_their_range(void **state)
     size_t bytes, size;
     unsigned type, managed;
     int ordinal;
-    CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-                                         CU_POINTER_ATTRIBUTE_IS_MANAGED };
-    void *values[] = { &type, &ordinal, &start, &size, &managed };
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        CU_POINTER_ATTRIBUTE_IS_MANAGED};
+    void *values[] = {&type, &ordinal, &start, &size, &managed};
 
     (void)state;
     OK(cudaSetDevice(2));
@@ -143,23 +147,26 @@ static void functions_are_found_by_name(void **state)
     int version = 0;
 
     (void)state;
-    OK(cudaGetDriverEntryPointByVersion("cuDriverGetVersion", (void **)&get_version, 12000, cudaEnableDefault,
-                                        &status));
+    OK(cudaGetDriverEntryPointByVersion("cuDriverGetVersion", (void **)&get_version, 12000,
+                                        cudaEnableDefault, &status));
     assert_int_equal(status, cudaDriverEntryPointSuccess);
     CHECK(get_version(&version), CUDA_SUCCESS);
     assert_true(version >= 13000);
-    OK(cudaGetDriverEntryPointByVersion("cuMemAlloc", &by_runtime, 13000, cudaEnableDefault, &status));
+    OK(cudaGetDriverEntryPointByVersion("cuMemAlloc", &by_runtime, 13000, cudaEnableDefault,
+                                        &status));
     CHECK(cuGetProcAddress("cuMemAlloc", &by_driver, 13000, 0, &driver_status), CUDA_SUCCESS);
     assert_ptr_equal(by_runtime, by_driver);
-    assert_ptr_equal(by_driver, (void *)cuMemAlloc);        /* that is cuMemAlloc_v2 */
-    OK(cudaGetDriverEntryPointByVersion("cuStreamQuery", &by_runtime, 13000, cudaEnablePerThreadDefaultStream,
-                                        &status));
+    assert_ptr_equal(by_driver, (void *)cuMemAlloc); /* that is cuMemAlloc_v2 */
+    OK(cudaGetDriverEntryPointByVersion("cuStreamQuery", &by_runtime, 13000,
+                                        cudaEnablePerThreadDefaultStream, &status));
     CHECK(cuGetProcAddress("cuStreamQuery", &by_driver, 13000, 0, &driver_status), CUDA_SUCCESS);
     assert_ptr_not_equal(by_runtime, by_driver);
-    CHECK(cuGetProcAddress("cuNoSuchThing", &by_driver, 13000, 0, &driver_status), CUDA_ERROR_NOT_FOUND);
+    CHECK(cuGetProcAddress("cuNoSuchThing", &by_driver, 13000, 0, &driver_status),
+          CUDA_ERROR_NOT_FOUND);
     assert_int_equal(driver_status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
-    OK(cudaGetDriverEntryPointByVersion("cuTexObjectCreate", &by_runtime, 13000, cudaEnableDefault, &status));
-    assert_int_equal(status, cudaDriverEntryPointSymbolNotFound);       /* not supported: not given out */
+    OK(cudaGetDriverEntryPointByVersion("cuTexObjectCreate", &by_runtime, 13000, cudaEnableDefault,
+                                        &status));
+    assert_int_equal(status, cudaDriverEntryPointSymbolNotFound); /* not supported: not given out */
 }
 
 int main(void)

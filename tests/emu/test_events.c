@@ -10,7 +10,7 @@ static void event_orders_streams(void **state)
     OK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
     OK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
     OK(cudaEventCreate(&event));
-    OK(cudaStreamWaitEvent(second, event, 0));      /* never recorded: nothing to wait for */
+    OK(cudaStreamWaitEvent(second, event, 0)); /* never recorded: nothing to wait for */
     OK(cudaStreamSynchronize(second));
     OK(cudaLaunchHostFunc(first, gate_pass, &gate));
     OK(cudaEventRecord(event, first));
@@ -46,7 +46,7 @@ static void wait_keeps_its_record(void **state)
     OK(cudaEventDestroy(event));
     EXPECT(cudaStreamQuery(second), cudaErrorNotReady);
     gate_open(&early);
-    OK(cudaStreamSynchronize(second));      /* although `late` is closed */
+    OK(cudaStreamSynchronize(second)); /* although `late` is closed */
     EXPECT(cudaStreamQuery(first), cudaErrorNotReady);
     gate_open(&late);
     OK(cudaDeviceSynchronize());
@@ -74,7 +74,7 @@ static void event_synchronize_waits(void **state)
 
 static void pause_50_ms(void *arg)
 {
-    const struct timespec pause = { 0, 50000000 };
+    const struct timespec pause = {0, 50000000};
 
     (void)arg;
     nanosleep(&pause, NULL);
@@ -96,7 +96,7 @@ static void elapsed_time(void **state)
     OK(cudaEventRecord(silent, 0));
     OK(cudaEventSynchronize(end));
     OK(cudaEventElapsedTime(&milliseconds, start, end));
-    assert_true(milliseconds >= 49);        /* the device slept; how much longer is the host's affair */
+    assert_true(milliseconds >= 49); /* the device slept; how much longer is the host's affair */
     EXPECT(cudaEventElapsedTime(&milliseconds, start, silent), cudaErrorInvalidResourceHandle);
     EXPECT(cudaEventElapsedTime(&milliseconds, start, never), cudaErrorInvalidResourceHandle);
 }
@@ -111,7 +111,7 @@ static void events_belong_to_devices(void **state)
     OK(cudaSetDevice(1));
     OK(cudaStreamCreate(&elsewhere));
     EXPECT(cudaEventRecord(event, elsewhere), cudaErrorInvalidResourceHandle);
-    OK(cudaStreamWaitEvent(elsewhere, event, 0));       /* waiting across devices is allowed */
+    OK(cudaStreamWaitEvent(elsewhere, event, 0)); /* waiting across devices is allowed */
     OK(cudaStreamDestroy(elsewhere));
     OK(cudaEventDestroy(event));
 }

@@ -1,5 +1,6 @@
-/* Every symbol of NVIDIA's libraries, with its version node, is there. The lists in exports/ were read
- * from CUDA 13.0's libcudart, libcuda (its link stub) and libcupti and CUDA 12.9's libcudart. */
+/* Every symbol of NVIDIA's libraries, with its version node, is there. The lists in exports/ were
+ * read from CUDA 13.0's libcudart, libcuda (its link stub) and libcupti and CUDA 12.9's libcudart.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,8 +69,9 @@ static void unsupported_says_so(void **state)
 static void properties_of_12(void **state)
 {
     void *library = dlopen("libcudart.so.12", RTLD_NOW | RTLD_LOCAL);
-    cudaError_t (*get)(void *, int) = dlvsym(library, "cudaGetDeviceProperties_v2", "libcudart.so.12");
-    char properties[1032];      /* its size in CUDA 12 */
+    cudaError_t (*get)(void *, int) =
+        dlvsym(library, "cudaGetDeviceProperties_v2", "libcudart.so.12");
+    char properties[1032]; /* its size in CUDA 12 */
     int major, minor;
 
     (void)state;
@@ -85,8 +87,12 @@ static void properties_of_12(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cudart_13), cmocka_unit_test(cudart_12),           cmocka_unit_test(driver),
-        cmocka_unit_test(cupti_13),  cmocka_unit_test(unsupported_says_so), cmocka_unit_test(properties_of_12),
+        cmocka_unit_test(cudart_13),
+        cmocka_unit_test(cudart_12),
+        cmocka_unit_test(driver),
+        cmocka_unit_test(cupti_13),
+        cmocka_unit_test(unsupported_says_so),
+        cmocka_unit_test(properties_of_12),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ static void captured_work_runs_when_launched(void **state)
     OK(cudaGraphGetNodes(graph, NULL, &nodes));
     assert_int_equal(nodes, 2);
     OK(cudaStreamSynchronize(stream));
-    assert_int_equal(atomic_load(&counter), 0);     /* recorded, not done */
+    assert_int_equal(atomic_load(&counter), 0); /* recorded, not done */
     OK(cudaGraphInstantiate(&exec, graph, 0));
     OK(cudaGraphDestroy(graph));
     for (int i = 0; i < 3; i++)
@@ -82,9 +82,9 @@ static void branches_run_side_by_side(void **state)
     OK(cudaGraphInstantiate(&exec, graph, 0));
     OK(cudaGraphLaunch(exec, main_stream));
     OK(cudaStreamSynchronize(main_stream));
-    assert_false(gate.timed_out);           /* one branch freed the other */
+    assert_false(gate.timed_out); /* one branch freed the other */
     assert_int_equal(atomic_load(&counter), 2);
-    OK(cudaLaunchHostFunc(side, count_up, NULL));   /* is an ordinary stream again */
+    OK(cudaLaunchHostFunc(side, count_up, NULL)); /* is an ordinary stream again */
     OK(cudaStreamSynchronize(side));
     OK(cudaGraphExecDestroy(exec));
     OK(cudaGraphDestroy(graph));
@@ -111,7 +111,7 @@ static void launches_are_ordered_with_the_stream(void **state)
     OK(cudaGraphInstantiateWithFlags(&exec, graph, 0));
     OK(cudaLaunchHostFunc(stream, gate_pass, &gate));
     OK(cudaGraphLaunch(exec, stream));
-    OK(cudaGraphLaunch(exec, other));       /* the same instance: after the first launch */
+    OK(cudaGraphLaunch(exec, other)); /* the same instance: after the first launch */
     EXPECT(cudaStreamQuery(other), cudaErrorNotReady);
     assert_int_equal(atomic_load(&counter), 0);
     gate_open(&gate);
@@ -142,7 +142,8 @@ static void waiting_breaks_a_capture(void **state)
     OK(cudaDeviceSynchronize());
     OK(cudaMalloc(&memory, 10));
     EXPECT(cudaStreamEndCapture(stream, &graph), cudaErrorIllegalState);
-    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal),
+           cudaErrorStreamCaptureUnsupported);
     OK(cudaStreamDestroy(stream));
 }
 
@@ -187,15 +188,20 @@ static void nodes_are_added_by_hand(void **state)
     OK(cudaStreamCreate(&stream));
     OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphCreate(&child, 0));
-    OK(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(struct cudaMemsetParams){ .dst = memory, .value = 7, .elementSize = 1,
-                                                                                .width = 16, .height = 1 }));
-    OK(cudaGraphAddMemcpyNode1D(&copy, child, NULL, 0, back, memory, sizeof(back), cudaMemcpyDeviceToHost));
-    OK(cudaGraphAddHostNode(&host, child, &copy, 1, &(struct cudaHostNodeParams){ add_one, &runs }));
+    OK(cudaGraphAddMemsetNode(
+        &set, graph, NULL, 0,
+        &(struct cudaMemsetParams){
+            .dst = memory, .value = 7, .elementSize = 1, .width = 16, .height = 1}));
+    OK(cudaGraphAddMemcpyNode1D(&copy, child, NULL, 0, back, memory, sizeof(back),
+                                cudaMemcpyDeviceToHost));
+    OK(cudaGraphAddHostNode(&host, child, &copy, 1, &(struct cudaHostNodeParams){add_one, &runs}));
     OK(cudaGraphAddChildGraphNode(&end, graph, &set, 1, child));
     OK(cudaGraphAddEmptyNode(&empty, graph, &end, 1));
     EXPECT(cudaGraphAddEmptyNode(&empty, graph, NULL, 1), cudaErrorInvalidValue);
-    EXPECT(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(struct cudaMemsetParams){ .dst = memory, .value = 7, .elementSize = 4,
-                                                                                    .width = 4, .height = 1 }),
+    EXPECT(cudaGraphAddMemsetNode(
+               &set, graph, NULL, 0,
+               &(struct cudaMemsetParams){
+                   .dst = memory, .value = 7, .elementSize = 4, .width = 4, .height = 1}),
            cudaErrorNotSupported);
     OK(cudaGraphClone(&clone, graph));
     OK(cudaGraphDestroy(graph));

@@ -1,4 +1,5 @@
-/* Device memory that two processes use. The other process is forked before CUDA is used, as it must be. */
+/* Device memory that two processes use. The other process is forked before CUDA is used, as it must
+ * be. */
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,9 @@ static int be_other(void)
         host[i]++;
     result[2] = cudaMemcpy(memory, host, COUNT * sizeof(int), cudaMemcpyHostToDevice);
     result[3] = cudaPointerGetAttributes(&attributes, memory + 5);
-    if (attributes.type != cudaMemoryTypeDevice || attributes.device != 1 || cudaFree(memory) != cudaErrorInvalidValue ||
-        cudaIpcCloseMemHandle(memory) || cudaIpcCloseMemHandle(memory) != cudaErrorInvalidValue)
+    if (attributes.type != cudaMemoryTypeDevice || attributes.device != 1 ||
+        cudaFree(memory) != cudaErrorInvalidValue || cudaIpcCloseMemHandle(memory) ||
+        cudaIpcCloseMemHandle(memory) != cudaErrorInvalidValue)
         result[3] = cudaErrorUnknown;
     tell(from_other[1], result, sizeof(result));
     return 0;
@@ -61,7 +63,8 @@ static void another_process_reads_and_writes(void **state)
     OK(cudaIpcGetMemHandle(&again, memory));
     assert_memory_equal(&handle, &again, sizeof(handle));
     EXPECT(cudaIpcGetMemHandle(&again, memory + 1), cudaErrorInvalidValue);
-    EXPECT(cudaIpcOpenMemHandle(&mapped, handle, cudaIpcMemLazyEnablePeerAccess), cudaErrorInvalidResourceHandle);
+    EXPECT(cudaIpcOpenMemHandle(&mapped, handle, cudaIpcMemLazyEnablePeerAccess),
+           cudaErrorInvalidResourceHandle);
     tell(to_other[1], &handle, sizeof(handle));
     hear(from_other[0], result, sizeof(result));
     for (int i = 0; i < 4; i++)
@@ -76,14 +79,15 @@ static void another_process_reads_and_writes(void **state)
     OK(cudaIpcGetMemHandle(&next, memory));
     assert_memory_not_equal(&handle, &next, sizeof(handle));
     memset(&next, 1, sizeof(next));
-    EXPECT(cudaIpcOpenMemHandle(&mapped, next, cudaIpcMemLazyEnablePeerAccess), cudaErrorInvalidResourceHandle);
+    EXPECT(cudaIpcOpenMemHandle(&mapped, next, cudaIpcMemLazyEnablePeerAccess),
+           cudaErrorInvalidResourceHandle);
     OK(cudaFree(memory));
     free(host);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(another_process_reads_and_writes) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(another_process_reads_and_writes)};
 
     if (pipe(to_other) || pipe(from_other))
         return 1;

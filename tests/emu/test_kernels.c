@@ -8,32 +8,36 @@
 void **__cudaRegisterFatBinary(void *fat_binary);
 void __cudaRegisterFatBinaryEnd(void **module);
 void __cudaUnregisterFatBinary(void **module);
-void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name, int thread_limit,
-                            uint3 *thread, uint3 *block, dim3 *block_size, dim3 *grid_size, int *warp_size);
-void __cudaRegisterVar(void **module, char *host, char *device, const char *name, int external, size_t bytes,
-                       int constant, int global);
+void __cudaRegisterFunction(void **module, const char *host, char *device, const char *name,
+                            int thread_limit, uint3 *thread, uint3 *block, dim3 *block_size,
+                            dim3 *grid_size, int *warp_size);
+void __cudaRegisterVar(void **module, char *host, char *device, const char *name, int external,
+                       size_t bytes, int constant, int global);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
-                               cudaStream_t stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args,
+                               size_t shared, cudaStream_t stream);
 
 /* Stubs: only their addresses matter. */
 static char add_scaled, describe, unknown, variable;
 static void **module;
 
-static const dim3 ONE = { 1, 1, 1 };
+static const dim3 ONE = {1, 1, 1};
 
 static int register_kernels(void **state)
 {
-    static const struct { const char *host, *mangled; } kernels[] = {
-        { &add_scaled, "_Z10add_scaledfPKfPfi" },
-        { &describe, "_ZN5tests8describeE3fooPll" },
-        { &unknown, "_Z7unknownPi" },
+    static const struct {
+        const char *host, *mangled;
+    } kernels[] = {
+        {&add_scaled, "_Z10add_scaledfPKfPfi"},
+        {&describe, "_ZN5tests8describeE3fooPll"},
+        {&unknown, "_Z7unknownPi"},
     };
 
     (void)state;
     module = __cudaRegisterFatBinary(NULL);
     for (size_t i = 0; i < 3; i++)
-        __cudaRegisterFunction(module, kernels[i].host, NULL, kernels[i].mangled, -1, NULL, NULL, NULL, NULL, NULL);
+        __cudaRegisterFunction(module, kernels[i].host, NULL, kernels[i].mangled, -1, NULL, NULL,
+                               NULL, NULL, NULL);
     __cudaRegisterVar(module, &variable, NULL, "variable", 0, 16, 0, 0);
     __cudaRegisterFatBinaryEnd(module);
     return 0;
@@ -51,7 +55,7 @@ static void twin_does_the_work(void **state)
 {
     float host[1000], factor = 2, *x, *y;
     int count = 1000;
-    void *args[] = { &factor, &x, &y, &count };
+    void *args[] = {&factor, &x, &y, &count};
     cudaKernel_t kernel;
 
     (void)state;
@@ -61,23 +65,26 @@ static void twin_does_the_work(void **state)
     OK(cudaMalloc((void **)&y, sizeof(host)));
     OK(cudaMemcpy(x, host, sizeof(host), cudaMemcpyHostToDevice));
     OK(cudaMemset(y, 0, sizeof(host)));
-    OK(cudaLaunchKernel(&add_scaled, (dim3){ 4, 1, 1 }, (dim3){ 256, 1, 1 }, args, 0, 0));
-    factor = 100;       /* arguments are copied by the call */
+    OK(cudaLaunchKernel(&add_scaled, (dim3){4, 1, 1}, (dim3){256, 1, 1}, args, 0, 0));
+    factor = 100; /* arguments are copied by the call */
     OK(cudaMemcpy(host, y, sizeof(host), cudaMemcpyDeviceToHost));
     assert_true(host[999] == 1998);
     factor = 1;
     OK(__cudaGetKernel(&kernel, &add_scaled));
-    OK(__cudaLaunchKernel(kernel, (dim3){ 4, 1, 1 }, (dim3){ 256, 1, 1 }, args, 0, 0));
+    OK(__cudaLaunchKernel(kernel, (dim3){4, 1, 1}, (dim3){256, 1, 1}, args, 0, 0));
     OK(cudaMemcpy(host, y, sizeof(host), cudaMemcpyDeviceToHost));
     assert_true(host[999] == 2997);
 }
 
 static void launch_passes_grid_and_structs(void **state)
 {
-    struct { int a, b, c; } numbers = { 1, 2, 3 };
+    struct {
+        int a, b, c;
+    } numbers = {1, 2, 3};
     long *out, back[5], word = 77;
-    void *args[] = { &numbers, &out, &word };
-    cudaLaunchConfig_t config = { .gridDim = { 9, 1, 1 }, .blockDim = { 64, 1, 1 }, .dynamicSmemBytes = 512 };
+    void *args[] = {&numbers, &out, &word};
+    cudaLaunchConfig_t config = {
+        .gridDim = {9, 1, 1}, .blockDim = {64, 1, 1}, .dynamicSmemBytes = 512};
 
     (void)state;
     OK(cudaMalloc((void **)&out, sizeof(back)));
@@ -92,7 +99,11 @@ static void launch_passes_grid_and_structs(void **state)
 
 static void parameters_are_laid_out_as_in_c(void **state)
 {
-    struct { int a[3]; long *b; long c; } expected;     /* "[12]Pl" */
+    struct {
+        int a[3];
+        long *b;
+        long c;
+    } expected; /* "[12]Pl" */
     size_t offset, bytes;
     const char *name;
 
@@ -114,7 +125,7 @@ static void expect_illegal(float *x, float *y)
 {
     float factor = 1;
     int count = 1;
-    void *args[] = { &factor, &x, &y, &count };
+    void *args[] = {&factor, &x, &y, &count};
 
     OK(cudaLaunchKernel(&add_scaled, ONE, ONE, args, 0, 0));
     EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
@@ -134,12 +145,12 @@ static void kernel_may_touch_only_its_device(void **state)
     OK(cudaMalloc((void **)&foreign, 4));
     OK(cudaSetDevice(0));
     OK(cudaMalloc((void **)&own, 4));
-    expect_illegal(own, foreign);           /* the reset takes `own` away */
+    expect_illegal(own, foreign); /* the reset takes `own` away */
     OK(cudaMalloc((void **)&own, 4));
     expect_illegal(&host, own);
     OK(cudaMalloc((void **)&own, 4));
     OK(cudaMallocHost((void **)&pinned, 4));
-    void *args[] = { &factor, &pinned, &own, &count };
+    void *args[] = {&factor, &pinned, &own, &count};
     OK(cudaLaunchKernel(&add_scaled, ONE, ONE, args, 0, 0));
     OK(cudaDeviceEnablePeerAccess(1, 0));
     args[1] = &foreign;
@@ -152,14 +163,17 @@ static void bad_launches_are_refused(void **state)
     cudaStream_t elsewhere;
 
     (void)state;
-    EXPECT(cudaLaunchKernel(&unknown, (dim3){ 0, 1, 1 }, ONE, NULL, 0, 0), cudaErrorInvalidConfiguration);
-    EXPECT(cudaLaunchKernel(&unknown, ONE, (dim3){ 1025, 1, 1 }, NULL, 0, 0), cudaErrorInvalidConfiguration);
+    EXPECT(cudaLaunchKernel(&unknown, (dim3){0, 1, 1}, ONE, NULL, 0, 0),
+           cudaErrorInvalidConfiguration);
+    EXPECT(cudaLaunchKernel(&unknown, ONE, (dim3){1025, 1, 1}, NULL, 0, 0),
+           cudaErrorInvalidConfiguration);
     EXPECT(cudaLaunchKernel(&unknown, ONE, ONE, NULL, 1 << 20, 0), cudaErrorInvalidValue);
     EXPECT(cudaLaunchKernel(state, ONE, ONE, NULL, 0, 0), cudaErrorInvalidDeviceFunction);
     OK(cudaSetDevice(1));
     OK(cudaStreamCreate(&elsewhere));
     OK(cudaSetDevice(0));
-    EXPECT(cudaLaunchKernel(&unknown, ONE, ONE, NULL, 0, elsewhere), cudaErrorInvalidResourceHandle);
+    EXPECT(cudaLaunchKernel(&unknown, ONE, ONE, NULL, 0, elsewhere),
+           cudaErrorInvalidResourceHandle);
     OK(cudaStreamDestroy(elsewhere));
 }
 
@@ -191,7 +205,7 @@ static void unknown_kernel_is_reported_once(void **state)
 
 static void variables_have_memory(void **state)
 {
-    int host[4] = { 1, 2, 3, 4 }, back[2];
+    int host[4] = {1, 2, 3, 4}, back[2];
     void *address;
     size_t bytes;
 
@@ -203,7 +217,8 @@ static void variables_have_memory(void **state)
     OK(cudaMemcpyFromSymbol(back, &variable, 8, 8, cudaMemcpyDeviceToHost));
     assert_int_equal(back[0], 3);
     assert_int_equal(back[1], 4);
-    EXPECT(cudaMemcpyToSymbol(&variable, host, 16, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    EXPECT(cudaMemcpyToSymbol(&variable, host, 16, 4, cudaMemcpyHostToDevice),
+           cudaErrorInvalidValue);
     EXPECT(cudaGetSymbolAddress(&address, host), cudaErrorInvalidSymbol);
 }
 

@@ -5,7 +5,8 @@
 
 #include "support.h"
 
-/* Runs `body` in a child and returns its exit status; the test's own time limit catches a deadlock. */
+/* Runs `body` in a child and returns its exit status; the test's own time limit catches a deadlock.
+ */
 static int in_child(void (*body)(void))
 {
     int status;
@@ -40,7 +41,7 @@ static void hang(void)
     if (cudaStreamCreate(&stream) || cudaLaunchHostFunc(stream, gate_pass, &never) ||
         cudaStreamQuery(stream) != cudaErrorNotReady)
         exit(1);
-    exit(7);            /* does not wait for the stream */
+    exit(7); /* does not wait for the stream */
 }
 
 static void fresh_process_may_use_cuda(void **state)
@@ -85,7 +86,7 @@ static void child_of_a_user_gets_an_error(void **state)
     struct gate gate = GATE_CLOSED;
 
     (void)state;
-    OK(cudaLaunchHostFunc(0, gate_pass, &gate));        /* forks while work is under way */
+    OK(cudaLaunchHostFunc(0, gate_pass, &gate)); /* forks while work is under way */
     assert_int_equal(in_child(use_after_fork), 10);
     gate_open(&gate);
     OK(cudaDeviceSynchronize());
@@ -111,7 +112,7 @@ static void reset_lets_go_of_a_hung_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fresh_process_may_use_cuda),       /* first: nothing has used CUDA here yet */
+        cmocka_unit_test(fresh_process_may_use_cuda), /* first: nothing has used CUDA here yet */
         cmocka_unit_test(devices_are_the_same_in_every_process),
         cmocka_unit_test(child_of_a_user_gets_an_error),
         cmocka_unit_test(reset_lets_go_of_a_hung_stream),

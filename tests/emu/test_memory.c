@@ -27,14 +27,14 @@ static void memory_ends(void **state)
 
     (void)state;
     OK(cudaMemGetInfo(&before, &total));
-    assert_int_equal(total, 64 << 20);      /* DDPCHECK_EMU_MEMORY of the test */
+    assert_int_equal(total, 64 << 20); /* DDPCHECK_EMU_MEMORY of the test */
     OK(cudaMalloc(&all, total - (8 << 20)));
     OK(cudaMemGetInfo(&after, &total));
     assert_int_equal(before - after, total - (8 << 20));
     EXPECT(cudaMalloc(&more, 9 << 20), cudaErrorMemoryAllocation);
     assert_null(more);
     EXPECT(cudaGetLastError(), cudaErrorMemoryAllocation);
-    OK(cudaMalloc(&more, 1 << 20));         /* not sticky */
+    OK(cudaMalloc(&more, 1 << 20)); /* not sticky */
     OK(cudaFree(more));
     OK(cudaFree(all));
     OK(cudaMemGetInfo(&after, &total));
@@ -73,7 +73,8 @@ static void pointers_tell_what_they_are(void **state)
     expect_attributes(own, cudaMemoryTypeUnregistered, 0);
     OK(cudaHostRegister(own, 8192, cudaHostRegisterDefault));
     expect_attributes(own + 8191, cudaMemoryTypeHost, 0);
-    EXPECT(cudaHostRegister(own + 100, 10, cudaHostRegisterDefault), cudaErrorHostMemoryAlreadyRegistered);
+    EXPECT(cudaHostRegister(own + 100, 10, cudaHostRegisterDefault),
+           cudaErrorHostMemoryAlreadyRegistered);
     OK(cudaHostGetDevicePointer(&mapped, own, 0));
     assert_ptr_equal(mapped, own);
     OK(cudaHostUnregister(own));
@@ -102,9 +103,9 @@ static void use_after_free_is_illegal_and_sticky(void **state)
     EXPECT(cudaMalloc(&more, 10), cudaErrorIllegalAddress);
     EXPECT(cudaMemcpy(host, device, 100, cudaMemcpyDeviceToHost), cudaErrorIllegalAddress);
     EXPECT(cudaGetLastError(), cudaErrorIllegalAddress);
-    EXPECT(cudaGetLastError(), cudaErrorIllegalAddress);        /* does not go away */
+    EXPECT(cudaGetLastError(), cudaErrorIllegalAddress); /* does not go away */
     OK(cudaSetDevice(1));
-    OK(cudaMalloc(&more, 10));              /* the other device is well */
+    OK(cudaMalloc(&more, 10)); /* the other device is well */
     EXPECT(cudaSetDevice(0), cudaErrorIllegalAddress);
     OK(cudaDeviceReset());
     OK(cudaMalloc(&more, 10));

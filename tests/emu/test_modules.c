@@ -1,4 +1,5 @@
-/* Device code that programs load themselves: kernels are found by name in PTX, cubins and fat binaries. */
+/* Device code that programs load themselves: kernels are found by name in PTX, cubins and fat
+ * binaries. */
 #include <cuda.h>
 #include <elf.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static void launch_add_scaled(CUfunction function)
 {
     float *x, *y, factor = 2, back = 0, one = 1;
     int count = 1;
-    void *args[] = { &factor, &x, &y, &count };
+    void *args[] = {&factor, &x, &y, &count};
 
     OK(cudaMalloc((void **)&x, sizeof(*x)));
     OK(cudaMalloc((void **)&y, sizeof(*y)));
@@ -54,7 +55,8 @@ static void ptx_kernels_run_their_twins(void **state)
     assert_int_equal(count, 2);
     CHECK(cuFuncGetName(&name, function), CUDA_SUCCESS);
     assert_string_equal(name, "_Z10add_scaledfPKfPfi");
-    CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function), CUDA_SUCCESS);
+    CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function),
+          CUDA_SUCCESS);
     assert_int_equal(value, 1024);
     launch_add_scaled(function);
     CHECK(cuModuleUnload(module), CUDA_SUCCESS);
@@ -66,13 +68,13 @@ static void ptx_kernels_run_their_twins(void **state)
 static void libraries_have_kernels(void **state)
 {
     CUlibrary library;
-    CUkernel kernel, all[4] = { NULL };
+    CUkernel kernel, all[4] = {NULL};
     CUfunction function;
     cudaLibrary_t runtime;
     cudaKernel_t of_runtime;
     float *y, factor = 1;
     int count = 0;
-    void *args[] = { &factor, &y, &y, &count };
+    void *args[] = {&factor, &y, &y, &count};
 
     (void)state;
     CHECK(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
@@ -86,7 +88,7 @@ static void libraries_have_kernels(void **state)
     OK(cudaLibraryLoadData(&runtime, ptx, NULL, NULL, 0, NULL, NULL, 0));
     OK(cudaLibraryGetKernel(&of_runtime, runtime, "_Z10add_scaledfPKfPfi"));
     OK(cudaMalloc((void **)&y, sizeof(*y)));
-    OK(cudaLaunchKernel(of_runtime, (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, args, 0, 0));
+    OK(cudaLaunchKernel(of_runtime, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, 0));
     OK(cudaDeviceSynchronize());
     EXPECT(cudaLibraryGetKernel(&of_runtime, runtime, "absent"), cudaErrorSymbolNotFound);
     OK(cudaLibraryUnload(runtime));
@@ -104,15 +106,23 @@ struct cubin {
 static struct cubin make_cubin(void)
 {
     struct cubin cubin = {
-        .header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64 }, .e_machine = EM_CUDA,
-                    .e_shoff = offsetof(struct cubin, sections), .e_shnum = 3 },
-        .sections = { { 0 },
-                      { .sh_type = SHT_SYMTAB, .sh_offset = offsetof(struct cubin, symbols),
-                        .sh_size = 3 * sizeof(Elf64_Sym), .sh_link = 2 },
-                      { .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct cubin, names), .sh_size = 40 } },
-        .symbols = { { 0 },
-                     { .st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10 },
-                     { .st_name = 12, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC) } },
+        .header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
+                   .e_machine = EM_CUDA,
+                   .e_shoff = offsetof(struct cubin, sections),
+                   .e_shnum = 3},
+        .sections = {{0},
+                     {.sh_type = SHT_SYMTAB,
+                      .sh_offset = offsetof(struct cubin, symbols),
+                      .sh_size = 3 * sizeof(Elf64_Sym),
+                      .sh_link = 2},
+                     {.sh_type = SHT_STRTAB,
+                      .sh_offset = offsetof(struct cubin, names),
+                      .sh_size = 40}},
+        .symbols = {{0},
+                    {.st_name = 1,
+                     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                     .st_other = 0x10},
+                    {.st_name = 12, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC)}},
         .names = "\0add_scaled\0inner",
     };
     return cubin;
@@ -133,11 +143,19 @@ struct fatbin {
 static void cubins_and_fat_binaries_are_read(void **state)
 {
     struct cubin cubin = make_cubin();
-    struct fatbin fatbin = { .magic = 0xba55ed50, .version = 1, .header_bytes = 16,
-                             .bytes = sizeof(fatbin) - 16, .kind = 2, .part_header_bytes = 64,
-                             .part_bytes = sizeof(fatbin.cubin), .cubin = cubin };
-    struct { uint32_t magic, version; const void *fatbin, *more; } wrapper = { 0x466243b1, 1, &fatbin, NULL };
-    const void *images[] = { &cubin, &fatbin, &wrapper };
+    struct fatbin fatbin = {.magic = 0xba55ed50,
+                            .version = 1,
+                            .header_bytes = 16,
+                            .bytes = sizeof(fatbin) - 16,
+                            .kind = 2,
+                            .part_header_bytes = 64,
+                            .part_bytes = sizeof(fatbin.cubin),
+                            .cubin = cubin};
+    struct {
+        uint32_t magic, version;
+        const void *fatbin, *more;
+    } wrapper = {0x466243b1, 1, &fatbin, NULL};
+    const void *images[] = {&cubin, &fatbin, &wrapper};
     CUmodule module;
     CUfunction function;
 
@@ -149,7 +167,7 @@ static void cubins_and_fat_binaries_are_read(void **state)
         launch_add_scaled(function);
         CHECK(cuModuleUnload(module), CUDA_SUCCESS);
     }
-    fatbin.flags = 0x2000;      /* compressed: names that have a twin */
+    fatbin.flags = 0x2000; /* compressed: names that have a twin */
     CHECK(cuModuleLoadFatBinary(&module, &fatbin), CUDA_SUCCESS);
     CHECK(cuModuleGetFunction(&function, module, "_Z10add_scaledfPKfPfi"), CUDA_SUCCESS);
     launch_add_scaled(function);
@@ -178,7 +196,7 @@ static void what_is_no_image_is_refused(void **state)
 static int begin(void **state)
 {
     reset_devices(state);
-    OK(cudaFree(NULL));         /* makes the primary context current */
+    OK(cudaFree(NULL)); /* makes the primary context current */
     return 0;
 }
 

@@ -43,7 +43,7 @@ static void peer_access_makes_it_legal(void **state)
     OK(cudaMemcpyAsync(own, foreign, 100, cudaMemcpyDeviceToDevice, 0));
     OK(cudaMemcpy(back, own, 100, cudaMemcpyDeviceToHost));
     assert_int_equal(back[99], 2);
-    OK(cudaSetDevice(1));                   /* access goes one way */
+    OK(cudaSetDevice(1)); /* access goes one way */
     OK(cudaMemsetAsync(own, 0, 100, 0));
     EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
 }
@@ -58,9 +58,9 @@ static void peer_copies_need_no_access(void **state)
     OK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
     OK(cudaLaunchHostFunc(busy, gate_pass, &gate));
     OK(cudaMemsetAsync(foreign, 3, 100, busy));
-    OK(cudaSetDevice(1));                   /* waits for the streams of 2, and those of 0 wait for it */
+    OK(cudaSetDevice(1)); /* waits for the streams of 2, and those of 0 wait for it */
     OK(cudaMemcpyPeer(own, 0, foreign, 2, 100));
-    assert_false(gate_is_open(&gate));      /* the host does not wait */
+    assert_false(gate_is_open(&gate)); /* the host does not wait */
     OK(cudaSetDevice(0));
     EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
     gate_open(&gate);

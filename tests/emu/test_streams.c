@@ -5,7 +5,7 @@
 static atomic_int order;
 
 struct step {
-    int place;      /* 1, 2, ... in the order in which the steps ran */
+    int place; /* 1, 2, ... in the order in which the steps ran */
 };
 
 static void take_place(void *arg)
@@ -25,7 +25,7 @@ static void streams_overlap(void **state)
     OK(cudaStreamCreate(&opens));
     OK(cudaLaunchHostFunc(waits, gate_pass, &gate));
     EXPECT(cudaStreamQuery(waits), cudaErrorNotReady);
-    OK(cudaLaunchHostFunc(opens, gate_open, &gate));      /* runs although `waits` stands still */
+    OK(cudaLaunchHostFunc(opens, gate_open, &gate)); /* runs although `waits` stands still */
     OK(cudaStreamSynchronize(waits));
     assert_false(gate.timed_out);
     OK(cudaStreamSynchronize(opens));
@@ -36,7 +36,7 @@ static void streams_overlap(void **state)
 
 static void one_stream_keeps_order(void **state)
 {
-    struct step steps[100] = { { 0 } };
+    struct step steps[100] = {{0}};
     cudaStream_t stream;
 
     (void)state;
@@ -54,7 +54,7 @@ static void one_stream_keeps_order(void **state)
 static void legacy_waits_for_blocking(void **state)
 {
     struct gate gate = GATE_CLOSED, other = GATE_CLOSED;
-    struct step legacy = { 0 }, blocking = { 0 };
+    struct step legacy = {0}, blocking = {0};
     cudaStream_t a, free_stream;
 
     (void)state;
@@ -67,7 +67,7 @@ static void legacy_waits_for_blocking(void **state)
     OK(cudaLaunchHostFunc(0, take_place, &legacy));
     EXPECT(cudaStreamQuery(0), cudaErrorNotReady);
     gate_open(&gate);
-    OK(cudaStreamSynchronize(0));           /* although free_stream stands still */
+    OK(cudaStreamSynchronize(0)); /* although free_stream stands still */
     assert_int_equal(blocking.place, 1);
     assert_int_equal(legacy.place, 2);
     EXPECT(cudaStreamQuery(free_stream), cudaErrorNotReady);
@@ -81,7 +81,7 @@ static void legacy_waits_for_blocking(void **state)
 static void blocking_waits_for_legacy(void **state)
 {
     struct gate gate = GATE_CLOSED;
-    struct step step = { 0 }, free_step = { 0 };
+    struct step step = {0}, free_step = {0};
     cudaStream_t a, free_stream;
 
     (void)state;
@@ -89,7 +89,7 @@ static void blocking_waits_for_legacy(void **state)
     OK(cudaStreamCreateWithFlags(&free_stream, cudaStreamNonBlocking));
     OK(cudaLaunchHostFunc(cudaStreamLegacy, gate_pass, &gate));
     OK(cudaLaunchHostFunc(free_stream, take_place, &free_step));
-    OK(cudaStreamSynchronize(free_stream));         /* although the legacy stream stands still */
+    OK(cudaStreamSynchronize(free_stream)); /* although the legacy stream stands still */
     OK(cudaLaunchHostFunc(a, take_place, &step));
     EXPECT(cudaStreamQuery(a), cudaErrorNotReady);
     gate_open(&gate);
@@ -138,7 +138,7 @@ static void every_thread_has_its_own_stream(void **state)
 static void destroyed_stream_finishes_its_work(void **state)
 {
     struct gate gate = GATE_CLOSED;
-    struct step step = { 0 };
+    struct step step = {0};
     cudaStream_t stream;
 
     (void)state;

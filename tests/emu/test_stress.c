@@ -35,14 +35,16 @@ static void *run_chain(void *arg)
         for (int i = 1; i < STREAMS; i++) {
             OK(cudaEventRecord(event, streams[i - 1]));
             OK(cudaStreamWaitEvent(streams[i], event, 0));
-            OK(cudaMemcpyAsync(memory[i], memory[i - 1], sizeof(host), cudaMemcpyDeviceToDevice, streams[i]));
+            OK(cudaMemcpyAsync(memory[i], memory[i - 1], sizeof(host), cudaMemcpyDeviceToDevice,
+                               streams[i]));
             OK(cudaLaunchHostFunc(streams[i], pass, NULL));
         }
-        OK(cudaMemcpyAsync(back, memory[STREAMS - 1], sizeof(back), cudaMemcpyDeviceToHost, streams[STREAMS - 1]));
+        OK(cudaMemcpyAsync(back, memory[STREAMS - 1], sizeof(back), cudaMemcpyDeviceToHost,
+                           streams[STREAMS - 1]));
         for (int i = 0; i < WORDS; i++)
             assert_int_equal(back[i], host[i]);
         if (round % 50 == 0)
-            OK(cudaMemset(memory[0], 0, 4));        /* the legacy stream, across all threads */
+            OK(cudaMemset(memory[0], 0, 4)); /* the legacy stream, across all threads */
         OK(cudaEventRecord(event, streams[STREAMS - 1]));
         OK(cudaStreamWaitEvent(streams[0], event, 0));
     }
@@ -71,7 +73,8 @@ static void chains_keep_their_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test_setup(chains_keep_their_order, reset_devices) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(chains_keep_their_order, reset_devices)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void describe(const struct twin_grid *grid, void *const *args)
 }
 
 const struct twin kernels_twins[] = {
-    { "add_scaled", "fpPi", add_scaled },
-    { "describe", "[12]Pl", describe },
-    { NULL, NULL, NULL },
+    {"add_scaled", "fpPi", add_scaled},
+    {"describe", "[12]Pl", describe},
+    {NULL, NULL, NULL},
 };

@@ -61,6 +61,7 @@ void floats_check(const void *buffer, size_t from, size_t count, float expected)
 
     for (size_t i = 0; i < count; i++)
         if (host[i] != expected)
-            check_failed(__FILE__, __LINE__, "element %zu is %g, expected %g", from + i, (double)host[i], (double)expected);
+            check_failed(__FILE__, __LINE__, "element %zu is %g, expected %g", from + i,
+                         (double)host[i], (double)expected);
     free(host);
 }

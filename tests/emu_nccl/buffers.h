@@ -14,8 +14,8 @@ void *buffer_new(ncclDataType_t type, size_t count, fill *values, int rank);
 void *buffer_fetch(ncclDataType_t type, const void *buffer, size_t count);
 void buffer_free(void *buffer);
 
-/* A copy that is done when it returns: cudaMemcpy from pageable memory, or within a device, need not
- * be, and the ranks' streams do not wait for the default stream. */
+/* A copy that is done when it returns: cudaMemcpy from pageable memory, or within a device, need
+ * not be, and the ranks' streams do not wait for the default stream. */
 void copy(void *to, const void *from, size_t bytes);
 
 /* Elements of float buffers, for tests that are not about types. */

@@ -59,7 +59,7 @@ static void split(struct rank *me)
 
 static void shrink(struct rank *me)
 {
-    int out[] = { 2, 0 };
+    int out[] = {2, 0};
     ncclComm_t rest;
 
     if (me->rank % 2) {
@@ -67,7 +67,8 @@ static void shrink(struct rank *me)
         use(rest, me->stream, 2);
         NCCL(ncclCommDestroy(rest));
     } else {
-        CHECK_EQUAL(ncclCommShrink(me->comm, out, 2, &rest, NULL, NCCL_SHRINK_DEFAULT), ncclInvalidArgument);
+        CHECK_EQUAL(ncclCommShrink(me->comm, out, 2, &rest, NULL, NCCL_SHRINK_DEFAULT),
+                    ncclInvalidArgument);
     }
 }
 
@@ -92,7 +93,7 @@ static void nonblocking(struct rank *me)
 
     config.blocking = 0;
     if (me->rank == 3)
-        rank_meet(me, 0);   /* comes when the others' calls have returned */
+        rank_meet(me, 0); /* comes when the others' calls have returned */
     result = ncclCommInitRankConfig(&comm, RANKS, id, me->rank, &config);
     CHECK(result == ncclInProgress || result == ncclSuccess);
     if (me->rank != 3) {
@@ -140,7 +141,8 @@ static void one_process(struct rank *me)
         }
         NCCL(ncclGroupStart());
         for (int i = 0; i < RANKS; i++)
-            NCCL(ncclAllReduce(buffers[i], buffers[i], COUNT, ncclFloat32, ncclSum, used[i], streams[i]));
+            NCCL(ncclAllReduce(buffers[i], buffers[i], COUNT, ncclFloat32, ncclSum, used[i],
+                               streams[i]));
         NCCL(ncclGroupEnd());
         for (int i = 0; i < RANKS; i++) {
             CUDA(cudaSetDevice(i));
@@ -152,7 +154,7 @@ static void one_process(struct rank *me)
         NCCL(ncclCommDestroy(children[i]));
         NCCL(ncclCommDestroy(comms[i]));
     }
-    int twice[] = { 1, 1 };
+    int twice[] = {1, 1};
 
     CHECK_EQUAL(ncclCommInitAll(comms, 2, twice), ncclInvalidUsage);
 }
@@ -189,7 +191,8 @@ static void duplicate_device(struct rank *me)
     CHECK(strstr(ncclGetLastError(NULL), "Duplicate GPU detected : rank 1 and rank 3"));
 }
 
-/* A rank given twice, or another number of ranks: the bootstrap waits for ever, or until aborted. */
+/* A rank given twice, or another number of ranks: the bootstrap waits for ever, or until aborted.
+ */
 static void misfits_hang(struct rank *me)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -200,7 +203,8 @@ static void misfits_hang(struct rank *me)
         ncclComm_t comm;
         ncclResult_t state;
 
-        ncclCommInitRankConfig(&comm, !round && me->rank == 2 ? 5 : RANKS, id, round && me->rank == 3 ? 1 : me->rank, &config);
+        ncclCommInitRankConfig(&comm, !round && me->rank == 2 ? 5 : RANKS, id,
+                               round && me->rank == 3 ? 1 : me->rank, &config);
         nap_ms(200);
         NCCL(ncclCommGetAsyncError(comm, &state));
         CHECK_EQUAL(state, ncclInProgress);
@@ -217,10 +221,15 @@ static void wrong_arguments(struct rank *me)
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
 
-    CHECK_EQUAL(ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum, NULL, me->stream), ncclInvalidArgument);
-    CHECK_EQUAL(ncclAllReduce(buffer, buffer, 1, (ncclDataType_t)99, ncclSum, me->comm, me->stream), ncclInvalidArgument);
-    CHECK_EQUAL(ncclAllReduce(buffer, buffer, 1, ncclFloat32, (ncclRedOp_t)99999, me->comm, me->stream), ncclInvalidArgument);
-    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, RANKS, me->comm, me->stream), ncclInvalidArgument);
+    CHECK_EQUAL(ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum, NULL, me->stream),
+                ncclInvalidArgument);
+    CHECK_EQUAL(ncclAllReduce(buffer, buffer, 1, (ncclDataType_t)99, ncclSum, me->comm, me->stream),
+                ncclInvalidArgument);
+    CHECK_EQUAL(
+        ncclAllReduce(buffer, buffer, 1, ncclFloat32, (ncclRedOp_t)99999, me->comm, me->stream),
+        ncclInvalidArgument);
+    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, RANKS, me->comm, me->stream),
+                ncclInvalidArgument);
     CHECK_EQUAL(ncclSend(buffer, 1, ncclFloat32, -1, me->comm, me->stream), ncclInvalidArgument);
     CHECK_EQUAL(ncclGroupEnd(), ncclInvalidUsage);
     CHECK_EQUAL(ncclGetUniqueId(NULL), ncclInvalidArgument);
@@ -234,12 +243,14 @@ static void wrong_arguments(struct rank *me)
     /* One bad call spoils the group: nothing of it is launched. */
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
-    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, 9, me->comm, me->stream), ncclInvalidArgument);
+    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, 9, me->comm, me->stream),
+                ncclInvalidArgument);
     CHECK_EQUAL(ncclGroupEnd(), ncclInvalidArgument);
     /* Nor does a split of such a group disturb the next one. */
     NCCL(ncclGroupStart());
     NCCL(ncclCommSplit(me->comm, 0, 0, &comm, NULL));
-    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, 9, me->comm, me->stream), ncclInvalidArgument);
+    CHECK_EQUAL(ncclBroadcast(buffer, buffer, 1, ncclFloat32, 9, me->comm, me->stream),
+                ncclInvalidArgument);
     CHECK_EQUAL(ncclGroupEnd(), ncclInvalidArgument);
     CHECK(!comm);
     NCCL(ncclCommSplit(me->comm, 0, 0, &comm, NULL));
@@ -296,7 +307,8 @@ static int segments_of(pid_t creator)
 
     CHECK(folder);
     while ((entry = readdir(folder)))
-        found += !strncmp(entry->d_name, "ddpcheck-nccl-", 14) && atoi(entry->d_name + 14) == creator;
+        found += !strncmp(entry->d_name, "ddpcheck-nccl-", 14) &&
+                 atoi(entry->d_name + 14) == creator;
     closedir(folder);
     return found;
 }
@@ -326,21 +338,24 @@ static void leftovers(struct rank *me)
     CHECK_EQUAL(segments_of(me->board->process[1]), 0);
 }
 
-#define CASE(function, ...) { .name = #function, .run = function, .ranks = RANKS, __VA_ARGS__ }
+#define CASE(function, ...)                                             \
+    {                                                                   \
+        .name = #function, .run = function, .ranks = RANKS, __VA_ARGS__ \
+    }
 
 static const struct job_case cases[] = {
     CASE(tells, .as = BOTH, .communicator = true),
     CASE(split, .as = BOTH, .communicator = true),
     CASE(shrink, .as = BOTH, .communicator = true),
     CASE(nonblocking, .as = BOTH),
-    { .name = "one_process", .run = one_process, .as = PROCESSES, .ranks = 1 },
-    { .name = "init_in_group", .run = init_in_group, .as = PROCESSES, .ranks = 1 },
+    {.name = "one_process", .run = one_process, .as = PROCESSES, .ranks = 1},
+    {.name = "init_in_group", .run = init_in_group, .as = PROCESSES, .ranks = 1},
     CASE(duplicate_device, .as = PROCESSES),
     CASE(misfits_hang, .as = PROCESSES),
     CASE(wrong_arguments, .as = PROCESSES, .communicator = true),
     CASE(registration, .as = BOTH, .communicator = true),
     CASE(destroy_waits, .as = BOTH),
-    { .name = "leftovers", .run = leftovers, .as = PROCESSES, .ranks = 2, .killed = true },
+    {.name = "leftovers", .run = leftovers, .as = PROCESSES, .ranks = 2, .killed = true},
 };
 
 int main(int argc, char **argv)

@@ -36,7 +36,7 @@ static void killed_rank(struct rank *me)
 {
     void *buffer = floats_new(COUNT, 1);
     ncclComm_t rest;
-    int killed[] = { RANKS - 1 };
+    int killed[] = {RANKS - 1};
 
     NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
@@ -64,13 +64,16 @@ static void call_wrongly(struct rank *me, int which, float *in, float *out)
 
     switch (which) {
     case 0:
-        NCCL(ncclAllReduce(in, out, odd ? COUNT / 2 : COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(in, out, odd ? COUNT / 2 : COUNT, ncclFloat32, ncclSum, me->comm,
+                           me->stream));
         break;
     case 1:
-        NCCL(ncclAllReduce(in, out, COUNT, odd ? ncclFloat16 : ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(in, out, COUNT, odd ? ncclFloat16 : ncclFloat32, ncclSum, me->comm,
+                           me->stream));
         break;
     case 2:
-        NCCL(ncclAllReduce(in, out, COUNT, ncclFloat32, odd ? ncclMax : ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(in, out, COUNT, ncclFloat32, odd ? ncclMax : ncclSum, me->comm,
+                           me->stream));
         break;
     case 3:
         NCCL(ncclBroadcast(in, out, COUNT, ncclFloat32, odd ? 1 : 0, me->comm, me->stream));
@@ -82,8 +85,8 @@ static void call_wrongly(struct rank *me, int which, float *in, float *out)
             NCCL(ncclAllReduce(in, out, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         break;
     case 5:
-        NCCL(ncclReduce(in, me->rank == (odd ? 1 : 0) ? out : NULL, COUNT, ncclFloat32, ncclSum, odd ? 1 : 0, me->comm,
-                        me->stream));
+        NCCL(ncclReduce(in, me->rank == (odd ? 1 : 0) ? out : NULL, COUNT, ncclFloat32, ncclSum,
+                        odd ? 1 : 0, me->comm, me->stream));
         break;
     default:
         if (me->rank == 0)
@@ -123,7 +126,7 @@ static void mismatches_corrupt(struct rank *me)
         CUDA(cudaStreamSynchronize(me->stream));
         floats_check(in, 0, COUNT + 1, 1);
         floats_check(out, COUNT, 1, 5);
-        if (which == 0) {       /* the shorter part is right, the rest was never written */
+        if (which == 0) { /* the shorter part is right, the rest was never written */
             floats_check(out, 0, COUNT / 2, RANKS);
             floats_check(out, COUNT / 2, COUNT / 2, 5);
         }
@@ -148,7 +151,8 @@ static void illegal_address(struct rank *me)
         CUDA(cudaSetDevice(1));
         NCCL(ncclAllReduce(foreign, own, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CHECK_EQUAL(cudaStreamSynchronize(me->stream), cudaErrorIllegalAddress);
-        CHECK_EQUAL(ncclAllReduce(own, own, COUNT, ncclFloat32, ncclSum, me->comm, me->stream), ncclUnhandledCudaError);
+        CHECK_EQUAL(ncclAllReduce(own, own, COUNT, ncclFloat32, ncclSum, me->comm, me->stream),
+                    ncclUnhandledCudaError);
         NCCL(ncclCommAbort(me->comm));
         me->comm = NULL;
         return;
@@ -168,7 +172,8 @@ static void revoked(struct rank *me)
         NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     NCCL(ncclCommRevoke(me->comm, NCCL_REVOKE_DEFAULT));
     CUDA(cudaStreamSynchronize(me->stream));
-    CHECK_EQUAL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream), ncclInvalidUsage);
+    CHECK_EQUAL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, me->comm, me->stream),
+                ncclInvalidUsage);
     CHECK_EQUAL(ncclCommFinalize(me->comm), ncclInvalidUsage);
     NCCL(ncclCommSplit(me->comm, 0, -me->rank, &child, NULL));
     NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, child, me->stream));
@@ -176,7 +181,10 @@ static void revoked(struct rank *me)
     NCCL(ncclCommDestroy(child));
 }
 
-#define CASE(function, ...) { .name = #function, .run = function, .ranks = RANKS, .communicator = true, __VA_ARGS__ }
+#define CASE(function, ...)                                                                   \
+    {                                                                                         \
+        .name = #function, .run = function, .ranks = RANKS, .communicator = true, __VA_ARGS__ \
+    }
 
 static const struct job_case cases[] = {
     CASE(missing_rank, .as = BOTH),

@@ -5,8 +5,14 @@
 
 enum { RANKS = 4, LARGE = 300007 };
 
-static int right(const struct rank *me) { return (me->rank + 1) % me->ranks; }
-static int left(const struct rank *me) { return (me->rank + me->ranks - 1) % me->ranks; }
+static int right(const struct rank *me)
+{
+    return (me->rank + 1) % me->ranks;
+}
+static int left(const struct rank *me)
+{
+    return (me->rank + me->ranks - 1) % me->ranks;
+}
 
 /* All send before they receive: only a group can. Longer than the ring of the channel. */
 static void ring(struct rank *me)
@@ -104,7 +110,7 @@ static void group_on_two_streams(struct rank *me)
 static void streams_keep_order(struct rank *me)
 {
     float *buffer = floats_new(1000, 1);
-    cudaStream_t streams[2] = { me->stream };
+    cudaStream_t streams[2] = {me->stream};
 
     CUDA(cudaStreamCreateWithFlags(&streams[1], cudaStreamNonBlocking));
     for (int i = 0; i < 10; i++)
@@ -131,7 +137,8 @@ static void concurrent_communicators(struct rank *me)
         for (int i = 0; i < 3; i++) {
             int k = (i + me->rank) % 3;
 
-            NCCL(ncclAllReduce(buffers[k], buffers[k], LARGE, ncclFloat32, ncclSum, comms[k], streams[k]));
+            NCCL(ncclAllReduce(buffers[k], buffers[k], LARGE, ncclFloat32, ncclSum, comms[k],
+                               streams[k]));
         }
     for (int i = 0; i < 3; i++) {
         CUDA(cudaStreamSynchronize(streams[i]));
@@ -145,7 +152,8 @@ static void many_small(struct rank *me)
     float *buffer = floats_new(64, 1);
 
     for (int i = 0; i < 2000; i++)
-        NCCL(ncclAllReduce(buffer, buffer, 64, ncclFloat32, i % 2 ? ncclAvg : ncclMax, me->comm, me->stream));
+        NCCL(ncclAllReduce(buffer, buffer, 64, ncclFloat32, i % 2 ? ncclAvg : ncclMax, me->comm,
+                           me->stream));
     NCCL(ncclAllReduce(buffer, buffer, 64, ncclFloat32, ncclSum, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
     floats_check(buffer, 0, 64, RANKS);
@@ -172,7 +180,10 @@ static void replayed(struct rank *me)
     CUDA(cudaGraphDestroy(graph));
 }
 
-#define CASE(function, how) { .name = #function, .run = function, .as = how, .ranks = RANKS, .communicator = true }
+#define CASE(function, how)                                                                 \
+    {                                                                                       \
+        .name = #function, .run = function, .as = how, .ranks = RANKS, .communicator = true \
+    }
 
 static const struct job_case cases[] = {
     CASE(ring, BOTH),
@@ -182,7 +193,10 @@ static const struct job_case cases[] = {
     CASE(to_itself, PROCESSES),
     CASE(group_on_two_streams, BOTH),
     CASE(streams_keep_order, BOTH),
-    { .name = "concurrent_communicators", .run = concurrent_communicators, .as = BOTH, .ranks = RANKS },
+    {.name = "concurrent_communicators",
+     .run = concurrent_communicators,
+     .as = BOTH,
+     .ranks = RANKS},
     CASE(many_small, BOTH),
     CASE(replayed, BOTH),
 };

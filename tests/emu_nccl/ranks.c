@@ -29,7 +29,7 @@ void check_failed(const char *file, int line, const char *format, ...)
 
 void nap_ms(int milliseconds)
 {
-    struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000L };
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
 
     nanosleep(&time, NULL);
 }
@@ -90,7 +90,7 @@ static void *run_rank(void *arg)
 
 static struct thread rank_of(const struct job_case *job, struct board *board, int rank)
 {
-    return (struct thread){ .rank = { .rank = rank, .ranks = job->ranks, .board = board }, .job = job };
+    return (struct thread){.rank = {.rank = rank, .ranks = job->ranks, .board = board}, .job = job};
 }
 
 static void run_threads(const struct job_case *job, struct board *board)
@@ -105,7 +105,8 @@ static void run_threads(const struct job_case *job, struct board *board)
         pthread_join(threads[i].id, NULL);
 }
 
-/* Starts the job as processes of a group of their own, so that a stuck one can be ended as a whole. */
+/* Starts the job as processes of a group of their own, so that a stuck one can be ended as a whole.
+ */
 static int start(const struct job_case *job, enum as as, struct board *board, pid_t *processes)
 {
     int count = as == THREADS ? 1 : job->ranks;
@@ -169,7 +170,8 @@ static int wait_for(const struct job_case *job, pid_t *processes, int count)
 
 static int run_case(const struct job_case *job, enum as as)
 {
-    struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct board *board =
+        mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct timespec begin, end;
     pid_t processes[16];
     int count, failed;

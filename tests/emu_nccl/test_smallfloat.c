@@ -23,24 +23,33 @@ void check_failed(const char *file, int line, const char *format, ...)
 static float load(ncclDataType_t type, unsigned bits)
 {
     switch (type) {
-    case ncclFloat16: return smallfloat_load(FP16, bits);
-    case ncclBfloat16: return bf16_load((uint16_t)bits);
-    case ncclFloat8e4m3: return smallfloat_load(FP8_E4M3, bits);
-    default: return smallfloat_load(FP8_E5M2, bits);
+    case ncclFloat16:
+        return smallfloat_load(FP16, bits);
+    case ncclBfloat16:
+        return bf16_load((uint16_t)bits);
+    case ncclFloat8e4m3:
+        return smallfloat_load(FP8_E4M3, bits);
+    default:
+        return smallfloat_load(FP8_E5M2, bits);
     }
 }
 
 static unsigned store(ncclDataType_t type, double value)
 {
     switch (type) {
-    case ncclFloat16: return smallfloat_store(FP16, (float)value);
-    case ncclBfloat16: return bf16_store((float)value);
-    case ncclFloat8e4m3: return smallfloat_store(FP8_E4M3, (float)value);
-    default: return smallfloat_store(FP8_E5M2, (float)value);
+    case ncclFloat16:
+        return smallfloat_store(FP16, (float)value);
+    case ncclBfloat16:
+        return bf16_store((float)value);
+    case ncclFloat8e4m3:
+        return smallfloat_store(FP8_E4M3, (float)value);
+    default:
+        return smallfloat_store(FP8_E5M2, (float)value);
     }
 }
 
-static const ncclDataType_t small_types[] = { ncclFloat16, ncclBfloat16, ncclFloat8e4m3, ncclFloat8e5m2 };
+static const ncclDataType_t small_types[] = {ncclFloat16, ncclBfloat16, ncclFloat8e4m3,
+                                             ncclFloat8e5m2};
 
 static void every_value_survives(void **state)
 {
@@ -54,7 +63,8 @@ static void every_value_survives(void **state)
 
             if (isnan(expected)) {
                 assert_true(isnan(got));
-                assert_true(isnan(value_of_bits(small_types[t], store(small_types[t], (double)got))));
+                assert_true(
+                    isnan(value_of_bits(small_types[t], store(small_types[t], (double)got))));
             } else {
                 assert_true((double)got == expected);
                 if (!isinf(expected) || value_bytes(small_types[t]) == 2)
@@ -72,7 +82,8 @@ static void rounds_to_nearest_even(void **state)
         unsigned count = 1u << (value_bytes(small_types[t]) * 8 - 1);
 
         for (unsigned bits = 0; bits + 1 < count; bits++) {
-            double low = value_of_bits(small_types[t], bits), high = value_of_bits(small_types[t], bits + 1);
+            double low = value_of_bits(small_types[t], bits),
+                   high = value_of_bits(small_types[t], bits + 1);
             double middle = low + (high - low) / 2, step = (high - low) / 8;
 
             if (!isfinite(low) || !isfinite(high) || (double)(float)middle != middle)

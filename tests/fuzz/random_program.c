@@ -1,6 +1,7 @@
-/* A random legal program, the same for the same FUZZ_SEED: collectives, groups, messages, copies, memsets, kernels and
- * host waits on three streams, by events in order where they touch the same buffer, over three communicators. With
- * FUZZ_FAULT rank FUZZ_RANK makes one fault of that name in a step of chance. Started as the suite's programs are. */
+/* A random legal program, the same for the same FUZZ_SEED: collectives, groups, messages, copies,
+ * memsets, kernels and host waits on three streams, by events in order where they touch the same
+ * buffer, over three communicators. With FUZZ_FAULT rank FUZZ_RANK makes one fault of that name in
+ * a step of chance. Started as the suite's programs are. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +9,24 @@
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 
-enum { RANKS = 4, COMMS = 3, STREAMS = 3, BUFFERS = 6, ELEMENTS = 8192, LARGEST = 1000, STEPS = 30 };
+enum {
+    RANKS = 4,
+    COMMS = 3,
+    STREAMS = 3,
+    BUFFERS = 6,
+    ELEMENTS = 8192,
+    LARGEST = 1000,
+    STEPS = 30
+};
 
 struct world {
     struct rank *me;
     ncclComm_t comm[COMMS];
-    int rank[COMMS], ranks[COMMS];      /* rank -1: not a member */
+    int rank[COMMS], ranks[COMMS]; /* rank -1: not a member */
     cudaStream_t stream[STREAMS];
     float *buffer[BUFFERS];
-    cudaEvent_t used[BUFFERS];          /* after its last use */
-    cudaStream_t foreign;               /* of the next device */
+    cudaEvent_t used[BUFFERS]; /* after its last use */
+    cudaStream_t foreign;      /* of the next device */
     const char *fault;
     int faulty_rank, faulty_step;
 };
@@ -38,17 +47,20 @@ struct step {
 static struct step draw_step(uint64_t *state)
 {
     return (struct step){
-        draw(state) % 9, draw(state) % COMMS, draw(state) % STREAMS, draw(state) % BUFFERS, draw(state) % BUFFERS,
-        1 + draw(state) % LARGEST, draw(state) % 4, draw(state) % 5, draw(state) % 2, draw(state),
+        draw(state) % 9,       draw(state) % COMMS,   draw(state) % STREAMS,
+        draw(state) % BUFFERS, draw(state) % BUFFERS, 1 + draw(state) % LARGEST,
+        draw(state) % 4,       draw(state) % 5,       draw(state) % 2,
+        draw(state),
     };
 }
 
-static const ncclDataType_t types[] = { ncclFloat32, ncclInt32, ncclFloat16, ncclInt64 };
-static const ncclRedOp_t operators[] = { ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg };
+static const ncclDataType_t types[] = {ncclFloat32, ncclInt32, ncclFloat16, ncclInt64};
+static const ncclRedOp_t operators[] = {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg};
 
 static bool is_here(const struct world *world, int step, const char *fault)
 {
-    return !strcmp(world->fault, fault) && world->me->rank == world->faulty_rank && step == world->faulty_step;
+    return !strcmp(world->fault, fault) && world->me->rank == world->faulty_rank &&
+           step == world->faulty_step;
 }
 
 /* `stream` takes the buffer over from whoever had it last, and hands it on. */
@@ -113,12 +125,14 @@ static void group_of_three(struct world *world, int number, struct step step)
     for (int i = 0; i < 3; i++) {
         int which = is_here(world, number, "order") ? 2 - i : i;
         float *part = world->buffer[step.to] + which * LARGEST;
-        NCCL(ncclAllReduce(part, part, step.count / 4 + 1 + (size_t)which, ncclFloat32, operators[step.op], comm, stream));
+        NCCL(ncclAllReduce(part, part, step.count / 4 + 1 + (size_t)which, ncclFloat32,
+                           operators[step.op], comm, stream));
     }
     NCCL(ncclGroupEnd());
 }
 
-/* Uneven messages from everybody to everybody; the empty ones are left out on both sides, or on none. */
+/* Uneven messages from everybody to everybody; the empty ones are left out on both sides, or on
+ * none. */
 static void messages(struct world *world, int number, struct step step)
 {
     int rank = world->rank[step.comm], ranks = world->ranks[step.comm];
@@ -126,14 +140,17 @@ static void messages(struct world *world, int number, struct step step)
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++) {
         int peer = (rank + i) % ranks;
-        size_t out = (step.other + (uint64_t)(rank * 3 + peer * 5)) % 4 * 100, in = (step.other + (uint64_t)(peer * 3 + rank * 5)) % 4 * 100;
+        size_t out = (step.other + (uint64_t)(rank * 3 + peer * 5)) % 4 * 100,
+               in = (step.other + (uint64_t)(peer * 3 + rank * 5)) % 4 * 100;
         bool keeps_empty = step.count % 2;
         if (out || keeps_empty)
-            NCCL(ncclSend(world->buffer[step.from] + peer * LARGEST, out, ncclFloat32, peer, world->comm[step.comm], world->stream[step.stream]));
+            NCCL(ncclSend(world->buffer[step.from] + peer * LARGEST, out, ncclFloat32, peer,
+                          world->comm[step.comm], world->stream[step.stream]));
         if (in && peer != rank && is_here(world, number, "message"))
             in--;
         if (in || keeps_empty)
-            NCCL(ncclRecv(world->buffer[step.to] + peer * LARGEST, in, ncclFloat32, peer, world->comm[step.comm], world->stream[step.stream]));
+            NCCL(ncclRecv(world->buffer[step.to] + peer * LARGEST, in, ncclFloat32, peer,
+                          world->comm[step.comm], world->stream[step.stream]));
     }
     NCCL(ncclGroupEnd());
 }
@@ -187,7 +204,8 @@ static void set_up(struct world *world)
 
     world->comm[0] = me->comm;
     NCCL(ncclCommSplit(me->comm, me->rank / 2, me->rank, &world->comm[1], NULL));
-    NCCL(ncclCommSplit(me->comm, me->rank ? 0 : NCCL_SPLIT_NOCOLOR, -me->rank, &world->comm[2], NULL));
+    NCCL(ncclCommSplit(me->comm, me->rank ? 0 : NCCL_SPLIT_NOCOLOR, -me->rank, &world->comm[2],
+                       NULL));
     for (int i = 0; i < COMMS; i++) {
         world->rank[i] = -1;
         if (!world->comm[i])
@@ -219,10 +237,15 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 /* The first step from `step` on in which the fault can be made by all that communicate in it. */
 static bool fits(const char *fault, struct step step)
 {
-    static const struct { const char *fault; uint64_t first, last; int kind; } where[] = {
-        { "count", 0, 3, -1 }, { "type", 0, 3, -1 }, { "kind", 0, 3, -1 }, { "operator", 0, 3, 0 }, { "root", 0, 3, 1 },
-        { "order", 4, 4, -1 }, { "message", 5, 5, -1 }, { "skip", 0, 3, -1 }, { "host memory", 0, 3, 0 }, { "no such root", 0, 3, 1 },
-        { "past the end", 0, 3, 0 }, { "foreign stream", 0, 3, -1 },
+    static const struct {
+        const char *fault;
+        uint64_t first, last;
+        int kind;
+    } where[] = {
+        {"count", 0, 3, -1},       {"type", 0, 3, -1},        {"kind", 0, 3, -1},
+        {"operator", 0, 3, 0},     {"root", 0, 3, 1},         {"order", 4, 4, -1},
+        {"message", 5, 5, -1},     {"skip", 0, 3, -1},        {"host memory", 0, 3, 0},
+        {"no such root", 0, 3, 1}, {"past the end", 0, 3, 0}, {"foreign stream", 0, 3, -1},
     };
 
     for (size_t i = 0; i < sizeof where / sizeof *where; i++)
@@ -236,7 +259,10 @@ static bool fits(const char *fault, struct step step)
 static void random_program(struct rank *me)
 {
     const char *fault = getenv("FUZZ_FAULT");
-    struct world world = { .me = me, .fault = fault ? fault : "", .faulty_rank = (int)number_of("FUZZ_RANK", 0), .faulty_step = -1 };
+    struct world world = {.me = me,
+                          .fault = fault ? fault : "",
+                          .faulty_rank = (int)number_of("FUZZ_RANK", 0),
+                          .faulty_step = -1};
     uint64_t state = number_of("FUZZ_SEED", 1) * 2654435761u + 88172645463325252u;
     struct step step[STEPS];
 

@@ -1,4 +1,5 @@
-// static_runtime.cu: one rank with the CUDA runtime linked in, as nvcc does by default: a kernel, copies, a wait.
+// static_runtime.cu: one rank with the CUDA runtime linked in, as nvcc does by default: a kernel,
+// copies, a wait.
 #include <cstdio>
 #include <cuda_runtime.h>
 #include <nccl.h>
@@ -8,7 +9,9 @@ __global__ void scale(float *values, float factor)
     values[threadIdx.x] *= factor;
 }
 
-#define TRY(call) if (int result_ = (int)(call)) return fprintf(stderr, "line %d: %d\n", __LINE__, result_), 1
+#define TRY(call)                  \
+    if (int result_ = (int)(call)) \
+    return fprintf(stderr, "line %d: %d\n", __LINE__, result_), 1
 
 int main()
 {

@@ -1,5 +1,5 @@
-/* fake_cudart.c: a CUDA runtime and driver whose work is done at once. Device memory is host memory with
- * a list of what was allocated; progress writes arrive immediately. */
+/* fake_cudart.c: a CUDA runtime and driver whose work is done at once. Device memory is host memory
+ * with a list of what was allocated; progress writes arrive immediately. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,11 @@
 
 enum { ALLOCATIONS = 4096 };
 
-static struct { char *base; size_t bytes; int device; } allocation[ALLOCATIONS];
+static struct {
+    char *base;
+    size_t bytes;
+    int device;
+} allocation[ALLOCATIONS];
 static int allocations;
 static _Thread_local int current;
 
@@ -59,7 +63,6 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     return cudaSuccess;
 }
 
-
 cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
 {
     if (bytes < 13)
@@ -104,7 +107,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 
 cudaError_t cudaFuncGetName(const char **name, const void *function)
 {
-    *name = function;       /* the tests give a kernel's name as its function */
+    *name = function; /* the tests give a kernel's name as its function */
     return cudaSuccess;
 }
 
@@ -124,7 +127,7 @@ CUresult cuDriverGetVersion(int *version)
 /* Kernels of the tests: two pointers, a number, a struct of two words. */
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {
-    static const size_t offsets[] = { 0, 8, 16, 24 }, sizes[] = { 8, 8, 4, 16 };
+    static const size_t offsets[] = {0, 8, 16, 24}, sizes[] = {8, 8, 4, 16};
     (void)function;
     if (index >= 4)
         return CUDA_ERROR_INVALID_VALUE;
@@ -133,7 +136,8 @@ CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, s
     return CUDA_SUCCESS;
 }
 
-CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *wanted, void **values, CUdeviceptr pointer)
+CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *wanted, void **values,
+                                CUdeviceptr pointer)
 {
     for (int i = 0; i < allocations; i++) {
         const char *base = allocation[i].base;
@@ -145,7 +149,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *wanted, voi
         *(CUdeviceptr *)values[3] = (CUdeviceptr)base;
         *(size_t *)values[4] = allocation[i].bytes;
         *(unsigned *)values[5] = 1;
-        return wanted[0] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+        return wanted[0] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
 }
@@ -153,7 +158,9 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *wanted, voi
 CUresult cuMemHostRegister(void *pointer, size_t bytes, unsigned flags)
 {
     (void)bytes;
-    return (uintptr_t)pointer % 4096 || !(flags & CU_MEMHOSTREGISTER_PORTABLE) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return (uintptr_t)pointer % 4096 || !(flags & CU_MEMHOSTREGISTER_PORTABLE)
+               ? CUDA_ERROR_INVALID_VALUE
+               : CUDA_SUCCESS;
 }
 
 CUresult cuMemHostGetDevicePointer(CUdeviceptr *device, void *pointer, unsigned flags)
@@ -163,7 +170,8 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr *device, void *pointer, unsigned 
     return CUDA_SUCCESS;
 }
 
-CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
+CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                              unsigned flags)
 {
     (void)stream, (void)flags;
     if (getenv("FAKE_NO_WRITES"))
@@ -175,7 +183,8 @@ CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t v
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     (void)stream;
-    *status = getenv("FAKE_CAPTURE") ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    *status = getenv("FAKE_CAPTURE") ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                     : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
 }
 

@@ -1,9 +1,12 @@
 /* fake_generic.c: every function of calls.def as one that succeeds and does nothing, weak, so that
- * fake_nccl.c and fake_cudart.c define those that matter. With FAKE_NCCL libnccl's, else libcudart's and the
- * driver's. Whatever a function's parameters are, they are not looked at. */
-#define FAKE(name) \
+ * fake_nccl.c and fake_cudart.c define those that matter. With FAKE_NCCL libnccl's, else
+ * libcudart's and the driver's. Whatever a function's parameters are, they are not looked at. */
+#define FAKE(name)                                              \
     __attribute__((weak)) int fake_##name(void) __asm__(#name); \
-    int fake_##name(void) { return 0; }
+    int fake_##name(void)                                       \
+    {                                                           \
+        return 0;                                               \
+    }
 
 #ifdef FAKE_NCCL
 #define FAKE_NCCL_(name) FAKE(name)

@@ -20,7 +20,7 @@ static ncclResult_t wanted_result(void)
 static ncclComm_t make(int rank, int nranks, int device)
 {
     ncclComm_t comm = malloc(sizeof *comm);
-    *comm = (struct ncclComm){ .rank = rank, .nranks = nranks, .device = device };
+    *comm = (struct ncclComm){.rank = rank, .nranks = nranks, .device = device};
     return comm;
 }
 
@@ -36,7 +36,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config)
 {
     int device = 0;
     (void)id;
@@ -49,7 +50,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId i
 
 ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId id, int rank)
 {
-    return ncclCommInitRankConfig(comm, nranks, id, rank, NULL);    /* through the shim again, as NCCL's own may */
+    return ncclCommInitRankConfig(comm, nranks, id, rank,
+                                  NULL); /* through the shim again, as NCCL's own may */
 }
 
 ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
@@ -59,14 +61,16 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *child, ncclConfig_t *config)
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *child,
+                           ncclConfig_t *config)
 {
     (void)config;
     *child = color == NCCL_SPLIT_NOCOLOR ? NULL : make(key, 2, comm->device);
     return ncclSuccess;
 }
 
-ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *child, ncclConfig_t *config, int flags)
+ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *child,
+                            ncclConfig_t *config, int flags)
 {
     (void)excluded, (void)config, (void)flags;
     *child = make(comm->rank, comm->nranks - count, comm->device);
@@ -105,8 +109,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
     return ncclSuccess;
 }
 
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t residence,
-                                      ncclComm_t comm)
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t type,
+                                      ncclScalarResidence_t residence, ncclComm_t comm)
 {
     (void)scalar, (void)type, (void)residence, (void)comm;
     *op = (ncclRedOp_t)9;
@@ -114,8 +118,8 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
 }
 
 /* NCCL calls CUDA inside; such calls are none of the program's. */
-ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                           cudaStream_t stream)
+ncclResult_t ncclAllReduce(const void *send, void *recv, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
     (void)type, (void)op, (void)comm;
     cudaMemcpyAsync(recv, send, count, cudaMemcpyDeviceToDevice, stream);

@@ -11,12 +11,12 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
+#define EXPECT(condition)                                                           \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
             fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            exit(9); \
-        } \
+            exit(9);                                                                \
+        }                                                                           \
     } while (0)
 
 static float *memory;
@@ -96,7 +96,8 @@ static void children(void)
     EXPECT(!ncclCommInitRankScalable(&all[0], 4, 3, 2, ids, NULL));
 }
 
-/* Communicators come and go, more than the shim's table holds; the handles are often the same again. */
+/* Communicators come and go, more than the shim's table holds; the handles are often the same
+ * again. */
 static void reuse(void)
 {
     begin(2, 0);
@@ -131,14 +132,19 @@ static void nonblocking(void)
 static void runtime(void)
 {
     begin(2, 0);
-    struct { void *pointer; long number; } pair = { memory + 4, 77 };
+    struct {
+        void *pointer;
+        long number;
+    } pair = {memory + 4, 77};
     float *to = memory + 8;
     int number = 3;
-    void *arguments[] = { &memory, &to, &number, &pair };
+    void *arguments[] = {&memory, &to, &number, &pair};
     /* The fake runtime takes the function for its own name. */
-    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair", (dim3){ 4, 2, 1 }, (dim3){ 32, 1, 1 }, arguments, 0, stream));
-    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair", (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, arguments, 0, stream));
-    EXPECT(!cudaLaunchKernel("extern_c", (dim3){ 1, 1, 1 }, (dim3){ 1, 1, 1 }, arguments, 0, stream));
+    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair", (dim3){4, 2, 1}, (dim3){32, 1, 1}, arguments, 0,
+                             stream));
+    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair", (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0,
+                             stream));
+    EXPECT(!cudaLaunchKernel("extern_c", (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
     cudaEvent_t event;
     EXPECT(!cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     EXPECT(!cudaEventRecord(event, stream));
@@ -156,7 +162,8 @@ static void runtime(void)
 
 static void *one_call(void *argument)
 {
-    EXPECT(!ncclAllReduce(memory, memory, (size_t)(uintptr_t)argument, ncclFloat32, ncclSum, comm, stream));
+    EXPECT(!ncclAllReduce(memory, memory, (size_t)(uintptr_t)argument, ncclFloat32, ncclSum, comm,
+                          stream));
     return NULL;
 }
 
@@ -200,14 +207,14 @@ static void forks(void)
 {
     begin(2, 0);
     pid_t child = fork();
-    if (!child) {       /* without NCCL of its own it is not watched */
+    if (!child) { /* without NCCL of its own it is not watched */
         cudaStreamSynchronize(stream);
         _exit(0);
     }
     int status;
     EXPECT(waitpid(child, &status, 0) == child && status == 0);
     child = fork();
-    if (!child) {       /* with, it is a process of its own */
+    if (!child) { /* with, it is a process of its own */
         begin(2, 1);
         EXPECT(!ncclAllReduce(memory, memory, 8, ncclFloat32, ncclSum, comm, stream));
         exit(3);
@@ -246,14 +253,27 @@ static void unique_id(void)
 static void fails(void)
 {
     begin(2, 0);
-    EXPECT(ncclAllReduce(memory, memory, 4, ncclFloat32, ncclSum, comm, stream) == ncclInternalError);
+    EXPECT(ncclAllReduce(memory, memory, 4, ncclFloat32, ncclSum, comm, stream) ==
+           ncclInternalError);
 }
 
-static const struct { const char *name; void (*run)(void); } jobs[] = {
-    { "collectives", collectives }, { "groups", groups }, { "children", children }, { "reuse", reuse },
-    { "nonblocking", nonblocking }, { "runtime", runtime }, { "threads", threads },
-    { "many_threads", many_threads }, { "forks", forks }, { "overflow", overflow }, { "keeps_errno", keeps_errno },
-    { "fails", fails }, { "unique_id", unique_id },
+static const struct {
+    const char *name;
+    void (*run)(void);
+} jobs[] = {
+    {"collectives", collectives},
+    {"groups", groups},
+    {"children", children},
+    {"reuse", reuse},
+    {"nonblocking", nonblocking},
+    {"runtime", runtime},
+    {"threads", threads},
+    {"many_threads", many_threads},
+    {"forks", forks},
+    {"overflow", overflow},
+    {"keeps_errno", keeps_errno},
+    {"fails", fails},
+    {"unique_id", unique_id},
 };
 
 int main(int argc, char **argv)

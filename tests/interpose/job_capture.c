@@ -1,6 +1,6 @@
-/* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as frameworks find
- * it, work on streams that are older than the shim, memory that NCCL uses and memory that it does not.
- * job_capture graph|driver|before|host|shapes|selection|blocking|nodes */
+/* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as
+ * frameworks find it, work on streams that are older than the shim, memory that NCCL uses and
+ * memory that it does not. job_capture graph|driver|before|host|shapes|selection|blocking|nodes */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 
 enum { COUNT = 64, BYTES = COUNT * sizeof(float) };
 
-#define TRY(call) \
-    do { \
-        int result_ = (int)(call); \
-        if (result_) { \
+#define TRY(call)                                                           \
+    do {                                                                    \
+        int result_ = (int)(call);                                          \
+        if (result_) {                                                      \
             fprintf(stderr, "line %d: %s: %d\n", __LINE__, #call, result_); \
-            exit(9); \
-        } \
+            exit(9);                                                        \
+        }                                                                   \
     } while (0)
 
 static float *from, *to;
@@ -29,7 +29,7 @@ static ncclComm_t comm;
 static void begin(void)
 {
     ncclUniqueId id;
-    TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));     /* before the shim wakes */
+    TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); /* before the shim wakes */
     TRY(cudaMalloc((void **)&from, BYTES));
     TRY(cudaMalloc((void **)&to, BYTES));
     TRY(ncclGetUniqueId(&id));
@@ -92,7 +92,8 @@ static void *find(void *handle, const char *name)
 
 #define FIND(handle, name) __typeof__(&name) do_##name = (__typeof__(&name))find(handle, #name)
 
-/* The driver as Triton and JAX use it: by dlopen, names with their version; and by cuGetProcAddress. */
+/* The driver as Triton and JAX use it: by dlopen, names with their version; and by
+ * cuGetProcAddress. */
 static void run_driver(void)
 {
     static const char ptx[] = ".version 9.0\n.entry _Z10add_scaledfPKfPfi() { ret; }\n";
@@ -105,11 +106,13 @@ static void run_driver(void)
     char host[16];
     begin();
     TRY(!driver);
-    CUresult (*allocate)(CUdeviceptr *, size_t) = (CUresult (*)(CUdeviceptr *, size_t))find(driver, "cuMemAlloc_v2");
-    CUresult (*copy)(void *, CUdeviceptr, size_t) = (CUresult (*)(void *, CUdeviceptr, size_t))find(driver, "cuMemcpyDtoH_v2");
-    CUresult (*give_back)(CUdeviceptr) = (CUresult (*)(CUdeviceptr))find(driver, "cuMemFree_v2");
-    CUresult (*get_address)(const char *, void **, int, cuuint64_t, void *) =
-        (CUresult (*)(const char *, void **, int, cuuint64_t, void *))find(driver, "cuGetProcAddress_v2");
+    CUresult (*allocate)(CUdeviceptr *, size_t) =
+        (CUresult(*)(CUdeviceptr *, size_t))find(driver, "cuMemAlloc_v2");
+    CUresult (*copy)(void *, CUdeviceptr, size_t) =
+        (CUresult(*)(void *, CUdeviceptr, size_t))find(driver, "cuMemcpyDtoH_v2");
+    CUresult (*give_back)(CUdeviceptr) = (CUresult(*)(CUdeviceptr))find(driver, "cuMemFree_v2");
+    CUresult (*get_address)(const char *, void **, int, cuuint64_t, void *) = (CUresult(*)(
+        const char *, void **, int, cuuint64_t, void *))find(driver, "cuGetProcAddress_v2");
     FIND(driver, cuStreamCreate);
     FIND(driver, cuStreamSynchronize);
     FIND(driver, cuModuleLoadData);
@@ -121,21 +124,31 @@ static void run_driver(void)
     TRY(do_cuModuleLoadData(&module, ptx));
     TRY(do_cuModuleGetFunction(&function, module, "_Z10add_scaledfPKfPfi"));
     float factor = 1;
-    void *args[] = { &factor, &from, &memory, &count };
+    void *args[] = {&factor, &from, &memory, &count};
     TRY(launch(function, 2, 1, 1, 32, 1, 1, 0, other, args, NULL));
-    struct { float factor; float *x; CUdeviceptr y; int count; } block = { factor, from, memory, COUNT };
+    struct {
+        float factor;
+        float *x;
+        CUdeviceptr y;
+        int count;
+    } block = {factor, from, memory, COUNT};
     size_t bytes = sizeof block;
-    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END };
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &block, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
     TRY(launch(function, 1, 1, 1, 1, 1, 1, 0, other, NULL, extra));
     TRY(do_cuStreamSynchronize(other));
     FIND(driver, cuModuleUnload);
-    for (int i = 0; i < 50; i++) {      /* handles come again, of kernels with other parameters */
+    for (int i = 0; i < 50; i++) { /* handles come again, of kernels with other parameters */
         TRY(do_cuModuleUnload(module));
-        TRY(do_cuModuleLoadData(&module, i % 2 ? ptx : ".version 9.0\n.entry _Z8describe3fooPll() { ret; }\n"));
-        TRY(do_cuModuleGetFunction(&function, module, i % 2 ? "_Z10add_scaledfPKfPfi" : "_Z8describe3fooPll"));
-        struct { int number[3]; } foo = { { 1, 2, 3 } };
+        TRY(do_cuModuleLoadData(
+            &module, i % 2 ? ptx : ".version 9.0\n.entry _Z8describe3fooPll() { ret; }\n"));
+        TRY(do_cuModuleGetFunction(&function, module,
+                                   i % 2 ? "_Z10add_scaledfPKfPfi" : "_Z8describe3fooPll"));
+        struct {
+            int number[3];
+        } foo = {{1, 2, 3}};
         long word = 5;
-        void *others[] = { &foo, &memory, &word };
+        void *others[] = {&foo, &memory, &word};
         TRY(launch(function, 1, 1, 1, 1, 1, 1, 0, other, i % 2 ? args : others, NULL));
     }
     TRY(do_cuStreamSynchronize(other));
@@ -187,12 +200,15 @@ static void run_before(void)
 
 static void run_shapes(void)
 {
-    struct cudaPitchedPtr device = { .ptr = NULL };
+    struct cudaPitchedPtr device = {.ptr = NULL};
     char host[64] = "";
     begin();
-    TRY(cudaMalloc3D(&device, (struct cudaExtent){ 16, 4, 3 }));
-    struct cudaMemcpy3DParms copy = { .srcPtr = { host, 4, 4, 2 }, .dstPtr = device, .dstPos = { 4, 1, 1 },
-                                      .extent = { 4, 2, 2 }, .kind = cudaMemcpyHostToDevice };
+    TRY(cudaMalloc3D(&device, (struct cudaExtent){16, 4, 3}));
+    struct cudaMemcpy3DParms copy = {.srcPtr = {host, 4, 4, 2},
+                                     .dstPtr = device,
+                                     .dstPos = {4, 1, 1},
+                                     .extent = {4, 2, 2},
+                                     .kind = cudaMemcpyHostToDevice};
     TRY(cudaMemcpy3DAsync(&copy, stream));
     TRY(cudaMemset2DAsync(device.ptr, device.pitch, 7, 8, 3, stream));
     TRY(cudaMemcpy2D(host, 4, device.ptr, device.pitch, 4, 3, cudaMemcpyDeviceToHost));
@@ -208,14 +224,16 @@ static void run_selection(void)
     begin();
     TRY(cudaMalloc((void **)&scratch, MEGABYTE));
     TRY(cudaMalloc((void **)&late, MEGABYTE));
-    TRY(cudaMemsetAsync(scratch, 0, 10, stream));               /* never of use to NCCL */
-    TRY(cudaMemsetAsync(late + 100, 0, 11, stream));            /* told late */
-    TRY(cudaMemsetAsync(late + MEGABYTE / 2, 0, 12, stream));   /* of the same allocation, but not what NCCL uses */
-    TRY(cudaMemcpyAsync(scratch, late + 100, 13, cudaMemcpyDeviceToDevice, stream));    /* told late: reads it */
-    TRY(cudaMemsetAsync(late + 100, 0, 14, stream));            /* later than the first, on the same stream */
+    TRY(cudaMemsetAsync(scratch, 0, 10, stream));    /* never of use to NCCL */
+    TRY(cudaMemsetAsync(late + 100, 0, 11, stream)); /* told late */
+    TRY(cudaMemsetAsync(late + MEGABYTE / 2, 0, 12,
+                        stream)); /* of the same allocation, but not what NCCL uses */
+    TRY(cudaMemcpyAsync(scratch, late + 100, 13, cudaMemcpyDeviceToDevice,
+                        stream));                    /* told late: reads it */
+    TRY(cudaMemsetAsync(late + 100, 0, 14, stream)); /* later than the first, on the same stream */
     TRY(ncclAllReduce(late, late, 256, ncclFloat32, ncclSum, comm, stream));
-    TRY(cudaMemsetAsync(late, 0, 15, stream));                  /* told at once */
-    TRY(cudaMemsetAsync(scratch, 0, 16, 0));                    /* the first on the default stream */
+    TRY(cudaMemsetAsync(late, 0, 15, stream)); /* told at once */
+    TRY(cudaMemsetAsync(scratch, 0, 16, 0));   /* the first on the default stream */
     TRY(cudaMemsetAsync(scratch, 0, 17, 0));
     TRY(cudaStreamSynchronize(stream));
     TRY(cudaFree(scratch));
@@ -231,11 +249,11 @@ static void run_blocking(void)
     begin();
     TRY(cudaMalloc((void **)&scratch, MEGABYTE));
     TRY(cudaMemsetAsync(scratch, 0, 20, 0));
-    TRY(cudaMemsetAsync(scratch, 0, 21, 0));        /* kept */
+    TRY(cudaMemsetAsync(scratch, 0, 21, 0)); /* kept */
     TRY(cudaStreamCreate(&blocking));
-    TRY(cudaMemsetAsync(scratch, 0, 22, 0));        /* orders the blocking stream */
+    TRY(cudaMemsetAsync(scratch, 0, 22, 0)); /* orders the blocking stream */
     TRY(cudaMemsetAsync(scratch, 0, 23, blocking));
-    TRY(cudaMemsetAsync(scratch, 0, 24, stream));   /* kept: does not block */
+    TRY(cudaMemsetAsync(scratch, 0, 24, stream)); /* kept: does not block */
     TRY(cudaStreamDestroy(blocking));
     end();
 }
@@ -247,8 +265,9 @@ static void run_nodes(void)
     cudaGraphExec_t exec;
     begin();
     TRY(cudaGraphCreate(&graph, 0));
-    TRY(cudaGraphAddMemsetNode(&set, graph, NULL, 0, &(struct cudaMemsetParams){ .dst = from, .elementSize = 1, .width = 16,
-                                                                                 .height = 1 }));
+    TRY(cudaGraphAddMemsetNode(
+        &set, graph, NULL, 0,
+        &(struct cudaMemsetParams){.dst = from, .elementSize = 1, .width = 16, .height = 1}));
     TRY(cudaGraphAddMemcpyNode1D(&copy, graph, &set, 1, to, from, 16, cudaMemcpyDeviceToDevice));
     TRY(cudaGraphInstantiate(&exec, graph, 0));
     TRY(cudaGraphLaunch(exec, stream));
@@ -257,10 +276,13 @@ static void run_nodes(void)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(void); } modes[] = {
-        { "graph", run_graph }, { "driver", run_driver }, { "host", run_host }, { "before", run_before },
-        { "shapes", run_shapes }, { "selection", run_selection }, { "blocking", run_blocking },
-        { "nodes", run_nodes },
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } modes[] = {
+        {"graph", run_graph},       {"driver", run_driver}, {"host", run_host},
+        {"before", run_before},     {"shapes", run_shapes}, {"selection", run_selection},
+        {"blocking", run_blocking}, {"nodes", run_nodes},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

@@ -1,4 +1,5 @@
-/* job_dynamic.c: NCCL and CUDA as a Python extension loads them, by dlopen and privately. Links neither. */
+/* job_dynamic.c: NCCL and CUDA as a Python extension loads them, by dlopen and privately. Links
+ * neither. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +8,12 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#define EXPECT(condition) \
-    do { \
-        if (!(condition)) { \
+#define EXPECT(condition)                                                           \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
             fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            exit(9); \
-        } \
+            exit(9);                                                                \
+        }                                                                           \
     } while (0)
 
 static void *find(void *handle, const char *name)
@@ -24,8 +25,9 @@ static void *find(void *handle, const char *name)
 
 int main(void)
 {
-    EXPECT(!dlsym(RTLD_DEFAULT, "ncclAllReduce"));      /* nothing that has it is loaded yet */
-    void *nccl = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL), *cuda = dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL);
+    EXPECT(!dlsym(RTLD_DEFAULT, "ncclAllReduce")); /* nothing that has it is loaded yet */
+    void *nccl = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL),
+         *cuda = dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL);
     EXPECT(nccl && cuda);
     EXPECT(!dlsym(nccl, "ncclNoSuchFunction") && dlerror());
     EXPECT(dlsym(nccl, "strlen"));

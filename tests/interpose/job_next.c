@@ -1,5 +1,6 @@
 /* job_next.c: dlsym(RTLD_NEXT) means what comes after the library that asks, also when dlsym is the
- * shim's. Compiled three times: the program, and two libraries (LIBRARY 1 and 2) that both have probe(). */
+ * shim's. Compiled three times: the program, and two libraries (LIBRARY 1 and 2) that both have
+ * probe(). */
 #include <dlfcn.h>
 #include <stdio.h>
 

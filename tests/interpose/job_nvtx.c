@@ -5,11 +5,13 @@
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
 
-/* A mark and a range with a start and an end, in each form in which a text comes. Whether the ranges' ids differ. */
+/* A mark and a range with a start and an end, in each form in which a text comes. Whether the
+ * ranges' ids differ. */
 static int marks_and_starts(nvtxDomainHandle_t domain)
 {
-    nvtxEventAttributes_t attributes = { .version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
-                                         .messageType = NVTX_MESSAGE_TYPE_ASCII };
+    nvtxEventAttributes_t attributes = {.version = NVTX_VERSION,
+                                        .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                        .messageType = NVTX_MESSAGE_TYPE_ASCII};
     nvtxRangeId_t id[4];
     nvtxMarkW(L"wide");
     attributes.message.ascii = "attributes";
@@ -38,8 +40,9 @@ int main(void)
     nvtxRangePop();
     nvtxMarkA("here");
     nvtxDomainHandle_t domain = nvtxDomainCreateA("model");
-    nvtxEventAttributes_t attributes = { .version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
-                                         .messageType = NVTX_MESSAGE_TYPE_REGISTERED };
+    nvtxEventAttributes_t attributes = {.version = NVTX_VERSION,
+                                        .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+                                        .messageType = NVTX_MESSAGE_TYPE_REGISTERED};
     char text[] = "registered";
     attributes.message.registered = nvtxDomainRegisterStringA(domain, text);
     memset(text, 'x', sizeof text - 1);

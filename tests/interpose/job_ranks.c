@@ -1,6 +1,6 @@
-/* job_ranks.c: a job of four processes, one rank and device each, for the emulator: every collective, a
- * ring of sends and receives in a group, a split in two halves, and an end in order. job_ranks [RANKS [ROUNDS]]: the
- * collectives that many times. */
+/* job_ranks.c: a job of four processes, one rank and device each, for the emulator: every
+ * collective, a ring of sends and receives in a group, a split in two halves, and an end in order.
+ * job_ranks [RANKS [ROUNDS]]: the collectives that many times. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 
 enum { COUNT = 256, RANKS_MAX = 8 };
 
-#define TRY(call) \
-    do { \
-        int result_ = (int)(call); \
-        if (result_) { \
+#define TRY(call)                                                                          \
+    do {                                                                                   \
+        int result_ = (int)(call);                                                         \
+        if (result_) {                                                                     \
             fprintf(stderr, "rank %d, line %d: %s: %d\n", rank, __LINE__, #call, result_); \
-            exit(9); \
-        } \
+            exit(9);                                                                       \
+        }                                                                                  \
     } while (0)
 
 static int rank, ranks, rounds = 1;

@@ -7,7 +7,7 @@
 
 #include "lib/trace/ring_reader.h"
 
-enum { NOT_READY = 3 };     /* exit status: the process had not finished the file's header */
+enum { NOT_READY = 3 }; /* exit status: the process had not finished the file's header */
 
 static const char *const names[API_COUNT] = {
 #define API(number, name, class) [number] = #name,
@@ -27,7 +27,8 @@ static void print_text(const char *name, const char *text, int bytes)
 {
     printf(", \"%s\": \"", name);
     for (int i = 0; i < bytes && text[i]; i++)
-        printf((unsigned char)text[i] < 0x20 || strchr("\"\\", text[i]) ? "\\u%04x" : "%c", (unsigned char)text[i]);
+        printf((unsigned char)text[i] < 0x20 || strchr("\"\\", text[i]) ? "\\u%04x" : "%c",
+               (unsigned char)text[i]);
     printf("\"");
 }
 
@@ -69,8 +70,9 @@ static void print_notice(const struct record *r)
     case API_notice_blind:
         N(range.text);
         break;
-    default:        /* member */
-        N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.gpu), N(comm.handle);
+    default: /* member */
+        N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.gpu),
+            N(comm.handle);
         N(comm.ordinal), N(comm.color), N(comm.flags);
     }
 }
@@ -83,13 +85,15 @@ static void print_payload(const struct record *r)
     else if (r->phase == RECORD_LEAVE || r->api == API_ncclCommGetAsyncError)
         N(leave.enter), N(leave.comm), N(leave.handle);
     else if (!strcmp(class, "COLLECTIVE") || !strcmp(class, "P2P"))
-        N(op.comm), N(op.number), N(op.sendbuff), N(op.recvbuff), N(op.count), N(op.datatype), N(op.redop), N(op.root),
-            N(op.scalar), N(op.group), N(op.slot), N(op.rank), N(op.launch);
+        N(op.comm), N(op.number), N(op.sendbuff), N(op.recvbuff), N(op.count), N(op.datatype),
+            N(op.redop), N(op.root), N(op.scalar), N(op.group), N(op.slot), N(op.rank),
+            N(op.launch);
     else if (!strcmp(class, "GROUP"))
         N(group.group), N(group.depth), N(group.calls);
     else if (!strcmp(class, "COMM"))
-        N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.color), N(comm.key),
-            N(comm.ordinal), N(comm.gpu), N(comm.flags), N(comm.pointer), N(comm.bytes), N(comm.handle);
+        N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.color),
+            N(comm.key), N(comm.ordinal), N(comm.gpu), N(comm.flags), N(comm.pointer),
+            N(comm.bytes), N(comm.handle);
     else if (!strcmp(class, "WAIT"))
         N(wait.event), N(wait.dst), N(wait.src), N(wait.bytes), N(wait.kind), N(wait.height),
             N(wait.dst_pitch);
@@ -98,12 +102,14 @@ static void print_payload(const struct record *r)
     else if (!strcmp(class, "GRAPH"))
         N(graph.graph), N(graph.exec);
     else if (!strcmp(class, "COPY"))
-        N(copy.dst), N(copy.src), N(copy.bytes), N(copy.kind), N(copy.height),
-            N(copy.dst_pitch), N(copy.src_pitch);
+        N(copy.dst), N(copy.src), N(copy.bytes), N(copy.kind), N(copy.height), N(copy.dst_pitch),
+            N(copy.src_pitch);
     else if (!strcmp(class, "LAUNCH"))
-        N(launch.function), N(launch.grid), N(launch.block), N(launch.count), N(launch.inferred), N(launch.written), N(launch.known),
-            N(launch.pointer[0]), N(launch.pointer[1]), N(launch.pointer[2]), N(launch.pointer[3]);
-    else if (r->api == API_ddpcheck_save || r->api == API_ddpcheck_modify || r->api == API_ddpcheck_use)
+        N(launch.function), N(launch.grid), N(launch.block), N(launch.count), N(launch.inferred),
+            N(launch.written), N(launch.known), N(launch.pointer[0]), N(launch.pointer[1]),
+            N(launch.pointer[2]), N(launch.pointer[3]);
+    else if (r->api == API_ddpcheck_save || r->api == API_ddpcheck_modify ||
+             r->api == API_ddpcheck_use)
         N(tensor.name), N(tensor.tensor), N(tensor.version), N(tensor.saved);
     else if (!strcmp(class, "RANGE"))
         N(range.text), N(range.domain), N(range.id);
@@ -113,8 +119,9 @@ static void print_payload(const struct record *r)
 
 static void print_record(const struct record *r)
 {
-    static const char *const phases[] = { "POINT", "ENTER", "LEAVE" };
-    printf("{\"api\": \"%s\", \"phase\": \"%s\"", names[r->api] ? names[r->api] : "?", r->phase < 3 ? phases[r->phase] : "?");
+    static const char *const phases[] = {"POINT", "ENTER", "LEAVE"};
+    printf("{\"api\": \"%s\", \"phase\": \"%s\"", names[r->api] ? names[r->api] : "?",
+           r->phase < 3 ? phases[r->phase] : "?");
     N(serial), N(flags), N(thread), N(result), N(device), N(stack), N(stream);
     print_payload(r);
     if (r->flags & RECORD_FLAG_LATE)
@@ -125,15 +132,17 @@ static void print_record(const struct record *r)
 static int dump(const char *path)
 {
     struct ring_reader *reader;
-    struct error err = { "" };
+    struct error err = {""};
     int opened = ring_reader_open(&reader, path, &err);
     if (opened != RING_READER_OPEN) {
         fprintf(stderr, "%s: %s\n", path, opened == RING_READER_NOT_READY ? "not ready" : err.text);
         return opened == RING_READER_NOT_READY ? NOT_READY : 1;
     }
     const struct process_info *info = ring_reader_process(reader);
-    printf("{\"api\": \"process\", \"pid\": %d, \"rank\": %d, \"local_rank\": %d, \"world_size\": %d, \"restart\": %d, \"nccl\": %d",
-           info->pid, info->rank, info->local_rank, info->world_size, info->restart, info->nccl_version);
+    printf("{\"api\": \"process\", \"pid\": %d, \"rank\": %d, \"local_rank\": %d, \"world_size\": "
+           "%d, \"restart\": %d, \"nccl\": %d",
+           info->pid, info->rank, info->local_rank, info->world_size, info->restart,
+           info->nccl_version);
     print_text("launcher", info->launcher, sizeof info->launcher);
     print_text("job", info->job, sizeof info->job);
     print_text("program", info->program, sizeof info->program);
@@ -148,16 +157,20 @@ static int dump(const char *path)
                 print_record(&records[i]);
     for (unsigned slot = 0; slot < ring_reader_slots(reader); slot++) {
         struct ring_progress progress = ring_reader_slot(reader, slot);
-        printf("{\"api\": \"slot\", \"started\": %" PRIu64 ", \"done\": %" PRIu64 "}\n", progress.started, progress.done);
+        printf("{\"api\": \"slot\", \"started\": %" PRIu64 ", \"done\": %" PRIu64 "}\n",
+               progress.started, progress.done);
     }
     for (unsigned i = 0; i < ring_reader_hashes(reader); i++) {
         const struct ring_hash *r = ring_reader_hash(reader, i);
         printf("{\"api\": \"hash\", \"operation\": \"%s\"", names[r->api] ? names[r->api] : "?");
-        N(comm), N(number), N(bytes), N(serial), N(name), N(hash), N(nans), N(infs), N(flags), N(rank), N(what), N(expects);
+        N(comm), N(number), N(bytes), N(serial), N(name), N(hash), N(nans), N(infs), N(flags),
+            N(rank), N(what), N(expects);
         printf("}\n");
     }
-    printf("{\"api\": \"lost\", \"hashes\": %" PRIu64 ", \"control\": %" PRIu64 ", \"bulk\": %" PRIu64 ", \"rings\": %u}\n",
-           ring_reader_hashes_lost(reader), ring_reader_lost(reader, RING_CONTROL), ring_reader_lost(reader, RING_BULK), ring_reader_rings(reader));
+    printf("{\"api\": \"lost\", \"hashes\": %" PRIu64 ", \"control\": %" PRIu64
+           ", \"bulk\": %" PRIu64 ", \"rings\": %u}\n",
+           ring_reader_hashes_lost(reader), ring_reader_lost(reader, RING_CONTROL),
+           ring_reader_lost(reader, RING_BULK), ring_reader_rings(reader));
     if (count < 0)
         fprintf(stderr, "%s: %s\n", path, err.text);
     ring_reader_close(reader);

@@ -10,33 +10,37 @@
 #include "interpose/mangled.h"
 
 /* r: pointer that reads, w: that may write, v: value; NULL: not known. */
-static const struct { const char *name, *kinds; } names[] = {
-    { "_Z3addPKfPfi", "rwv" },                                   /* add(float const*, float*, int) */
-    { "_Z3addPKfS0_Pf", "rrw" },                                 /* add(const float*, const float*, float*) */
-    { "_Z3addPKfPfS0_S1_", "rwrw" },
-    { "_Z4adamPfPKfS_S_fffm", "wrwwvvvv" },
-    { "_Z5emptyv", "" },
-    { "_ZN3foo3bar4kernEPKdPd", "rw" },                          /* foo::bar::kern(double const*, double*) */
-    { "_ZN3foo3bar4kernEPNS_1TEPKS1_", "wr" },                   /* (foo::T*, foo::T const*) */
-    { "_Z4fillIfEvPT_S0_m", "wvv" },                             /* void fill<float>(T*, T, unsigned long) */
-    { "_Z4castIf6__halfEvPKT_PT0_i", "rwv" },
-    { "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", "vvv" },
-    { "_Z6structP4PairPKS_", "wr" },
-    { "_ZN12_GLOBAL__N_14kernEPKvPv", "rw" },
-    { "_ZL6hiddenPKfPf", "rw" },
-    { "_Z4pairPPKfPKPf", "wr" },                                 /* (float const**, float* const*) */
-    { "_Z3refRKfPVf", "vw" },
-    { "_Z5arrayPA4_KfPA4_f", "rw" },
-    { "_Z2fpPFvPfES_", "ww" },
-    { "_Z4halfPKDF16_PDF16b", "rw" },
-    { "extern_c_kernel", NULL },
-    { "_Z", NULL },
-    { "_Z3addPKfS9_", NULL },
-    { "_Z3addPK", NULL },
-    { "_Z99short", NULL },
-    { "_ZN3fooE3bar", "v" },
-    { "_ZN3foo", NULL },
-    { "_Z4fillIXsr3fooE3barEEvPf", NULL },
+static const struct {
+    const char *name, *kinds;
+} names[] = {
+    {"_Z3addPKfPfi", "rwv"},   /* add(float const*, float*, int) */
+    {"_Z3addPKfS0_Pf", "rrw"}, /* add(const float*, const float*, float*) */
+    {"_Z3addPKfPfS0_S1_", "rwrw"},
+    {"_Z4adamPfPKfS_S_fffm", "wrwwvvvv"},
+    {"_Z5emptyv", ""},
+    {"_ZN3foo3bar4kernEPKdPd", "rw"},        /* foo::bar::kern(double const*, double*) */
+    {"_ZN3foo3bar4kernEPNS_1TEPKS1_", "wr"}, /* (foo::T*, foo::T const*) */
+    {"_Z4fillIfEvPT_S0_m", "wvv"},           /* void fill<float>(T*, T, unsigned long) */
+    {"_Z4castIf6__halfEvPKT_PT0_i", "rwv"},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_"
+     "T1_",
+     "vvv"},
+    {"_Z6structP4PairPKS_", "wr"},
+    {"_ZN12_GLOBAL__N_14kernEPKvPv", "rw"},
+    {"_ZL6hiddenPKfPf", "rw"},
+    {"_Z4pairPPKfPKPf", "wr"}, /* (float const**, float* const*) */
+    {"_Z3refRKfPVf", "vw"},
+    {"_Z5arrayPA4_KfPA4_f", "rw"},
+    {"_Z2fpPFvPfES_", "ww"},
+    {"_Z4halfPKDF16_PDF16b", "rw"},
+    {"extern_c_kernel", NULL},
+    {"_Z", NULL},
+    {"_Z3addPKfS9_", NULL},
+    {"_Z3addPK", NULL},
+    {"_Z99short", NULL},
+    {"_ZN3fooE3bar", "v"},
+    {"_ZN3foo", NULL},
+    {"_Z4fillIXsr3fooE3barEEvPf", NULL},
 };
 
 static void names_are_read(void **state)
@@ -49,7 +53,8 @@ static void names_are_read(void **state)
         for (int k = 0; k < count; k++)
             text[k] = "vrw"[kinds[k]];
         if (!names[i].kinds ? count != -1 : strcmp(text, names[i].kinds) || count < 0)
-            fail_msg("%s: expected %s, got %s (%d)", names[i].name, names[i].kinds ? names[i].kinds : "unknown", text, count);
+            fail_msg("%s: expected %s, got %s (%d)", names[i].name,
+                     names[i].kinds ? names[i].kinds : "unknown", text, count);
     }
 }
 
@@ -76,6 +81,7 @@ static void damaged_names_do_no_harm(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(names_are_read), cmocka_unit_test(damaged_names_do_no_harm) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_read),
+                                       cmocka_unit_test(damaged_names_do_no_harm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

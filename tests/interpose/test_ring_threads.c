@@ -1,5 +1,5 @@
-/* test_ring_threads.c: one thread appends while another drains, through ring_append and the head and tail
- * that the collector uses. Under ThreadSanitizer this proves the order of the accesses. */
+/* test_ring_threads.c: one thread appends while another drains, through ring_append and the head
+ * and tail that the collector uses. Under ThreadSanitizer this proves the order of the accesses. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ static uint64_t appended;
 static void *produce(void *argument)
 {
     for (uint64_t i = 0; i < RECORDS; i++) {
-        struct record record = { .serial = i + 1, .api = API_ncclAllReduce, .op = { .count = i * 7 } };
+        struct record record = {.serial = i + 1, .api = API_ncclAllReduce, .op = {.count = i * 7}};
         appended += (uint64_t)ring_append(&ring, records, CAPACITY, &record);
     }
     atomic_store_explicit(&finished, 1, memory_order_release);
@@ -58,6 +58,6 @@ static void nothing_is_torn_or_reordered(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_torn_or_reordered) };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_torn_or_reordered)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* cases.h: the groups of checks that test_kernels.c runs; each prints and counts its failures (values.h). */
+/* cases.h: the groups of checks that test_kernels.c runs; each prints and counts its failures
+ * (values.h). */
 #ifndef DDPCHECK_TESTS_KERNELS_CASES_H
 #define DDPCHECK_TESTS_KERNELS_CASES_H
 

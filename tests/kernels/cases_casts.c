@@ -14,15 +14,21 @@ struct format {
     int fraction, least;
     cudaError_t (*narrow)(size_t count, const float *x, uint16_t *y, cudaStream_t stream);
     cudaError_t (*widen)(size_t count, const uint16_t *x, float *y, cudaStream_t stream);
-    cudaError_t (*round)(size_t count, const float *x, float *y, int32_t *overflow, cudaStream_t stream);
+    cudaError_t (*round)(size_t count, const float *x, float *y, int32_t *overflow,
+                         cudaStream_t stream);
 };
 
 static const struct format formats[] = {
-    { "fp16", 10, -14, kernels_cast_f32_to_f16, kernels_cast_f16_to_f32, kernels_round_to_f16 },
-    { "bf16", 7, -126, kernels_cast_f32_to_bf16, kernels_cast_bf16_to_f32, kernels_round_to_bf16 },
+    {"fp16", 10, -14, kernels_cast_f32_to_f16, kernels_cast_f16_to_f32, kernels_round_to_f16},
+    {"bf16", 7, -126, kernels_cast_f32_to_bf16, kernels_cast_bf16_to_f32, kernels_round_to_bf16},
 };
 
-enum { PATTERNS = 1 << 16, PER_PATTERN = 8, RANDOM = 1 << 18, FLOATS = PATTERNS * PER_PATTERN + RANDOM };
+enum {
+    PATTERNS = 1 << 16,
+    PER_PATTERN = 8,
+    RANDOM = 1 << 18,
+    FLOATS = PATTERNS * PER_PATTERN + RANDOM
+};
 
 static uint32_t bits_of(float value)
 {
@@ -67,18 +73,24 @@ static uint16_t narrowed(const struct format *format, float value)
                       (bits & 0x7fffff) >> (23 - format->fraction));
 }
 
-/* Each number of the format, its neighbours in fp32, the ties on both sides and theirs, and random bits: all
- * exponents, denormals, infinities and NaNs of fp32. */
+/* Each number of the format, its neighbours in fp32, the ties on both sides and theirs, and random
+ * bits: all exponents, denormals, infinities and NaNs of fp32. */
 static void fill_floats(const struct format *format, float *floats)
 {
     for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
         float *here = floats + (size_t)pattern * PER_PATTERN;
         const double value = reference_widen((uint16_t)pattern, format->fraction, format->least);
-        const double next = reference_widen((uint16_t)(pattern + 1), format->fraction, format->least);
+        const double next =
+            reference_widen((uint16_t)(pattern + 1), format->fraction, format->least);
         const float exact = (float)value, tie = (float)((value + next) / 2);
-        const float points[PER_PATTERN] = { exact, nextafterf(exact, INFINITY), nextafterf(exact, -INFINITY), tie,
-                                            nextafterf(tie, INFINITY), nextafterf(tie, -INFINITY),
-                                            float_of(pattern << 16), float_of(pattern << 16 | 0x8000) };
+        const float points[PER_PATTERN] = {exact,
+                                           nextafterf(exact, INFINITY),
+                                           nextafterf(exact, -INFINITY),
+                                           tie,
+                                           nextafterf(tie, INFINITY),
+                                           nextafterf(tie, -INFINITY),
+                                           float_of(pattern << 16),
+                                           float_of(pattern << 16 | 0x8000)};
         memcpy(here, points, sizeof points);
     }
     for (size_t i = (size_t)PATTERNS * PER_PATTERN; i < FLOATS; i++)
@@ -99,8 +111,8 @@ static void narrow_agrees(const struct format *format)
     MUST(cudaMemcpy(got, device_y, FLOATS * sizeof *got, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < FLOATS; i++)
         if (got[i] != narrowed(format, floats[i])) {
-            fail("fp32 %08x (%.9g) to %s: expected %04x, got %04x", bits_of(floats[i]), (double)floats[i],
-                 format->name, narrowed(format, floats[i]), got[i]);
+            fail("fp32 %08x (%.9g) to %s: expected %04x, got %04x", bits_of(floats[i]),
+                 (double)floats[i], format->name, narrowed(format, floats[i]), got[i]);
             break;
         }
     MUST(cudaFree(device_x));
@@ -124,12 +136,16 @@ static void widen_agrees(const struct format *format)
     MUST(cudaMemcpy(got, device_y, PATTERNS * sizeof *got, cudaMemcpyDeviceToHost));
     for (unsigned i = 0; i < PATTERNS; i++) {
         const float value = (float)reference_widen((uint16_t)i, format->fraction, format->least);
-        const uint32_t payload = (uint32_t)(i & ((1u << format->fraction) - 1)) << (23 - format->fraction);
-        /* fp16's signalling NaNs become quiet, as IEEE 754 has it for conversions; bf16 is half of an fp32, only moved. */
+        const uint32_t payload = (uint32_t)(i & ((1u << format->fraction) - 1))
+                                 << (23 - format->fraction);
+        /* fp16's signalling NaNs become quiet, as IEEE 754 has it for conversions; bf16 is half of
+         * an fp32, only moved. */
         const uint32_t quiet = format->fraction == 10 ? 0x400000 : 0;
-        const uint32_t expected = isnan(value) ? (i & 0x8000u) << 16 | 0x7f800000 | quiet | payload : bits_of(value);
+        const uint32_t expected = isnan(value) ? (i & 0x8000u) << 16 | 0x7f800000 | quiet | payload
+                                               : bits_of(value);
         if (bits_of(got[i]) != expected) {
-            fail("%s %04x to fp32: expected %08x, got %08x", format->name, i, expected, bits_of(got[i]));
+            fail("%s %04x to fp32: expected %08x, got %08x", format->name, i, expected,
+                 bits_of(got[i]));
             break;
         }
     }
@@ -161,7 +177,8 @@ static void round_agrees(const struct format *format)
 
     fill_floats(format, floats);
     for (size_t i = 0; i < FLOATS; i++) {
-        const float value = (float)reference_widen(narrowed(format, floats[i]), format->fraction, format->least);
+        const float value =
+            (float)reference_widen(narrowed(format, floats[i]), format->fraction, format->least);
         if (isfinite(value))
             floats[finite++] = floats[i];
     }
@@ -169,17 +186,18 @@ static void round_agrees(const struct format *format)
     if (rounds(format, got, finite))
         fail("rounding to %s of what it can hold told an overflow", format->name);
     for (size_t i = 0; i < finite; i++) {
-        const float value = (float)reference_widen(narrowed(format, floats[i]), format->fraction, format->least);
+        const float value =
+            (float)reference_widen(narrowed(format, floats[i]), format->fraction, format->least);
         if (bits_of(got[i]) != bits_of(value)) {
-            fail("%.9g rounded to %s: expected %.9g, got %.9g", (double)floats[i], format->name, (double)value,
-                 (double)got[i]);
+            fail("%.9g rounded to %s: expected %.9g, got %.9g", (double)floats[i], format->name,
+                 (double)value, (double)got[i]);
             break;
         }
     }
     const float just_too_large = format->fraction == 10 ? 65520 : 0x1.ffp127f;
-    const float bad[] = { just_too_large, -just_too_large, NAN, INFINITY };
+    const float bad[] = {just_too_large, -just_too_large, NAN, INFINITY};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        float some[1000] = { 0 };
+        float some[1000] = {0};
         some[777] = bad[i];
         if (!rounds(format, some, 1000) || isfinite(some[777]))
             fail("rounding %g to %s told no overflow", (double)bad[i], format->name);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const double close_enough = 2e-6;
-static const size_t chosen[] = { 1, 3, 4, 5, 31, 256, 1000, 70001 };
+static const size_t chosen[] = {1, 3, 4, 5, 31, 256, 1000, 70001};
 enum { CHOSEN = sizeof chosen / sizeof *chosen, COUNTS = CHOSEN + 6 };
 
 /* The chosen ones, then random ones. */
@@ -18,12 +18,14 @@ static size_t count_at(int i)
 }
 
 enum activation { LEAKY_RELU, TANH, SIGMOID, ACTIVATIONS };
-static const char *const activation_names[] = { "leaky ReLU", "tanh", "sigmoid" };
+static const char *const activation_names[] = {"leaky ReLU", "tanh", "sigmoid"};
 static const float slope = 0.2f;
 
 static double activate(enum activation a, double x)
 {
-    return a == LEAKY_RELU ? reference_leaky_relu(x, slope) : a == TANH ? tanh(x) : reference_sigmoid(x);
+    return a == LEAKY_RELU ? reference_leaky_relu(x, slope)
+           : a == TANH     ? tanh(x)
+                           : reference_sigmoid(x);
 }
 
 static double gradient(enum activation a, double x)
@@ -49,17 +51,21 @@ static void launch_backward(enum activation a, const struct values *saved, const
                             const struct values *g_x)
 {
     if (a == LEAKY_RELU)
-        LAUNCHED(kernels_leaky_relu_backward(saved->count, slope, saved->device, g_y->device, g_x->device, stream));
+        LAUNCHED(kernels_leaky_relu_backward(saved->count, slope, saved->device, g_y->device,
+                                             g_x->device, stream));
     else if (a == TANH)
-        LAUNCHED(kernels_tanh_backward(saved->count, saved->device, g_y->device, g_x->device, stream));
+        LAUNCHED(
+            kernels_tanh_backward(saved->count, saved->device, g_y->device, g_x->device, stream));
     else
-        LAUNCHED(kernels_sigmoid_backward(saved->count, saved->device, g_y->device, g_x->device, stream));
+        LAUNCHED(kernels_sigmoid_backward(saved->count, saved->device, g_y->device, g_x->device,
+                                          stream));
 }
 
 /* Forward out of place, backward from the output, then both in place. */
 static void activation_agrees(enum activation a, size_t count)
 {
-    struct values *x = values_random(count, -6, 6), *y = values_new(count), *g_y = values_new(count);
+    struct values *x = values_random(count, -6, 6), *y = values_new(count),
+                  *g_y = values_new(count);
     struct values *g_x = values_new(count);
     const char *name = activation_names[a];
 
@@ -94,12 +100,14 @@ void case_activations(void)
 
 static void bce_agrees(size_t count, float target)
 {
-    struct values *x = values_random(count, -30, 30), *loss = values_new(1), *g_x = values_new(count);
+    struct values *x = values_random(count, -30, 30), *loss = values_new(1),
+                  *g_x = values_new(count);
 
     loss->truth[0] = reference_bce_with_logits(count, x->truth, target);
     reference_bce_with_logits_backward(count, x->truth, target, (double)count, g_x->truth);
     LAUNCHED(kernels_bce_with_logits_forward(count, x->device, target, loss->device, stream));
-    LAUNCHED(kernels_bce_with_logits_backward(count, x->device, target, (float)count, g_x->device, stream));
+    LAUNCHED(kernels_bce_with_logits_backward(count, x->device, target, (float)count, g_x->device,
+                                              stream));
     values_expect(loss, close_enough, "bce loss, %zu towards %g", count, (double)target);
     values_expect(g_x, close_enough, "bce g_x, %zu towards %g", count, (double)target);
     values_free_all();
@@ -108,8 +116,10 @@ static void bce_agrees(size_t count, float target)
 /* Labels are numbers from 0 to classes - 1, and row 1 has two equal largest logits. */
 static void cross_entropy_agrees(int n, int classes, bool label_is_second)
 {
-    struct values *x = values_random((size_t)n * classes, -8, 8), *loss = values_new(1), *g_x = values_new(x->count);
-    int32_t *labels = malloc(sizeof *labels * n), *device_labels, *device_correct, correct, got = -1;
+    struct values *x = values_random((size_t)n * classes, -8, 8), *loss = values_new(1),
+                  *g_x = values_new(x->count);
+    int32_t *labels = malloc(sizeof *labels * n), *device_labels, *device_correct, correct,
+            got = -1;
 
     MUST(labels ? cudaSuccess : cudaErrorMemoryAllocation);
     for (int i = 0; i < n; i++)
@@ -126,14 +136,16 @@ static void cross_entropy_agrees(int n, int classes, bool label_is_second)
     copy_to_device(device_labels, labels, sizeof *labels * n);
     loss->truth[0] = reference_cross_entropy(n, classes, x->truth, labels, &correct);
     reference_cross_entropy_backward(n, classes, x->truth, labels, n, g_x->truth);
-    LAUNCHED(kernels_cross_entropy_forward(n, classes, x->device, device_labels, loss->device, device_correct,
-                                           stream));
-    LAUNCHED(kernels_cross_entropy_backward(n, classes, x->device, device_labels, (float)n, g_x->device, stream));
+    LAUNCHED(kernels_cross_entropy_forward(n, classes, x->device, device_labels, loss->device,
+                                           device_correct, stream));
+    LAUNCHED(kernels_cross_entropy_backward(n, classes, x->device, device_labels, (float)n,
+                                            g_x->device, stream));
     values_expect(loss, close_enough, "cross entropy loss, n=%d classes=%d", n, classes);
     values_expect(g_x, close_enough, "cross entropy g_x, n=%d classes=%d", n, classes);
     MUST(cudaMemcpy(&got, device_correct, sizeof got, cudaMemcpyDeviceToHost));
     if (got != correct)
-        fail("cross entropy, n=%d classes=%d: expected %d rows correct, got %d", n, classes, correct, got);
+        fail("cross entropy, n=%d classes=%d: expected %d rows correct, got %d", n, classes,
+             correct, got);
     MUST(cudaFree(device_labels));
     MUST(cudaFree(device_correct));
     free(labels);
@@ -158,13 +170,15 @@ void case_optimisers(void)
 {
     for (int i = 0; i < COUNTS; i++) {
         const size_t count = count_at(i);
-        struct values *w = values_new(count), *g = values_new(count), *m = values_random(count, 0, 0);
+        struct values *w = values_new(count), *g = values_new(count),
+                      *m = values_random(count, 0, 0);
         struct values *v = values_random(count, 0, 0);
 
         for (int step = 1; step <= 5; step++) {
-            reference_adam_step(count, w->truth, g->truth, m->truth, v->truth, 2e-4f, 0.5f, 0.999f, 1e-8f, step);
-            LAUNCHED(kernels_adam_step(count, w->device, g->device, m->device, v->device, 2e-4f, 0.5f, 0.999f, 1e-8f,
-                                       step, stream));
+            reference_adam_step(count, w->truth, g->truth, m->truth, v->truth, 2e-4f, 0.5f, 0.999f,
+                                1e-8f, step);
+            LAUNCHED(kernels_adam_step(count, w->device, g->device, m->device, v->device, 2e-4f,
+                                       0.5f, 0.999f, 1e-8f, step, stream));
         }
         values_expect(w, close_enough, "Adam w, %zu", count);
         values_expect(m, close_enough, "Adam m, %zu", count);

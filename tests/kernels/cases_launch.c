@@ -20,14 +20,14 @@ static void *work(void *argument)
     const struct worker *worker = argument;
 
     for (int i = 0; i < ROUNDS; i++)
-        LAUNCHED(kernels_conv2d_forward(&worker->shape, worker->x->device, worker->w->device, NULL, worker->y->device,
-                                        worker->stream));
+        LAUNCHED(kernels_conv2d_forward(&worker->shape, worker->x->device, worker->w->device, NULL,
+                                        worker->y->device, worker->stream));
     MUST(cudaStreamSynchronize(worker->stream));
     return NULL;
 }
 
-/* Convolutions of different sizes at the same time, each from a thread and a stream of its own: none may disturb
- * another's scratch. */
+/* Convolutions of different sizes at the same time, each from a thread and a stream of its own:
+ * none may disturb another's scratch. */
 void case_streams(void)
 {
     struct worker workers[STREAMS];
@@ -47,7 +47,8 @@ void case_streams(void)
         MUST(cudaStreamCreateWithFlags(&worker->stream, cudaStreamNonBlocking));
     }
     for (int i = 0; i < STREAMS; i++)
-        MUST(pthread_create(&workers[i].thread, NULL, work, &workers[i]) ? cudaErrorUnknown : cudaSuccess);
+        MUST(pthread_create(&workers[i].thread, NULL, work, &workers[i]) ? cudaErrorUnknown
+                                                                         : cudaSuccess);
     for (int i = 0; i < STREAMS; i++) {
         pthread_join(workers[i].thread, NULL);
         values_expect((struct values *)workers[i].y, 2e-5, "conv2d on stream %d of %d", i, STREAMS);
@@ -58,29 +59,37 @@ void case_streams(void)
 static void expect_status(const char *what, cudaError_t got, cudaError_t expected)
 {
     if (got != expected)
-        fail("%s: expected %s, got %s", what, cudaGetErrorString(expected), cudaGetErrorString(got));
+        fail("%s: expected %s, got %s", what, cudaGetErrorString(expected),
+             cudaGetErrorString(got));
 }
 
 void case_refused(void)
 {
     struct values *x = values_new(64);
     float *p = x->device;
-    const struct conv2d too_small = conv2d_shape(1, 1, 2, 2, 1, 5, 1, 1), no_stride = conv2d_shape(1, 1, 4, 4, 1, 1, 0, 0);
-    const struct conv2d no_image = conv2d_shape(0, 1, 4, 4, 1, 1, 1, 0), over = conv2d_shape(1, 1, 2, 2, 1, 5, 3, 1);
+    const struct conv2d too_small = conv2d_shape(1, 1, 2, 2, 1, 5, 1, 1),
+                        no_stride = conv2d_shape(1, 1, 4, 4, 1, 1, 0, 0);
+    const struct conv2d no_image = conv2d_shape(0, 1, 4, 4, 1, 1, 1, 0),
+                        over = conv2d_shape(1, 1, 2, 2, 1, 5, 3, 1);
     const struct conv2d all_pad = conv2d_transposed_shape(1, 1, 1, 1, 1, 2, 1, 1);
 
-    expect_status("a filter larger than the image", kernels_conv2d_forward(&too_small, p, p, NULL, p, stream),
-                  cudaErrorInvalidValue);
+    expect_status("a filter larger than the image",
+                  kernels_conv2d_forward(&too_small, p, p, NULL, p, stream), cudaErrorInvalidValue);
     expect_status("the same with a stride", kernels_conv2d_forward(&over, p, p, NULL, p, stream),
                   cudaErrorInvalidValue);
-    expect_status("a stride of 0", kernels_conv2d_backward_data(&no_stride, p, p, p, stream), cudaErrorInvalidValue);
-    expect_status("no image", kernels_conv2d_backward_weight(&no_image, p, p, p, NULL, stream), cudaErrorInvalidValue);
-    expect_status("nothing left of the output", kernels_conv2d_transposed_forward(&all_pad, p, p, NULL, p, stream),
+    expect_status("a stride of 0", kernels_conv2d_backward_data(&no_stride, p, p, p, stream),
                   cudaErrorInvalidValue);
-    expect_status("no rows", kernels_linear_forward(0, 1, 1, p, p, NULL, p, stream), cudaErrorInvalidValue);
+    expect_status("no image", kernels_conv2d_backward_weight(&no_image, p, p, p, NULL, stream),
+                  cudaErrorInvalidValue);
+    expect_status("nothing left of the output",
+                  kernels_conv2d_transposed_forward(&all_pad, p, p, NULL, p, stream),
+                  cudaErrorInvalidValue);
+    expect_status("no rows", kernels_linear_forward(0, 1, 1, p, p, NULL, p, stream),
+                  cudaErrorInvalidValue);
     expect_status("no channels", kernels_batch_norm_evaluate(1, 0, 1, p, p, p, p, p, 0, p, stream),
                   cudaErrorInvalidValue);
-    expect_status("the mean of nothing", kernels_bce_with_logits_forward(0, p, 0, p, stream), cudaErrorInvalidValue);
+    expect_status("the mean of nothing", kernels_bce_with_logits_forward(0, p, 0, p, stream),
+                  cudaErrorInvalidValue);
     expect_status("Adam's step 0", kernels_adam_step(1, p, p, p, p, 1, 0.5f, 0.5f, 1, 0, stream),
                   cudaErrorInvalidValue);
     expect_status("fill of no element", kernels_fill(0, 1, p, stream), cudaSuccess);

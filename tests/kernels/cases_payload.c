@@ -12,7 +12,8 @@
 enum { MARGIN = 64, LENGTHS = 150, OFFSETS = 17, LARGE = 3 << 20, BLOCKS_MOST = 7 };
 enum { PAGE = 4096 };
 
-extern const int runtime_is_host __attribute__((weak));     /* host_runtime.c: device memory is the host's */
+extern const int runtime_is_host
+    __attribute__((weak)); /* host_runtime.c: device memory is the host's */
 
 /* Formats of nccl.h as sign, exponent and fraction bits. */
 static const struct format {
@@ -20,11 +21,11 @@ static const struct format {
     int datatype, exponent, fraction;
     bool has_inf;
 } formats[] = {
-    { "float16", 6, 5, 10, true }, { "float32", 7, 8, 23, true }, { "float64", 8, 11, 52, true },
-    { "bfloat16", 9, 8, 7, true }, { "float8 e4m3", 10, 4, 3, false }, { "float8 e5m2", 11, 5, 2, true },
+    {"float16", 6, 5, 10, true}, {"float32", 7, 8, 23, true},      {"float64", 8, 11, 52, true},
+    {"bfloat16", 9, 8, 7, true}, {"float8 e4m3", 10, 4, 3, false}, {"float8 e5m2", 11, 5, 2, true},
 };
 
-static struct payload_found *found;     /* device memory */
+static struct payload_found *found; /* device memory */
 static uint64_t tickets;
 
 /* As payload.h says it in words, byte by byte. */
@@ -49,27 +50,33 @@ static uint64_t expected_hash(const unsigned char *data, size_t bytes)
     return sum ^ sum >> 29 ? sum ^ sum >> 29 : 1;
 }
 
-static struct payload_found hash_at(const unsigned char *data, size_t bytes, int datatype, unsigned blocks)
+static struct payload_found hash_at(const unsigned char *data, size_t bytes, int datatype,
+                                    unsigned blocks)
 {
     struct payload_found result;
     const uint64_t ticket = ++tickets;
 
-    LAUNCHED(kernels_payload_hash(data, bytes, datatype, found, ticket, (int)(ticket % PAYLOAD_PARTIALS), blocks, stream));
+    LAUNCHED(kernels_payload_hash(data, bytes, datatype, found, ticket,
+                                  (int)(ticket % PAYLOAD_PARTIALS), blocks, stream));
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaMemcpy(&result, found, sizeof result, cudaMemcpyDeviceToHost));
     if (result.done != ticket)
-        fail("the launch's ticket: expected %llu, got %llu", (unsigned long long)ticket, (unsigned long long)result.done);
+        fail("the launch's ticket: expected %llu, got %llu", (unsigned long long)ticket,
+             (unsigned long long)result.done);
     return result;
 }
 
-static void expect_hash(const unsigned char *host, const unsigned char *device, size_t bytes, unsigned blocks)
+static void expect_hash(const unsigned char *host, const unsigned char *device, size_t bytes,
+                        unsigned blocks)
 {
     const struct payload_found got = hash_at(device, bytes, 1, blocks);
     const uint64_t expected = expected_hash(host, bytes);
 
     if (got.hash != expected || got.nans || got.infs)
-        fail("hash of %zu bytes at offset %zu, %u blocks: expected %016llx, got %016llx, %u NaN, %u Inf", bytes,
-             (size_t)device % 16, blocks, (unsigned long long)expected, (unsigned long long)got.hash, got.nans, got.infs);
+        fail("hash of %zu bytes at offset %zu, %u blocks: expected %016llx, got %016llx, %u NaN, "
+             "%u Inf",
+             bytes, (size_t)device % 16, blocks, (unsigned long long)expected,
+             (unsigned long long)got.hash, got.nans, got.infs);
 }
 
 static unsigned char *random_bytes(size_t bytes)
@@ -134,8 +141,9 @@ static void nothing_outside(void)
         return;
     unsigned char *pages = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    MUST(pages != MAP_FAILED && !mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE) ? cudaSuccess
-                                                                                      : cudaErrorMemoryAllocation);
+    MUST(pages != MAP_FAILED && !mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE)
+             ? cudaSuccess
+             : cudaErrorMemoryAllocation);
     for (size_t i = 0; i < PAGE; i++)
         pages[PAGE + i] = (unsigned char)(random_uniform() * 256);
     for (size_t bytes = 1; bytes < 60; bytes++) {
@@ -145,9 +153,11 @@ static void nothing_outside(void)
     munmap(pages, 3 * PAGE);
 }
 
-static void put(unsigned char *to, const struct format *format, uint64_t exponent, uint64_t fraction, bool negative)
+static void put(unsigned char *to, const struct format *format, uint64_t exponent,
+                uint64_t fraction, bool negative)
 {
-    const uint64_t bits = (uint64_t)negative << (format->exponent + format->fraction) | exponent << format->fraction | fraction;
+    const uint64_t bits = (uint64_t)negative << (format->exponent + format->fraction) |
+                          exponent << format->fraction | fraction;
     memcpy(to, &bits, (size_t)(1 + format->exponent + format->fraction) / 8);
 }
 
@@ -156,15 +166,20 @@ static void not_a_number(const struct format *format)
 {
     enum { ELEMENTS = 4001 };
     const size_t size = (size_t)(1 + format->exponent + format->fraction) / 8;
-    const uint64_t all_ones = (UINT64_C(1) << format->exponent) - 1, fractions = UINT64_C(1) << format->fraction;
+    const uint64_t all_ones = (UINT64_C(1) << format->exponent) - 1,
+                   fractions = UINT64_C(1) << format->fraction;
     unsigned char *host = random_bytes(ELEMENTS * size + 16), *device;
     uint32_t nans = 0, infs = 0;
 
     for (size_t i = 0; i < ELEMENTS; i++) {
         const int kind = (int)(random_uniform() * 6);
-        const uint64_t exponent = kind < 3 ? all_ones : kind == 3 ? all_ones - 1 : (uint64_t)(random_uniform() * (double)all_ones);
-        const uint64_t fraction = kind == 0 ? 0 : kind == 1 ? fractions - 1 : kind == 4 ? 1
-                                                                                        : (uint64_t)(random_uniform() * (double)fractions);
+        const uint64_t exponent = kind < 3    ? all_ones
+                                  : kind == 3 ? all_ones - 1
+                                              : (uint64_t)(random_uniform() * (double)all_ones);
+        const uint64_t fraction = kind == 0   ? 0
+                                  : kind == 1 ? fractions - 1
+                                  : kind == 4 ? 1
+                                              : (uint64_t)(random_uniform() * (double)fractions);
         put(host + i * size, format, exponent, fraction, random_uniform() < 0.5);
         if (exponent == all_ones && format->has_inf && fraction == 0)
             infs++;
@@ -174,9 +189,12 @@ static void not_a_number(const struct format *format)
     MUST(cudaMalloc((void **)&device, ELEMENTS * size + 16));
     for (size_t shift = 0; shift < 16; shift += size) {
         copy_to_device(device + shift, host, ELEMENTS * size);
-        const struct payload_found got = hash_at(device + shift, ELEMENTS * size, format->datatype, 3);
-        if (got.nans != nans || got.infs != infs || got.hash != expected_hash(host, ELEMENTS * size))
-            fail("%s at offset %zu: expected %u NaN, %u Inf, got %u, %u", format->name, shift, nans, infs, got.nans, got.infs);
+        const struct payload_found got =
+            hash_at(device + shift, ELEMENTS * size, format->datatype, 3);
+        if (got.nans != nans || got.infs != infs ||
+            got.hash != expected_hash(host, ELEMENTS * size))
+            fail("%s at offset %zu: expected %u NaN, %u Inf, got %u, %u", format->name, shift, nans,
+                 infs, got.nans, got.infs);
     }
     MUST(cudaFree(device));
     free(host);
@@ -214,7 +232,8 @@ void case_payload(void)
         not_a_number(&formats[i]);
     uniform_buffers();
     if (kernels_payload_hash(found, 0, 1, found, 1, 0, 1, stream) != cudaErrorInvalidValue ||
-        kernels_payload_hash(found, 8, 1, found, 1, PAYLOAD_PARTIALS, 1, stream) != cudaErrorInvalidValue)
+        kernels_payload_hash(found, 8, 1, found, 1, PAYLOAD_PARTIALS, 1, stream) !=
+            cudaErrorInvalidValue)
         fail("a hash of nothing, or without a partial sum: expected to be refused");
     MUST(cudaFree(found));
 }

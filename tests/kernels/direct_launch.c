@@ -1,5 +1,6 @@
-/* direct_launch.c: a launch calls the kernel's twin at once. It also sees every kernel that nvcc registers and so can check, before the tests run,
- * that kernels and twins are the same set with the same parameters. */
+/* direct_launch.c: a launch calls the kernel's twin at once. It also sees every kernel that nvcc
+ * registers and so can check, before the tests run, that kernels and twins are the same set with
+ * the same parameters. */
 #include "kernels/twin.h"
 
 #include <cuda_runtime_api.h>
@@ -15,7 +16,7 @@ enum { KERNELS_MOST = 256 };
 
 static struct kernel {
     const void *stub;
-    char *signature;            /* demangled: name(type, type...) */
+    char *signature; /* demangled: name(type, type...) */
     const struct twin *twin;
 } kernels[KERNELS_MOST];
 static size_t kernel_count;
@@ -33,9 +34,11 @@ static const struct twin *twin_find(const char *signature)
 /* The letter of twin.h for a type as the demangler writes it. */
 static const char *letter_of(const char *type)
 {
-    static const struct { const char *type, *letters; } known[] = {
-        { "int", "i" }, { "unsigned int", "i" }, { "unsigned long", "l" }, { "float", "f" }, { "double", "d" },
-        { "conv2d", "[40]" }, { "kernels_activation", "[8]" },
+    static const struct {
+        const char *type, *letters;
+    } known[] = {
+        {"int", "i"},    {"unsigned int", "i"}, {"unsigned long", "l"},        {"float", "f"},
+        {"double", "d"}, {"conv2d", "[40]"},    {"kernels_activation", "[8]"},
     };
     const size_t length = strlen(type);
 
@@ -108,38 +111,40 @@ void __cudaUnregisterFatBinary(void **handle)
 }
 
 /* Variables of the device's: no twin uses them. */
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
-                       int global);
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant,
-                       int global)
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+                       size_t bytes, int constant, int global);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external,
+                       size_t bytes, int constant, int global)
 {
-    (void)handle, (void)host, (void)device, (void)name, (void)external, (void)bytes, (void)constant, (void)global;
+    (void)handle, (void)host, (void)device, (void)name, (void)external, (void)bytes, (void)constant,
+        (void)global;
 }
 
-void __cudaRegisterFunction(void **handle, const char *stub, char *function, const char *name, int limit,
-                            struct uint3 *thread, struct uint3 *block, struct dim3 *block_size,
-                            struct dim3 *grid_size, int *warp);
-void __cudaRegisterFunction(void **handle, const char *stub, char *function, const char *name, int limit,
-                            struct uint3 *thread, struct uint3 *block, struct dim3 *block_size,
-                            struct dim3 *grid_size, int *warp)
+void __cudaRegisterFunction(void **handle, const char *stub, char *function, const char *name,
+                            int limit, struct uint3 *thread, struct uint3 *block,
+                            struct dim3 *block_size, struct dim3 *grid_size, int *warp);
+void __cudaRegisterFunction(void **handle, const char *stub, char *function, const char *name,
+                            int limit, struct uint3 *thread, struct uint3 *block,
+                            struct dim3 *block_size, struct dim3 *grid_size, int *warp)
 {
     int status;
     char *signature = __cxa_demangle(name, NULL, NULL, &status);
 
-    (void)handle, (void)function, (void)limit, (void)thread, (void)block, (void)block_size, (void)grid_size, (void)warp;
+    (void)handle, (void)function, (void)limit, (void)thread, (void)block, (void)block_size,
+        (void)grid_size, (void)warp;
     if (!signature || !strchr(signature, '('))
         give_up("a kernel whose name can't be demangled", name);
     if (kernel_count == KERNELS_MOST)
         give_up("more kernels than this test has room for", name);
-    kernels[kernel_count++] = (struct kernel){ stub, signature, twin_find(signature) };
+    kernels[kernel_count++] = (struct kernel){stub, signature, twin_find(signature)};
 }
 
 /* What nvcc's stubs for <<<>>> refer to; the launchers call cudaLaunchKernel instead. */
-#define UNUSED_BY_LAUNCHERS(name)                                   \
-    cudaError_t name(void);                                         \
-    cudaError_t name(void)                                          \
-    {                                                               \
-        give_up("a launch on a path that this test lacks", #name);  \
+#define UNUSED_BY_LAUNCHERS(name)                                  \
+    cudaError_t name(void);                                        \
+    cudaError_t name(void)                                         \
+    {                                                              \
+        give_up("a launch on a path that this test lacks", #name); \
     }
 UNUSED_BY_LAUNCHERS(__cudaGetKernel)
 UNUSED_BY_LAUNCHERS(__cudaLaunchKernel)
@@ -147,13 +152,15 @@ UNUSED_BY_LAUNCHERS(__cudaPopCallConfiguration)
 
 static bool grid_is_valid(dim3 grid, dim3 block)
 {
-    return grid.x > 0 && grid.y > 0 && grid.z > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535 &&
-           block.x * block.y * block.z > 0 && block.x * block.y * block.z <= 1024;
+    return grid.x > 0 && grid.y > 0 && grid.z > 0 && grid.x <= 0x7fffffff && grid.y <= 65535 &&
+           grid.z <= 65535 && block.x * block.y * block.z > 0 &&
+           block.x * block.y * block.z <= 1024;
 }
 
-cudaError_t cudaLaunchKernel(const void *stub, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchKernel(const void *stub, dim3 grid, dim3 block, void **args, size_t shared,
+                             cudaStream_t stream)
 {
-    const struct twin_grid whole = { { grid.x, grid.y, grid.z }, { block.x, block.y, block.z }, shared };
+    const struct twin_grid whole = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
 
     (void)stream;
     if (!grid_is_valid(grid, block))

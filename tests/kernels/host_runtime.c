@@ -1,11 +1,12 @@
-/* host_runtime.c: the few functions of CUDA's runtime that the tests use beside launches, over host memory. */
+/* host_runtime.c: the few functions of CUDA's runtime that the tests use beside launches, over host
+ * memory. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 extern const int runtime_is_host;
-const int runtime_is_host = 1;      /* cases_payload.c: device memory can be protected as any */
+const int runtime_is_host = 1; /* cases_payload.c: device memory can be protected as any */
 
 const char *cudaGetErrorString(cudaError_t status)
 {
@@ -34,7 +35,8 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
     (void)stream;
     return cudaMemcpy(to, from, bytes, kind);

@@ -37,13 +37,15 @@ double reference_bce_with_logits(size_t count, const double *x, double target)
     return sum / (double)count;
 }
 
-void reference_bce_with_logits_backward(size_t count, const double *x, double target, double scale, double *g_x)
+void reference_bce_with_logits_backward(size_t count, const double *x, double target, double scale,
+                                        double *g_x)
 {
     for (size_t i = 0; i < count; i++)
         g_x[i] = scale * (reference_sigmoid(x[i]) - target) / (double)count;
 }
 
-double reference_cross_entropy(int n, int classes, const double *x, const int32_t *labels, int32_t *correct)
+double reference_cross_entropy(int n, int classes, const double *x, const int32_t *labels,
+                               int32_t *correct)
 {
     double loss = 0;
 
@@ -62,8 +64,8 @@ double reference_cross_entropy(int n, int classes, const double *x, const int32_
     return loss / n;
 }
 
-void reference_cross_entropy_backward(int n, int classes, const double *x, const int32_t *labels, double scale,
-                                      double *g_x)
+void reference_cross_entropy_backward(int n, int classes, const double *x, const int32_t *labels,
+                                      double scale, double *g_x)
 {
     for (int row = 0; row < n; row++) {
         const double *logits = x + (size_t)row * classes;
@@ -71,12 +73,13 @@ void reference_cross_entropy_backward(int n, int classes, const double *x, const
         for (int i = 0; i < classes; i++)
             sum += exp(logits[i]);
         for (int i = 0; i < classes; i++)
-            g_x[(size_t)row * classes + i] = scale * (exp(logits[i]) / sum - (i == labels[row])) / n;
+            g_x[(size_t)row * classes + i] = scale * (exp(logits[i]) / sum - (i == labels[row])) /
+                                             n;
     }
 }
 
-void reference_adam_step(size_t count, double *w, const double *g, double *m, double *v, double lr, double beta1,
-                         double beta2, double epsilon, int step)
+void reference_adam_step(size_t count, double *w, const double *g, double *m, double *v, double lr,
+                         double beta1, double beta2, double epsilon, int step)
 {
     for (size_t i = 0; i < count; i++) {
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
@@ -86,7 +89,8 @@ void reference_adam_step(size_t count, double *w, const double *g, double *m, do
     }
 }
 
-void reference_sgd_step(size_t count, double *w, const double *g, double *v, double lr, double momentum)
+void reference_sgd_step(size_t count, double *w, const double *g, double *v, double lr,
+                        double momentum)
 {
     for (size_t i = 0; i < count; i++) {
         v[i] = momentum * v[i] + g[i];
@@ -96,7 +100,8 @@ void reference_sgd_step(size_t count, double *w, const double *g, double *v, dou
 
 uint16_t reference_narrow(double value, int fraction, int least)
 {
-    const unsigned sign = signbit(value) ? 0x8000 : 0, infinity = (unsigned)(3 - 2 * least) << fraction;
+    const unsigned sign = signbit(value) ? 0x8000 : 0, infinity = (unsigned)(3 - 2 * least)
+                                                                  << fraction;
     const double magnitude = fabs(value);
 
     if (magnitude == 0)
@@ -104,8 +109,10 @@ uint16_t reference_narrow(double value, int fraction, int least)
     if (isinf(magnitude))
         return (uint16_t)(sign | infinity);
     const int exponent = fmax(ilogb(magnitude), least);
-    const double last_places = rint(ldexp(magnitude, fraction - exponent));     /* to nearest even, as set by default */
-    /* Numbers follow each other as their bits do: a carry out of the fraction is one into the exponent. */
+    const double last_places =
+        rint(ldexp(magnitude, fraction - exponent)); /* to nearest even, as set by default */
+    /* Numbers follow each other as their bits do: a carry out of the fraction is one into the
+     * exponent. */
     const double bits = ldexp(exponent - least, fraction) + last_places;
     return (uint16_t)(sign | (unsigned)fmin(bits, infinity));
 }
@@ -113,7 +120,7 @@ uint16_t reference_narrow(double value, int fraction, int least)
 double reference_widen(uint16_t bits, int fraction, int least)
 {
     const int exponent = (bits & 0x7fff) >> fraction, rest = bits & ((1 << fraction) - 1);
-    const int special = 3 - 2 * least;      /* all ones: 31 for fp16, 255 for bf16 */
+    const int special = 3 - 2 * least; /* all ones: 31 for fp16, 255 for bf16 */
     double value;
 
     if (exponent == special)

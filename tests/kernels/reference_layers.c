@@ -15,7 +15,8 @@ static void conv2d_visit(const struct conv2d *c, visit_function *visit, void *co
                     for (int yw = 0; yw < c->y_w; yw++)
                         for (int kh = 0; kh < c->k; kh++)
                             for (int kw = 0; kw < c->k; kw++) {
-                                const int h = yh * c->stride + kh - c->pad, w = yw * c->stride + kw - c->pad;
+                                const int h = yh * c->stride + kh - c->pad,
+                                          w = yw * c->stride + kw - c->pad;
                                 if (h < 0 || h >= c->h || w < 0 || w >= c->w)
                                     continue;
                                 visit(context, (((size_t)n * c->c_in + i) * c->h + h) * c->w + w,
@@ -26,7 +27,8 @@ static void conv2d_visit(const struct conv2d *c, visit_function *visit, void *co
 
 static void transposed_visit(const struct transposed *t, visit_function *visit, void *context)
 {
-    const int height = (t->h - 1) * t->stride - 2 * t->pad + t->k, width = (t->w - 1) * t->stride - 2 * t->pad + t->k;
+    const int height = (t->h - 1) * t->stride - 2 * t->pad + t->k,
+              width = (t->w - 1) * t->stride - 2 * t->pad + t->k;
 
     for (int n = 0; n < t->n; n++)
         for (int i = 0; i < t->c_in; i++)
@@ -35,7 +37,8 @@ static void transposed_visit(const struct transposed *t, visit_function *visit, 
                     for (int w = 0; w < t->w; w++)
                         for (int kh = 0; kh < t->k; kh++)
                             for (int kw = 0; kw < t->k; kw++) {
-                                const int yh = h * t->stride + kh - t->pad, yw = w * t->stride + kw - t->pad;
+                                const int yh = h * t->stride + kh - t->pad,
+                                          yw = w * t->stride + kw - t->pad;
                                 if (yh < 0 || yh >= height || yw < 0 || yw >= width)
                                     continue;
                                 visit(context, (((size_t)n * t->c_in + i) * t->h + h) * t->w + w,
@@ -80,60 +83,64 @@ static void add_bias_gradient(int n, int channels, size_t pixels, const double *
         g_bias[i / pixels % channels] += g_y[i];
 }
 
-void reference_conv2d_forward(const struct conv2d *c, const double *x, const double *w, const double *bias, double *y)
+void reference_conv2d_forward(const struct conv2d *c, const double *x, const double *w,
+                              const double *bias, double *y)
 {
     set_bias(c->n, c->c_out, (size_t)c->y_h * c->y_w, bias, y);
-    conv2d_visit(c, add_y, &(struct product){ .x = x, .w = w, .y = y });
+    conv2d_visit(c, add_y, &(struct product){.x = x, .w = w, .y = y});
 }
 
-void reference_conv2d_backward_data(const struct conv2d *c, const double *g_y, const double *w, double *g_x)
+void reference_conv2d_backward_data(const struct conv2d *c, const double *g_y, const double *w,
+                                    double *g_x)
 {
     set_bias(c->n, c->c_in, (size_t)c->h * c->w, NULL, g_x);
-    conv2d_visit(c, add_g_x, &(struct product){ .g_y = g_y, .w = w, .g_x = g_x });
+    conv2d_visit(c, add_g_x, &(struct product){.g_y = g_y, .w = w, .g_x = g_x});
 }
 
-void reference_conv2d_backward_weight(const struct conv2d *c, const double *x, const double *g_y, double *g_w,
-                                      double *g_bias)
+void reference_conv2d_backward_weight(const struct conv2d *c, const double *x, const double *g_y,
+                                      double *g_w, double *g_bias)
 {
-    conv2d_visit(c, add_g_w, &(struct product){ .x = x, .g_y = g_y, .g_w = g_w });
+    conv2d_visit(c, add_g_w, &(struct product){.x = x, .g_y = g_y, .g_w = g_w});
     add_bias_gradient(c->n, c->c_out, (size_t)c->y_h * c->y_w, g_y, g_bias);
 }
 
 static size_t transposed_pixels(const struct transposed *t)
 {
-    return (size_t)((t->h - 1) * t->stride - 2 * t->pad + t->k) * ((t->w - 1) * t->stride - 2 * t->pad + t->k);
+    return (size_t)((t->h - 1) * t->stride - 2 * t->pad + t->k) *
+           ((t->w - 1) * t->stride - 2 * t->pad + t->k);
 }
 
-void reference_transposed_forward(const struct transposed *t, const double *x, const double *w, const double *bias,
-                                  double *y)
+void reference_transposed_forward(const struct transposed *t, const double *x, const double *w,
+                                  const double *bias, double *y)
 {
     set_bias(t->n, t->c_out, transposed_pixels(t), bias, y);
-    transposed_visit(t, add_y, &(struct product){ .x = x, .w = w, .y = y });
+    transposed_visit(t, add_y, &(struct product){.x = x, .w = w, .y = y});
 }
 
-void reference_transposed_backward(const struct transposed *t, const double *x, const double *w, const double *g_y,
-                                   double *g_x, double *g_w, double *g_bias)
+void reference_transposed_backward(const struct transposed *t, const double *x, const double *w,
+                                   const double *g_y, double *g_x, double *g_w, double *g_bias)
 {
     set_bias(t->n, t->c_in, (size_t)t->h * t->w, NULL, g_x);
-    transposed_visit(t, add_g_x, &(struct product){ .g_y = g_y, .w = w, .g_x = g_x });
-    transposed_visit(t, add_g_w, &(struct product){ .x = x, .g_y = g_y, .g_w = g_w });
+    transposed_visit(t, add_g_x, &(struct product){.g_y = g_y, .w = w, .g_x = g_x});
+    transposed_visit(t, add_g_w, &(struct product){.x = x, .g_y = g_y, .g_w = g_w});
     add_bias_gradient(t->n, t->c_out, transposed_pixels(t), g_y, g_bias);
 }
 
 /* A linear layer is a convolution of 1x1 images. */
 static struct conv2d linear_shape(int n, int in, int out)
 {
-    return (struct conv2d){ n, in, 1, 1, out, 1, 1, 0, 1, 1 };
+    return (struct conv2d){n, in, 1, 1, out, 1, 1, 0, 1, 1};
 }
 
-void reference_linear_forward(int n, int in, int out, const double *x, const double *w, const double *bias, double *y)
+void reference_linear_forward(int n, int in, int out, const double *x, const double *w,
+                              const double *bias, double *y)
 {
     const struct conv2d c = linear_shape(n, in, out);
     reference_conv2d_forward(&c, x, w, bias, y);
 }
 
-void reference_linear_backward(int n, int in, int out, const double *x, const double *w, const double *g_y,
-                               double *g_x, double *g_w, double *g_bias)
+void reference_linear_backward(int n, int in, int out, const double *x, const double *w,
+                               const double *g_y, double *g_x, double *g_w, double *g_bias)
 {
     const struct conv2d c = linear_shape(n, in, out);
     reference_conv2d_backward_data(&c, g_y, w, g_x);
@@ -145,9 +152,10 @@ static int channel_of(size_t i, int c, int pixels)
     return (int)(i / pixels % c);
 }
 
-void reference_batch_norm_forward(int n, int c, int pixels, const double *x, const double *gamma, const double *beta,
-                                  double *running_mean, double *running_var, double momentum, double epsilon,
-                                  double *mean, double *inv_std, double *y)
+void reference_batch_norm_forward(int n, int c, int pixels, const double *x, const double *gamma,
+                                  const double *beta, double *running_mean, double *running_var,
+                                  double momentum, double epsilon, double *mean, double *inv_std,
+                                  double *y)
 {
     const size_t all = (size_t)n * c * pixels;
     const double count = (double)n * pixels;
@@ -170,18 +178,21 @@ void reference_batch_norm_forward(int n, int c, int pixels, const double *x, con
     }
 }
 
-void reference_batch_norm_evaluate(int n, int c, int pixels, const double *x, const double *gamma, const double *beta,
-                                   const double *running_mean, const double *running_var, double epsilon, double *y)
+void reference_batch_norm_evaluate(int n, int c, int pixels, const double *x, const double *gamma,
+                                   const double *beta, const double *running_mean,
+                                   const double *running_var, double epsilon, double *y)
 {
     for (size_t i = 0; i < (size_t)n * c * pixels; i++) {
         const int channel = channel_of(i, c, pixels);
-        y[i] = gamma[channel] * (x[i] - running_mean[channel]) / sqrt(running_var[channel] + epsilon) + beta[channel];
+        y[i] = gamma[channel] * (x[i] - running_mean[channel]) /
+                   sqrt(running_var[channel] + epsilon) +
+               beta[channel];
     }
 }
 
-void reference_batch_norm_backward(int n, int c, int pixels, const double *x, const double *gamma, const double *mean,
-                                   const double *inv_std, const double *g_y, double *g_x, double *g_gamma,
-                                   double *g_beta)
+void reference_batch_norm_backward(int n, int c, int pixels, const double *x, const double *gamma,
+                                   const double *mean, const double *inv_std, const double *g_y,
+                                   double *g_x, double *g_gamma, double *g_beta)
 {
     const size_t all = (size_t)n * c * pixels;
     const double count = (double)n * pixels;
@@ -196,7 +207,8 @@ void reference_batch_norm_backward(int n, int c, int pixels, const double *x, co
         for (size_t i = 0; i < all; i++)
             if (channel_of(i, c, pixels) == channel)
                 g_x[i] = gamma[channel] * inv_std[channel] *
-                         (g_y[i] - sum / count - (x[i] - mean[channel]) * inv_std[channel] * product / count);
+                         (g_y[i] - sum / count -
+                          (x[i] - mean[channel]) * inv_std[channel] * product / count);
         g_gamma[channel] += product;
         g_beta[channel] += sum;
     }

@@ -14,7 +14,7 @@ struct coroutine {
     ucontext_t context;
     std::unique_ptr<char[]> stack;
     enum waiting waiting;
-    double exchanged;       /* holds a float, an address or a flag as it is */
+    double exchanged; /* holds a float, an address or a flag as it is */
 };
 
 dim3 gridDim, blockDim;
@@ -27,7 +27,8 @@ static const std::function<void()> *body;
 
 [[noreturn]] static void give_up(const char *why)
 {
-    fprintf(stderr, "FAILED block %u,%u,%u thread %u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, why);
+    fprintf(stderr, "FAILED block %u,%u,%u thread %u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z,
+            threadIdx.x, why);
     exit(1);
 }
 
@@ -44,7 +45,8 @@ void __syncthreads()
     wait_at(AT_BLOCK_BARRIER);
 }
 
-/* Each lane shows a value to the others of its warp; nobody shows the next one before all have looked. */
+/* Each lane shows a value to the others of its warp; nobody shows the next one before all have
+ * looked. */
 template <typename Look> static auto exchange(unsigned mask, double value, Look look)
 {
     if (mask != 0xffffffff)
@@ -58,8 +60,9 @@ template <typename Look> static auto exchange(unsigned mask, double value, Look 
 
 float __shfl_xor_sync(unsigned mask, float value, int lane_mask)
 {
-    return exchange(mask, value,
-                    [&](const coroutine *warp) { return (float)warp[threadIdx.x % LANES ^ lane_mask].exchanged; });
+    return exchange(mask, value, [&](const coroutine *warp) {
+        return (float)warp[threadIdx.x % LANES ^ lane_mask].exchanged;
+    });
 }
 
 int __any_sync(unsigned mask, int predicate)
@@ -132,7 +135,7 @@ static void run_warp(unsigned first)
     for (;;) {
         for (unsigned i = first; i < first + LANES; i++)
             if (coroutines[i].waiting == RUNNABLE) {
-                threadIdx = uint3{ i, 0, 0 };
+                threadIdx = uint3{i, 0, 0};
                 swapcontext(&scheduler, &coroutines[i].context);
             }
         if (count_of(first, LANES, AT_WARP_BARRIER) != LANES)
@@ -162,8 +165,8 @@ cudaError_t simt_run(dim3 grid, dim3 block, const std::function<void()> &thread)
 {
     const std::lock_guard<std::mutex> lock(one_launch);
 
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 || block.x == 0 ||
-        block.x > THREADS_MOST || block.x % LANES || block.y != 1 || block.z != 1)
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535 ||
+        block.x == 0 || block.x > THREADS_MOST || block.x % LANES || block.y != 1 || block.z != 1)
         return cudaErrorInvalidConfiguration;
     body = &thread;
     gridDim = grid;

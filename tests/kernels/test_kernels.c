@@ -1,6 +1,7 @@
-/* Runs every function of kernels/kernels.h and compares with the references in double. Built twice: as
- * test_kernels_device with CUDA's runtime (a GPU's, or emu's by LD_LIBRARY_PATH), and as test_kernels_twins, where
- * the launch calls the C twin directly (direct_launch.c). An argument is the only case to run. Exit 77: there is no device. */
+/* Runs every function of kernels/kernels.h and compares with the references in double. Built twice:
+ * as test_kernels_device with CUDA's runtime (a GPU's, or emu's by LD_LIBRARY_PATH), and as
+ * test_kernels_twins, where the launch calls the C twin directly (direct_launch.c). An argument is
+ * the only case to run. Exit 77: there is no device. */
 #include "tests/kernels/cases.h"
 #include "tests/kernels/values.h"
 
@@ -11,22 +12,22 @@
 static const struct {
     const char *name;
     void (*run)(void);
-    bool shifts;            /* also with arrays that begin beside 16-byte boundaries */
+    bool shifts; /* also with arrays that begin beside 16-byte boundaries */
 } cases[] = {
-    { "conv2d", case_conv2d, false },
-    { "transposed conv2d", case_transposed, false },
-    { "fused activations", case_activated, false },
-    { "tensor cores", case_math, false },
-    { "linear", case_linear, true },
-    { "batch norm", case_batch_norm, true },
-    { "activations", case_activations, true },
-    { "losses", case_losses, true },
-    { "optimisers", case_optimisers, true },
-    { "elementwise", case_elementwise, true },
-    { "casts", case_casts, false },
-    { "payload hashes", case_payload, false },
-    { "several streams at once", case_streams, false },
-    { "refused sizes", case_refused, false },
+    {"conv2d", case_conv2d, false},
+    {"transposed conv2d", case_transposed, false},
+    {"fused activations", case_activated, false},
+    {"tensor cores", case_math, false},
+    {"linear", case_linear, true},
+    {"batch norm", case_batch_norm, true},
+    {"activations", case_activations, true},
+    {"losses", case_losses, true},
+    {"optimisers", case_optimisers, true},
+    {"elementwise", case_elementwise, true},
+    {"casts", case_casts, false},
+    {"payload hashes", case_payload, false},
+    {"several streams at once", case_streams, false},
+    {"refused sizes", case_refused, false},
 };
 
 int main(int argc, char **argv)

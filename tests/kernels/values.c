@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VALUES_MOST = 64, AROUND = 4 };     /* floats before and after an array */
+enum { VALUES_MOST = 64, AROUND = 4 }; /* floats before and after an array */
 
 static const float untouched = 12345.678f;
 
@@ -69,7 +69,8 @@ void copy_to_device(void *device, const void *host, size_t bytes)
 /* With AROUND + shift floats before it, and AROUND after. */
 static void place_on_device(struct values *values)
 {
-    const size_t before = AROUND + (size_t)(used * (size_t)shift % AROUND), whole = before + values->count + AROUND;
+    const size_t before = AROUND + (size_t)(used * (size_t)shift % AROUND),
+                 whole = before + values->count + AROUND;
     float *around = malloc(whole * sizeof *around);
 
     if (!around) {
@@ -89,7 +90,8 @@ static bool around_is_untouched(const struct values *values)
     float around[2][AROUND];
 
     MUST(cudaMemcpy(around[0], values->device - AROUND, sizeof around[0], cudaMemcpyDeviceToHost));
-    MUST(cudaMemcpy(around[1], values->device + values->count, sizeof around[1], cudaMemcpyDeviceToHost));
+    MUST(cudaMemcpy(around[1], values->device + values->count, sizeof around[1],
+                    cudaMemcpyDeviceToHost));
     for (int i = 0; i < AROUND; i++)
         if (around[0][i] != untouched || around[1][i] != untouched)
             return false;
@@ -151,15 +153,16 @@ void values_expect(struct values *values, double tolerance, const char *format, 
     va_end(arguments);
     compared++;
     MUST(cudaStreamSynchronize(stream));
-    MUST(cudaMemcpy(values->host, values->device, values->count * sizeof *values->host, cudaMemcpyDeviceToHost));
+    MUST(cudaMemcpy(values->host, values->device, values->count * sizeof *values->host,
+                    cudaMemcpyDeviceToHost));
     if (!around_is_untouched(values))
         fail("%s: what lies around its %zu elements was written", name, values->count);
     for (size_t i = 0; i < values->count; i++)
         largest = fmax(largest, fabs(values->truth[i]));
     for (size_t i = 0; i < values->count; i++)
         if (!(fabs(values->host[i] - values->truth[i]) <= tolerance * largest)) {
-            fail("%s: element %zu of %zu: expected %.9g, got %.9g", name, i, values->count, values->truth[i],
-                 (double)values->host[i]);
+            fail("%s: element %zu of %zu: expected %.9g, got %.9g", name, i, values->count,
+                 values->truth[i], (double)values->host[i]);
             return;
         }
 }

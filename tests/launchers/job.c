@@ -1,7 +1,8 @@
-/* job.c: a rank of a small job, started by somebody else's launcher. It is told which variable holds its rank, so that it
- * knows nothing of what the shim finds out by itself.
+/* job.c: a rank of a small job, started by somebody else's launcher. It is told which variable
+ * holds its rank, so that it knows nothing of what the shim finds out by itself.
  *
- * job RANK-VARIABLE LOCAL-RANK-VARIABLE RANKS FOLDER [skip]: with skip the last rank leaves the fourth AllReduce out. */
+ * job RANK-VARIABLE LOCAL-RANK-VARIABLE RANKS FOLDER [skip]: with skip the last rank leaves the
+ * fourth AllReduce out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,13 @@
 
 enum { COUNT = 1000, STEPS = 6, SKIPPED = 3 };
 
-#define TRY(call) \
-    do { \
-        int result_ = (int)(call); \
-        if (result_) { \
+#define TRY(call)                                                            \
+    do {                                                                     \
+        int result_ = (int)(call);                                           \
+        if (result_) {                                                       \
             fprintf(stderr, "job.c:%d: %s: %d\n", __LINE__, #call, result_); \
-            exit(9); \
-        } \
+            exit(9);                                                         \
+        }                                                                    \
     } while (0)
 
 static int number_of(const char *variable)

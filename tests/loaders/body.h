@@ -1,5 +1,5 @@
-/* body.h: what every loader has NCCL do, twice, with a communicator each: two ranks in one process, ROUNDS AllReduces each,
- * in groups. */
+/* body.h: what every loader has NCCL do, twice, with a communicator each: two ranks in one process,
+ * ROUNDS AllReduces each, in groups. */
 #ifndef LOADERS_BODY_H
 #define LOADERS_BODY_H
 
@@ -25,14 +25,16 @@ static inline int loader_body(const struct nccl *nccl)
     if (nccl->init_all(comm, LOADER_RANKS, NULL))
         return __LINE__;
     for (int i = 0; i < LOADER_RANKS; i++)
-        if (cudaSetDevice(i) || cudaStreamCreate(&stream[i]) || cudaMalloc((void **)&buffer[i], LOADER_COUNT * sizeof(float)) ||
+        if (cudaSetDevice(i) || cudaStreamCreate(&stream[i]) ||
+            cudaMalloc((void **)&buffer[i], LOADER_COUNT * sizeof(float)) ||
             cudaMemset(buffer[i], 0, LOADER_COUNT * sizeof(float)))
             return __LINE__;
     for (int round = 0; round < LOADER_ROUNDS; round++) {
         if (nccl->group_start())
             return __LINE__;
         for (int i = 0; i < LOADER_RANKS; i++)
-            if (nccl->all_reduce(buffer[i], buffer[i], LOADER_COUNT, ncclFloat32, ncclSum, comm[i], stream[i]))
+            if (nccl->all_reduce(buffer[i], buffer[i], LOADER_COUNT, ncclFloat32, ncclSum, comm[i],
+                                 stream[i]))
                 return __LINE__;
         if (nccl->group_end())
             return __LINE__;

@@ -7,6 +7,7 @@ int linked_work(void);
 
 int linked_work(void)
 {
-    const struct nccl nccl = { ncclCommInitAll, ncclAllReduce, ncclGroupStart, ncclGroupEnd, ncclCommDestroy };
+    const struct nccl nccl = {ncclCommInitAll, ncclAllReduce, ncclGroupStart, ncclGroupEnd,
+                              ncclCommDestroy};
     return loader_body(&nccl);
 }

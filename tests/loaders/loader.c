@@ -1,10 +1,10 @@
 /* loader.c: the ways in which programs come by NCCL. loader WAY FOLDER-OF-ITS-LIBRARIES
  *
- *     local, deepbind, namespace      dlopen (RTLD_LOCAL, RTLD_DEEPBIND), dlmopen of a library that is linked with NCCL
- *     handle                          dlopen of libnccl.so.2, dlsym of its functions
- *     named                           the same of the library that VLLM_NCCL_SO_PATH names, after something else (PyTorch)
- *                                     has loaded libnccl.so.2
- *     stubs                           dlopen of a library with stubs of NCCL's names */
+ *     local, deepbind, namespace      dlopen (RTLD_LOCAL, RTLD_DEEPBIND), dlmopen of a library that
+ * is linked with NCCL handle                          dlopen of libnccl.so.2, dlsym of its
+ * functions named                           the same of the library that VLLM_NCCL_SO_PATH names,
+ * after something else (PyTorch) has loaded libnccl.so.2 stubs                           dlopen of
+ * a library with stubs of NCCL's names */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,8 @@ int main(int argc, char **argv)
     if (!strcmp(way, "local"))
         *(void **)&work = find(load(dlopen(linked, RTLD_NOW | RTLD_LOCAL)), "linked_work");
     else if (!strcmp(way, "deepbind"))
-        *(void **)&work = find(load(dlopen(linked, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)), "linked_work");
+        *(void **)&work =
+            find(load(dlopen(linked, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND)), "linked_work");
     else if (!strcmp(way, "namespace"))
         *(void **)&work = find(load(dlmopen(LM_ID_NEWLM, linked, RTLD_NOW)), "linked_work");
     else if (!strcmp(way, "stubs"))
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
         line = line ? line : work();
     } else {
         load(dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL));
-        void *library = load(dlopen(!strcmp(way, "named") && name ? name : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL));
+        void *library = load(
+            dlopen(!strcmp(way, "named") && name ? name : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL));
         line = by_handle(library);
         line = line ? line : by_handle(library);
     }

@@ -1,5 +1,6 @@
-/* job.c: a job of four processes, one rank and device each, on the emulator. It is built twice: with NCCL inside (as
- * from libnccl_static.a), where nothing preloaded sees its calls, and with the shared one.
+/* job.c: a job of four processes, one rank and device each, on the emulator. It is built twice:
+ * with NCCL inside (as from libnccl_static.a), where nothing preloaded sees its calls, and with the
+ * shared one.
  *
  *     plugin_job clean       collectives on two streams, groups, sends, an AlltoAll, a split
  *     plugin_job mismatch    rank 1 gives another count to its second ncclAllReduce
@@ -7,7 +8,8 @@
  *     plugin_job receive     rank 3 receives from rank 0 what it never sends
  *     plugin_job graph       collectives captured once and replayed
  *     plugin_job overlap     rank 1's receive buffer begins inside its send buffer
- *     plugin_job crossed     two communicators on two streams, odd ranks in the other order: it ends well here, and need not
+ *     plugin_job crossed     two communicators on two streams, odd ranks in the other order: it
+ * ends well here, and need not
  *
  * A faulty job hangs until it is killed. */
 #include <stdbool.h>
@@ -22,13 +24,13 @@
 
 enum { RANKS = 4, COUNT = 1024 };
 
-#define TRY(call) \
-    do { \
-        int result_ = (int)(call); \
-        if (result_) { \
+#define TRY(call)                                                                          \
+    do {                                                                                   \
+        int result_ = (int)(call);                                                         \
+        if (result_) {                                                                     \
             fprintf(stderr, "rank %d, line %d: %s: %d\n", rank, __LINE__, #call, result_); \
-            exit(9); \
-        } \
+            exit(9);                                                                       \
+        }                                                                                  \
     } while (0)
 
 static int rank;
@@ -54,7 +56,8 @@ static void clean(void)
     TRY(cudaStreamSynchronize(other));
     TRY(ncclGroupStart());
     for (int i = 1; i < 4; i++)
-        TRY(ncclAllReduce(from, to + i * COUNT, (size_t)(COUNT / i), ncclFloat32, ncclSum, comm, stream));
+        TRY(ncclAllReduce(from, to + i * COUNT, (size_t)(COUNT / i), ncclFloat32, ncclSum, comm,
+                          stream));
     TRY(ncclGroupEnd());
     for (int round = 0; round < 2; round++) {
         TRY(ncclGroupStart());
@@ -76,7 +79,8 @@ static void crossed(void)
     for (int round = 0; round < 5; round++) {
         for (int turn = 0; turn < 2; turn++) {
             bool first = turn == rank % 2;
-            TRY(ncclAllReduce(from, to + (first ? 0 : COUNT), COUNT, ncclFloat32, ncclSum, first ? comm : second, first ? stream : other));
+            TRY(ncclAllReduce(from, to + (first ? 0 : COUNT), COUNT, ncclFloat32, ncclSum,
+                              first ? comm : second, first ? stream : other));
         }
         TRY(cudaStreamSynchronize(stream));
         TRY(cudaStreamSynchronize(other));
@@ -115,7 +119,8 @@ static void run(const ncclUniqueId *id, const char *what)
     } else if (!strcmp(what, "graph")) {
         graph();
     } else if (!strcmp(what, "overlap")) {
-        TRY(ncclAllReduce(from, rank == 1 ? from + 16 : to, COUNT, ncclFloat32, ncclSum, comm, stream));
+        TRY(ncclAllReduce(from, rank == 1 ? from + 16 : to, COUNT, ncclFloat32, ncclSum, comm,
+                          stream));
         TRY(cudaStreamSynchronize(stream));
     } else if (!strcmp(what, "crossed")) {
         crossed();

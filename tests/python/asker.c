@@ -1,5 +1,6 @@
-/* asker DIRECTORY COUNT PAUSE_MS: asks every process of a rings directory COUNT times where its threads stand, as the collector does
- * when a job hangs, and waits for each answer. Prints "N answered, M us each". Exit status 1: one did not answer. */
+/* asker DIRECTORY COUNT PAUSE_MS: asks every process of a rings directory COUNT times where its
+ * threads stand, as the collector does when a job hangs, and waits for each answer. Prints "N
+ * answered, M us each". Exit status 1: one did not answer. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -52,7 +53,7 @@ static int ask(struct ring_file *file)
             return 1;
         if (atomic_load(&file->closed))
             return 0;
-        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
     fprintf(stderr, "process %d did not answer\n", file->process.pid);
     exit(1);
@@ -68,7 +69,7 @@ int main(int argc, char **argv)
         for (int at = 0; at < files_count; at++)
             answered += ask(files[at]);
         busy += seconds() - begin;
-        nanosleep(&(struct timespec){ .tv_nsec = atoi(argv[3]) * 1000000l }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = atoi(argv[3]) * 1000000l}, NULL);
     }
     printf("%d answered, %.0f us each\n", answered, busy * 1e6 / (answered ? answered : 1));
     return answered == 0;

@@ -1,5 +1,6 @@
-/* waits: blocks in one system call after the other while somebody keeps asking where this thread stands. None may
- * return early, or with EINTR, because of it. Prints each call that did, and "done". */
+/* waits: blocks in one system call after the other while somebody keeps asking where this thread
+ * stands. None may return early, or with EINTR, because of it. Prints each call that did, and
+ * "done". */
 #include <cuda_runtime_api.h>
 #include <errno.h>
 #include <nccl.h>
@@ -20,7 +21,7 @@
 
 enum { WAIT_MS = 300 };
 
-static const struct timespec wait_time = { .tv_nsec = WAIT_MS * 1000000 };
+static const struct timespec wait_time = {.tv_nsec = WAIT_MS * 1000000};
 static int pipe_ends[2], sockets[2];
 
 static struct timespec deadline(void)
@@ -33,14 +34,42 @@ static struct timespec deadline(void)
     return when;
 }
 
-static int sleeps(void) { return nanosleep(&wait_time, NULL); }
-static int polls(void) { return poll(NULL, 0, WAIT_MS); }
-static int selects(void) { return select(0, NULL, NULL, NULL, &(struct timeval){ .tv_usec = WAIT_MS * 1000 }); }
-static int waits_for_epoll(void) { struct epoll_event event; return epoll_wait(epoll_create1(0), &event, 1, WAIT_MS); }
-static int receives(void) { char byte; return recv(sockets[0], &byte, 1, 0) == -1 && errno == EAGAIN ? 0 : -1; }
-static int reads_socket(void) { char byte; return read(sockets[0], &byte, 1) == -1 && errno == EAGAIN ? 0 : -1; }
-static int reads_pipe(void) { char byte; return read(pipe_ends[0], &byte, 1) == 1 ? 0 : -1; }
-static int waits_for_child(void) { return wait(NULL) > 0 ? 0 : -1; }
+static int sleeps(void)
+{
+    return nanosleep(&wait_time, NULL);
+}
+static int polls(void)
+{
+    return poll(NULL, 0, WAIT_MS);
+}
+static int selects(void)
+{
+    return select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = WAIT_MS * 1000});
+}
+static int waits_for_epoll(void)
+{
+    struct epoll_event event;
+    return epoll_wait(epoll_create1(0), &event, 1, WAIT_MS);
+}
+static int receives(void)
+{
+    char byte;
+    return recv(sockets[0], &byte, 1, 0) == -1 && errno == EAGAIN ? 0 : -1;
+}
+static int reads_socket(void)
+{
+    char byte;
+    return read(sockets[0], &byte, 1) == -1 && errno == EAGAIN ? 0 : -1;
+}
+static int reads_pipe(void)
+{
+    char byte;
+    return read(pipe_ends[0], &byte, 1) == 1 ? 0 : -1;
+}
+static int waits_for_child(void)
+{
+    return wait(NULL) > 0 ? 0 : -1;
+}
 
 static int waits_for_semaphore(void)
 {
@@ -95,15 +124,24 @@ static const struct {
     const char *name;
     int (*wait)(void);
 } waits[] = {
-    { "nanosleep", sleeps }, { "poll", polls }, { "select", selects }, { "epoll_wait", waits_for_epoll },
-    { "recv", receives }, { "read of a socket", reads_socket }, { "read of a pipe", reads_pipe },
-    { "wait", waits_for_child }, { "sem_timedwait", waits_for_semaphore }, { "sigtimedwait", waits_for_signal },
-    { "pthread_join", joins }, { "a loop", spins }, { "with signals blocked", blocks_signals },
+    {"nanosleep", sleeps},
+    {"poll", polls},
+    {"select", selects},
+    {"epoll_wait", waits_for_epoll},
+    {"recv", receives},
+    {"read of a socket", reads_socket},
+    {"read of a pipe", reads_pipe},
+    {"wait", waits_for_child},
+    {"sem_timedwait", waits_for_semaphore},
+    {"sigtimedwait", waits_for_signal},
+    {"pthread_join", joins},
+    {"a loop", spins},
+    {"with signals blocked", blocks_signals},
 };
 
 static void prepare(void)
 {
-    struct timeval limit = { .tv_usec = WAIT_MS * 1000 };
+    struct timeval limit = {.tv_usec = WAIT_MS * 1000};
     if (pipe(pipe_ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
         _exit(3);
     setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -136,7 +174,8 @@ int main(void)
         clock_gettime(CLOCK_MONOTONIC, &end);
         long ms = (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
         if (result || (ms < WAIT_MS - 20 && waits[i].wait != waits_for_child))
-            printf("%s returned %d (%s) after %ld ms\n", waits[i].name, result, strerror(error), ms);
+            printf("%s returned %d (%s) after %ld ms\n", waits[i].name, result, strerror(error),
+                   ms);
     }
     ncclCommDestroy(comm);
     puts("done");

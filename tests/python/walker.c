@@ -1,4 +1,5 @@
-/* walker.c: python_read.h for Python itself: check_walker.py compares what it says with what Python knows. */
+/* walker.c: python_read.h for Python itself: check_walker.py compares what it says with what Python
+ * knows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,12 +10,14 @@
 
 static struct python_memory memory;
 
-EXPORT int walker_start(uint32_t version, const void *runtime, uint64_t code_type, uint64_t str_type, uint64_t bytes_type);
+EXPORT int walker_start(uint32_t version, const void *runtime, uint64_t code_type,
+                        uint64_t str_type, uint64_t bytes_type);
 EXPORT int walker_frames(uint64_t thread_state, int trusted, char *text, int bytes);
 EXPORT int walker_line(uint64_t code, int instruction, int trusted);
 EXPORT uint64_t walker_key(uint64_t code, int instruction);
 
-EXPORT int walker_start(uint32_t version, const void *runtime, uint64_t code_type, uint64_t str_type, uint64_t bytes_type)
+EXPORT int walker_start(uint32_t version, const void *runtime, uint64_t code_type,
+                        uint64_t str_type, uint64_t bytes_type)
 {
     memory.code_type = code_type;
     memory.str_type = str_type;
@@ -34,8 +37,9 @@ EXPORT int walker_frames(uint64_t thread_state, int trusted, char *text, int byt
         struct python_place place;
         if (!python_place(&memory, trusted, &frames[i], &place))
             return 0;
-        used += snprintf(text + used, (size_t)(bytes - used), "%.*s\t%u\t%.*s\n", (int)place.file_bytes, place.file, place.line,
-                         (int)place.function_bytes, place.function);
+        used += snprintf(text + used, (size_t)(bytes - used), "%.*s\t%u\t%.*s\n",
+                         (int)place.file_bytes, place.file, place.line, (int)place.function_bytes,
+                         place.function);
     }
     return sound;
 }
@@ -43,13 +47,13 @@ EXPORT int walker_frames(uint64_t thread_state, int trusted, char *text, int byt
 /* -1: no code object */
 EXPORT int walker_line(uint64_t code, int instruction, int trusted)
 {
-    struct python_frame frame = { .code = code, .instruction = instruction };
+    struct python_frame frame = {.code = code, .instruction = instruction};
     struct python_place place;
     return python_place(&memory, trusted, &frame, &place) ? (int)place.line : -1;
 }
 
 EXPORT uint64_t walker_key(uint64_t code, int instruction)
 {
-    struct python_frame frame = { .code = code, .instruction = instruction };
+    struct python_frame frame = {.code = code, .instruction = instruction};
     return python_walk_key(&memory, &frame, 1);
 }

@@ -2,7 +2,8 @@
  *
  *     make_trace DIRECTORY SITUATION      (--list names the situations)
  *
- * A situation is a job of four ranks that reduce gradients in three steps and goes wrong in one way. */
+ * A situation is a job of four ranks that reduce gradients in three steps and goes wrong in one
+ * way. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +16,28 @@
 enum { RANKS = 4, HOSTS = 2, STEPS = 3, DATABASE_BYTES = 4096 };
 
 static const uint64_t comm = 0x5ae77eb5ea4ec1ee, stream = 0x1000, boot_ns = 1000000000000;
-static const uint64_t begin_ns = 1795271000000000000;       /* 2026-11-21 14:23:20 UTC */
+static const uint64_t begin_ns = 1795271000000000000; /* 2026-11-21 14:23:20 UTC */
 static const uint64_t millisecond_ns = 1000000, second_ns = 1000000000;
 
-/* Call sites: the stack of each is these functions, innermost first, below which the shim's own frame lies. */
+/* Call sites: the stack of each is these functions, innermost first, below which the shim's own
+ * frame lies. */
 enum { SITE_NONE, SITE_REDUCE, SITE_LOSS, SITE_BARRIER, SITE_CREATE, SITES };
 static const struct {
     const char *function, *file;
     int line;
 } site_frame[SITES][3] = {
-    [SITE_REDUCE] = { { "reducer_flush", "trainer/reducer.c", 211 }, { "backward", "trainer/train.c", 88 }, { "main", "trainer/main.c", 40 } },
-    [SITE_LOSS] = { { "loss_read", "trainer/loss.c", 35 }, { "train_step", "trainer/train.c", 97 }, { "main", "trainer/main.c", 40 } },
-    [SITE_BARRIER] = { { "barrier", "trainer/collectives.c", 61 }, { "train_step", "trainer/train.c", 104 }, { "main", "trainer/main.c", 40 } },
-    [SITE_CREATE] = { { "ranks_join", "trainer/ranks.c", 17 }, { "main", "trainer/main.c", 22 }, { NULL, NULL, 0 } },
+    [SITE_REDUCE] = {{"reducer_flush", "trainer/reducer.c", 211},
+                     {"backward", "trainer/train.c", 88},
+                     {"main", "trainer/main.c", 40}},
+    [SITE_LOSS] = {{"loss_read", "trainer/loss.c", 35},
+                   {"train_step", "trainer/train.c", 97},
+                   {"main", "trainer/main.c", 40}},
+    [SITE_BARRIER] = {{"barrier", "trainer/collectives.c", 61},
+                      {"train_step", "trainer/train.c", 104},
+                      {"main", "trainer/main.c", 40}},
+    [SITE_CREATE] = {{"ranks_join", "trainer/ranks.c", 17},
+                     {"main", "trainer/main.c", 22},
+                     {NULL, NULL, 0}},
 };
 
 struct process {
@@ -40,7 +50,7 @@ struct job {
     struct store *store[HOSTS];
     int hosts;
     struct process rank[RANKS];
-    uint64_t now_ns;            /* since the job's begin */
+    uint64_t now_ns; /* since the job's begin */
 };
 
 static _Noreturn void die(const struct error *err)
@@ -61,7 +71,8 @@ static uint64_t address_of(int site, int depth)
 }
 
 /* Stores a record and returns its serial. */
-static uint64_t put(struct job *job, int rank, enum api api, enum record_phase phase, int site, struct record record)
+static uint64_t put(struct job *job, int rank, enum api api, enum record_phase phase, int site,
+                    struct record record)
 {
     struct error err = {{0}};
     struct process *process = &job->rank[rank];
@@ -83,12 +94,18 @@ static void put_stacks(struct job *job, int rank)
     struct error err = {{0}};
     struct process *process = &job->rank[rank];
     for (int site = 1; site < SITES; site++) {
-        struct record frames = { .frames = { .id = (uint64_t)site, .count = 1, .address = { address_of(site, 0) } } };
-        must(store_symbol(process->store, process->index, address_of(site, 0), "/opt/lib/libddpcheck.so", "wrap", NULL, 0, &err), &err);
+        struct record frames = {
+            .frames = {.id = (uint64_t)site, .count = 1, .address = {address_of(site, 0)}}};
+        must(store_symbol(process->store, process->index, address_of(site, 0),
+                          "/opt/lib/libddpcheck.so", "wrap", NULL, 0, &err),
+             &err);
         for (int i = 0; i < 3 && site_frame[site][i].function; i++) {
-            uint64_t address = frames.frames.address[frames.frames.count++] = address_of(site, i + 1);
-            must(store_symbol(process->store, process->index, address, "/home/me/ddptrain", site_frame[site][i].function,
-                              site_frame[site][i].file, site_frame[site][i].line, &err), &err);
+            uint64_t address = frames.frames.address[frames.frames.count++] =
+                address_of(site, i + 1);
+            must(store_symbol(process->store, process->index, address, "/home/me/ddptrain",
+                              site_frame[site][i].function, site_frame[site][i].file,
+                              site_frame[site][i].line, &err),
+                 &err);
         }
         put(job, rank, API_notice_stack, RECORD_POINT, SITE_NONE, frames);
     }
@@ -97,10 +114,11 @@ static void put_stacks(struct job *job, int rank)
 static void put_range(struct job *job, int rank, const char *text)
 {
     uint64_t id = string_id(text, strlen(text));
-    struct record string = { .string = { .id = id, .bytes = (uint32_t)strlen(text) } };
+    struct record string = {.string = {.id = id, .bytes = (uint32_t)strlen(text)}};
     memcpy(string.string.text, text, strlen(text));
     put(job, rank, API_notice_string, RECORD_POINT, SITE_NONE, string);
-    put(job, rank, API_nvtxRangePush, RECORD_POINT, SITE_NONE, (struct record){ .range = { .text = id } });
+    put(job, rank, API_nvtxRangePush, RECORD_POINT, SITE_NONE,
+        (struct record){.range = {.text = id}});
 }
 
 static void put_pop(struct job *job, int rank)
@@ -110,48 +128,66 @@ static void put_pop(struct job *job, int rank)
 
 static void join(struct job *job, int rank)
 {
-    struct record member = { .comm = { .comm = comm, .handle = 0x7000, .nranks = RANKS, .rank = rank, .device = rank,
-                                       .gpu = 0xabc0 + (uint64_t)rank } };
+    struct record member = {.comm = {.comm = comm,
+                                     .handle = 0x7000,
+                                     .nranks = RANKS,
+                                     .rank = rank,
+                                     .device = rank,
+                                     .gpu = 0xabc0 + (uint64_t)rank}};
     uint64_t enter = put(job, rank, API_ncclCommInitRank, RECORD_ENTER, SITE_CREATE, member);
     put(job, rank, API_notice_member, RECORD_POINT, SITE_NONE, member);
     put(job, rank, API_ncclCommInitRank, RECORD_LEAVE, SITE_CREATE,
-        (struct record){ .leave = { .enter = enter, .comm = comm, .handle = 0x7000 } });
+        (struct record){.leave = {.enter = enter, .comm = comm, .handle = 0x7000}});
 }
 
 static void reduce(struct job *job, int rank, int site, uint64_t count)
 {
     uint64_t number = job->rank[rank].operation++;
-    struct record call = { .stream = stream, .op = {
-        .comm = comm, .number = number, .sendbuff = 0x10000, .recvbuff = 0x10000, .count = count, .datatype = TYPE_FLOAT32,
-        .redop = REDOP_SUM, .root = -1, .slot = 0, .rank = rank, .launch = number + 1 } };
+    struct record call = {.stream = stream,
+                          .op = {.comm = comm,
+                                 .number = number,
+                                 .sendbuff = 0x10000,
+                                 .recvbuff = 0x10000,
+                                 .count = count,
+                                 .datatype = TYPE_FLOAT32,
+                                 .redop = REDOP_SUM,
+                                 .root = -1,
+                                 .slot = 0,
+                                 .rank = rank,
+                                 .launch = number + 1}};
     uint64_t enter = put(job, rank, API_ncclAllReduce, RECORD_ENTER, site, call);
-    put(job, rank, API_ncclAllReduce, RECORD_LEAVE, site, (struct record){ .stream = stream, .leave = { .enter = enter, .comm = comm } });
+    put(job, rank, API_ncclAllReduce, RECORD_LEAVE, site,
+        (struct record){.stream = stream, .leave = {.enter = enter, .comm = comm}});
 }
 
 static void progress(struct job *job, int rank, uint64_t started, uint64_t done)
 {
     put(job, rank, API_notice_progress, RECORD_POINT, SITE_NONE,
-        (struct record){ .progress = { .slot = 0, .started = started, .done = done } });
+        (struct record){.progress = {.slot = 0, .started = started, .done = done}});
 }
 
 /* Enters a wait for the stream and stays there, or comes out. */
 static void wait_stream(struct job *job, int rank, bool returns)
 {
-    uint64_t enter = put(job, rank, API_cudaStreamSynchronize, RECORD_ENTER, SITE_LOSS, (struct record){ .stream = stream });
+    uint64_t enter = put(job, rank, API_cudaStreamSynchronize, RECORD_ENTER, SITE_LOSS,
+                         (struct record){.stream = stream});
     if (returns)
-        put(job, rank, API_cudaStreamSynchronize, RECORD_LEAVE, SITE_LOSS, (struct record){ .leave = { .enter = enter } });
+        put(job, rank, API_cudaStreamSynchronize, RECORD_LEAVE, SITE_LOSS,
+            (struct record){.leave = {.enter = enter}});
 }
 
 static void destroy(struct job *job, int rank)
 {
-    struct record call = { .comm = { .comm = comm, .handle = 0x7000, .nranks = RANKS, .rank = rank, .device = rank } };
+    struct record call = {
+        .comm = {.comm = comm, .handle = 0x7000, .nranks = RANKS, .rank = rank, .device = rank}};
     uint64_t enter = put(job, rank, API_ncclCommDestroy, RECORD_ENTER, SITE_CREATE, call);
-    put(job, rank, API_ncclCommDestroy, RECORD_LEAVE, SITE_CREATE, (struct record){ .leave = { .enter = enter, .comm = comm } });
+    put(job, rank, API_ncclCommDestroy, RECORD_LEAVE, SITE_CREATE,
+        (struct record){.leave = {.enter = enter, .comm = comm}});
 }
 
 static void end_rank(struct job *job, int rank, enum end_how how, int value)
 {
-    struct record end = { .end = { .how = how, .value = value } };
+    struct record end = {.end = {.how = how, .value = value}};
     if (how == END_EXIT)
         put(job, rank, API_notice_exit, RECORD_POINT, SITE_NONE, end);
     put(job, rank, API_notice_end, RECORD_POINT, SITE_NONE, end);
@@ -163,7 +199,8 @@ static void tick(struct job *job, int seconds)
     for (int i = 0; i < seconds; i++) {
         job->now_ns += second_ns;
         for (int host = 0; host < job->hosts; host++)
-            put(job, host * RANKS / job->hosts, API_notice_tick, RECORD_POINT, SITE_NONE, (struct record){0});
+            put(job, host * RANKS / job->hosts, API_notice_tick, RECORD_POINT, SITE_NONE,
+                (struct record){0});
     }
 }
 
@@ -251,8 +288,8 @@ static void dead(struct job *job)
 
 static void lost(struct job *job)
 {
-    put(job, 0, API_notice_lost, RECORD_POINT, SITE_NONE, (struct record){ .lost = { .bulk = 120 } });
-    put(job, 1, API_notice_lost, RECORD_POINT, SITE_NONE, (struct record){ .lost = { .bulk = 7 } });
+    put(job, 0, API_notice_lost, RECORD_POINT, SITE_NONE, (struct record){.lost = {.bulk = 120}});
+    put(job, 1, API_notice_lost, RECORD_POINT, SITE_NONE, (struct record){.lost = {.bulk = 7}});
     finish(job);
 }
 
@@ -266,18 +303,18 @@ static const struct situation {
     const char *name;
     int hosts;
     bool complete;
-    bool silent;        /* nobody makes a call */
+    bool silent; /* nobody makes a call */
     void (*play)(struct job *job);
 } situations[] = {
-    { "clean", 1, true, false, clean },
-    { "mismatch", 1, true, false, mismatch },
-    { "missing", 1, true, false, missing_ended },
-    { "dead", 1, true, false, dead },
-    { "lost", 1, true, false, lost },
-    { "cut", 1, false, false, cut },
-    { "running", 1, false, false, missing },
-    { "hosts", 2, true, false, missing_ended },
-    { "empty", 1, true, true, NULL },
+    {"clean", 1, true, false, clean},
+    {"mismatch", 1, true, false, mismatch},
+    {"missing", 1, true, false, missing_ended},
+    {"dead", 1, true, false, dead},
+    {"lost", 1, true, false, lost},
+    {"cut", 1, false, false, cut},
+    {"running", 1, false, false, missing},
+    {"hosts", 2, true, false, missing_ended},
+    {"empty", 1, true, true, NULL},
 };
 
 static void open_host(struct job *job, int host, const char *directory)
@@ -294,9 +331,19 @@ static void open_rank(struct job *job, int rank)
     struct error err = {{0}};
     int host = rank * job->hosts / RANKS;
     struct process_info info = {
-        .pid = 4000 + rank, .rank = rank, .local_rank = rank, .world_size = RANKS, .start_ticks = 100 + (uint64_t)rank,
-        .realtime_ns = begin_ns, .monotonic_ns = boot_ns, .nccl_version = 22809, .cuda_runtime_version = 13000,
-        .cuda_driver_version = 13000, .launcher = "torchrun", .program = "/home/me/ddptrain", .command = "ddptrain --model gan",
+        .pid = 4000 + rank,
+        .rank = rank,
+        .local_rank = rank,
+        .world_size = RANKS,
+        .start_ticks = 100 + (uint64_t)rank,
+        .realtime_ns = begin_ns,
+        .monotonic_ns = boot_ns,
+        .nccl_version = 22809,
+        .cuda_runtime_version = 13000,
+        .cuda_driver_version = 13000,
+        .launcher = "torchrun",
+        .program = "/home/me/ddptrain",
+        .command = "ddptrain --model gan",
     };
     snprintf(info.host, sizeof info.host, "node-%02d", host + 1);
     snprintf(info.boot_id, sizeof info.boot_id, "boot-%02d", host + 1);
@@ -308,7 +355,7 @@ static void open_rank(struct job *job, int rank)
 
 static void play(const struct situation *situation, const char *directory)
 {
-    struct job job = { .hosts = situation->hosts };
+    struct job job = {.hosts = situation->hosts};
     struct error err = {{0}};
     for (int host = 0; host < job.hosts; host++)
         open_host(&job, host, directory);

@@ -1,7 +1,8 @@
-/* minimal_make.c: writes minimal.c, see minimal.h.  minimal_make MINIMAL.C FOLDER CATEGORY/NAME.c...
+/* minimal_make.c: writes minimal.c, see minimal.h.  minimal_make MINIMAL.C FOLDER
+ * CATEGORY/NAME.c...
  *
- * Runs at build time and where nothing but a C compiler is, so it knows of the preprocessor only what cases use:
- * #ifdef TWIN, #ifndef TWIN, #else, #endif, not nested. */
+ * Runs at build time and where nothing but a C compiler is, so it knows of the preprocessor only
+ * what cases use: #ifdef TWIN, #ifndef TWIN, #else, #endif, not nested. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ enum part { BOTH, IN_TWIN, IN_FAULT };
 
 struct minimal {
     char code[8];
-    const char *name;       /* file relative to the folder */
+    const char *name; /* file relative to the folder */
     const char *path;
 };
 
@@ -36,7 +37,8 @@ static bool ends_header(const char *line)
     return strstr(line, "*/") != NULL;
 }
 
-/* Reads the header comment. Returns whether the case is a minimal one; code is then what it expects. */
+/* Reads the header comment. Returns whether the case is a minimal one; code is then what it
+ * expects. */
 static bool read_header(struct minimal *minimal)
 {
     FILE *file = open_source(minimal->path);
@@ -139,7 +141,8 @@ static void print_program(const struct minimal *minimal, enum part wanted, bool 
             in_header = !ends_header(line);
             continue;
         }
-        if (!take_directive(minimal->path, line, &part) && (part == wanted || (whole && part == BOTH)))
+        if (!take_directive(minimal->path, line, &part) &&
+            (part == wanted || (whole && part == BOTH)))
             print_line(line);
     }
     fclose(file);
@@ -154,7 +157,8 @@ static int by_code(const void *a, const void *b)
 
 static void print_minimal(const struct minimal *minimal)
 {
-    printf("    {\"%s\", \"%.*s\",\n", minimal->code, (int)(strlen(minimal->name) - strlen(".c")), minimal->name);
+    printf("    {\"%s\", \"%.*s\",\n", minimal->code, (int)(strlen(minimal->name) - strlen(".c")),
+           minimal->name);
     print_about(minimal);
     print_program(minimal, IN_FAULT, true);
     puts(",");
@@ -182,16 +186,19 @@ int main(int argc, char **argv)
         count += read_header(&minimal[count]);
     }
     qsort(minimal, (size_t)count, sizeof *minimal, by_code);
-    puts("/* Made by minimal_make.c. */\n#include \"tests/suite/minimal.h\"\n\n#include <string.h>\n\n"
+    puts("/* Made by minimal_make.c. */\n#include \"tests/suite/minimal.h\"\n\n#include "
+         "<string.h>\n\n"
          "const struct suite_minimal suite_minimals[] = {");
     for (int i = 0; i < count; i++) {
         if (i > 0 && !strcmp(minimal[i].code, minimal[i - 1].code))
             fail(minimal[i].path, "another case is minimal for its code already");
         print_minimal(&minimal[i]);
     }
-    puts("    {.code = NULL},\n};\n\n"
-         "const struct suite_minimal *suite_minimal_find(const char *code)\n{\n"
-         "    for (const struct suite_minimal *minimal = suite_minimals; minimal->code; minimal++)\n"
-         "        if (!strcmp(minimal->code, code))\n            return minimal;\n    return NULL;\n}");
+    puts(
+        "    {.code = NULL},\n};\n\n"
+        "const struct suite_minimal *suite_minimal_find(const char *code)\n{\n"
+        "    for (const struct suite_minimal *minimal = suite_minimals; minimal->code; minimal++)\n"
+        "        if (!strcmp(minimal->code, code))\n            return minimal;\n    return "
+        "NULL;\n}");
     return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

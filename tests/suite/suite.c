@@ -26,7 +26,7 @@ void suite_failed(const char *file, int line, const char *call, const char *why)
 
 void suite_nap_ms(int milliseconds)
 {
-    struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000L };
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
 
     while (nanosleep(&time, &time))
         ;
@@ -38,7 +38,8 @@ float *suite_floats(size_t count)
 
     CUDA(cudaMalloc(&memory, count * sizeof(float)));
     CUDA(cudaMemset(memory, 0, count * sizeof(float)));
-    CUDA(cudaDeviceSynchronize());      /* cudaMemset need not wait, and our streams do not wait for the default one */
+    CUDA(cudaDeviceSynchronize()); /* cudaMemset need not wait, and our streams do not wait for the
+                                      default one */
     return memory;
 }
 
@@ -136,7 +137,8 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
-/* A rank that ends early ends nobody else: ending the rest is a launcher's work, and ddpcheck is to see the wait. */
+/* A rank that ends early ends nobody else: ending the rest is a launcher's work, and ddpcheck is to
+ * see the wait. */
 static int run_processes(struct rank *rank)
 {
     int failed = 0;
@@ -162,12 +164,13 @@ static int run_processes(struct rank *rank)
 int main(void)
 {
     struct rank rank[SUITE_RANKS_MAX];
-    struct board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (board == MAP_FAILED)
         suite_failed(__FILE__, __LINE__, "mmap", "failed");
     for (int i = 0; i < suite_case.ranks; i++)
-        rank[i] = (struct rank){ .rank = i, .ranks = suite_case.ranks, .board = board };
+        rank[i] = (struct rank){.rank = i, .ranks = suite_case.ranks, .board = board};
     switch (suite_case.layout) {
     case PROCESSES:
         return run_processes(rank);

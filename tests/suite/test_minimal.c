@@ -15,7 +15,7 @@ static void each_is_two_whole_programs(void **state)
 
     (void)state;
     for (const struct suite_minimal *minimal = suite_minimals; minimal->code; minimal++, count++) {
-        const char *programs[] = { minimal->fault, minimal->twin };
+        const char *programs[] = {minimal->fault, minimal->twin};
         assert_true(minimal == suite_minimals || strcmp(minimal[-1].code, minimal->code) < 0);
         assert_ptr_equal(suite_minimal_find(minimal->code), minimal);
         assert_string_not_equal(minimal->fault, minimal->twin);

@@ -58,7 +58,8 @@ static struct tensor *linear_of_reshaped(struct device *device, struct tensor **
 
 static struct tensor *batch_norm(struct device *device, struct tensor **leaves)
 {
-    struct tensor *mean = tensor_new_on_tape(device, shape_1d(3)), *var = tensor_new_on_tape(device, shape_1d(3));
+    struct tensor *mean = tensor_new_on_tape(device, shape_1d(3)),
+                  *var = tensor_new_on_tape(device, shape_1d(3));
     tensor_fill(mean, 0.0f);
     tensor_fill(var, 1.0f);
     return to_loss(op_batch_norm(leaves[0], leaves[1], leaves[2], mean, var, true));
@@ -88,36 +89,63 @@ static struct tensor *in_place_unsaved(struct device *device, struct tensor **le
 static struct tensor *leaf_used_twice(struct device *device, struct tensor **leaves)
 {
     (void)device;
-    return op_add(to_loss(op_linear(leaves[0], leaves[1], NULL)), to_loss(op_tanh(op_linear(leaves[0], leaves[1], NULL))));
+    return op_add(to_loss(op_linear(leaves[0], leaves[1], NULL)),
+                  to_loss(op_tanh(op_linear(leaves[0], leaves[1], NULL))));
 }
 
 static struct tensor *cross_entropy(struct device *device, struct tensor **leaves)
 {
-    static int32_t *labels;     /* device memory: 3 labels and the count of right ones, for the whole program */
+    static int32_t
+        *labels; /* device memory: 3 labels and the count of right ones, for the whole program */
     if (!labels) {
         int32_t values[3] = {1, 0, 3};
         assert_int_equal(cudaMalloc((void **)&labels, 4 * sizeof *labels), cudaSuccess);
-        assert_int_equal(cudaMemcpyAsync(labels, values, sizeof values, cudaMemcpyHostToDevice, device->stream),
-                         cudaSuccess);
+        assert_int_equal(
+            cudaMemcpyAsync(labels, values, sizeof values, cudaMemcpyHostToDevice, device->stream),
+            cudaSuccess);
         device_wait_for_compute(device);
     }
     return op_cross_entropy(leaves[0], labels, labels + 3);
 }
 
-#define SHAPE4(a, b, c, d) {4, {a, b, c, d}}
-#define SHAPE2(a, b) {2, {a, b}}
-#define SHAPE1(a) {1, {a}}
+#define SHAPE4(a, b, c, d) \
+    {                      \
+        4,                 \
+        {                  \
+            a, b, c, d     \
+        }                  \
+    }
+#define SHAPE2(a, b) \
+    {                \
+        2,           \
+        {            \
+            a, b     \
+        }            \
+    }
+#define SHAPE1(a) \
+    {             \
+        1,        \
+        {         \
+            a     \
+        }         \
+    }
 
 static const struct graph graphs[] = {
     {"conv2d", {SHAPE4(2, 2, 6, 6), SHAPE4(3, 2, 4, 4), SHAPE1(3)}, 3, conv},
     {"conv2d_transposed", {SHAPE4(2, 3, 3, 3), SHAPE4(3, 2, 4, 4), SHAPE1(2)}, 3, conv_transposed},
     {"conv2d with tanh", {SHAPE4(2, 2, 6, 6), SHAPE4(3, 2, 4, 4), SHAPE1(3)}, 3, conv_activated},
-    {"conv2d_transposed with tanh", {SHAPE4(2, 3, 3, 3), SHAPE4(3, 2, 4, 4), SHAPE1(2)}, 3, conv_transposed_activated},
+    {"conv2d_transposed with tanh",
+     {SHAPE4(2, 3, 3, 3), SHAPE4(3, 2, 4, 4), SHAPE1(2)},
+     3,
+     conv_transposed_activated},
     {"linear of reshape", {SHAPE4(2, 3, 2, 1), SHAPE2(4, 6), SHAPE1(4)}, 3, linear_of_reshaped},
     {"batch_norm", {SHAPE4(3, 3, 2, 2), SHAPE1(3), SHAPE1(3)}, 3, batch_norm},
     {"tanh, add, leaky_relu, sigmoid", {SHAPE1(12), SHAPE1(12)}, 2, activations},
     {"leaky_relu_in_place of clone", {SHAPE1(12)}, 1, in_place_on_clone},
-    {"leaky_relu_in_place of conv2d", {SHAPE4(1, 1, 4, 4), SHAPE4(2, 1, 3, 3)}, 2, in_place_unsaved},
+    {"leaky_relu_in_place of conv2d",
+     {SHAPE4(1, 1, 4, 4), SHAPE4(2, 1, 3, 3)},
+     2,
+     in_place_unsaved},
     {"a leaf used twice", {SHAPE2(3, 4), SHAPE2(2, 4)}, 2, leaf_used_twice},
     {"cross_entropy", {SHAPE2(3, 4)}, 1, cross_entropy},
 };
@@ -131,7 +159,8 @@ static double value_of(struct device *device, const struct graph *graph, struct 
 }
 
 /* (f(x + h) - f(x - h)) / 2h with the losses in float: h balances rounding against curvature. */
-static void compare_leaf(struct device *device, const struct graph *graph, struct tensor **leaves, int which)
+static void compare_leaf(struct device *device, const struct graph *graph, struct tensor **leaves,
+                         int which)
 {
     const double h = 1e-2;
     struct tensor *leaf = leaves[which];
@@ -151,8 +180,8 @@ static void compare_leaf(struct device *device, const struct graph *graph, struc
         values[i] = original;
         double expected = (above - below) / (2 * h);
         if (fabs(expected - gradient[i]) > 2e-4 + 2e-2 * fabs(expected))
-            fail_msg("%s: leaf %d element %zu: gradient %g, finite difference %g", graph->name, which, i, gradient[i],
-                     expected);
+            fail_msg("%s: leaf %d element %zu: gradient %g, finite difference %g", graph->name,
+                     which, i, gradient[i], expected);
     }
     tensor_upload(leaf, values);
     free(values);
@@ -195,7 +224,8 @@ static void gradients_accumulate(void **state)
 static void detach_and_freezing_stop_gradients(void **state)
 {
     struct device *device = *state;
-    struct tensor *x = new_leaf(device, shape_2d(2, 3), 1), *w = new_leaf(device, shape_2d(2, 3), 2);
+    struct tensor *x = new_leaf(device, shape_2d(2, 3), 1),
+                  *w = new_leaf(device, shape_2d(2, 3), 2);
     struct error err = {0};
     float gradient[6];
     w->requires_gradient = false;
@@ -226,18 +256,21 @@ static void count_call(void *owner, int index)
 static void a_hook_is_called_once_after_the_last_use(void **state)
 {
     struct device *device = *state;
-    struct tensor *x = new_leaf(device, shape_2d(3, 4), 1), *w = new_leaf(device, shape_2d(2, 4), 2);
+    struct tensor *x = new_leaf(device, shape_2d(3, 4), 1),
+                  *w = new_leaf(device, shape_2d(2, 4), 2);
     struct calls calls = {0};
     struct error err = {0};
     w->hook = (struct gradient_hook){count_call, &calls, 7};
-    assert_int_equal(autograd_backward(leaf_used_twice(device, (struct tensor *[]){x, w}), &err), 0);
+    assert_int_equal(autograd_backward(leaf_used_twice(device, (struct tensor *[]){x, w}), &err),
+                     0);
     assert_int_equal(calls.count, 1);
     assert_int_equal(calls.last_index, 7);
     free_leaf(x);
     free_leaf(w);
 }
 
-/* --- versions -------------------------------------------------------------------------------------------- */
+/* --- versions
+ * -------------------------------------------------------------------------------------------- */
 
 /* Tanh saves its output, which is then overwritten. */
 static struct tensor *overwritten(struct tensor *leaf)
@@ -252,14 +285,16 @@ static void overwriting_a_saved_tensor_is_an_error(void **state)
     struct error err = {0};
     assert_int_equal(autograd_backward(overwritten(leaf), &err), -1);
     assert_non_null(strstr(err.text, "modified by an in-place operation"));
-    assert_non_null(strstr(err.text, "output of tanh (6 floats), saved by tanh, is at version 1; expected version 0"));
+    assert_non_null(strstr(
+        err.text, "output of tanh (6 floats), saved by tanh, is at version 1; expected version 0"));
     free_leaf(leaf);
 }
 
 static void without_the_check_the_gradient_is_wrong(void **state)
 {
     struct device *device = *state;
-    struct tensor *leaf = new_leaf(device, shape_1d(60), 1), *same = new_leaf(device, shape_1d(60), 1);
+    struct tensor *leaf = new_leaf(device, shape_1d(60), 1),
+                  *same = new_leaf(device, shape_1d(60), 1);
     struct error err = {0};
     float wrong[60], right[60], difference = 0;
     device->check_versions = false;
@@ -278,13 +313,14 @@ static void without_the_check_the_gradient_is_wrong(void **state)
 static void views_share_their_version(void **state)
 {
     struct device *device = *state;
-    struct tensor *base = tensor_new(device, shape_1d(8)), *view = tensor_view(base, 2, shape_2d(2, 3));
+    struct tensor *base = tensor_new(device, shape_1d(8)),
+                  *view = tensor_view(base, 2, shape_2d(2, 3));
     uint32_t before = base->storage->version;
     tensor_fill(view, 1.0f);
     assert_int_equal(base->storage->version, before + 1);
     tensor_free(base);
     float values[6];
-    tensor_download(view, values);      /* the storage lives as long as its last tensor */
+    tensor_download(view, values); /* the storage lives as long as its last tensor */
     assert_float_equal(values[5], 1.0f, 0.0f);
     tensor_free(view);
 }
@@ -300,7 +336,8 @@ static void a_second_backward_is_an_error(void **state)
     free_leaf(leaf);
 }
 
-/* Leaky ReLU has a corner, which finite differences meet: here the parts that it was made of are the measure. */
+/* Leaky ReLU has a corner, which finite differences meet: here the parts that it was made of are
+ * the measure. */
 static void a_fused_activation_is_the_one_after_it(void **state)
 {
     struct device *device = *state;
@@ -308,12 +345,17 @@ static void a_fused_activation_is_the_one_after_it(void **state)
     struct error err = {0};
     float one[64], other[64];
     for (int transposed = 0; transposed < 2; transposed++) {
-        struct tensor *x = new_leaf(device, shape_4d(2, 2, 4, 4), 1), *bias = new_leaf(device, shape_1d(2), 3);
-        struct tensor *weight = new_leaf(device, shape_4d(2, 2, 3, 3), 2), *leaves[] = {x, weight, bias};
-        struct tensor *fused = transposed ? op_conv2d_transposed_activated(x, weight, bias, 1, 1, leaky)
-                                          : op_conv2d_activated(x, weight, bias, 1, 1, leaky);
-        struct tensor *parts = op_leaky_relu(transposed ? op_conv2d_transposed(x, weight, bias, 1, 1)
-                                                        : op_conv2d(x, weight, bias, 1, 1), leaky.slope);
+        struct tensor *x = new_leaf(device, shape_4d(2, 2, 4, 4), 1),
+                      *bias = new_leaf(device, shape_1d(2), 3);
+        struct tensor *weight = new_leaf(device, shape_4d(2, 2, 3, 3), 2),
+                      *leaves[] = {x, weight, bias};
+        struct tensor *fused = transposed
+                                   ? op_conv2d_transposed_activated(x, weight, bias, 1, 1, leaky)
+                                   : op_conv2d_activated(x, weight, bias, 1, 1, leaky);
+        struct tensor *parts = op_leaky_relu(transposed
+                                                 ? op_conv2d_transposed(x, weight, bias, 1, 1)
+                                                 : op_conv2d(x, weight, bias, 1, 1),
+                                             leaky.slope);
         assert_int_equal(tensor_count(fused), 64);
         tensor_download(fused, one);
         tensor_download(parts, other);
@@ -338,15 +380,21 @@ static void a_fused_activation_is_the_one_after_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(gradients_match_finite_differences, open_device, close_device),
+        cmocka_unit_test_setup_teardown(gradients_match_finite_differences, open_device,
+                                        close_device),
         cmocka_unit_test_setup_teardown(gradients_accumulate, open_device, close_device),
-        cmocka_unit_test_setup_teardown(detach_and_freezing_stop_gradients, open_device, close_device),
-        cmocka_unit_test_setup_teardown(a_hook_is_called_once_after_the_last_use, open_device, close_device),
-        cmocka_unit_test_setup_teardown(overwriting_a_saved_tensor_is_an_error, open_device, close_device),
-        cmocka_unit_test_setup_teardown(without_the_check_the_gradient_is_wrong, open_device, close_device),
+        cmocka_unit_test_setup_teardown(detach_and_freezing_stop_gradients, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(a_hook_is_called_once_after_the_last_use, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(overwriting_a_saved_tensor_is_an_error, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(without_the_check_the_gradient_is_wrong, open_device,
+                                        close_device),
         cmocka_unit_test_setup_teardown(views_share_their_version, open_device, close_device),
         cmocka_unit_test_setup_teardown(a_second_backward_is_an_error, open_device, close_device),
-        cmocka_unit_test_setup_teardown(a_fused_activation_is_the_one_after_it, open_device, close_device),
+        cmocka_unit_test_setup_teardown(a_fused_activation_is_the_one_after_it, open_device,
+                                        close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Which gradients share a bucket, and how the reducer rebuilds them (with a communicator of one rank). What it does about
- * parameters without gradients: test_unused.c. */
+/* Which gradients share a bucket, and how the reducer rebuilds them (with a communicator of one
+ * rank). What it does about parameters without gradients: test_unused.c. */
 #include "tests/trainer/fixture.h"
 
 #include <string.h>
@@ -8,7 +8,8 @@
 #include "trainer/operations.h"
 #include "trainer/reducer.h"
 
-static void assert_layout(const size_t *bytes, int count, struct bucket_limits limits, const int *first, int buckets)
+static void assert_layout(const size_t *bytes, int count, struct bucket_limits limits,
+                          const int *first, int buckets)
 {
     struct bucket_layout layout;
     struct bucket_item items[MODULE_MAX_PARAMETERS] = {0};
@@ -41,13 +42,13 @@ static void each_kind_has_buckets_of_its_own(void **state)
 {
     (void)state;
     const struct bucket_item items[] = {
-        {10, BUCKET_FLOAT, 0}, {10, BUCKET_HALF, 0}, {10, BUCKET_FLOAT, 1}, {10, BUCKET_FLOAT, 0}, {10, BUCKET_HALF, 0},
-        {10, BUCKET_FLOAT, 0}, {10, BUCKET_FLOAT, 0},
+        {10, BUCKET_FLOAT, 0}, {10, BUCKET_HALF, 0},  {10, BUCKET_FLOAT, 1}, {10, BUCKET_FLOAT, 0},
+        {10, BUCKET_HALF, 0},  {10, BUCKET_FLOAT, 0}, {10, BUCKET_FLOAT, 0},
     };
     const int order[] = {0, 1, 2, 3, 4, 5, 6};
     struct bucket_layout layout;
-    /* The first bucket of each kind takes 10, the others 20. Closed in turn: {0}, {1}, {2 on device 1}, {3, 5}; what is
-     * left comes last, by kind: {6}, {4}. */
+    /* The first bucket of each kind takes 10, the others 20. Closed in turn: {0}, {1}, {2 on device
+     * 1}, {3, 5}; what is left comes last, by kind: {6}, {4}. */
     const int in_turn[] = {0, 1, 2, 3, 5, 6, 4}, in_turn_first[] = {0, 1, 2, 3, 5, 6, 7};
     bucket_assign(&layout, order, items, 7, &(struct bucket_limits){10, 20});
     assert_int_equal(layout.bucket_count, 6);
@@ -111,7 +112,7 @@ static void buckets_are_rebuilt_in_the_order_of_arrival(void **state)
     struct pair pair;
     struct error err = {0};
     open_pair(&pair, device);
-    assert_int_equal(pair.reducer.layout.order[0], 1);      /* reverse order of registration */
+    assert_int_equal(pair.reducer.layout.order[0], 1); /* reverse order of registration */
 
     assert_int_equal(reducer_arm(&pair.reducer, &err), 0);
     assert_int_equal(autograd_backward(pair_loss(&pair, device), &err), 0);
@@ -123,7 +124,7 @@ static void buckets_are_rebuilt_in_the_order_of_arrival(void **state)
     assert_int_equal(reducer_arm(&pair.reducer, &err), 0);
     assert_true(pair.reducer.rebuilt);
     assert_int_equal(pair.reducer.layout.order[0], 0);
-    tensor_download(pair.first->gradient, after);           /* values moved along */
+    tensor_download(pair.first->gradient, after); /* values moved along */
     assert_memory_equal(before, after, sizeof before);
     assert_ptr_equal(pair.first->gradient->storage, pair.reducer.buckets[0].gradients->storage);
     device_end_batch(device);
@@ -137,11 +138,14 @@ static void a_bucket_waits_for_those_before_it(void **state)
     struct error err = {0};
     open_pair(&pair, device);
     assert_int_equal(reducer_arm(&pair.reducer, &err), 0);
-    pair.first->hook.call(pair.first->hook.owner, 0);       /* bucket 1: full, but not the next one */
+    pair.first->hook.call(pair.first->hook.owner, 0); /* bucket 1: full, but not the next one */
     assert_int_equal(pair.reducer.next, 0);
-    assert_int_equal(reducer_finish(&pair.reducer, &err), 0);   /* a second backward pass could bring the rest */
+    assert_int_equal(reducer_finish(&pair.reducer, &err),
+                     0); /* a second backward pass could bring the rest */
     assert_int_equal(reducer_arm(&pair.reducer, &err), -1);
-    assert_non_null(strstr(err.text, "not finished: 0 of 2 buckets were reduced. No gradient came for pair.b.weight."));
+    assert_non_null(
+        strstr(err.text,
+               "not finished: 0 of 2 buckets were reduced. No gradient came for pair.b.weight."));
     pair.second->hook.call(pair.second->hook.owner, 1);
     assert_int_equal(pair.reducer.next, 2);
     assert_int_equal(reducer_finish(&pair.reducer, &err), 0);
@@ -168,9 +172,12 @@ int main(void)
         cmocka_unit_test(a_bucket_is_closed_when_it_reaches_its_limit),
         cmocka_unit_test(each_kind_has_buckets_of_its_own),
         cmocka_unit_test(only_permutations_are_orders),
-        cmocka_unit_test_setup_teardown(buckets_are_rebuilt_in_the_order_of_arrival, open_device, close_device),
-        cmocka_unit_test_setup_teardown(a_bucket_waits_for_those_before_it, open_device, close_device),
-        cmocka_unit_test_setup_teardown(nothing_is_reduced_while_accumulating, open_device, close_device),
+        cmocka_unit_test_setup_teardown(buckets_are_rebuilt_in_the_order_of_arrival, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(a_bucket_waits_for_those_before_it, open_device,
+                                        close_device),
+        cmocka_unit_test_setup_teardown(nothing_is_reduced_while_accumulating, open_device,
+                                        close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

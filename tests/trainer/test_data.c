@@ -9,7 +9,8 @@
 #include "trainer/data/sampler.h"
 #include "trainer/data/shapes.h"
 
-/* --- sampler --------------------------------------------------------------------------------------------- */
+/* --- sampler
+ * --------------------------------------------------------------------------------------------- */
 
 enum { IMAGES = 10, RANKS = 4 };
 
@@ -37,7 +38,7 @@ static void ranks_share_the_images(void **state)
         assert_in_range(counts[i], 1, 2);
         repeated += counts[i] == 2;
     }
-    assert_int_equal(repeated, 2);      /* 4 ranks with 3 places for 10 images */
+    assert_int_equal(repeated, 2); /* 4 ranks with 3 places for 10 images */
     count_images(counts, 0, true);
     for (int i = 0; i < IMAGES; i++) {
         assert_in_range(counts[i], 0, 1);
@@ -65,7 +66,8 @@ static void epochs_have_different_orders(void **state)
     sampler_close(&sampler);
 }
 
-/* --- shapes ---------------------------------------------------------------------------------------------- */
+/* --- shapes
+ * ---------------------------------------------------------------------------------------------- */
 
 enum { SIZE = 32 };
 
@@ -99,13 +101,16 @@ static void shapes_are_drawn_alike_and_all_classes_come(void **state)
     later.close(&later);
 }
 
-/* --- IDX ------------------------------------------------------------------------------------------------- */
+/* --- IDX
+ * -------------------------------------------------------------------------------------------------
+ */
 
-static char images_path[] = "/tmp/ddptrain-images-XXXXXX", labels_path[] = "/tmp/ddptrain-labels-XXXXXX";
+static char images_path[] = "/tmp/ddptrain-images-XXXXXX",
+            labels_path[] = "/tmp/ddptrain-labels-XXXXXX";
 
 /* Two images of 2 x 3 pixels, and their labels. */
-static const unsigned char good_images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 3,
-                                            0, 255, 0, 0, 0, 0, 1, 2, 3, 4, 5, 255};
+static const unsigned char good_images[] = {0, 0, 8, 3,   0, 0, 0, 2, 0, 0, 0, 2, 0, 0,
+                                            0, 3, 0, 255, 0, 0, 0, 0, 1, 2, 3, 4, 5, 255};
 static const unsigned char good_labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 4, 9};
 
 static void write_file(const char *path, const unsigned char *bytes, size_t length)
@@ -146,15 +151,15 @@ static void idx_images_are_centred(void **state)
     assert_int_equal(dataset.classes, 10);
     dataset.read(&dataset, 1, pixels, &label);
     assert_int_equal(label, 9);
-    assert_float_equal(pixels[4 * 8 + 4], 1.0f, 1e-6f);     /* row 1 of 2, column 2 of 3 */
+    assert_float_equal(pixels[4 * 8 + 4], 1.0f, 1e-6f); /* row 1 of 2, column 2 of 3 */
     assert_float_equal(pixels[0], -1.0f, 1e-6f);
     dataset.close(&dataset);
 }
 
 struct damage {
-    const char *what;           /* must be in the message */
-    size_t length;              /* of the file */
-    size_t at;                  /* where one byte is replaced */
+    const char *what; /* must be in the message */
+    size_t length;    /* of the file */
+    size_t at;        /* where one byte is replaced */
     unsigned char by;
 };
 
@@ -173,7 +178,7 @@ static void damaged_idx_files_are_refused(void **state)
         {"does not start with two zero bytes", 0, 0, 0},
         {"promises 18 bytes of data, it has 12", sizeof good_images, 7, 3},
         {"too long", sizeof good_images, 7, 1},
-        {"do not fit into --image", sizeof good_images, 11, 0},    /* 20 rows, written below */
+        {"do not fit into --image", sizeof good_images, 11, 0}, /* 20 rows, written below */
     };
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         unsigned char bytes[sizeof good_images + 200] = {0};

@@ -38,7 +38,8 @@ static void a_shift_is_its_length(void **state)
     assert_float_equal((float)image_distance(one, other, COUNT, 1), 0.25f, 1e-6f);
 }
 
-/* Along a direction a normal heap is normal: E|x| of a standard normal x is sqrt(2 / pi) = 0.798. */
+/* Along a direction a normal heap is normal: E|x| of a standard normal x is sqrt(2 / pi) = 0.798.
+ */
 static void images_all_alike_are_far_from_varied_ones(void **state)
 {
     (void)state;
@@ -46,7 +47,8 @@ static void images_all_alike_are_far_from_varied_ones(void **state)
     draw(varied, 0.0f, 1.0f, 1);
     draw(more, 0.0f, 1.0f, 2);
     draw(alike, 0.0f, 0.0f, 3);
-    double floor = image_distance(varied, more, COUNT, PIXELS), collapsed = image_distance(varied, alike, COUNT, PIXELS);
+    double floor = image_distance(varied, more, COUNT, PIXELS),
+           collapsed = image_distance(varied, alike, COUNT, PIXELS);
     assert_true(fabs(collapsed - 0.798) < 0.1);
     assert_true(floor < 0.3 && floor > 0);
     assert_true(image_distance(alike, varied, COUNT, PIXELS) == collapsed);

@@ -1,4 +1,5 @@
-/* What the trainer writes: PNG files that others can decode, and checkpoints that refuse to be damaged. */
+/* What the trainer writes: PNG files that others can decode, and checkpoints that refuse to be
+ * damaged. */
 #include "tests/trainer/fixture.h"
 
 #include <math.h>
@@ -36,11 +37,17 @@ static int remove_folder(void **state)
 static void a_png_can_be_decoded(void **state)
 {
     (void)state;
-    enum { IMAGE = 4, COUNT = 3, COLUMNS = 2, WIDTH = 2 + COLUMNS * (IMAGE + 2), HEIGHT = 2 + 2 * (IMAGE + 2) };
+    enum {
+        IMAGE = 4,
+        COUNT = 3,
+        COLUMNS = 2,
+        WIDTH = 2 + COLUMNS * (IMAGE + 2),
+        HEIGHT = 2 + 2 * (IMAGE + 2)
+    };
     float pixels[COUNT * IMAGE * IMAGE];
     struct error err = {0};
     for (int i = 0; i < COUNT * IMAGE * IMAGE; i++)
-        pixels[i] = i / (IMAGE * IMAGE) == 2 ? 7.0f : -1.0f;    /* 7: clamped to white */
+        pixels[i] = i / (IMAGE * IMAGE) == 2 ? 7.0f : -1.0f; /* 7: clamped to white */
     assert_int_equal(samples_png_write(path, pixels, COUNT, COLUMNS, IMAGE, &err), 0);
     assert_int_equal(access(part, F_OK), -1);
 
@@ -51,9 +58,9 @@ static void a_png_can_be_decoded(void **state)
     png.format = PNG_FORMAT_GRAY;
     unsigned char decoded[WIDTH * HEIGHT];
     assert_true(png_image_finish_read(&png, NULL, decoded, 0, NULL));
-    assert_int_equal(decoded[2 * WIDTH + 2], 0);                    /* image 0 */
-    assert_int_equal(decoded[(2 + IMAGE + 2) * WIDTH + 2], 255);    /* image 2, in the second row */
-    assert_int_equal(decoded[0], 64);                               /* border */
+    assert_int_equal(decoded[2 * WIDTH + 2], 0);                 /* image 0 */
+    assert_int_equal(decoded[(2 + IMAGE + 2) * WIDTH + 2], 255); /* image 2, in the second row */
+    assert_int_equal(decoded[0], 64);                            /* border */
 }
 
 static void a_png_that_cannot_be_written_is_an_error(void **state)
@@ -65,12 +72,15 @@ static void a_png_that_cannot_be_written_is_an_error(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/samples.png"));
 }
 
-/* --- plots ----------------------------------------------------------------------------------------------- */
+/* --- plots
+ * -----------------------------------------------------------------------------------------------
+ */
 
 enum { PLOT_WIDTH = 800, PLOT_HEIGHT = 480 };
 
 /* How many pixels of a color the columns from `left` on have, and the mean of their rows. */
-static int find_color(const unsigned char *pixels, int left, int right, struct color color, double *row)
+static int find_color(const unsigned char *pixels, int left, int right, struct color color,
+                      double *row)
 {
     int count = 0;
     *row = 0;
@@ -96,7 +106,8 @@ static void a_plot_has_its_curves_where_the_losses_are(void **state)
     struct error err = {0};
     double row;
     history_open(&history, names);
-    for (int i = 0; i < 200; i++)       /* the first falls from 4 to 0; the other stays at 1, and is NaN in the second half */
+    for (int i = 0; i < 200;
+         i++) /* the first falls from 4 to 0; the other stays at 1, and is NaN in the second half */
         history_add(&history, i, (double[]){4.0 * (199 - i) / 199, i < 100 ? 1.0 : NAN});
     assert_int_equal(history_plot(&history, path, &err), 0);
     assert_int_equal(access(part, F_OK), -1);
@@ -132,7 +143,8 @@ static void a_plot_of_nothing_is_a_frame(void **state)
     history_close(&history);
 }
 
-/* --- checkpoints ----------------------------------------------------------------------------------------- */
+/* --- checkpoints
+ * ----------------------------------------------------------------------------------------- */
 
 struct model {
     struct module module;
@@ -161,7 +173,10 @@ static void a_checkpoint_restores_everything(void **state)
 {
     struct model saved, loaded;
     struct error err = {0};
-    struct checkpoint_progress wanted = {.iteration = 34, .loss_scale = 512.0f, .steps_without_overflow = 7}, got_back;
+    struct checkpoint_progress wanted = {.iteration = 34,
+                                         .loss_scale = 512.0f,
+                                         .steps_without_overflow = 7},
+                               got_back;
     float expected[6], got[6];
     open_model(&saved, *state, 1);
     open_model(&loaded, *state, 2);
@@ -170,7 +185,8 @@ static void a_checkpoint_restores_everything(void **state)
     tensor_fill(saved.norm.running_var, 3.0f);
     assert_int_equal(checkpoint_save(path, "configuration", &wanted, &saved.section, 1, &err), 0);
     assert_int_equal(access(part, F_OK), -1);
-    assert_int_equal(checkpoint_load(path, "configuration", &got_back, &loaded.section, 1, &err), 0);
+    assert_int_equal(checkpoint_load(path, "configuration", &got_back, &loaded.section, 1, &err),
+                     0);
 
     assert_int_equal(got_back.iteration, 34);
     assert_float_equal(got_back.loss_scale, 512.0f, 0.0f);
@@ -207,7 +223,10 @@ static void damaged_checkpoints_are_refused(void **state)
     module_parameter(&other.module, "extra", "weight", shape_1d(1), 0.0f, 0.0f);
     other.optimizer.mean[3] = tensor_new(*state, shape_1d(1));
     other.optimizer.square[3] = tensor_new(*state, shape_1d(1));
-    assert_int_equal(checkpoint_save(path, "configuration", &(struct checkpoint_progress){.iteration = 1}, &model.section, 1, &err), 0);
+    assert_int_equal(checkpoint_save(path, "configuration",
+                                     &(struct checkpoint_progress){.iteration = 1}, &model.section,
+                                     1, &err),
+                     0);
     assert_refused(&model, "another", "other options");
     assert_refused(&other, "configuration", "does not fit");
     assert_int_equal(stat(path, &status), 0);
@@ -238,9 +257,15 @@ static void a_failed_save_leaves_the_old_checkpoint(void **state)
     struct error err = {0};
     struct checkpoint_progress progress;
     open_model(&model, *state, 1);
-    assert_int_equal(checkpoint_save(path, "configuration", &(struct checkpoint_progress){.iteration = 1}, &model.section, 1, &err), 0);
-    assert_int_equal(mkdir(part, 0700), 0);     /* the temporary name is taken */
-    assert_int_equal(checkpoint_save(path, "configuration", &(struct checkpoint_progress){.iteration = 2}, &model.section, 1, &err), -1);
+    assert_int_equal(checkpoint_save(path, "configuration",
+                                     &(struct checkpoint_progress){.iteration = 1}, &model.section,
+                                     1, &err),
+                     0);
+    assert_int_equal(mkdir(part, 0700), 0); /* the temporary name is taken */
+    assert_int_equal(checkpoint_save(path, "configuration",
+                                     &(struct checkpoint_progress){.iteration = 2}, &model.section,
+                                     1, &err),
+                     -1);
     assert_non_null(strstr(err.text, part));
     assert_int_equal(rmdir(part), 0);
     assert_int_equal(checkpoint_load(path, "configuration", &progress, &model.section, 1, &err), 0);
@@ -255,9 +280,11 @@ int main(void)
         cmocka_unit_test(a_png_that_cannot_be_written_is_an_error),
         cmocka_unit_test(a_plot_has_its_curves_where_the_losses_are),
         cmocka_unit_test(a_plot_of_nothing_is_a_frame),
-        cmocka_unit_test_setup_teardown(a_checkpoint_restores_everything, open_device, close_device),
+        cmocka_unit_test_setup_teardown(a_checkpoint_restores_everything, open_device,
+                                        close_device),
         cmocka_unit_test_setup_teardown(damaged_checkpoints_are_refused, open_device, close_device),
-        cmocka_unit_test_setup_teardown(a_failed_save_leaves_the_old_checkpoint, open_device, close_device),
+        cmocka_unit_test_setup_teardown(a_failed_save_leaves_the_old_checkpoint, open_device,
+                                        close_device),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,4 +1,5 @@
-/* A model cut in two computes what the whole does: the same weights, loss and gradients (--mode pipeline). */
+/* A model cut in two computes what the whole does: the same weights, loss and gradients (--mode
+ * pipeline). */
 #include "tests/trainer/fixture.h"
 
 #include "trainer/autograd.h"
@@ -8,7 +9,8 @@
 
 enum { N = 3, IMAGE = 8, FLOATS = 4096 };
 
-static const struct cnn_shape whole_shape = {.image = IMAGE, .channels = 1, .width = 4, .classes = 4, .block = true};
+static const struct cnn_shape whole_shape = {
+    .image = IMAGE, .channels = 1, .width = 4, .classes = 4, .block = true};
 
 struct part {
     struct cnn cnn;
@@ -34,12 +36,14 @@ static struct tensor *loss_of(struct cnn *cnn, struct tensor *x)
     return op_bce_with_logits(cnn_classify(cnn, x, true), 0.3f);
 }
 
-/* The parameters of `part` are the whole's from number `first` on, with the same values and gradients. */
+/* The parameters of `part` are the whole's from number `first` on, with the same values and
+ * gradients. */
 static void must_be_equal(const struct part *part, const struct part *whole, int first)
 {
     float one[FLOATS], other[FLOATS];
     for (int i = 0; i < part->cnn.module.parameter_count; i++) {
-        struct tensor *a = part->cnn.module.parameters[i], *b = whole->cnn.module.parameters[first + i];
+        struct tensor *a = part->cnn.module.parameters[i],
+                      *b = whole->cnn.module.parameters[first + i];
         assert_string_equal(a->name, b->name);
         assert_true(tensor_count(a) == tensor_count(b) && tensor_count(a) <= FLOATS);
         tensor_download(a, one);
@@ -70,7 +74,7 @@ static void halves_compute_what_the_whole_does(void **state)
     struct tensor *activations = cnn_classify(&front.cnn, images, true);
     struct shape cut = cnn_cut(&whole_shape, N);
     assert_memory_equal(activations->shape.size, cut.size, sizeof cut.size);
-    struct tensor *x = new_leaf(device, cut, 1);        /* as if it had come from another rank */
+    struct tensor *x = new_leaf(device, cut, 1); /* as if it had come from another rank */
     float values[FLOATS];
     assert_true(tensor_count(x) <= FLOATS);
     tensor_download(activations, values);
@@ -107,7 +111,7 @@ static void gradients_are_side_by_side(void **state)
         tensor_download(gradient, values);
         for (size_t k = 0; k < tensor_count(gradient); k++)
             assert_float_equal(values[k], 1.5f, 0.0f);
-        tensor_fill(gradient, 0.0f);        /* a neighbour that it reached into would show */
+        tensor_fill(gradient, 0.0f); /* a neighbour that it reached into would show */
     }
     close_part(&whole);
 }
@@ -115,7 +119,8 @@ static void gradients_are_side_by_side(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(halves_compute_what_the_whole_does, open_device, close_device),
+        cmocka_unit_test_setup_teardown(halves_compute_what_the_whole_does, open_device,
+                                        close_device),
         cmocka_unit_test_setup_teardown(gradients_are_side_by_side, open_device, close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Dynamic loss scaling: when the scale moves, when a step may be made, and that an overflow on any device counts. */
+/* Dynamic loss scaling: when the scale moves, when a step may be made, and that an overflow on any
+ * device counts. */
 #include "tests/trainer/fixture.h"
 
 #include <math.h>
@@ -25,8 +26,10 @@ static struct set *open_set(struct device *device, enum precision precision, boo
     set->device = device;
     communicator_connect(&set->communicator, "test", device, 0, 1, &id, NULL);
     scaler_open(&set->scaler, device, &set->communicator, precision,
-                &(struct scaler_settings){.on = precision == PRECISION_FP16, .first_scale = 1024,
-                                          .growth_interval = GROWTH_INTERVAL, .agrees = agrees});
+                &(struct scaler_settings){.on = precision == PRECISION_FP16,
+                                          .first_scale = 1024,
+                                          .growth_interval = GROWTH_INTERVAL,
+                                          .agrees = agrees});
     return set;
 }
 
@@ -68,12 +71,13 @@ static void the_scale_follows_overflows(void **state)
             assert_float_equal(*scale, 1024, 0);
             assert_true(iterate(set, 1));
         }
-        assert_float_equal(*scale, 2048, 0);        /* as many in a row without an overflow */
+        assert_float_equal(*scale, 2048, 0); /* as many in a row without an overflow */
         assert_true(iterate(set, 1));
         assert_true(iterate(set, 1));
         assert_false(iterate(set, 1e6f));
         assert_float_equal(*scale, 1024, 0);
-        for (int i = 0; i < GROWTH_INTERVAL - 1; i++)   /* the count began anew; the flag is not left set */
+        for (int i = 0; i < GROWTH_INTERVAL - 1;
+             i++) /* the count began anew; the flag is not left set */
             assert_true(iterate(set, 65504));
         assert_float_equal(*scale, 1024, 0);
         assert_false(iterate(set, INFINITY));
@@ -89,7 +93,8 @@ static void bf16_and_fp32_have_none(void **state)
     for (int i = 0; i < 2; i++) {
         struct set *set = open_set(*state, precisions[i], true);
         assert_true(iterate(set, 1e6f));
-        assert_true(iterate(set, INFINITY));        /* as without mixed precision: the user sees it in the loss */
+        assert_true(
+            iterate(set, INFINITY)); /* as without mixed precision: the user sees it in the loss */
         assert_float_equal(set->device->loss_scale, 1, 0);
         close_set(set);
     }
@@ -139,7 +144,7 @@ static void an_overflow_on_any_device_counts(void **state)
     assert_false(iterate(set, 1));
     assert_float_equal(other.loss_scale, 512, 0);
     assert_float_equal(set->device->loss_scale, 512, 0);
-    assert_true(iterate(set, 1));                   /* both flags were cleared */
+    assert_true(iterate(set, 1)); /* both flags were cleared */
     scaler_drop_device(&set->scaler, &other);
     assert_null(other.overflow);
     device_close(&other);
@@ -155,7 +160,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bf16_and_fp32_have_none, open_device, close_device),
         cmocka_unit_test_setup_teardown(a_restored_state_goes_on, open_device, close_device),
         cmocka_unit_test_setup_teardown(gradients_are_divided, open_device, close_device),
-        cmocka_unit_test_setup_teardown(an_overflow_on_any_device_counts, open_device, close_device),
+        cmocka_unit_test_setup_teardown(an_overflow_on_any_device_counts, open_device,
+                                        close_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

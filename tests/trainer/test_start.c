@@ -15,8 +15,9 @@ static int parse(struct options *options, struct error *err, int argc, const cha
     return options_parse(options, argc, (char **)argv, err);
 }
 
-#define PARSE(options, err, ...)                                                   \
-    parse(options, err, (int)(sizeof((const char *[]){"ddptrain", ##__VA_ARGS__}) / sizeof(char *)), \
+#define PARSE(options, err, ...)                                                       \
+    parse(options, err,                                                                \
+          (int)(sizeof((const char *[]){"ddptrain", ##__VA_ARGS__}) / sizeof(char *)), \
           (const char *[]){"ddptrain", ##__VA_ARGS__})
 
 static void options_have_defaults_and_values(void **state)
@@ -28,7 +29,8 @@ static void options_have_defaults_and_values(void **state)
     assert_string_equal(options.model, "gan");
     assert_int_equal(options.iterations, 100);
     assert_int_equal(options.fault_rank, -1);
-    assert_int_equal(PARSE(&options, &err, "--model=cnn", "--epochs", "2", "--bucket-mb", "0.5", "--join"), 0);
+    assert_int_equal(
+        PARSE(&options, &err, "--model=cnn", "--epochs", "2", "--bucket-mb", "0.5", "--join"), 0);
     assert_string_equal(options.model, "cnn");
     assert_int_equal(options.iterations, 0);
     assert_int_equal(options.epochs, 2);
@@ -41,14 +43,23 @@ static void wrong_options_are_refused(void **state)
     (void)state;
     struct options options;
     struct error err;
-    const struct { const char *argument, *value, *why; } wrong[] = {
-        {"--bogus", NULL, "unknown option '--bogus'"}, {"stray", NULL, "unexpected argument 'stray'"},
-        {"--batch", NULL, "--batch needs a value"},    {"--batch", "0", "--batch 0: expected a whole number of at least 1"},
-        {"--batch", "3x", "expected a whole number"},  {"--batch", "99999999999", "expected a whole number"},
-        {"--bucket-mb", "nan", "expected a number"},   {"--join=yes", NULL, "takes no value"},
-        {"--image", "33", "expected 8, 16, 32"},       {"--model", "rnn", "expected gan or cnn"},
-        {"--fault", "none", "no such fault"},          {"--labels", "x", "--labels needs --images"},
-        {"--average", "sum", "expected avg, premulsum or divide"}, {"--checkpoint-every", "3", "needs --checkpoint"},
+    const struct {
+        const char *argument, *value, *why;
+    } wrong[] = {
+        {"--bogus", NULL, "unknown option '--bogus'"},
+        {"stray", NULL, "unexpected argument 'stray'"},
+        {"--batch", NULL, "--batch needs a value"},
+        {"--batch", "0", "--batch 0: expected a whole number of at least 1"},
+        {"--batch", "3x", "expected a whole number"},
+        {"--batch", "99999999999", "expected a whole number"},
+        {"--bucket-mb", "nan", "expected a number"},
+        {"--join=yes", NULL, "takes no value"},
+        {"--image", "33", "expected 8, 16, 32"},
+        {"--model", "rnn", "expected gan or cnn"},
+        {"--fault", "none", "no such fault"},
+        {"--labels", "x", "--labels needs --images"},
+        {"--average", "sum", "expected avg, premulsum or divide"},
+        {"--checkpoint-every", "3", "needs --checkpoint"},
         {"--math", "fp64", "expected fp32, tf32 or bf16"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -63,9 +74,24 @@ static void wrong_options_are_refused(void **state)
 static void clear_environment(void)
 {
     static const char *const names[] = {
-        "RANK", "WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-        "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "MASTER_ADDR",
-        "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "PMIX_NAMESPACE", ENVIRONMENT_STORE_SOCKET,
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "PMI_RANK",
+        "PMI_SIZE",
+        "MPI_LOCALRANKID",
+        "SLURM_PROCID",
+        "SLURM_NTASKS",
+        "SLURM_LOCALID",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TORCHELASTIC_RUN_ID",
+        "TORCHELASTIC_USE_AGENT_STORE",
+        "PMIX_NAMESPACE",
+        ENVIRONMENT_STORE_SOCKET,
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
@@ -86,7 +112,8 @@ static void the_launcher_says_the_rank(void **state)
     assert_int_equal(environment_read(&environment, false, &err), 0);
     assert_string_equal(environment.launcher, "Slurm");
     assert_int_equal(environment.local_rank, -1);
-    assert_int_equal(environment_read(&environment, true, &err), 0);    /* --ranks beats an interactive Slurm shell */
+    assert_int_equal(environment_read(&environment, true, &err),
+                     0); /* --ranks beats an interactive Slurm shell */
     assert_null(environment.launcher);
 
     setenv("RANK", "3", 1);
@@ -98,7 +125,7 @@ static void the_launcher_says_the_rank(void **state)
     assert_int_equal(environment.rank, 3);
     assert_int_equal(environment.local_rank, 0);
     assert_int_equal(environment.port, 1234);
-    setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);                  /* torchrun listens on 1234 itself */
+    setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1); /* torchrun listens on 1234 itself */
     assert_int_equal(environment_read(&environment, false, &err), 0);
     assert_int_equal(environment.port, 1235);
 
@@ -120,7 +147,8 @@ static void *get_value(void *argument)
 {
     struct getter *getter = argument;
     int store = store_connect("127.0.0.1", getter->port, 5, &getter->err);
-    getter->status = store < 0 ? -1 : store_get(store, "key", getter->value, sizeof getter->value, &getter->err);
+    getter->status =
+        store < 0 ? -1 : store_get(store, "key", getter->value, sizeof getter->value, &getter->err);
     close(store);
     return NULL;
 }

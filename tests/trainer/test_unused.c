@@ -1,5 +1,6 @@
-/* The reducer and gradients that do not come, come twice, or come only on other ranks. One rank is enough: the marks are
- * reduced over a communicator of one, and what another rank would add is put into the answer by hand. */
+/* The reducer and gradients that do not come, come twice, or come only on other ranks. One rank is
+ * enough: the marks are reduced over a communicator of one, and what another rank would add is put
+ * into the answer by hand. */
 #include "tests/trainer/fixture.h"
 
 #include <string.h>
@@ -20,7 +21,8 @@ struct model {
 
 enum { FIRST, SECOND };
 
-static void open_model(struct model *model, struct device *device, const struct reducer_settings *more)
+static void open_model(struct model *model, struct device *device,
+                       const struct reducer_settings *more)
 {
     ncclUniqueId id;
     struct reducer_settings settings = *more;
@@ -30,7 +32,8 @@ static void open_model(struct model *model, struct device *device, const struct 
     communicator_connect(&model->communicator, "test", device, 0, 1, &id, NULL);
     module_open(&model->module, "model", device, 1);
     model->first = module_parameter(&model->module, "first", "weight", shape_2d(3, 3), 0.0f, 1.0f);
-    model->second = module_parameter(&model->module, "second", "weight", shape_2d(3, 3), 0.0f, 1.0f);
+    model->second =
+        module_parameter(&model->module, "second", "weight", shape_2d(3, 3), 0.0f, 1.0f);
     reducer_open(&model->reducer, &model->module, &model->communicator, &settings);
 }
 
@@ -87,7 +90,9 @@ static void a_forgotten_parameter_is_named_by_the_next_iteration(void **state)
     backward(forward_to_reduce(&model, false));
     assert_int_equal(finish(&model, &err), 0);
     assert_int_equal(reducer_arm(&model.reducer, &err), -1);
-    assert_non_null(strstr(err.text, "the model starts a new iteration, but the reduction of the one before is not finished"));
+    assert_non_null(strstr(
+        err.text,
+        "the model starts a new iteration, but the reduction of the one before is not finished"));
     assert_non_null(strstr(err.text, "No gradient came for model.second.weight."));
     close_model(&model);
 }
@@ -106,7 +111,9 @@ static void an_unused_parameter_is_ready_when_backward_begins(void **state)
     assert_int_equal(model.reducer.arrived[0], SECOND);
     assert_int_equal(finish(&model, &err), 0);
     assert_int_equal(reducer_arm(&model.reducer, &err), 0);
-    assert_false(model.reducer.rebuilt);        /* the order of arrival says nothing when parameters may be left out */
+    assert_false(
+        model.reducer
+            .rebuilt); /* the order of arrival says nothing when parameters may be left out */
     close_model(&model);
 }
 
@@ -116,10 +123,12 @@ static void a_parameter_that_no_rank_used_is_not_stepped(void **state)
     struct optimizer optimizer;
     struct error err;
     open_model(&model, *state, &(struct reducer_settings){.find_unused = true});
-    optimizer_open(&optimizer, &model.module, &(struct adam_settings){.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f});
+    optimizer_open(
+        &optimizer, &model.module,
+        &(struct adam_settings){.rate = 0.1f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f});
     backward(forward_to_reduce(&model, true));
     assert_int_equal(finish(&model, &err), 0);
-    optimizer_step(&optimizer);                 /* now Adam's mean of the second layer is not zero */
+    optimizer_step(&optimizer); /* now Adam's mean of the second layer is not zero */
 
     float first = first_value(model.first), second = first_value(model.second);
     reducer_zero_gradients(&model.reducer);
@@ -143,11 +152,11 @@ static void marks_count_passes_that_only_accumulate(void **state)
     backward(forward(&model, true));
     backward(forward_to_reduce(&model, false));
     assert_int_equal(finish(&model, &err), 0);
-    assert_false(model.second->no_gradient);    /* the pass before has used it */
+    assert_false(model.second->no_gradient); /* the pass before has used it */
 
     reducer_disarm(&model.reducer);
     backward(forward(&model, true));
-    reducer_zero_gradients(&model.reducer);     /* and with its gradient that is forgotten */
+    reducer_zero_gradients(&model.reducer); /* and with its gradient that is forgotten */
     backward(forward_to_reduce(&model, false));
     assert_int_equal(finish(&model, &err), 0);
     assert_true(model.second->no_gradient);
@@ -194,8 +203,9 @@ static void a_gradient_that_comes_twice_is_an_error(void **state)
     backward(one);
     backward(other);
     assert_int_equal(finish(&model, &err), -1);
-    assert_non_null(strstr(err.text, "the gradient of model.second.weight is complete a second time in one iteration, but it was "
-                           "given to the reduction after the first."));
+    assert_non_null(strstr(err.text, "the gradient of model.second.weight is complete a second "
+                                     "time in one iteration, but it was "
+                                     "given to the reduction after the first."));
     close_model(&model);
 }
 
@@ -205,7 +215,10 @@ static void one_backward_of_two_forward_passes_is_fine(void **state)
     struct error err;
     open_model(&model, *state, &(struct reducer_settings){.find_unused = false});
     struct tensor *one = forward_to_reduce(&model, true), *other = forward_to_reduce(&model, true);
-    assert_int_equal(autograd_backward(op_add(op_bce_with_logits(one, 0.0f), op_bce_with_logits(other, 1.0f)), &err), 0);
+    assert_int_equal(
+        autograd_backward(op_add(op_bce_with_logits(one, 0.0f), op_bce_with_logits(other, 1.0f)),
+                          &err),
+        0);
     assert_int_equal(model.reducer.next, 2);
     assert_int_equal(finish(&model, &err), 0);
     assert_int_equal(reducer_arm(&model.reducer, &err), 0);
@@ -218,10 +231,14 @@ static void what_only_the_first_of_two_forward_passes_uses_comes_too_late(void *
     struct error err;
     open_model(&model, *state, &(struct reducer_settings){.find_unused = true});
     struct tensor *one = forward_to_reduce(&model, true), *other = forward_to_reduce(&model, false);
-    assert_int_equal(autograd_backward(op_add(op_bce_with_logits(one, 0.0f), op_bce_with_logits(other, 1.0f)), &err), 0);
+    assert_int_equal(
+        autograd_backward(op_add(op_bce_with_logits(one, 0.0f), op_bce_with_logits(other, 1.0f)),
+                          &err),
+        0);
     assert_int_equal(finish(&model, &err), -1);
     assert_non_null(strstr(err.text, "model.second.weight"));
-    assert_non_null(strstr(err.text, "as unused: the last forward pass did not use it, one before it did"));
+    assert_non_null(
+        strstr(err.text, "as unused: the last forward pass did not use it, one before it did"));
     close_model(&model);
 }
 
@@ -234,7 +251,10 @@ static void a_wrapper_of_two_forward_passes_names_both_outputs(void **state)
     struct tensor *outputs[] = {forward(&model, true), forward(&model, false)};
     reducer_expect(&model.reducer, outputs, 2);
     assert_false(model.reducer.unused[SECOND]);
-    assert_int_equal(autograd_backward(op_add(op_bce_with_logits(outputs[0], 0.0f), op_bce_with_logits(outputs[1], 1.0f)), &err), 0);
+    assert_int_equal(autograd_backward(op_add(op_bce_with_logits(outputs[0], 0.0f),
+                                              op_bce_with_logits(outputs[1], 1.0f)),
+                                       &err),
+                     0);
     assert_int_equal(finish(&model, &err), 0);
     close_model(&model);
 }
@@ -243,19 +263,21 @@ static void a_static_graph_is_recorded_once(void **state)
 {
     struct model model;
     struct error err;
-    open_model(&model, *state, &(struct reducer_settings){.find_unused = true, .static_graph = true});
+    open_model(&model, *state,
+               &(struct reducer_settings){.find_unused = true, .static_graph = true});
     backward(forward_to_reduce(&model, false));
-    assert_int_equal(model.reducer.next, 0);    /* the first iteration reduces after backward */
+    assert_int_equal(model.reducer.next, 0); /* the first iteration reduces after backward */
     assert_int_equal(finish(&model, &err), 0);
     assert_int_equal(model.reducer.next, 2);
 
     struct tensor *output = forward_to_reduce(&model, false);
     assert_true(model.reducer.unused[SECOND]);
     backward(output);
-    assert_int_equal(model.reducer.next, 2);    /* later ones during backward, and know what does not come */
+    assert_int_equal(model.reducer.next,
+                     2); /* later ones during backward, and know what does not come */
     assert_int_equal(finish(&model, &err), 0);
 
-    backward(forward_to_reduce(&model, true));  /* not static after all */
+    backward(forward_to_reduce(&model, true)); /* not static after all */
     assert_int_equal(finish(&model, &err), -1);
     assert_non_null(strstr(err.text, "model.second.weight"));
     close_model(&model);

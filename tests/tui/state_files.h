@@ -1,4 +1,5 @@
-/* state_files.h: traces made by hand for tests of the models: processes, calls, how members stand. */
+/* state_files.h: traces made by hand for tests of the models: processes, calls, how members stand.
+ */
 #ifndef DDPCHECK_TEST_STATE_FILES_H
 #define DDPCHECK_TEST_STATE_FILES_H
 
@@ -9,16 +10,19 @@
 #include "tests/unit/trace_files.h"
 #include "tui/view.h"
 
-static const uint64_t state_epoch_ns = 1700000000000000000;    /* realtime at monotonic 1000 (process_named) */
+static const uint64_t state_epoch_ns =
+    1700000000000000000; /* realtime at monotonic 1000 (process_named) */
 static const uint64_t state_comm = 0x5ae77eb5ea4ec1ee;
 
-static inline struct store *state_begin(const char *path, const char *host, int first_rank, int ranks)
+static inline struct store *state_begin(const char *path, const char *host, int first_rank,
+                                        int ranks)
 {
     struct store *store;
     assert_int_equal(store_open(&store, path, NULL), 0);
     assert_int_equal(store_begin(store, NULL), 0);
     for (int i = 0; i < ranks; i++) {
-        struct process_info info = process_named(host, 4000 + first_rank + i, state_epoch_ns + 1000);
+        struct process_info info =
+            process_named(host, 4000 + first_rank + i, state_epoch_ns + 1000);
         info.rank = first_rank + i;
         assert_int_equal(store_process(store, &info, NULL), i);
     }
@@ -32,31 +36,68 @@ static inline void state_end(struct store *store)
     assert_int_equal(store_close(store, NULL), 0);
 }
 
-static inline void state_call(struct store *store, int process, int rank, uint64_t number, uint64_t count, uint64_t time_ns)
+static inline void state_call(struct store *store, int process, int rank, uint64_t number,
+                              uint64_t count, uint64_t time_ns)
 {
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .time_ns = time_ns, .serial = number * 2 + 1,
-                            .stream = 0x1000, .op = {.comm = state_comm, .number = number, .count = count, .recvbuff = 0x10000,
-                                   .sendbuff = 0x10000, .datatype = TYPE_FLOAT32, .root = -1, .rank = rank, .launch = number + 1}};
+    struct record record = {.api = API_ncclAllReduce,
+                            .phase = RECORD_ENTER,
+                            .time_ns = time_ns,
+                            .serial = number * 2 + 1,
+                            .stream = 0x1000,
+                            .op = {.comm = state_comm,
+                                   .number = number,
+                                   .count = count,
+                                   .recvbuff = 0x10000,
+                                   .sendbuff = 0x10000,
+                                   .datatype = TYPE_FLOAT32,
+                                   .root = -1,
+                                   .rank = rank,
+                                   .launch = number + 1}};
     assert_int_equal(store_event(store, process, &record, NULL), 0);
 }
 
-static inline void state_member(struct store *store, int process, int rank, int nranks, uint64_t issued, uint64_t started, uint64_t done)
+static inline void state_member(struct store *store, int process, int rank, int nranks,
+                                uint64_t issued, uint64_t started, uint64_t done)
 {
     const struct store_member member = {
-        .comm = state_comm, .rank = rank, .shown_rank = rank, .nranks = nranks, .process = process, .device = process,
-        .issued = issued, .started = started, .done = done, .where = "in cudaStreamSynchronize", .phase = "", .last_call = "AllReduce",
+        .comm = state_comm,
+        .rank = rank,
+        .shown_rank = rank,
+        .nranks = nranks,
+        .process = process,
+        .device = process,
+        .issued = issued,
+        .started = started,
+        .done = done,
+        .where = "in cudaStreamSynchronize",
+        .phase = "",
+        .last_call = "AllReduce",
         .since_ns = state_epoch_ns,
     };
     assert_int_equal(store_member(store, &member, NULL), 0);
 }
 
-static inline void state_finding(struct store *store, uint32_t id, const char *code, const char *severity, const char *state, uint64_t number)
+static inline void state_finding(struct store *store, uint32_t id, const char *code,
+                                 const char *severity, const char *state, uint64_t number)
 {
-    const struct store_side side = {.ranks = "1", .call = "ncclAllReduce", .phase = "", .where = "", .process = -1};
+    const struct store_side side = {
+        .ranks = "1", .call = "ncclAllReduce", .phase = "", .where = "", .process = -1};
     const struct store_finding finding = {
-        .id = id, .code = code, .severity = severity, .certainty = "certain", .state = state, .what = "what happened", .todo = "mend it",
-        .comm = state_comm, .number = number, .has_number = true, .times = 1, .first_ns = state_epoch_ns + id, .fingerprint = id,
-        .side = &side, .sides = 1,
+        .id = id,
+        .code = code,
+        .severity = severity,
+        .certainty = "certain",
+        .state = state,
+        .what = "what happened",
+        .todo = "mend it",
+        .comm = state_comm,
+        .number = number,
+        .has_number = true,
+        .times = 1,
+        .first_ns = state_epoch_ns + id,
+        .fingerprint = id,
+        .side = &side,
+        .sides = 1,
     };
     assert_int_equal(store_finding(store, &finding, NULL), 0);
 }

@@ -10,7 +10,8 @@
 #include "tui/members.h"
 #include "tui/operations.h"
 
-/* --- members ---------------------------------------------------------------------------------------------- */
+/* --- members
+ * ---------------------------------------------------------------------------------------------- */
 
 static void members_stand_as_their_counts_say(void **state)
 {
@@ -20,7 +21,8 @@ static void members_stand_as_their_counts_say(void **state)
         enum standing standing;
         uint64_t behind;
     } cases[] = {
-        {5, 5, 4, 0, STANDS_STARTED, 0}, {5, 4, 4, 1, STANDS_ISSUED, 0}, {3, 3, 3, 2, STANDS_MISSING, 2}, {5, 5, 5, 3, STANDS_DONE, 0},
+        {5, 5, 4, 0, STANDS_STARTED, 0}, {5, 4, 4, 1, STANDS_ISSUED, 0},
+        {3, 3, 3, 2, STANDS_MISSING, 2}, {5, 5, 5, 3, STANDS_DONE, 0},
         {0, 0, 0, -1, STANDS_UNSEEN, 5},
     };
     enum { CASES = sizeof cases / sizeof *cases };
@@ -29,7 +31,8 @@ static void members_stand_as_their_counts_say(void **state)
     struct source source;
     struct members members;
     for (int i = 0; i < CASES; i++)
-        state_member(store, cases[i].process, i, CASES, cases[i].issued, cases[i].started, cases[i].done);
+        state_member(store, cases[i].process, i, CASES, cases[i].issued, cases[i].started,
+                     cases[i].done);
     state_call(store, 0, 0, 4, 1, 60000000000);
     state_end(store);
     state_open(&source, &folder);
@@ -52,9 +55,11 @@ static void a_member_that_two_hosts_know_is_that_of_its_own_host(void **state)
     struct source source;
     struct members members;
     for (int host = 0; host < 2; host++) {
-        struct store *store = state_begin(scratch_path(state, host ? "b.db" : "a.db"), host ? "b" : "a", host * 2, 2);
+        struct store *store =
+            state_begin(scratch_path(state, host ? "b.db" : "a.db"), host ? "b" : "a", host * 2, 2);
         for (int rank = 0; rank < 4; rank++)
-            state_member(store, rank / 2 == host ? rank % 2 : -1, rank, 4, rank / 2 == host ? 7 : 0, 7, 7);
+            state_member(store, rank / 2 == host ? rank % 2 : -1, rank, 4, rank / 2 == host ? 7 : 0,
+                         7, 7);
         state_end(store);
     }
     state_open(&source, &folder);
@@ -84,11 +89,13 @@ static void ten_thousand_ranks_show_the_one_that_is_missing(void **state)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
     state_load(&source, &(struct query){.view = VIEW_NOW, .ascii = true}, &rows);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    double seconds = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+    double seconds = (double)(end.tv_sec - begin.tv_sec) +
+                     (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
     print_message("10,000 ranks: %.3f s\n", seconds);
     assert_true(seconds < 2);
     assert_int_equal(rows.count, 3);
-    assert_string_equal(state_cell(&rows, 0, 3), ">>>>>>>>>>>>>>>>>>!>>>>>  1 missing, 9999 started");
+    assert_string_equal(state_cell(&rows, 0, 3),
+                        ">>>>>>>>>>>>>>>>>>!>>>>>  1 missing, 9999 started");
     assert_string_equal(state_cell(&rows, 1, 0), "! 7777");
     assert_string_equal(state_cell(&rows, 1, 2), "-1");
     assert_string_equal(state_cell(&rows, 2, 0), "> 0-7776,7778-9999");
@@ -97,7 +104,7 @@ static void ten_thousand_ranks_show_the_one_that_is_missing(void **state)
     state_load(&source, &sequence, &rows);
     assert_int_equal(rows.count, 1);
     assert_int_equal(strlen(state_cell(&rows, 0, 1)), 64);
-    assert_true(sequence.window * RANKS <= 1 << 18);        /* what it may read at a time */
+    assert_true(sequence.window * RANKS <= 1 << 18); /* what it may read at a time */
     rows_free(&rows);
     source_close_all(&source);
 }
@@ -120,7 +127,8 @@ static void many_different_ranks_end_in_a_count(void **state)
     source_close_all(&source);
 }
 
-/* --- sequence --------------------------------------------------------------------------------------------- */
+/* --- sequence
+ * --------------------------------------------------------------------------------------------- */
 
 static void sequence_shows_who_calls_what(void **state)
 {
@@ -133,7 +141,7 @@ static void sequence_shows_who_calls_what(void **state)
         state_member(store, rank, rank, 4, rank == 3 ? 1 : 2, 1, 1);
         state_call(store, rank, rank, 0, 8, 1000);
         if (rank == 1)
-            state_call(store, rank, rank, 1, 0, 2000);      /* NCCL drops it: the next has its number */
+            state_call(store, rank, rank, 1, 0, 2000); /* NCCL drops it: the next has its number */
         if (rank < 3)
             state_call(store, rank, rank, 1, rank == 2 ? 16 : 8, 2000);
     }
@@ -152,7 +160,8 @@ static void sequence_shows_who_calls_what(void **state)
     source_close_all(&source);
 }
 
-/* Two ranks of `count` calls each, rank 1 with another one at `place`; `apart`: all of rank 0's before rank 1's. */
+/* Two ranks of `count` calls each, rank 1 with another one at `place`; `apart`: all of rank 0's
+ * before rank 1's. */
 static void make_sequence(void **state, uint64_t count, uint64_t place, bool apart)
 {
     struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
@@ -179,7 +188,8 @@ static void divergence_is_found(void **state, uint64_t count, uint64_t place, bo
         assert_int_equal(query.number, place);
         for (int i = 0; i < rows.count; i++) {
             assert_string_equal(state_cell(&rows, i, 1), rows.row[i].id == place + 1 ? "=#" : "==");
-            assert_string_equal(state_cell(&rows, i, 3), rows.row[i].id == place + 1 ? "1: AllReduce(7, float32, sum)" : "");
+            assert_string_equal(state_cell(&rows, i, 3),
+                                rows.row[i].id == place + 1 ? "1: AllReduce(7, float32, sum)" : "");
         }
     } else {
         assert_string_equal(rows.line[1].text, "All ranks called the same, as far as they went.");
@@ -189,11 +199,26 @@ static void divergence_is_found(void **state, uint64_t count, uint64_t place, bo
     source_close_all(&source);
 }
 
-static void divergence_in_a_block_between(void **state) { divergence_is_found(state, 5000, 2500, false); }
-static void divergence_in_the_first_block(void **state) { divergence_is_found(state, 5000, 0, false); }
-static void divergence_in_the_last_block(void **state) { divergence_is_found(state, 5000, 4999, false); }
-static void divergence_of_ranks_far_apart(void **state) { divergence_is_found(state, 5000, 1500, true); }
-static void no_divergence(void **state) { divergence_is_found(state, 5000, 5000, false); }
+static void divergence_in_a_block_between(void **state)
+{
+    divergence_is_found(state, 5000, 2500, false);
+}
+static void divergence_in_the_first_block(void **state)
+{
+    divergence_is_found(state, 5000, 0, false);
+}
+static void divergence_in_the_last_block(void **state)
+{
+    divergence_is_found(state, 5000, 4999, false);
+}
+static void divergence_of_ranks_far_apart(void **state)
+{
+    divergence_is_found(state, 5000, 1500, true);
+}
+static void no_divergence(void **state)
+{
+    divergence_is_found(state, 5000, 5000, false);
+}
 
 static void divergence_where_the_finding_says(void **state)
 {
@@ -210,7 +235,8 @@ static void divergence_where_the_finding_says(void **state)
     source_close_all(&source);
 }
 
-/* A block that one rank has filled and the other has not has one hash: nothing to compare it with. */
+/* A block that one rank has filled and the other has not has one hash: nothing to compare it with.
+ */
 static void divergence_in_a_block_that_is_not_full(void **state)
 {
     const char *folder = *state;
@@ -228,7 +254,8 @@ static void divergence_in_a_block_that_is_not_full(void **state)
     source_close_all(&source);
 }
 
-/* --- findings --------------------------------------------------------------------------------------------- */
+/* --- findings
+ * --------------------------------------------------------------------------------------------- */
 
 static void findings_are_ordered_over_hosts(void **state)
 {
@@ -236,7 +263,8 @@ static void findings_are_ordered_over_hosts(void **state)
     const char *folder = *state;
     struct source source;
     struct rows rows;
-    struct store *a = state_begin(scratch_path(state, "a.db"), "a", 0, 1), *b = state_begin(scratch_path(state, "b.db"), "b", 1, 1);
+    struct store *a = state_begin(scratch_path(state, "a.db"), "a", 0, 1),
+                 *b = state_begin(scratch_path(state, "b.db"), "b", 1, 1);
     state_finding(a, 1, "DC101", "error", "resolved", 1);
     state_finding(a, 3, "DC102", "error", "open", 1);
     state_finding(b, 1, "DC210", "warning", "open", 1);
@@ -250,20 +278,29 @@ static void findings_are_ordered_over_hosts(void **state)
     for (int i = 0; i < 4; i++)
         assert_string_equal(state_cell(&rows, i, 1), order[i]);
     struct rows finding;
-    state_load(&source, &(struct query){.view = VIEW_FINDING, .finding = rows.row[2].target.finding}, &finding);
+    state_load(&source,
+               &(struct query){.view = VIEW_FINDING, .finding = rows.row[2].target.finding},
+               &finding);
     assert_non_null(strstr(finding.line[0].text, "DC210"));
     rows_free(&finding);
     rows_free(&rows);
     source_close_all(&source);
 }
 
-/* --- waits, timeline, memory ------------------------------------------------------------------------------ */
+/* --- waits, timeline, memory
+ * ------------------------------------------------------------------------------ */
 
 static void waits_are_a_tree(void **state)
 {
     static const struct store_wait waits[] = {
-        {.id = 0, .depth = 0, .process = 0, .text = "rank 0 waits", .in_cycle = true}, {.id = 1, .depth = 1, .process = 1, .text = "rank 1 is away"},
-        {.id = 2, .depth = 2, .process = 0, .text = "rank 0 waits", .in_cycle = true, .again = true},
+        {.id = 0, .depth = 0, .process = 0, .text = "rank 0 waits", .in_cycle = true},
+        {.id = 1, .depth = 1, .process = 1, .text = "rank 1 is away"},
+        {.id = 2,
+         .depth = 2,
+         .process = 0,
+         .text = "rank 0 waits",
+         .in_cycle = true,
+         .again = true},
     };
     const char *folder = *state;
     struct source source;
@@ -287,7 +324,9 @@ static void waits_are_a_tree(void **state)
 
 static void progress(struct store *store, uint64_t started, uint64_t done, uint64_t time_ns)
 {
-    struct record record = {.api = API_notice_progress, .time_ns = time_ns, .progress = {.started = started, .done = done}};
+    struct record record = {.api = API_notice_progress,
+                            .time_ns = time_ns,
+                            .progress = {.started = started, .done = done}};
     assert_int_equal(store_event(store, 0, &record, NULL), 0);
 }
 
@@ -297,7 +336,11 @@ static void bars_begin_and_end_with_the_operation(void **state)
     const char *folder = *state;
     struct source source;
     struct rows rows;
-    struct query query = {.view = VIEW_TIMELINE, .ascii = true, .width = 30, .begin_ns = state_epoch_ns, .end_ns = state_epoch_ns + 10 * second};
+    struct query query = {.view = VIEW_TIMELINE,
+                          .ascii = true,
+                          .width = 30,
+                          .begin_ns = state_epoch_ns,
+                          .end_ns = state_epoch_ns + 10 * second};
     struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 1);
     state_member(store, 0, 0, 1, 2, 2, 1);
     state_call(store, 0, 0, 0, 8, 2 * second);
@@ -352,9 +395,11 @@ static void a_stream_says_what_it_waits_for(void **state)
     state_end(store);
     state_open(&source, &folder);
     state_load(&source, &(struct query){.view = VIEW_RANK, .process = 0}, &rows);
-    assert_string_equal(state_cell(&rows, rows.count - 2, 0), "stream 0x1000 on device 0, last ncclAllReduce(count=8, float32, sum)");
-    assert_string_equal(state_cell(&rows, rows.count - 1, 0), "waits in ncclAllReduce(count=8, float32, sum) #1 of comm 5ae7, "
-                                                              "for ranks 1-2, which have not called it");
+    assert_string_equal(state_cell(&rows, rows.count - 2, 0),
+                        "stream 0x1000 on device 0, last ncclAllReduce(count=8, float32, sum)");
+    assert_string_equal(state_cell(&rows, rows.count - 1, 0),
+                        "waits in ncclAllReduce(count=8, float32, sum) #1 of comm 5ae7, "
+                        "for ranks 1-2, which have not called it");
     rows_free(&rows);
     source_close_all(&source);
 }
@@ -364,13 +409,22 @@ static void a_stream_says_what_it_waits_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_SCRATCH(members_stand_as_their_counts_say), ON_SCRATCH(a_member_that_two_hosts_know_is_that_of_its_own_host),
-        ON_SCRATCH(ten_thousand_ranks_show_the_one_that_is_missing), ON_SCRATCH(many_different_ranks_end_in_a_count),
-        ON_SCRATCH(sequence_shows_who_calls_what), ON_SCRATCH(divergence_in_a_block_between),
-        ON_SCRATCH(divergence_in_the_first_block), ON_SCRATCH(divergence_in_the_last_block),
-        ON_SCRATCH(divergence_of_ranks_far_apart), ON_SCRATCH(no_divergence), ON_SCRATCH(divergence_where_the_finding_says),
-        ON_SCRATCH(divergence_in_a_block_that_is_not_full), ON_SCRATCH(findings_are_ordered_over_hosts), ON_SCRATCH(waits_are_a_tree),
-        ON_SCRATCH(bars_begin_and_end_with_the_operation), ON_SCRATCH(memory_in_flight_comes_first),
+        ON_SCRATCH(members_stand_as_their_counts_say),
+        ON_SCRATCH(a_member_that_two_hosts_know_is_that_of_its_own_host),
+        ON_SCRATCH(ten_thousand_ranks_show_the_one_that_is_missing),
+        ON_SCRATCH(many_different_ranks_end_in_a_count),
+        ON_SCRATCH(sequence_shows_who_calls_what),
+        ON_SCRATCH(divergence_in_a_block_between),
+        ON_SCRATCH(divergence_in_the_first_block),
+        ON_SCRATCH(divergence_in_the_last_block),
+        ON_SCRATCH(divergence_of_ranks_far_apart),
+        ON_SCRATCH(no_divergence),
+        ON_SCRATCH(divergence_where_the_finding_says),
+        ON_SCRATCH(divergence_in_a_block_that_is_not_full),
+        ON_SCRATCH(findings_are_ordered_over_hosts),
+        ON_SCRATCH(waits_are_a_tree),
+        ON_SCRATCH(bars_begin_and_end_with_the_operation),
+        ON_SCRATCH(memory_in_flight_comes_first),
         ON_SCRATCH(a_stream_says_what_it_waits_for),
     };
     setlocale(LC_ALL, "C.UTF-8");

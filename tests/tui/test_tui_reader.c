@@ -1,4 +1,5 @@
-/* The reader's thread: what it shows follows the databases, whatever happens to them. Built with TSan, too. */
+/* The reader's thread: what it shows follows the databases, whatever happens to them. Built with
+ * TSan, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,17 +63,35 @@ static double until(struct bench *bench, bool (*wanted)(const struct picture *pi
     while (now_s() - begin < 10)
         if (next(bench, 0.2) && wanted(&bench->picture))
             return now_s() - begin;
-    fail_msg("not shown; error '%s', warning '%s', %d rows", bench->picture.error.text, bench->picture.warning.text,
-             bench->picture.rows.count);
+    fail_msg("not shown; error '%s', warning '%s', %d rows", bench->picture.error.text,
+             bench->picture.warning.text, bench->picture.rows.count);
     return 0;
 }
 
-static bool is_shown(const struct picture *picture) { return picture->rows.count == 1 && !*picture->warning.text; }
-static bool has_two(const struct picture *picture) { return picture->rows.count == 2 && !*picture->warning.text; }
-static bool has_three(const struct picture *picture) { return picture->rows.count == 3 && !*picture->warning.text; }
-static bool is_removed(const struct picture *picture) { return picture->rows.count && strstr(picture->warning.text, "was removed"); }
-static bool is_partly_shown(const struct picture *picture) { return picture->rows.count && strstr(picture->warning.text, "not shown: "); }
-static bool is_locked(const struct picture *picture) { return strstr(picture->error.text, "is locked by another program"); }
+static bool is_shown(const struct picture *picture)
+{
+    return picture->rows.count == 1 && !*picture->warning.text;
+}
+static bool has_two(const struct picture *picture)
+{
+    return picture->rows.count == 2 && !*picture->warning.text;
+}
+static bool has_three(const struct picture *picture)
+{
+    return picture->rows.count == 3 && !*picture->warning.text;
+}
+static bool is_removed(const struct picture *picture)
+{
+    return picture->rows.count && strstr(picture->warning.text, "was removed");
+}
+static bool is_partly_shown(const struct picture *picture)
+{
+    return picture->rows.count && strstr(picture->warning.text, "not shown: ");
+}
+static bool is_locked(const struct picture *picture)
+{
+    return strstr(picture->error.text, "is locked by another program");
+}
 
 static struct store *one_rank(const char *path, int rank)
 {
@@ -82,7 +101,8 @@ static struct store *one_rank(const char *path, int rank)
     return store;
 }
 
-static const struct query ranks = {.view = VIEW_RANKS, .width = 80, .height = 24, .number = NUMBER_LAST, .process = -1};
+static const struct query ranks = {
+    .view = VIEW_RANKS, .width = 80, .height = 24, .number = NUMBER_LAST, .process = -1};
 
 static void events_are_shown_within_a_second(void **state)
 {
@@ -113,7 +133,7 @@ static void hosts_that_come_later_are_shown(void **state)
     reader_ask(bench.reader, &ranks);
     until(&bench, is_shown);
     unsigned opened = bench.picture.opened;
-    FILE *file = fopen(scratch_path(state, "a.db"), "w");       /* begun, and no database yet */
+    FILE *file = fopen(scratch_path(state, "a.db"), "w"); /* begun, and no database yet */
     fputs("half a page", file);
     fclose(file);
     until(&bench, is_partly_shown);
@@ -154,7 +174,8 @@ static void a_lock_that_goes_is_forgotten(void **state)
     struct bench bench;
     state_end(one_rank(scratch_path(state, "a.db"), 0));
     assert_int_equal(sqlite3_open(scratch_path(state, "a.db"), &other), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(other, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL),
+                     SQLITE_OK);
     start(&bench, &folder);
     reader_ask(bench.reader, &ranks);
     until(&bench, is_shown);
@@ -162,7 +183,7 @@ static void a_lock_that_goes_is_forgotten(void **state)
     reader_ask(bench.reader, &ranks);
     until(&bench, is_locked);
     assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
-    until(&bench, is_shown);            /* nothing was written, nothing asked: it looks again by itself */
+    until(&bench, is_shown); /* nothing was written, nothing asked: it looks again by itself */
     stop(&bench);
     sqlite3_close(other);
 }
@@ -177,7 +198,7 @@ static void pause_holds_the_picture(void **state)
     reader_ask(bench.reader, &ranks);
     until(&bench, is_shown);
     reader_pause(bench.reader, true);
-    while (next(&bench, 0.6))           /* what was under way */
+    while (next(&bench, 0.6)) /* what was under way */
         ;
     struct process_info info = process_named("a", 77, state_epoch_ns);
     assert_int_equal(store_begin(store, NULL), 0);
@@ -190,7 +211,10 @@ static void pause_holds_the_picture(void **state)
     store_close(store, NULL);
 }
 
-static bool is_sequence(const struct picture *picture) { return picture->query.view == VIEW_SEQUENCE && picture->rows.lines; }
+static bool is_sequence(const struct picture *picture)
+{
+    return picture->query.view == VIEW_SEQUENCE && picture->rows.lines;
+}
 
 /* However often the view is made anew, and whichever communicator is the worst by then. */
 static void the_next_communicator_is_one_step_away(void **state)
@@ -248,9 +272,12 @@ static void it_ends_whatever_it_is_doing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_SCRATCH(events_are_shown_within_a_second), ON_SCRATCH(hosts_that_come_later_are_shown),
-        ON_SCRATCH(a_new_run_takes_the_place_of_the_old_one), ON_SCRATCH(a_lock_that_goes_is_forgotten),
-        ON_SCRATCH(pause_holds_the_picture), ON_SCRATCH(the_next_communicator_is_one_step_away),
+        ON_SCRATCH(events_are_shown_within_a_second),
+        ON_SCRATCH(hosts_that_come_later_are_shown),
+        ON_SCRATCH(a_new_run_takes_the_place_of_the_old_one),
+        ON_SCRATCH(a_lock_that_goes_is_forgotten),
+        ON_SCRATCH(pause_holds_the_picture),
+        ON_SCRATCH(the_next_communicator_is_one_step_away),
         ON_SCRATCH(it_ends_whatever_it_is_doing),
     };
     setlocale(LC_ALL, "C.UTF-8");

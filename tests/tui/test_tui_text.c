@@ -18,7 +18,16 @@ static void width_counts_columns(void **state)
     static const struct {
         const char *text;
         int columns;
-    } cases[] = {{"", 0}, {"abc", 3}, {"Rang äöü", 8}, {"訓練", 4}, {"e\u0301", 1}, {"\xff\xfe" "a", 3}, {"\xe8\xa8", 2}, {"a\tb", 3}};
+    } cases[] = {{"", 0},
+                 {"abc", 3},
+                 {"Rang äöü", 8},
+                 {"訓練", 4},
+                 {"e\u0301", 1},
+                 {"\xff\xfe"
+                  "a",
+                  3},
+                 {"\xe8\xa8", 2},
+                 {"a\tb", 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(width_of(cases[i].text), cases[i].columns);
 }
@@ -26,11 +35,11 @@ static void width_counts_columns(void **state)
 static void cuts_never_split_a_character(void **state)
 {
     (void)state;
-    assert_int_equal(width_fit("訓練", 3), 3);      /* the second one would need columns 3 and 4 */
+    assert_int_equal(width_fit("訓練", 3), 3); /* the second one would need columns 3 and 4 */
     assert_int_equal(width_fit("訓練", 4), 6);
     assert_int_equal(width_fit("äb", 1), 2);
     assert_int_equal(width_fit("ab", 0), 0);
-    assert_int_equal(width_fit("e\u0301f", 1), 3);  /* the accent stays with its letter */
+    assert_int_equal(width_fit("e\u0301f", 1), 3); /* the accent stays with its letter */
     assert_int_equal(width_fit("\xff\xff", 1), 1);
 }
 
@@ -42,8 +51,13 @@ static void lines_are_wrapped_at_blanks(void **state)
         int columns;
         const char *lines[5];
     } cases[] = {
-        {"one two three", 7, {"one two", "three"}}, {"onetwothree", 4, {"onet", "woth", "ree"}}, {"a\n\nb", 9, {"a", "", "b"}},
-        {"訓練 訓練", 4, {"訓練", "訓練"}}, {"訓", 1, {"\xe8", "\xa8", "\x93"}}, {"exact", 5, {"exact"}}, {"", 5, {""}},
+        {"one two three", 7, {"one two", "three"}},
+        {"onetwothree", 4, {"onet", "woth", "ree"}},
+        {"a\n\nb", 9, {"a", "", "b"}},
+        {"訓練 訓練", 4, {"訓練", "訓練"}},
+        {"訓", 1, {"\xe8", "\xa8", "\x93"}},
+        {"exact", 5, {"exact"}},
+        {"", 5, {""}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *next = cases[i].text;
@@ -63,7 +77,15 @@ static void nothing_steers_the_terminal(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        {"a\033[2Jb", "a?[2Jb"}, {"\xff" "ok\x7f", "?ok?"}, {"tab\there", "tab?here"}, {"訓練", "訓練"}, {"\xc2\x9b" "31m", "??31m"},
+        {"a\033[2Jb", "a?[2Jb"},
+        {"\xff"
+         "ok\x7f",
+         "?ok?"},
+        {"tab\there", "tab?here"},
+        {"訓練", "訓練"},
+        {"\xc2\x9b"
+         "31m",
+         "??31m"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *clean = width_clean(cases[i][0]);
@@ -96,10 +118,11 @@ static void columns_share_the_width(void **state)
         row_set(row, 2, TONE_PLAIN, "in cudaStreamSynchronize");
     }
     char *text = printed(&rows, 24);
-    assert_string_equal(text, "rank  host    where\n   0  a       in cudaStr\n 100  訓練訓  in cudaStr\n");
+    assert_string_equal(
+        text, "rank  host    where\n   0  a       in cudaStr\n 100  訓練訓  in cudaStr\n");
     free(text);
     int width[ROW_CELLS_MAX];
-    for (int columns = 0; columns < 40; columns++) {        /* as narrow as may be */
+    for (int columns = 0; columns < 40; columns++) { /* as narrow as may be */
         rows_layout(&rows, columns, width);
         for (int i = 0; i < rows.columns; i++)
             assert_true(width[i] >= 0 && width[i] <= columns);
@@ -125,9 +148,12 @@ static void trees_are_indented(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(width_counts_columns), cmocka_unit_test(cuts_never_split_a_character),
-        cmocka_unit_test(lines_are_wrapped_at_blanks), cmocka_unit_test(nothing_steers_the_terminal),
-        cmocka_unit_test(columns_share_the_width), cmocka_unit_test(trees_are_indented),
+        cmocka_unit_test(width_counts_columns),
+        cmocka_unit_test(cuts_never_split_a_character),
+        cmocka_unit_test(lines_are_wrapped_at_blanks),
+        cmocka_unit_test(nothing_steers_the_terminal),
+        cmocka_unit_test(columns_share_the_width),
+        cmocka_unit_test(trees_are_indented),
     };
     if (!setlocale(LC_ALL, "C.UTF-8"))
         return 1;

@@ -23,7 +23,8 @@ struct job *hazard_job_new(bool non_blocking)
 void reduce(struct job *job, uint64_t stream, uint64_t sendbuff, uint64_t recvbuff)
 {
     for (int rank = 0; rank < 2; rank++)
-        ALL_REDUCE(job, rank, WORLD, COUNT, .stream = stream, .sendbuff = sendbuff, .recvbuff = recvbuff);
+        ALL_REDUCE(job, rank, WORLD, COUNT, .stream = stream, .sendbuff = sendbuff,
+                   .recvbuff = recvbuff);
 }
 
 void expect_code(struct job *job, const char *code, enum certainty certainty, uint64_t times)

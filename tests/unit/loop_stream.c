@@ -75,7 +75,8 @@ const struct found *expect_always(struct job *job, struct verdict *verdict, cons
         job_analyze(job, seed, verdict);
         if (verdict->count != (code != NULL) || (code && strcmp(verdict->found[0].code, code)))
             for (int i = 0; i < verdict->count; i++)
-                print_message("mixed by %d: %s: %s\n", (int)seed, verdict->found[i].code, verdict->found[i].what);
+                print_message("mixed by %d: %s: %s\n", (int)seed, verdict->found[i].code,
+                              verdict->found[i].what);
         assert_int_equal(verdict->count, code != NULL);
         if (code)
             assert_string_equal(verdict->found[0].code, code);

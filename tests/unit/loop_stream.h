@@ -1,4 +1,5 @@
-/* loop_stream.h: what a training loop with NVTX ranges leaves, for the tests of DC504 to DC507 and DC6xx. */
+/* loop_stream.h: what a training loop with NVTX ranges leaves, for the tests of DC504 to DC507 and
+ * DC6xx. */
 #ifndef DDPCHECK_TEST_LOOP_STREAM_H
 #define DDPCHECK_TEST_LOOP_STREAM_H
 
@@ -12,8 +13,8 @@ struct job *loop_job_new(void);
 /* Opens "iteration N"; N < 0: "train_step", without a number. */
 void begin(struct job *job, int rank, int number);
 void end_of_range(struct job *job, int rank);
-/* "MODEL backward" with the buckets first .. last - 1 of the model reduced in it, each in "MODEL reduce bucket B".
- * Bucket b has 1000 + 100 b elements, the same for every model. */
+/* "MODEL backward" with the buckets first .. last - 1 of the model reduced in it, each in "MODEL
+ * reduce bucket B". Bucket b has 1000 + 100 b elements, the same for every model. */
 void backward(struct job *job, int rank, const char *model, int first, int last);
 /* "MODEL forward", which begins with a Broadcast of 96 elements. */
 void forward_with_buffers(struct job *job, int rank, const char *model);

@@ -14,7 +14,7 @@
 enum { SLOTS = 64, COUNTERS = 256 };
 
 struct event {
-    int rank;               /* -1: a tick */
+    int rank; /* -1: a tick */
     struct record record;
 };
 
@@ -46,7 +46,7 @@ struct job {
     struct {
         int first;
         uint64_t started_ns;
-    } start[4];             /* the first one of the job is not in it */
+    } start[4]; /* the first one of the job is not in it */
     int restarts;
 };
 
@@ -225,10 +225,13 @@ void call_leave(struct job *job, int rank)
 void issue(struct job *job, int rank, struct call call)
 {
     bool p2p = call.api == API_ncclSend || call.api == API_ncclRecv;
-    struct record record = {.api = call.api, .phase = RECORD_ENTER, .stream = call.stream, .flags = call.flags};
+    struct record record = {
+        .api = call.api, .phase = RECORD_ENTER, .stream = call.stream, .flags = call.flags};
     record.op.comm = call.comm;
-    uint64_t *number = counter(job, rank, call.comm, p2p ? 16 + (uint64_t)call.root : 0, p2p ? call.api : 0);
-    record.op.number = p2p || call.count ? (*number)++ : *number;      /* NCCL drops a collective of no elements */
+    uint64_t *number =
+        counter(job, rank, call.comm, p2p ? 16 + (uint64_t)call.root : 0, p2p ? call.api : 0);
+    record.op.number = p2p || call.count ? (*number)++
+                                         : *number; /* NCCL drops a collective of no elements */
     record.op.count = call.count;
     record.op.datatype = (uint8_t)(call.type ? call.type : TYPE_FLOAT32);
     record.op.redop = (uint8_t)call.redop;
@@ -246,7 +249,7 @@ void issue(struct job *job, int rank, struct call call)
         record.op.slot = (uint32_t)*slot;
         uint64_t *launches = counter(job, rank, call.comm, call.stream, 2);
         uint64_t *group = counter(job, rank, call.comm, call.stream, 4);
-        if (!record.op.group || *group != record.op.group)      /* calls of one group are one launch */
+        if (!record.op.group || *group != record.op.group) /* calls of one group are one launch */
             ++*launches;
         *group = record.op.group;
         record.op.launch = *launches;
@@ -288,7 +291,8 @@ void wait_done(struct job *job, int rank, uint16_t api, uint64_t stream)
     call_leave(job, rank);
 }
 
-static void event_call(struct job *job, int rank, uint16_t api, uint64_t event, uint64_t stream, uint64_t flags)
+static void event_call(struct job *job, int rank, uint16_t api, uint64_t event, uint64_t stream,
+                       uint64_t flags)
 {
     struct record record = {.api = api, .stream = stream};
     record.event.event = event;
@@ -378,7 +382,8 @@ void range_pop(struct job *job, int rank)
     job_record(job, rank, (struct record){.api = API_nvtxRangePop});
 }
 
-void buffer(struct job *job, int rank, uint64_t base, uint64_t bytes, int device, enum memory_type type)
+void buffer(struct job *job, int rank, uint64_t base, uint64_t bytes, int device,
+            enum memory_type type)
 {
     struct record record = {.api = API_notice_buffer};
     record.buffer.base = record.buffer.pointer = base;

@@ -1,7 +1,8 @@
-/* stream.h: a small language to write what the processes of a job did; verdict.h tells what the analyzer says of it.
+/* stream.h: a small language to write what the processes of a job did; verdict.h tells what the
+ * analyzer says of it.
  *
- * A job is one process per rank. Its records are kept in the order in which they were written. Time goes on by
- * one microsecond per record. */
+ * A job is one process per rank. Its records are kept in the order in which they were written. Time
+ * goes on by one microsecond per record. */
 #ifndef DDPCHECK_TEST_STREAM_H
 #define DDPCHECK_TEST_STREAM_H
 
@@ -18,10 +19,13 @@ struct job;
 struct job *job_new(int ranks);
 void job_free(struct job *job);
 int job_ranks(const struct job *job);
-/* The processes from `rank` on are ranks 0, 1, ... of the next incarnation of the job, started now (restart 1, 2, ...). */
+/* The processes from `rank` on are ranks 0, 1, ... of the next incarnation of the job, started now
+ * (restart 1, 2, ...). */
 void job_restart(struct job *job, int rank);
-/* Of a process: its rank in its incarnation and how many are in that; returns the restart, -1 in a job without. */
-int job_incarnation(const struct job *job, int process, int *rank, int *ranks, uint64_t *started_ns);
+/* Of a process: its rank in its incarnation and how many are in that; returns the restart, -1 in a
+ * job without. */
+int job_incarnation(const struct job *job, int process, int *rank, int *ranks,
+                    uint64_t *started_ns);
 void job_sleep_ms(struct job *job, uint64_t ms);
 /* The time of the next record, ns. */
 uint64_t job_now(const struct job *job);
@@ -36,40 +40,43 @@ void job_init(struct job *job, uint64_t comm, int first, int last);
 void init_enter(struct job *job, int rank, uint64_t comm, int nranks, int comm_rank, uint64_t gpu);
 void init_leave(struct job *job, int rank, uint64_t comm, int nranks, int comm_rank, int result);
 void comm_call_enter(struct job *job, int rank, uint16_t api, uint64_t comm);
-void call_leave(struct job *job, int rank);         /* of the last ENTER of this rank */
+void call_leave(struct job *job, int rank); /* of the last ENTER of this rank */
 
 /* A collective, with fields by designated initialisers; type float32 and sum unless given. */
 struct call {
     uint16_t api;
     uint64_t comm, count;
-    int type, redop, root;      /* 0: float32; 0: sum; root as it is */
+    int type, redop, root; /* 0: float32; 0: sum; root as it is */
     uint64_t stream, scalar;
     uint64_t sendbuff, recvbuff;
-    bool no_progress;           /* no slot */
-    uint8_t flags;              /* RECORD_FLAG_* */
+    bool no_progress; /* no slot */
+    uint8_t flags;    /* RECORD_FLAG_* */
 };
 void issue(struct job *job, int rank, struct call call);
 #define ALL_REDUCE(job, rank, comm_, count_, ...) \
-    issue(job, rank, (struct call){.api = API_ncclAllReduce, .comm = comm_, .count = count_, ##__VA_ARGS__})
+    issue(job, rank,                              \
+          (struct call){.api = API_ncclAllReduce, .comm = comm_, .count = count_, ##__VA_ARGS__})
 void group_start(struct job *job, int rank);
 void group_end(struct job *job, int rank);
 
 void wait_enter(struct job *job, int rank, uint16_t api, uint64_t stream);
-void wait_done(struct job *job, int rank, uint16_t api, uint64_t stream);   /* ENTER, LEAVE */
+void wait_done(struct job *job, int rank, uint16_t api, uint64_t stream); /* ENTER, LEAVE */
 void event_record(struct job *job, int rank, uint64_t event, uint64_t stream);
 void event_wait(struct job *job, int rank, uint64_t event, uint64_t stream);
 void stream_create(struct job *job, int rank, uint64_t stream, bool non_blocking);
 /* The GPU has passed all that the rank issued on its slot of (comm, stream). */
 void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream);
-/* A kernel with one pointer, that it may write through; and the record, to be changed before it is appended. */
+/* A kernel with one pointer, that it may write through; and the record, to be changed before it is
+ * appended. */
 struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer);
 void kernel(struct job *job, int rank, uint64_t stream, const char *mangled, uint64_t pointer);
 void memset_async(struct job *job, int rank, uint64_t stream, uint64_t pointer, uint64_t bytes);
 void blocking_copy(struct job *job, int rank, uint16_t api, uint64_t pointer, uint64_t bytes);
 void range_push(struct job *job, int rank, const char *text);
 void range_pop(struct job *job, int rank);
-uint64_t intern(struct job *job, int rank, const char *text);   /* notice_string; returns the id */
-void buffer(struct job *job, int rank, uint64_t base, uint64_t bytes, int device, enum memory_type type);
+uint64_t intern(struct job *job, int rank, const char *text); /* notice_string; returns the id */
+void buffer(struct job *job, int rank, uint64_t base, uint64_t bytes, int device,
+            enum memory_type type);
 void end(struct job *job, int rank, enum end_how how, int value, bool oom);
 /* The i-th record as it was written; rank -1 is a tick. False past the end. */
 bool job_event(const struct job *job, size_t i, int *rank, struct record *record);

@@ -42,8 +42,8 @@ static int keep(void *user, const struct hunk *hunk)
 static int setup(void **state)
 {
     (void)state;
-    a = (struct sequence){ .word = malloc(WORDS_MAX * sizeof(uint64_t)) };
-    b = (struct sequence){ .word = malloc(WORDS_MAX * sizeof(uint64_t)) };
+    a = (struct sequence){.word = malloc(WORDS_MAX * sizeof(uint64_t))};
+    b = (struct sequence){.word = malloc(WORDS_MAX * sizeof(uint64_t))};
     hunks = stop_after = 0;
     return 0;
 }
@@ -85,14 +85,15 @@ static void cut_out(struct sequence *from, uint64_t at)
 static void run(void)
 {
     uint64_t length[2], x = 0, y = 0;
-    int result = alignment_run(next, (void *const[2]){ &a, &b }, keep, NULL, length);
+    int result = alignment_run(next, (void *const[2]){&a, &b}, keep, NULL, length);
     assert_int_equal(result, stop_after && hunks == stop_after);
     if (result)
         return;
     assert_int_equal(length[0], a.count);
     assert_int_equal(length[1], b.count);
     for (int i = 0; i <= hunks; i++) {
-        uint64_t to_x = i < hunks ? found[i].at[0] : a.count, to_y = i < hunks ? found[i].at[1] : b.count;
+        uint64_t to_x = i < hunks ? found[i].at[0] : a.count,
+                 to_y = i < hunks ? found[i].at[1] : b.count;
         assert_int_equal(to_x - x, to_y - y);
         assert_memory_equal(a.word + x, b.word + y, (to_x - x) * sizeof(uint64_t));
         if (i < hunks) {
@@ -248,7 +249,8 @@ static void random_changes_are_found(void **state)
         for (int i = 0; i < hunks; i++)
             cost += found[i].count[0] + found[i].count[1];
         if (cost > words)
-            fail_msg("round %d: %llu changed words became %llu", round, (unsigned long long)words, (unsigned long long)cost);
+            fail_msg("round %d: %llu changed words became %llu", round, (unsigned long long)words,
+                     (unsigned long long)cost);
     }
 }
 
@@ -274,7 +276,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(equal_ones_have_no_hunks, setup, teardown),
         cmocka_unit_test_setup_teardown(one_word_more_is_one_hunk, setup, teardown),
         cmocka_unit_test_setup_teardown(one_word_less_is_one_hunk, setup, teardown),
-        cmocka_unit_test_setup_teardown(another_word_in_each_iteration_is_a_hunk_each, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_word_in_each_iteration_is_a_hunk_each, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(the_end_may_be_missing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_empty_side_is_one_hunk, setup, teardown),
         cmocka_unit_test_setup_teardown(long_insertions_are_one_hunk, setup, teardown),

@@ -1,5 +1,5 @@
-/* The order of work (analyzer/order.h) against its definition: random programs of streams, events and host waits,
- * whose happens-before is computed a second time by following edges. */
+/* The order of work (analyzer/order.h) against its definition: random programs of streams, events
+ * and host waits, whose happens-before is computed a second time by following edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,8 @@
 
 enum { STREAMS = 6, EVENTS = 5, STEPS = 160, PROGRAMS = 400, DEFAULT_STREAM = 0 };
 
-/* A program as a graph of nodes: pieces of work, event records, waits. edge[a][b]: a is done before b. */
+/* A program as a graph of nodes: pieces of work, event records, waits. edge[a][b]: a is done before
+ * b. */
 struct program {
     struct analyzer *analyzer;
     uint64_t seed, serial;
@@ -26,10 +27,10 @@ struct program {
     bool is_work[STEPS];
     struct place place[STEPS];
     int stream_of[STEPS];
-    int last[STREAMS];              /* last node on each stream, -1 none */
+    int last[STREAMS]; /* last node on each stream, -1 none */
     bool blocking[STREAMS];
-    int event_node[EVENTS];         /* node of the last record, -1 never */
-    bool seen[STEPS];               /* the host has seen it done */
+    int event_node[EVENTS]; /* node of the last record, -1 never */
+    bool seen[STEPS];       /* the host has seen it done */
 };
 
 static uint64_t handle_of(int stream)
@@ -46,7 +47,8 @@ static void feed(struct program *program, struct record record)
     assert_int_equal(analyzer_feed(program->analyzer, 0, &record), 0);
 }
 
-/* A new node at the end of a stream: after the last there, after what the host saw, and by the default stream's rule. */
+/* A new node at the end of a stream: after the last there, after what the host saw, and by the
+ * default stream's rule. */
 static int node_on(struct program *program, int stream)
 {
     int node = program->nodes++;
@@ -56,7 +58,8 @@ static int node_on(struct program *program, int stream)
     if (program->last[stream] >= 0)
         program->edge[program->last[stream]][node] = true;
     for (int other = 0; other < STREAMS && program->blocking[stream]; other++)
-        if (program->blocking[other] && (stream == DEFAULT_STREAM || other == DEFAULT_STREAM) && program->last[other] >= 0)
+        if (program->blocking[other] && (stream == DEFAULT_STREAM || other == DEFAULT_STREAM) &&
+            program->last[other] >= 0)
             program->edge[program->last[other]][node] = true;
     program->last[stream] = node;
     return node;
@@ -94,7 +97,8 @@ static void put_work(struct program *program, int stream)
             continue;
         enum order order = order_before(process, &program->place[i], thread->work.stream);
         if (order != (reaches(program, i, node) ? ORDER_BEFORE : ORDER_NONE))
-            fail_msg("work %d on stream %d and work %d on stream %d: said %d", i, program->stream_of[i], node, stream, order);
+            fail_msg("work %d on stream %d and work %d on stream %d: said %d", i,
+                     program->stream_of[i], node, stream, order);
     }
 }
 
@@ -109,16 +113,21 @@ static void wait_for(struct program *program, uint16_t api, uint64_t stream, uin
 
 static void step(struct program *program)
 {
-    int stream = (int)(draw(&program->seed) % STREAMS), event = (int)(draw(&program->seed) % EVENTS);
+    int stream = (int)(draw(&program->seed) % STREAMS),
+        event = (int)(draw(&program->seed) % EVENTS);
     struct record record = {.stream = handle_of(stream)};
     record.event.event = 0x900 + (uint64_t)event;
     switch (draw(&program->seed) % 16) {
-    case 0: case 1: case 2:
+    case 0:
+    case 1:
+    case 2:
         record.api = API_cudaEventRecord;
         program->event_node[event] = node_on(program, stream);
         feed(program, record);
         break;
-    case 3: case 4: case 5: {
+    case 3:
+    case 4:
+    case 5: {
         record.api = API_cudaStreamWaitEvent;
         int node = node_on(program, stream);
         if (program->event_node[event] >= 0)
@@ -142,7 +151,7 @@ static void step(struct program *program)
     case 8:
         if (draw(&program->seed) % 4)
             break;
-        if (stream == DEFAULT_STREAM)       /* a wait for it is one for all that it waits for */
+        if (stream == DEFAULT_STREAM) /* a wait for it is one for all that it waits for */
             node_on(program, stream);
         wait_for(program, API_cudaStreamSynchronize, handle_of(stream), 0);
         see(program, program->last[stream]);
@@ -165,7 +174,8 @@ static void run_program(uint64_t seed)
     assert_non_null(program);
     program->seed = seed;
     program->analyzer = analyzer_new(NULL);
-    const struct process_info info = {.pid = 1, .rank = 0, .realtime_ns = 1, .boot_id = "test", .host = "test"};
+    const struct process_info info = {
+        .pid = 1, .rank = 0, .realtime_ns = 1, .boot_id = "test", .host = "test"};
     assert_int_equal(analyzer_add_process(program->analyzer, 0, &info), 0);
     for (int stream = 0; stream < STREAMS; stream++) {
         program->last[stream] = -1;
@@ -200,7 +210,8 @@ static void bounded_memory(void **state)
 {
     (void)state;
     struct program program = {.analyzer = analyzer_new(NULL)};
-    const struct process_info info = {.pid = 1, .rank = 0, .realtime_ns = 1, .boot_id = "test", .host = "test"};
+    const struct process_info info = {
+        .pid = 1, .rank = 0, .realtime_ns = 1, .boot_id = "test", .host = "test"};
     assert_int_equal(analyzer_add_process(program.analyzer, 0, &info), 0);
     struct process *process = program.analyzer->process[0];
     for (uint64_t i = 0; i < 20000; i++) {
@@ -234,7 +245,8 @@ static void bounded_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_programs), cmocka_unit_test(bounded_memory),
+        cmocka_unit_test(random_programs),
+        cmocka_unit_test(bounded_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Buffers by themselves: those of one call that overlap (DC304), what is freed while or before it is used (DC306),
- * and memory that nothing wrote (DC310). */
+/* Buffers by themselves: those of one call that overlap (DC304), what is freed while or before it
+ * is used (DC306), and memory that nothing wrote (DC310). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,32 +22,47 @@ static void buffers_of_one_call(void **state)
         const char *code;
         enum certainty certainty;
     } cases[] = {
-        {API_ncclAllReduce, 0, BASE, BASE, NULL, 0}, {API_ncclAllReduce, 0, BASE, BASE + 4, "DC304", CERTAIN},
-        {API_ncclAllReduce, 0, BASE, BASE + BYTES, NULL, 0}, {API_ncclAllReduce, 0, BASE + BYTES - 4, BASE, "DC304", CERTAIN},
-        {API_ncclAllGather, 0, BASE + BYTES, BASE, NULL, 0}, {API_ncclAllGather, 0, BASE, BASE, "DC304", CERTAIN},
+        {API_ncclAllReduce, 0, BASE, BASE, NULL, 0},
+        {API_ncclAllReduce, 0, BASE, BASE + 4, "DC304", CERTAIN},
+        {API_ncclAllReduce, 0, BASE, BASE + BYTES, NULL, 0},
+        {API_ncclAllReduce, 0, BASE + BYTES - 4, BASE, "DC304", CERTAIN},
+        {API_ncclAllGather, 0, BASE + BYTES, BASE, NULL, 0},
+        {API_ncclAllGather, 0, BASE, BASE, "DC304", CERTAIN},
         {API_ncclAllGather, 0, BASE + 2 * BYTES, BASE, NULL, 0},
-        {API_ncclReduceScatter, 0, BASE, BASE + BYTES, NULL, 0}, {API_ncclReduceScatter, 0, BASE, BASE, "DC304", CERTAIN},
-        {API_ncclGather, 1, BASE + BYTES, BASE, NULL, 0}, {API_ncclGather, 1, BASE, BASE, "DC304", CERTAIN},
-        {API_ncclGather, 0, BASE, BASE, NULL, 0},       /* not the root: receives nothing */
-        {API_ncclScatter, 1, BASE, BASE + BYTES, NULL, 0}, {API_ncclScatter, 1, BASE, BASE, "DC304", CERTAIN},
+        {API_ncclReduceScatter, 0, BASE, BASE + BYTES, NULL, 0},
+        {API_ncclReduceScatter, 0, BASE, BASE, "DC304", CERTAIN},
+        {API_ncclGather, 1, BASE + BYTES, BASE, NULL, 0},
+        {API_ncclGather, 1, BASE, BASE, "DC304", CERTAIN},
+        {API_ncclGather, 0, BASE, BASE, NULL, 0}, /* not the root: receives nothing */
+        {API_ncclScatter, 1, BASE, BASE + BYTES, NULL, 0},
+        {API_ncclScatter, 1, BASE, BASE, "DC304", CERTAIN},
         {API_ncclScatter, 0, BASE, BASE, NULL, 0},
-        {API_ncclAlltoAll, 0, BASE, BASE + 2 * BYTES, NULL, 0}, {API_ncclAlltoAll, 0, BASE, BASE, "DC304", POSSIBLE},
+        {API_ncclAlltoAll, 0, BASE, BASE + 2 * BYTES, NULL, 0},
+        {API_ncclAlltoAll, 0, BASE, BASE, "DC304", POSSIBLE},
         {API_ncclAlltoAll, 0, BASE, BASE + BYTES, "DC304", CERTAIN},
-        {API_ncclReduce, 1, BASE, BASE + 4, "DC304", CERTAIN}, {API_ncclReduce, 0, BASE, BASE + 4, NULL, 0},
-        {API_ncclBroadcast, 1, BASE, BASE + 4, "DC304", CERTAIN}, {API_ncclBroadcast, 0, BASE, BASE + 4, NULL, 0},
+        {API_ncclReduce, 1, BASE, BASE + 4, "DC304", CERTAIN},
+        {API_ncclReduce, 0, BASE, BASE + 4, NULL, 0},
+        {API_ncclBroadcast, 1, BASE, BASE + 4, "DC304", CERTAIN},
+        {API_ncclBroadcast, 0, BASE, BASE + 4, NULL, 0},
         {API_ncclBroadcast, 1, BASE, BASE, NULL, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hazard_job_new(true);
         for (int rank = 0; rank < 2; rank++)
-            issue(job, rank, (struct call){.api = cases[i].api, .comm = WORLD, .count = COUNT, .root = cases[i].root,
-                                           .stream = COMMUNICATION, .sendbuff = rank ? cases[i].send : 0,
-                                           .recvbuff = rank ? cases[i].recv : 0});
+            issue(job, rank,
+                  (struct call){.api = cases[i].api,
+                                .comm = WORLD,
+                                .count = COUNT,
+                                .root = cases[i].root,
+                                .stream = COMMUNICATION,
+                                .sendbuff = rank ? cases[i].send : 0,
+                                .recvbuff = rank ? cases[i].recv : 0});
         expect_code(job, cases[i].code, cases[i].certainty, 1);
     }
 }
 
-static void memory_call(struct job *job, uint16_t api, uint64_t stream, uint64_t pointer, uint64_t bytes)
+static void memory_call(struct job *job, uint16_t api, uint64_t stream, uint64_t pointer,
+                        uint64_t bytes)
 {
     struct record record = {.api = api, .stream = stream, .stack = 0x4740};
     record.memory.pointer = pointer;
@@ -66,7 +81,8 @@ static void free_enter_leave(struct job *job, uint16_t api, uint64_t pointer)
     call_leave(job, 1);
 }
 
-/* A bucket of rank 1 that was allocated on COMPUTE, filled there, and reduced on COMMUNICATION behind that. */
+/* A bucket of rank 1 that was allocated on COMPUTE, filled there, and reduced on COMMUNICATION
+ * behind that. */
 static struct job *job_with_bucket(uint16_t allocation)
 {
     struct job *job = hazard_job_new(true);
@@ -94,7 +110,7 @@ static void freed_in_use(void **state)
         memory_call(job, API_cudaFreeAsync, COMPUTE, BASE, 0);
         expect_code(job, ordered ? NULL : "DC306", CERTAIN, 1);
 
-        job = job_with_bucket(API_cudaMallocAsync);             /* does not wait for the device */
+        job = job_with_bucket(API_cudaMallocAsync); /* does not wait for the device */
         if (ordered)
             wait_done(job, 1, API_cudaStreamSynchronize, COMMUNICATION);
         free_enter_leave(job, API_cudaFree, BASE);
@@ -106,15 +122,16 @@ static void freed_in_use(void **state)
         free_enter_leave(job, API_ncclMemFree, BASE);
         expect_code(job, ordered ? NULL : "DC306", CERTAIN, 1);
     }
-    struct job *job = job_with_bucket(API_cudaMalloc);          /* cudaFree waits for the device */
+    struct job *job = job_with_bucket(API_cudaMalloc); /* cudaFree waits for the device */
     free_enter_leave(job, API_cudaFree, BASE);
     expect_code(job, NULL, 0, 0);
-    job = job_with_bucket(API_cudaMallocAsync);                 /* on the operation's stream */
+    job = job_with_bucket(API_cudaMallocAsync); /* on the operation's stream */
     memory_call(job, API_cudaFreeAsync, COMMUNICATION, BASE, 0);
     expect_code(job, NULL, 0, 0);
 }
 
-/* The pool gives memory that was freed in order to another stream: it may, and its new owner may use it. */
+/* The pool gives memory that was freed in order to another stream: it may, and its new owner may
+ * use it. */
 static void recycled_by_a_pool(void **state)
 {
     (void)state;
@@ -139,23 +156,24 @@ static void recycled_by_a_pool(void **state)
 static void outside_of_its_life(void **state)
 {
     (void)state;
-    struct job *job = hazard_job_new(true);             /* allocated on another stream */
+    struct job *job = hazard_job_new(true); /* allocated on another stream */
     memory_call(job, API_cudaMallocAsync, COMPUTE, BASE, BYTES);
     for (int rank = 0; rank < 2; rank++)
         ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = rank ? BASE : 0);
     expect_code(job, "DC306", CERTAIN, 1);
 
-    for (int anew = 0; anew < 2; anew++) {              /* freed before */
+    for (int anew = 0; anew < 2; anew++) { /* freed before */
         job = hazard_job_new(true);
         memory_call(job, API_cudaMalloc, 0, BASE, BYTES);
         free_enter_leave(job, API_cudaFree, BASE);
         if (anew)
-            buffer(job, 1, BASE, BYTES, 1, MEMORY_DEVICE);      /* by a call that nobody saw */
+            buffer(job, 1, BASE, BYTES, 1, MEMORY_DEVICE); /* by a call that nobody saw */
         for (int rank = 0; rank < 2; rank++)
-            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = rank ? BASE : 0);
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                       .recvbuff = rank ? BASE : 0);
         expect_code(job, anew ? NULL : "DC306", CERTAIN, 1);
     }
-    for (int anew = 0; anew < 2; anew++) {              /* a stream */
+    for (int anew = 0; anew < 2; anew++) { /* a stream */
         job = hazard_job_new(true);
         job_record(job, 1, (struct record){.api = API_cudaStreamDestroy, .stream = COMMUNICATION});
         if (anew)
@@ -184,13 +202,29 @@ static void free_that_is_recorded_late(void **state)
 static void unwritten_memory(void **state)
 {
     (void)state;
-    enum { NOTHING, MEMSET, OTHER_BYTES, COPY, COPY_FROM, RECEIVED, KERNEL, KERNEL_ELSEWHERE, READING_KERNEL, UNKNOWN_KERNEL,
-           SHARED, MANAGED, GRAPH, NOT_SEEN, CASES };
+    enum {
+        NOTHING,
+        MEMSET,
+        OTHER_BYTES,
+        COPY,
+        COPY_FROM,
+        RECEIVED,
+        KERNEL,
+        KERNEL_ELSEWHERE,
+        READING_KERNEL,
+        UNKNOWN_KERNEL,
+        SHARED,
+        MANAGED,
+        GRAPH,
+        NOT_SEEN,
+        CASES
+    };
     for (int kind = 0; kind < CASES; kind++) {
         struct job *job = hazard_job_new(true);
         struct record record = kernel_record(COMMUNICATION, clip, BASE + 2 * BYTES);
         if (kind != NOT_SEEN)
-            memory_call(job, kind == MANAGED ? API_cudaMallocManaged : API_cudaMalloc, 0, BASE, 4 * BYTES);
+            memory_call(job, kind == MANAGED ? API_cudaMallocManaged : API_cudaMalloc, 0, BASE,
+                        4 * BYTES);
         if (kind == MEMSET || kind == OTHER_BYTES)
             memset_async(job, 1, COMMUNICATION, kind == MEMSET ? BASE : BASE + BYTES, 4);
         if (kind == COPY || kind == COPY_FROM) {
@@ -202,7 +236,8 @@ static void unwritten_memory(void **state)
         }
         if (kind == RECEIVED)
             for (int rank = 0; rank < 2; rank++)
-                ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = rank ? BASE : 0);
+                ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                           .recvbuff = rank ? BASE : 0);
         record.launch.written = kind != READING_KERNEL;
         record.launch.known = kind == UNKNOWN_KERNEL ? LAUNCH_PARTLY_KNOWN : 0;
         if (kind == KERNEL_ELSEWHERE || kind == UNKNOWN_KERNEL)
@@ -217,9 +252,10 @@ static void unwritten_memory(void **state)
             job_record(job, 1, record);
         }
         for (int rank = 0; rank < 2; rank++)
-            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .sendbuff = rank ? BASE : 0, .recvbuff = rank ? OLD : 0);
-        bool is_found = kind == NOTHING || kind == OTHER_BYTES || kind == COPY_FROM || kind == KERNEL_ELSEWHERE ||
-                        kind == READING_KERNEL;
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                       .sendbuff = rank ? BASE : 0, .recvbuff = rank ? OLD : 0);
+        bool is_found = kind == NOTHING || kind == OTHER_BYTES || kind == COPY_FROM ||
+                        kind == KERNEL_ELSEWHERE || kind == READING_KERNEL;
         print_message("unwritten memory, case %d\n", kind);
         for (int rank = 0; rank < 2; rank++) {
             wait_done(job, rank, API_cudaDeviceSynchronize, 0);
@@ -238,8 +274,9 @@ static void unwritten_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_of_one_call), cmocka_unit_test(freed_in_use), cmocka_unit_test(recycled_by_a_pool),
-        cmocka_unit_test(outside_of_its_life), cmocka_unit_test(free_that_is_recorded_late), cmocka_unit_test(unwritten_memory),
+        cmocka_unit_test(buffers_of_one_call),        cmocka_unit_test(freed_in_use),
+        cmocka_unit_test(recycled_by_a_pool),         cmocka_unit_test(outside_of_its_life),
+        cmocka_unit_test(free_that_is_recorded_late), cmocka_unit_test(unwritten_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

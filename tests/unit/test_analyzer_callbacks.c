@@ -95,11 +95,13 @@ static void function_waits_for_what_is_behind_it(void **state)
     }
 }
 
-/* It waits for a lock that the waiting thread holds: nobody sees that, only that it does not return. */
+/* It waits for a lock that the waiting thread holds: nobody sees that, only that it does not
+ * return. */
 static void function_waits_for_a_lock(void **state)
 {
     (void)state;
-    for (int how = 0; how < 3; how++) {         /* directly; through an event; through an operation behind it */
+    for (int how = 0; how < 3;
+         how++) { /* directly; through an event; through an operation behind it */
         struct job *job = new_job();
         uint64_t launch[RANKS];
         for (int rank = 0; rank < RANKS; rank++) {
@@ -119,9 +121,10 @@ static void function_waits_for_a_lock(void **state)
         assert_int_equal(found->certainty, POSSIBLE);
         assert_string_equal(found->ranks[0], "0-2");
         assert_int_equal(found->sides, 2);
-        for (int rank = 0; rank < RANKS; rank++) {      /* it was only slow */
+        for (int rank = 0; rank < RANKS; rank++) { /* it was only slow */
             ends(job, rank, launch[rank]);
-            job_record(job, rank, (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
+            job_record(job, rank,
+                       (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
         }
         ticks(job, 500);
         expect(job, NULL);
@@ -129,7 +132,8 @@ static void function_waits_for_a_lock(void **state)
     }
 }
 
-/* The function returned, or it stands behind an operation that waits for another rank: that is the fault then. */
+/* The function returned, or it stands behind an operation that waits for another rank: that is the
+ * fault then. */
 static void other_faults_stay_what_they_are(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Calls that are wrong by themselves: DC108, DC111, DC402, DC404, DC407, and what can't be seen (DC903). */
+/* Calls that are wrong by themselves: DC108, DC111, DC402, DC404, DC407, and what can't be seen
+ * (DC903). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,12 +16,14 @@ enum { RANKS = 3, INVALID_ARGUMENT = 4, INVALID_HANDLE = 400, STREAM = 0x7000 };
 
 static void send_to(struct job *job, int rank, int peer, uint64_t count)
 {
-    issue(job, rank, (struct call){.api = API_ncclSend, .comm = WORLD, .count = count, .root = peer});
+    issue(job, rank,
+          (struct call){.api = API_ncclSend, .comm = WORLD, .count = count, .root = peer});
 }
 
 static void receive_from(struct job *job, int rank, int peer, uint64_t count)
 {
-    issue(job, rank, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = count, .root = peer});
+    issue(job, rank,
+          (struct call){.api = API_ncclRecv, .comm = WORLD, .count = count, .root = peer});
 }
 
 static struct job *world(void)
@@ -102,7 +105,8 @@ static void unmatched_but_not_told(void **state)
             job_record(job, 1, lost);
         }
         if (which == CAPTURED) {
-            struct record record = {.api = API_ncclSend, .phase = RECORD_ENTER, .flags = RECORD_FLAG_CAPTURE};
+            struct record record = {
+                .api = API_ncclSend, .phase = RECORD_ENTER, .flags = RECORD_FLAG_CAPTURE};
             record.op.comm = WORLD;
             record.op.root = 1;
             record.op.count = 8;
@@ -147,7 +151,7 @@ static void peer_that_is_no_rank(void **state)
 static void message_to_itself(void **state)
 {
     (void)state;
-    for (int how = 0; how < 4; how++) {     /* 0 no group, 1 send only, 2 receive only, 3 both */
+    for (int how = 0; how < 4; how++) { /* 0 no group, 1 send only, 2 receive only, 3 both */
         struct job *job = world();
         if (how)
             group_start(job, 0);
@@ -168,7 +172,11 @@ static void types_of_one_size(void **state)
     for (int halves = 0; halves < 2; halves++) {
         struct job *job = world();
         send_to(job, 0, 1, 8);
-        issue(job, 1, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = 8, .type = halves ? TYPE_FLOAT16 : TYPE_INT32});
+        issue(job, 1,
+              (struct call){.api = API_ncclRecv,
+                            .comm = WORLD,
+                            .count = 8,
+                            .type = halves ? TYPE_FLOAT16 : TYPE_INT32});
         const struct found *found = expect(job, "DC107");
         assert_int_equal(found->certainty, halves ? CERTAIN : POSSIBLE);
         assert_int_equal(found->severity, halves ? SEVERITY_ERROR : SEVERITY_WARNING);
@@ -179,14 +187,17 @@ static void types_of_one_size(void **state)
 static void call_after_the_end(void **state)
 {
     (void)state;
-    const uint16_t ends[] = {API_ncclCommFinalize, API_ncclCommRevoke, API_ncclCommDestroy, API_ncclCommAbort};
+    const uint16_t ends[] = {API_ncclCommFinalize, API_ncclCommRevoke, API_ncclCommDestroy,
+                             API_ncclCommAbort};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct job *job = world();
         for (int rank = 0; rank < RANKS; rank++) {
             comm_call_enter(job, rank, ends[i], WORLD);
             call_leave(job, rank);
         }
-        struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .flags = i >= 2 ? RECORD_FLAG_GONE : 0};
+        struct record record = {.api = API_ncclAllReduce,
+                                .phase = RECORD_ENTER,
+                                .flags = i >= 2 ? RECORD_FLAG_GONE : 0};
         record.op.comm = WORLD;
         record.op.count = 4;
         record.op.datatype = TYPE_FLOAT32;
@@ -217,13 +228,15 @@ static void operators(void **state)
 {
     (void)state;
     enum { FOREIGN, DESTROYED, NONE, ALIVE, CASES };
-    static const char *const why[] = {"made for another communicator", "was destroyed before", "neither one of NCCL's own"};
+    static const char *const why[] = {"made for another communicator", "was destroyed before",
+                                      "neither one of NCCL's own"};
     for (int which = 0; which < CASES; which++) {
         struct job *job = world();
         job_init(job, OTHER, 0, RANKS - 1);
         for (int rank = 0; rank < RANKS; rank++) {
             if (which != NONE)
-                operator_call(job, rank, API_ncclRedOpCreatePreMulSum, which == FOREIGN ? OTHER : WORLD, 7);
+                operator_call(job, rank, API_ncclRedOpCreatePreMulSum,
+                              which == FOREIGN ? OTHER : WORLD, 7);
             if (which == DESTROYED)
                 operator_call(job, rank, API_ncclRedOpDestroy, WORLD, 7);
             ALL_REDUCE(job, rank, WORLD, 4, .redop = REDOP_UNKNOWN, .scalar = 7);
@@ -267,14 +280,16 @@ static void refused_calls(void **state)
         record.comm.rank = 1;
         record.comm.color = -2;
         uint64_t enter = job_record(job, 1, record);
-        record = (struct record){.api = API_ncclCommSplit, .phase = RECORD_LEAVE, .result = INVALID_ARGUMENT};
+        record = (struct record){
+            .api = API_ncclCommSplit, .phase = RECORD_LEAVE, .result = INVALID_ARGUMENT};
         record.leave.enter = enter;
         job_record(job, 1, record);
         if (in_group) {
             record = (struct record){.api = API_ncclGroupEnd, .phase = RECORD_ENTER};
             record.group.depth = 1;
             enter = job_record(job, 1, record);
-            record = (struct record){.api = API_ncclGroupEnd, .phase = RECORD_LEAVE, .result = INVALID_ARGUMENT};
+            record = (struct record){
+                .api = API_ncclGroupEnd, .phase = RECORD_LEAVE, .result = INVALID_ARGUMENT};
             record.leave.enter = enter;
             job_record(job, 1, record);
         }
@@ -295,7 +310,8 @@ static void group_end_alone(void **state)
 /* A stream made while `device` is current; job_record takes device 0 for the rank's own. */
 static void stream_on(struct job *job, int rank, uint64_t stream, int device)
 {
-    struct record record = {.api = API_cudaStreamCreateWithFlags, .stream = stream, .device = device};
+    struct record record = {
+        .api = API_cudaStreamCreateWithFlags, .stream = stream, .device = device};
     record.event.flags = 1;
     job_record(job, rank, record);
 }
@@ -303,7 +319,7 @@ static void stream_on(struct job *job, int rank, uint64_t stream, int device)
 static void stream_of_another_device(void **state)
 {
     (void)state;
-    for (int how = 0; how < 3; how++) {     /* 0 wrong, 1 right, 2 never seen */
+    for (int how = 0; how < 3; how++) { /* 0 wrong, 1 right, 2 never seen */
         struct job *job = world();
         if (how < 2)
             stream_on(job, 1, STREAM, how == 0 ? 2 : 1);
@@ -320,7 +336,8 @@ static void stream_of_another_device(void **state)
 static void pageable_memory(void **state)
 {
     (void)state;
-    const enum memory_type types[] = {MEMORY_HOST_PAGEABLE, MEMORY_HOST_SHARED, MEMORY_HOST_PINNED, MEMORY_UNKNOWN};
+    const enum memory_type types[] = {MEMORY_HOST_PAGEABLE, MEMORY_HOST_SHARED, MEMORY_HOST_PINNED,
+                                      MEMORY_UNKNOWN};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         struct job *job = world();
         buffer(job, 1, 0x10000, types[i] == MEMORY_HOST_PINNED ? 4096 : 0, -1, types[i]);
@@ -358,10 +375,11 @@ static void event_of_another_device(void **state)
         record.event.event = 0x55;
         job_record(job, 1, record);
         stream_on(job, 1, STREAM, 1);
-        record = (struct record){.api = API_cudaEventRecord, .stream = STREAM, .result = INVALID_HANDLE};
+        record =
+            (struct record){.api = API_cudaEventRecord, .stream = STREAM, .result = INVALID_HANDLE};
         record.event.event = 0x55;
         job_record(job, 1, record);
-        expect(job, right ? NULL : "DC407");    /* failed for another reason */
+        expect(job, right ? NULL : "DC407"); /* failed for another reason */
         job_free(job);
     }
 }
@@ -384,7 +402,8 @@ static int notes_of(int nccl, int runtime, bool sees_runtime)
     record.comm.comm = WORLD;
     record.comm.nranks = 1;
     assert_int_equal(analyzer_feed(analyzer, 0, &record), 0);
-    record = (struct record){.api = API_ncclAllReduce, .phase = RECORD_ENTER, .serial = 2, .time_ns = 2};
+    record =
+        (struct record){.api = API_ncclAllReduce, .phase = RECORD_ENTER, .serial = 2, .time_ns = 2};
     record.op.comm = WORLD;
     record.op.count = 4;
     record.op.sendbuff = record.op.recvbuff = 0x1000;
@@ -403,23 +422,23 @@ static void what_is_not_seen(void **state)
 {
     (void)state;
     assert_int_equal(notes_of(22809, 13000, true), 0);
-    assert_int_equal(notes_of(23000, 13000, true), 1);      /* a newer NCCL */
-    assert_int_equal(notes_of(22809, -1, false), 1);        /* no call of the runtime */
+    assert_int_equal(notes_of(23000, 13000, true), 1); /* a newer NCCL */
+    assert_int_equal(notes_of(22809, -1, false), 1);   /* no call of the runtime */
     assert_int_equal(notes_of(22809, -1, true), 0);
-    assert_int_equal(notes_of(0, -1, false), 0);            /* not from the shim */
+    assert_int_equal(notes_of(0, -1, false), 0); /* not from the shim */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(send_that_nobody_receives), cmocka_unit_test(empty_send_may_pass),
-        cmocka_unit_test(unmatched_but_not_told), cmocka_unit_test(peer_that_is_no_rank),
-        cmocka_unit_test(message_to_itself), cmocka_unit_test(types_of_one_size),
-        cmocka_unit_test(call_after_the_end), cmocka_unit_test(operators),
-        cmocka_unit_test(arguments_that_are_none), cmocka_unit_test(refused_calls),
-        cmocka_unit_test(group_end_alone), cmocka_unit_test(stream_of_another_device),
-        cmocka_unit_test(pageable_memory), cmocka_unit_test(launch_on_another_device),
-        cmocka_unit_test(event_of_another_device), cmocka_unit_test(what_is_not_seen),
+        cmocka_unit_test(unmatched_but_not_told),    cmocka_unit_test(peer_that_is_no_rank),
+        cmocka_unit_test(message_to_itself),         cmocka_unit_test(types_of_one_size),
+        cmocka_unit_test(call_after_the_end),        cmocka_unit_test(operators),
+        cmocka_unit_test(arguments_that_are_none),   cmocka_unit_test(refused_calls),
+        cmocka_unit_test(group_end_alone),           cmocka_unit_test(stream_of_another_device),
+        cmocka_unit_test(pageable_memory),           cmocka_unit_test(launch_on_another_device),
+        cmocka_unit_test(event_of_another_device),   cmocka_unit_test(what_is_not_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Work that conflicts with operations (DC302, DC303, DC305), and what orders it: each fault has correct twins. */
+/* Work that conflicts with operations (DC302, DC303, DC305), and what orders it: each fault has
+ * correct twins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +61,7 @@ static void results_read(void **state)
         job_record(job, 1, reader);
         expect_code(job, ordered ? NULL : "DC302", POSSIBLE, 1);
     }
-    struct job *job = hazard_job_new(true);         /* what is only sent may be read */
+    struct job *job = hazard_job_new(true); /* what is only sent may be read */
     reduce(job, COMMUNICATION, BASE, FAR);
     job_record(job, 1, copy_record(COMPUTE, ELSEWHERE, BASE, BYTES));
     expect_code(job, NULL, 0, 0);
@@ -78,21 +79,21 @@ static void fills(void **state)
         reduce(job, COMMUNICATION, BASE, FAR);
         expect_code(job, ordered ? NULL : "DC303", CERTAIN, 1);
 
-        job = hazard_job_new(true);                 /* its only pointer that is not const: it must write there */
+        job = hazard_job_new(true); /* its only pointer that is not const: it must write there */
         kernel(job, 1, COMPUTE, clip, BASE);
         if (ordered)
             order_streams(job, COMPUTE, COMMUNICATION);
         reduce(job, COMMUNICATION, BASE, FAR);
         expect_code(job, ordered ? NULL : "DC303", CERTAIN, 1);
 
-        job = hazard_job_new(true);                 /* what it receives into is still being read */
+        job = hazard_job_new(true); /* what it receives into is still being read */
         job_record(job, 1, copy_record(COMPUTE, ELSEWHERE, FAR, BYTES));
         if (ordered)
             order_streams(job, COMPUTE, COMMUNICATION);
         reduce(job, COMMUNICATION, BASE, FAR);
         expect_code(job, ordered ? NULL : "DC303", CERTAIN, 1);
     }
-    struct job *job = hazard_job_new(true);         /* one of two pointers that are not const */
+    struct job *job = hazard_job_new(true); /* one of two pointers that are not const */
     struct record record = kernel_record(COMPUTE, clip, BASE);
     record.launch.count = 2;
     record.launch.written = 3;
@@ -101,12 +102,12 @@ static void fills(void **state)
     reduce(job, COMMUNICATION, BASE, FAR);
     expect_code(job, "DC303", POSSIBLE, 1);
 
-    job = hazard_job_new(true);                     /* which it writes in place: wrong in any case */
+    job = hazard_job_new(true); /* which it writes in place: wrong in any case */
     job_record(job, 1, record);
     reduce(job, COMMUNICATION, BASE, BASE);
     expect_code(job, "DC303", CERTAIN, 1);
 
-    job = hazard_job_new(true);                     /* a guess stays one */
+    job = hazard_job_new(true); /* a guess stays one */
     record.launch.inferred = 3;
     job_record(job, 1, record);
     reduce(job, COMMUNICATION, BASE, BASE);
@@ -130,10 +131,12 @@ static void blocking_calls_that_do_not_block(void **state)
         }
 }
 
-static void all_reduce_of(struct job *job, uint64_t comm, uint64_t stream, uint64_t send, uint64_t recv)
+static void all_reduce_of(struct job *job, uint64_t comm, uint64_t stream, uint64_t send,
+                          uint64_t recv)
 {
     for (int rank = 0; rank < 2; rank++)
-        ALL_REDUCE(job, rank, comm, COUNT, .stream = stream, .sendbuff = rank ? send : 0, .recvbuff = rank ? recv : 0);
+        ALL_REDUCE(job, rank, comm, COUNT, .stream = stream, .sendbuff = rank ? send : 0,
+                   .recvbuff = rank ? recv : 0);
 }
 
 /* Two operations on one buffer. NCCL itself orders those of one communicator. */
@@ -145,9 +148,12 @@ static void operations_that_overlap(void **state)
         bool ordered;
         const char *code;
     } cases[] = {
-        {SECOND, OTHER, BASE, BASE, false, "DC305"}, {SECOND, OTHER, BASE, BASE, true, NULL},
-        {SECOND, COMMUNICATION, BASE, BASE, false, NULL}, {WORLD, OTHER, BASE, BASE, false, NULL},
-        {SECOND, OTHER, FAR, ELSEWHERE, false, NULL}, {SECOND, OTHER, BASE + BYTES - 4, ELSEWHERE, false, "DC305"},
+        {SECOND, OTHER, BASE, BASE, false, "DC305"},
+        {SECOND, OTHER, BASE, BASE, true, NULL},
+        {SECOND, COMMUNICATION, BASE, BASE, false, NULL},
+        {WORLD, OTHER, BASE, BASE, false, NULL},
+        {SECOND, OTHER, FAR, ELSEWHERE, false, NULL},
+        {SECOND, OTHER, BASE + BYTES - 4, ELSEWHERE, false, "DC305"},
         {SECOND, OTHER, ELSEWHERE, BASE + BYTES, false, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -156,7 +162,8 @@ static void operations_that_overlap(void **state)
         all_reduce_of(job, WORLD, COMMUNICATION, BASE, BASE);
         if (cases[i].ordered)
             order_streams(job, COMMUNICATION, OTHER);
-        all_reduce_of(job, cases[i].second_comm, cases[i].second_stream, cases[i].send, cases[i].recv);
+        all_reduce_of(job, cases[i].second_comm, cases[i].second_stream, cases[i].send,
+                      cases[i].recv);
         wait_done(job, 1, API_cudaDeviceSynchronize, 0);
         for (int rank = 0; rank < 2; rank++)
             end(job, rank, END_EXIT, 0, false);
@@ -166,7 +173,8 @@ static void operations_that_overlap(void **state)
     }
 }
 
-/* One launch: what a group's calls share is used at the same time; two communicators are two launches. */
+/* One launch: what a group's calls share is used at the same time; two communicators are two
+ * launches. */
 static void operations_of_a_group(void **state)
 {
     (void)state;
@@ -177,8 +185,10 @@ static void operations_of_a_group(void **state)
             for (int rank = 0; rank < 2; rank++) {
                 uint64_t recv = rank ? (overlap ? BASE : ELSEWHERE) : 0;
                 group_start(job, rank);
-                ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = rank ? BASE : 0);
-                ALL_REDUCE(job, rank, two_comms ? SECOND : WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = recv);
+                ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                           .recvbuff = rank ? BASE : 0);
+                ALL_REDUCE(job, rank, two_comms ? SECOND : WORLD, COUNT, .stream = COMMUNICATION,
+                           .recvbuff = recv);
                 group_end(job, rank);
             }
             expect_code(job, overlap && !two_comms ? "DC305" : NULL, CERTAIN, 1);
@@ -195,7 +205,8 @@ static void group_on_two_streams(void **state)
         for (int rank = 0; rank < 2; rank++) {
             if (grouped)
                 group_start(job, rank);
-            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = rank ? BASE : 0);
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                       .recvbuff = rank ? BASE : 0);
             ALL_REDUCE(job, rank, WORLD, COUNT, .stream = OTHER, .recvbuff = rank ? FAR : 0);
             if (grouped)
                 group_end(job, rank);
@@ -207,7 +218,8 @@ static void group_on_two_streams(void **state)
             if (grouped)
                 group_start(job, rank);
             ALL_REDUCE(job, rank, WORLD, COUNT, .stream = OTHER, .recvbuff = rank ? FAR : 0);
-            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .recvbuff = rank ? BASE : 0);
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                       .recvbuff = rank ? BASE : 0);
             if (grouped)
                 group_end(job, rank);
         }
@@ -261,7 +273,8 @@ static void host_functions(void **state)
         }
 }
 
-/* What is not known stays quiet, and only that: order through foreign events, waits for memory, streams made unseen. */
+/* What is not known stays quiet, and only that: order through foreign events, waits for memory,
+ * streams made unseen. */
 static void unknown_order(void **state)
 {
     (void)state;
@@ -274,7 +287,7 @@ static void unknown_order(void **state)
             if (kind == 1)
                 record.api = API_cudaEventCreateWithFlags;
             record.event.event = 0x77;
-            record.event.flags = 4;         /* shared with other processes */
+            record.event.flags = 4; /* shared with other processes */
             if (kind < 2)
                 job_record(job, 1, record);
             if (kind > 0)
@@ -282,10 +295,11 @@ static void unknown_order(void **state)
             if (!before)
                 reduce(job, COMMUNICATION, BASE, BASE);
             memset_async(job, 1, COMPUTE, BASE, 4);
-            expect_code(job, before ? NULL : "DC301", CERTAIN, 1);      /* what was issued later can't be ahead */
+            expect_code(job, before ? NULL : "DC301", CERTAIN,
+                        1); /* what was issued later can't be ahead */
         }
     enum { UNSEEN = 0x99 };
-    for (int told = 0; told < 2; told++) {      /* with its flags, the stream is known */
+    for (int told = 0; told < 2; told++) { /* with its flags, the stream is known */
         struct job *job = hazard_job_new(true);
         reduce(job, COMMUNICATION, BASE, BASE);
         struct record notice = {.api = API_notice_stream, .stream = UNSEEN};
@@ -298,14 +312,16 @@ static void unknown_order(void **state)
     }
 }
 
-/* Two buffers by turns, each waited for before it is filled again, and the loop of a job that waits for nothing. */
+/* Two buffers by turns, each waited for before it is filled again, and the loop of a job that waits
+ * for nothing. */
 static void loops(void **state)
 {
     (void)state;
     for (int correct = 0; correct < 2; correct++) {
         struct job *job = hazard_job_new(true);
         for (uint64_t step = 0; step < 40; step++) {
-            uint64_t half = step % 2, bucket = BASE + half * 2 * BYTES, filled = 0x500 + half, reduced = 0x600 + half;
+            uint64_t half = step % 2, bucket = BASE + half * 2 * BYTES, filled = 0x500 + half,
+                     reduced = 0x600 + half;
             if (step >= 2 && correct)
                 event_wait(job, 1, reduced, COMPUTE);
             kernel(job, 1, COMPUTE, clip, bucket);
@@ -318,13 +334,15 @@ static void loops(void **state)
     }
 }
 
-/* Work that the shim kept back until the memory was used by an operation stands where it was issued. */
+/* Work that the shim kept back until the memory was used by an operation stands where it was
+ * issued. */
 static void told_late(void **state)
 {
     (void)state;
     for (int ordered = 0; ordered < 2; ordered++) {
         struct job *job = hazard_job_new(true);
-        uint64_t issued = job_record(job, 1, (struct record){.api = API_nvtxRangePop});     /* stands for it */
+        uint64_t issued =
+            job_record(job, 1, (struct record){.api = API_nvtxRangePop}); /* stands for it */
         if (ordered)
             order_streams(job, COMPUTE, COMMUNICATION);
         struct record late = kernel_record(COMPUTE, clip, BASE);
@@ -341,10 +359,17 @@ static void told_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_read), cmocka_unit_test(fills), cmocka_unit_test(blocking_calls_that_do_not_block),
-        cmocka_unit_test(operations_that_overlap), cmocka_unit_test(operations_of_a_group),
-        cmocka_unit_test(group_on_two_streams), cmocka_unit_test(streams_of_threads), cmocka_unit_test(host_functions),
-        cmocka_unit_test(unknown_order), cmocka_unit_test(loops), cmocka_unit_test(told_late),
+        cmocka_unit_test(results_read),
+        cmocka_unit_test(fills),
+        cmocka_unit_test(blocking_calls_that_do_not_block),
+        cmocka_unit_test(operations_that_overlap),
+        cmocka_unit_test(operations_of_a_group),
+        cmocka_unit_test(group_on_two_streams),
+        cmocka_unit_test(streams_of_threads),
+        cmocka_unit_test(host_functions),
+        cmocka_unit_test(unknown_order),
+        cmocka_unit_test(loops),
+        cmocka_unit_test(told_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 #include "verdict.h"
 
-#define FIRST UINT64_C(0xaaaa000000000001)
+#define FIRST  UINT64_C(0xaaaa000000000001)
 #define SECOND UINT64_C(0xbbbb000000000002)
 
 enum { RANKS = 4, ONE = 0x10, TWO = 0x20, EVENT = 0xe0 };
@@ -36,12 +36,14 @@ static struct job *two_comms(int ranks)
 /* How the operations of the two communicators are ordered on a rank. */
 enum order { ON_ONE_STREAM, BY_EVENT, BY_DEFAULT_STREAM, NOT_AT_ALL, BY_HOST };
 
-static void issue_both(struct job *job, int rank, uint64_t first, uint64_t second, enum order order, bool progress)
+static void issue_both(struct job *job, int rank, uint64_t first, uint64_t second, enum order order,
+                       bool progress)
 {
     uint64_t stream = order == BY_DEFAULT_STREAM ? 0x30 : ONE;
     if (order == BY_DEFAULT_STREAM)
         stream_create(job, rank, 0x30, false);
-    ALL_REDUCE(job, rank, first, first == FIRST ? 100 : 200, .stream = stream, .no_progress = !progress);
+    ALL_REDUCE(job, rank, first, first == FIRST ? 100 : 200, .stream = stream,
+               .no_progress = !progress);
     if (order == BY_EVENT) {
         event_record(job, rank, EVENT, ONE);
         event_wait(job, rank, EVENT, TWO);
@@ -50,7 +52,9 @@ static void issue_both(struct job *job, int rank, uint64_t first, uint64_t secon
         wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
     else
         ALL_REDUCE(job, rank, second, second == FIRST ? 100 : 200, .no_progress = !progress,
-                   .stream = order == ON_ONE_STREAM ? ONE : order == BY_DEFAULT_STREAM ? 0 : TWO);
+                   .stream = order == ON_ONE_STREAM       ? ONE
+                             : order == BY_DEFAULT_STREAM ? 0
+                                                          : TWO);
 }
 
 static void crossed_communicators(void **state)
@@ -61,7 +65,8 @@ static void crossed_communicators(void **state)
         bool progress = i % 2, waits = i / 2 % 2;
         struct job *job = two_comms(RANKS);
         for (int rank = 0; rank < RANKS; rank++) {
-            issue_both(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND, orders[i / 4], progress);
+            issue_both(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND,
+                       orders[i / 4], progress);
             if (waits)
                 wait_enter(job, rank, API_cudaDeviceSynchronize, 0);
         }
@@ -108,8 +113,10 @@ static void crossed_with_host_waits(void **state)
     ticks(job, 1000);
     struct verdict verdict;
     const struct found *found = expect_in(job, &verdict, "DC202");
-    assert_has(found->where[0], "waits for rank 1: it has not called it, it is in cudaStreamSynchronize and waits in "
-                                "ncclAllReduce(count=200, float32, sum) #0 of comm bbbb");
+    assert_has(
+        found->where[0],
+        "waits for rank 1: it has not called it, it is in cudaStreamSynchronize and waits in "
+        "ncclAllReduce(count=200, float32, sum) #0 of comm bbbb");
     job_free(job);
 }
 
@@ -123,13 +130,19 @@ static void one_communicator_on_two_streams(void **state)
             ALL_REDUCE(job, rank, FIRST, 1, .stream = ONE);
             ALL_REDUCE(job, rank, FIRST, 2, .stream = TWO);
         }
-        issue(job, 0, (struct call){.api = API_ncclSend, .comm = FIRST, .count = 4, .root = 1, .stream = ONE});
+        issue(job, 0,
+              (struct call){
+                  .api = API_ncclSend, .comm = FIRST, .count = 4, .root = 1, .stream = ONE});
         ALL_REDUCE(job, 0, FIRST, 3, .stream = TWO);
         if (faulty) {
             ALL_REDUCE(job, 1, FIRST, 3, .stream = TWO);
-            issue(job, 1, (struct call){.api = API_ncclRecv, .comm = FIRST, .count = 4, .root = 0, .stream = ONE});
+            issue(job, 1,
+                  (struct call){
+                      .api = API_ncclRecv, .comm = FIRST, .count = 4, .root = 0, .stream = ONE});
         } else {
-            issue(job, 1, (struct call){.api = API_ncclRecv, .comm = FIRST, .count = 4, .root = 0, .stream = ONE});
+            issue(job, 1,
+                  (struct call){
+                      .api = API_ncclRecv, .comm = FIRST, .count = 4, .root = 0, .stream = ONE});
             ALL_REDUCE(job, 1, FIRST, 3, .stream = TWO);
         }
         ticks(job, 1000);
@@ -141,7 +154,8 @@ static void one_communicator_on_two_streams(void **state)
     }
 }
 
-/* The rank that did not what the others did is told as missing, although its peers' next call stands behind. */
+/* The rank that did not what the others did is told as missing, although its peers' next call
+ * stands behind. */
 static void missing_rank_with_queued_work(void **state)
 {
     (void)state;
@@ -162,7 +176,8 @@ static void missing_rank_with_queued_work(void **state)
 
 static void transfer(struct job *job, int rank, uint16_t api, int peer)
 {
-    issue(job, rank, (struct call){.api = api, .comm = FIRST, .count = 8, .root = peer, .stream = ONE});
+    issue(job, rank,
+          (struct call){.api = api, .comm = FIRST, .count = 8, .root = peer, .stream = ONE});
 }
 
 enum ring_order { ALL_SEND_FIRST, ALL_RECEIVE_FIRST, GROUPED, ODD_RECEIVE_FIRST, SEND_THEN_WAIT };
@@ -175,12 +190,14 @@ static struct job *ring(int ranks, enum ring_order how)
         bool receive_first = how == ALL_RECEIVE_FIRST || (how == ODD_RECEIVE_FIRST && rank % 2);
         if (how == GROUPED)
             group_start(job, rank);
-        transfer(job, rank, receive_first ? API_ncclRecv : API_ncclSend, receive_first ? left : right);
+        transfer(job, rank, receive_first ? API_ncclRecv : API_ncclSend,
+                 receive_first ? left : right);
         if (how == SEND_THEN_WAIT) {
             wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
             continue;
         }
-        transfer(job, rank, receive_first ? API_ncclSend : API_ncclRecv, receive_first ? right : left);
+        transfer(job, rank, receive_first ? API_ncclSend : API_ncclRecv,
+                 receive_first ? right : left);
         if (how == GROUPED)
             group_end(job, rank);
         wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
@@ -200,7 +217,8 @@ static void rings(void **state)
             const struct found *found = expect_in(job, &verdict, faulty ? "DC203" : NULL);
             if (faulty) {
                 assert_int_equal(found->certainty, CERTAIN);
-                assert_int_equal(found->sides, ranks < FINDING_SIDES_MAX ? ranks : FINDING_SIDES_MAX);
+                assert_int_equal(found->sides,
+                                 ranks < FINDING_SIDES_MAX ? ranks : FINDING_SIDES_MAX);
             }
             job_free(job);
         }
@@ -215,7 +233,7 @@ static void uneven_all_to_all_is_none(void **state)
         for (int rank = 0; rank < RANKS; rank++) {
             group_start(job, rank);
             for (int peer = 0; peer < RANKS; peer++) {
-                if ((rank + peer + step) % 3)       /* nothing to send to some */
+                if ((rank + peer + step) % 3) /* nothing to send to some */
                     transfer(job, rank, API_ncclSend, peer);
                 if ((rank + peer + step) % 3)
                     transfer(job, rank, API_ncclRecv, peer);
@@ -247,7 +265,7 @@ static void pipeline_order(void **state)
         struct verdict verdict;
         const struct found *found = expect_in(job, &verdict, faulty ? "DC203" : NULL);
         if (faulty)
-            assert_int_equal(found->sides, 2);      /* rank 2 only waits for the circle */
+            assert_int_equal(found->sides, 2); /* rank 2 only waits for the circle */
         job_free(job);
     }
 }
@@ -278,7 +296,8 @@ static void draw_line(void *context, const struct wait_view *wait)
 {
     struct tree *tree = context;
     size_t used = strlen(tree->text);
-    snprintf(tree->text + used, sizeof tree->text - used, "%*s%s%s\n", 2 * wait->depth, "", wait->text, wait->again ? " (again)" : "");
+    snprintf(tree->text + used, sizeof tree->text - used, "%*s%s%s\n", 2 * wait->depth, "",
+             wait->text, wait->again ? " (again)" : "");
     tree->lines++;
     tree->cycles += wait->in_cycle;
 }
@@ -288,14 +307,16 @@ static void waits_as_a_tree(void **state)
     (void)state;
     struct job *job = two_comms(3);
     for (int rank = 0; rank < 3; rank++) {
-        issue_both(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND, rank ? ON_ONE_STREAM : BY_HOST, true);
+        issue_both(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND,
+                   rank ? ON_ONE_STREAM : BY_HOST, true);
         if (rank)
             wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
     }
     ticks(job, 1000);
     struct analyzer *analyzer = analyzer_new(NULL);
     for (int i = 0; i < 3; i++) {
-        struct process_info info = {.pid = 1000 + i, .rank = i, .world_size = 3, .host = "a", .boot_id = "b"};
+        struct process_info info = {
+            .pid = 1000 + i, .rank = i, .world_size = 3, .host = "a", .boot_id = "b"};
         assert_int_equal(analyzer_add_process(analyzer, i, &info), 0);
     }
     struct record record;
@@ -304,14 +325,16 @@ static void waits_as_a_tree(void **state)
         assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
     struct tree tree = {0};
     assert_int_equal(analyzer_visit_waits(analyzer, draw_line, &tree), 0);
-    assert_string_equal(tree.text,
+    assert_string_equal(
+        tree.text,
         "ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa\n"
         "  rank 2 has called it, behind another operation on its stream\n"
         "    rank 2 waits in ncclAllReduce(count=200, float32, sum) #0 of comm bbbb\n"
         "      rank 0 has not called it: in cudaStreamSynchronize\n"
         "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (again)\n"
         "      rank 1 has called it, behind another operation on its stream\n"
-        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (again)\n");
+        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa "
+        "(again)\n");
     assert_int_equal(tree.lines, 7);
     assert_int_equal(tree.cycles, 4);
     analyzer_free(analyzer);

@@ -21,7 +21,10 @@ static void buffer_on_another_device(void **state)
         enum memory_type type;
         const char *code;
     } cases[] = {
-        {1, MEMORY_DEVICE, NULL}, {0, MEMORY_DEVICE, "DC401"}, {-1, MEMORY_HOST_PINNED, NULL}, {0, MEMORY_MANAGED, NULL},
+        {1, MEMORY_DEVICE, NULL},
+        {0, MEMORY_DEVICE, "DC401"},
+        {-1, MEMORY_HOST_PINNED, NULL},
+        {0, MEMORY_MANAGED, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = job_new(2);
@@ -51,11 +54,11 @@ static void operation_past_the_end(void **state)
         bool in_send;
         int root;
     } cases[] = {
-        {API_ncclAllReduce, BYTES / 4, true, 0}, {API_ncclAllReduce, BYTES / 4, false, 0},
-        {API_ncclAllGather, BYTES / 8, false, 0}, {API_ncclAllGather, BYTES / 4, true, 0},
+        {API_ncclAllReduce, BYTES / 4, true, 0},     {API_ncclAllReduce, BYTES / 4, false, 0},
+        {API_ncclAllGather, BYTES / 8, false, 0},    {API_ncclAllGather, BYTES / 4, true, 0},
         {API_ncclReduceScatter, BYTES / 8, true, 0}, {API_ncclReduceScatter, BYTES / 4, false, 0},
-        {API_ncclAlltoAll, BYTES / 8, true, 0}, {API_ncclGather, BYTES / 8, false, 0},
-        {API_ncclScatter, BYTES / 8, true, 0}, {API_ncclReduce, BYTES / 4, false, 0},
+        {API_ncclAlltoAll, BYTES / 8, true, 0},      {API_ncclGather, BYTES / 8, false, 0},
+        {API_ncclScatter, BYTES / 8, true, 0},       {API_ncclReduce, BYTES / 4, false, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int over = 0; over < 2; over++) {
@@ -63,7 +66,9 @@ static void operation_past_the_end(void **state)
             job_init(job, WORLD, 0, 1);
             buffer(job, 0, BASE, BYTES, 0, MEMORY_DEVICE);
             for (int rank = 0; rank < 2; rank++) {
-                struct call call = {.api = cases[i].api, .comm = WORLD, .count = cases[i].fits + (uint64_t)over,
+                struct call call = {.api = cases[i].api,
+                                    .comm = WORLD,
+                                    .count = cases[i].fits + (uint64_t)over,
                                     .root = cases[i].root};
                 *(cases[i].in_send ? &call.sendbuff : &call.recvbuff) = BASE;
                 issue(job, rank, call);
@@ -80,7 +85,9 @@ static void operation_past_the_end(void **state)
     job_init(job, WORLD, 0, 1);
     buffer(job, 0, BASE, 4, 0, MEMORY_DEVICE);
     for (int rank = 0; rank < 2; rank++)
-        issue(job, rank, (struct call){.api = API_ncclReduce, .comm = WORLD, .count = 64, .recvbuff = BASE, .root = 1});
+        issue(job, rank,
+              (struct call){
+                  .api = API_ncclReduce, .comm = WORLD, .count = 64, .recvbuff = BASE, .root = 1});
     expect(job, NULL);
     job_free(job);
 }
@@ -115,7 +122,8 @@ static void kernel_with_far_pointer(void **state)
         job_record(job, 0, launch);
         job_record(job, 0, launch);
         struct verdict verdict;
-        const struct found *found = expect_in(job, &verdict, how == FAR || how == GUESSED ? "DC403" : NULL);
+        const struct found *found =
+            expect_in(job, &verdict, how == FAR || how == GUESSED ? "DC403" : NULL);
         if (verdict.count) {
             assert_int_equal(found->certainty, how == FAR ? CERTAIN : POSSIBLE);
             assert_int_equal(found->times, 2);
@@ -170,8 +178,10 @@ static void every_check_explains_itself(void **state)
     const char *before = "";
     for (const struct check *check = analyzer_checks; check->code; check++) {
         assert_true(strcmp(before, check->code) < 0);
-        assert_true(*check->title && *check->text && check->example && check->mend_c && check->mend_torch);
-        assert_true(check->code[2] == '9' || (*check->example && *check->mend_c && *check->mend_torch));
+        assert_true(*check->title && *check->text && check->example && check->mend_c &&
+                    check->mend_torch);
+        assert_true(check->code[2] == '9' ||
+                    (*check->example && *check->mend_c && *check->mend_torch));
         assert_ptr_equal(analyzer_check_find(check->code), check);
         before = check->code;
     }
@@ -182,8 +192,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffer_on_another_device), cmocka_unit_test(operation_past_the_end),
-        cmocka_unit_test(kernel_with_far_pointer), cmocka_unit_test(lost_records_weaken),
-        cmocka_unit_test(unseen_rank_is_a_note), cmocka_unit_test(every_check_explains_itself),
+        cmocka_unit_test(kernel_with_far_pointer),  cmocka_unit_test(lost_records_weaken),
+        cmocka_unit_test(unseen_rank_is_a_note),    cmocka_unit_test(every_check_explains_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,15 @@ static void kernel_pointers(void **state)
         const char *code;
         enum certainty certainty;
     } cases[] = {
-        {BASE, 1, 0, "DC301", CERTAIN}, {BASE + BYTES - 1, 1, 0, "DC301", CERTAIN}, {BASE + BYTES, 1, 0, NULL, 0},
-        {BASE - 4, 1, 0, NULL, 0}, {BASE, 0, 0, "DC302", POSSIBLE}, {BASE, 1, 1, "DC301", POSSIBLE}, {0, 1, 0, NULL, 0},
-        {BASE, 0, 1, "DC302", POSSIBLE}, {UINT64_MAX, 1, 0, NULL, 0},
+        {BASE, 1, 0, "DC301", CERTAIN},
+        {BASE + BYTES - 1, 1, 0, "DC301", CERTAIN},
+        {BASE + BYTES, 1, 0, NULL, 0},
+        {BASE - 4, 1, 0, NULL, 0},
+        {BASE, 0, 0, "DC302", POSSIBLE},
+        {BASE, 1, 1, "DC301", POSSIBLE},
+        {0, 1, 0, NULL, 0},
+        {BASE, 0, 1, "DC302", POSSIBLE},
+        {UINT64_MAX, 1, 0, NULL, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hazard_job_new(true);
@@ -40,8 +46,8 @@ static void copies_and_memsets(void **state)
         uint64_t pointer, bytes;
         bool is_hazard;
     } cases[] = {
-        {BASE - 64, 64, false}, {BASE - 64, 65, true}, {BASE + BYTES - 1, 1, true}, {BASE + BYTES, 64, false},
-        {BASE - 64, 4 * BYTES, true}, {BASE, 0, false},
+        {BASE - 64, 64, false},    {BASE - 64, 65, true},        {BASE + BYTES - 1, 1, true},
+        {BASE + BYTES, 64, false}, {BASE - 64, 4 * BYTES, true}, {BASE, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hazard_job_new(true);
@@ -57,7 +63,7 @@ static void copies_and_memsets(void **state)
             expect_hazard(job, cases[i].is_hazard, CERTAIN, 1);
         }
     }
-    struct job *job = hazard_job_new(false);       /* the default stream waits for it */
+    struct job *job = hazard_job_new(false); /* the default stream waits for it */
     reduce(job, COMMUNICATION, BASE, BASE);
     blocking_copy(job, 1, API_cudaMemcpy, BASE, 4);
     expect_hazard(job, false, CERTAIN, 0);
@@ -71,9 +77,13 @@ static void copies_of_rows(void **state)
         uint64_t pointer, width, pitch, height;
         bool is_hazard;
     } cases[] = {
-        {BASE - 64, 64, 2 * BYTES, 4, false}, {BASE - 64, 65, 2 * BYTES, 4, true},
-        {BASE - 2 * BYTES, 64, 2 * BYTES, 1, false}, {BASE - 2 * BYTES, 64, 2 * BYTES, 2, true},
-        {BASE - 64, 64, 64 + BYTES, 3, false}, {BASE - 64, 64, 64 + BYTES - 1, 3, true}, {BASE, 64, 64, 0, false},
+        {BASE - 64, 64, 2 * BYTES, 4, false},
+        {BASE - 64, 65, 2 * BYTES, 4, true},
+        {BASE - 2 * BYTES, 64, 2 * BYTES, 1, false},
+        {BASE - 2 * BYTES, 64, 2 * BYTES, 2, true},
+        {BASE - 64, 64, 64 + BYTES, 3, false},
+        {BASE - 64, 64, 64 + BYTES - 1, 3, true},
+        {BASE, 64, 64, 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hazard_job_new(true);
@@ -88,8 +98,8 @@ static void copies_of_rows(void **state)
     }
 }
 
-/* What is only read by the operation: one of several pointers that are not const is no proof that the kernel writes
- * through it; a single one is. */
+/* What is only read by the operation: one of several pointers that are not const is no proof that
+ * the kernel writes through it; a single one is. */
 static void send_buffers(void **state)
 {
     (void)state;
@@ -116,30 +126,43 @@ static void send_buffers(void **state)
     expect_hazard(job, true, CERTAIN, 1);
 }
 
-/* AllGather in place sends from inside of what it receives; only a root of a Reduce is written to. */
+/* AllGather in place sends from inside of what it receives; only a root of a Reduce is written to.
+ */
 static void extents_by_kind(void **state)
 {
     (void)state;
     static const struct {
         uint16_t api;
         int root;
-        uint64_t offset;        /* of the write from the receive buffer */
+        uint64_t offset; /* of the write from the receive buffer */
         bool is_hazard;
     } cases[] = {
-        {API_ncclAllGather, 0, 2 * BYTES - 4, true}, {API_ncclAllGather, 0, 2 * BYTES, false},
-        {API_ncclReduceScatter, 0, BYTES - 4, true}, {API_ncclReduceScatter, 0, BYTES, false},
-        {API_ncclReduce, 0, 0, false}, {API_ncclReduce, 1, 0, true},
-        {API_ncclRecv, 0, 0, true}, {API_ncclRecv, 0, BYTES, false},
+        {API_ncclAllGather, 0, 2 * BYTES - 4, true},
+        {API_ncclAllGather, 0, 2 * BYTES, false},
+        {API_ncclReduceScatter, 0, BYTES - 4, true},
+        {API_ncclReduceScatter, 0, BYTES, false},
+        {API_ncclReduce, 0, 0, false},
+        {API_ncclReduce, 1, 0, true},
+        {API_ncclRecv, 0, 0, true},
+        {API_ncclRecv, 0, BYTES, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hazard_job_new(true);
         bool p2p = cases[i].api == API_ncclRecv;
         for (int rank = 0; rank < 2; rank++) {
-            struct call call = {.api = cases[i].api, .comm = WORLD, .count = COUNT, .root = cases[i].root,
-                                .stream = COMMUNICATION, .recvbuff = BASE};
+            struct call call = {.api = cases[i].api,
+                                .comm = WORLD,
+                                .count = COUNT,
+                                .root = cases[i].root,
+                                .stream = COMMUNICATION,
+                                .recvbuff = BASE};
             if (p2p && rank == 0)
-                call = (struct call){.api = API_ncclSend, .comm = WORLD, .count = COUNT, .root = 1,
-                                     .stream = COMMUNICATION, .sendbuff = BASE};
+                call = (struct call){.api = API_ncclSend,
+                                     .comm = WORLD,
+                                     .count = COUNT,
+                                     .root = 1,
+                                     .stream = COMMUNICATION,
+                                     .sendbuff = BASE};
             if (cases[i].api == API_ncclAllGather)
                 call.sendbuff = BASE + (uint64_t)rank * BYTES;
             issue(job, rank, call);
@@ -149,15 +172,20 @@ static void extents_by_kind(void **state)
     }
 }
 
-static void send_to_root(struct job *job, uint64_t comm, uint64_t stream, uint64_t sendbuff, uint64_t count)
+static void send_to_root(struct job *job, uint64_t comm, uint64_t stream, uint64_t sendbuff,
+                         uint64_t count)
 {
     for (int rank = 0; rank < 2; rank++)
-        issue(job, rank, (struct call){.api = API_ncclReduce, .comm = comm, .count = count, .stream = stream,
-                                       .sendbuff = sendbuff});
+        issue(job, rank,
+              (struct call){.api = API_ncclReduce,
+                            .comm = comm,
+                            .count = count,
+                            .stream = stream,
+                            .sendbuff = sendbuff});
 }
 
-/* A buffer of one operation around those of others, each ordered in another way. NCCL orders what is on one
- * communicator. */
+/* A buffer of one operation around those of others, each ordered in another way. NCCL orders what
+ * is on one communicator. */
 static void ranges_that_overlap(void **state)
 {
     (void)state;
@@ -165,10 +193,12 @@ static void ranges_that_overlap(void **state)
     for (int inner = 0; inner < 2; inner++) {
         struct job *job = hazard_job_new(true);
         job_init(job, SECOND, 0, 1);
-        send_to_root(job, inner ? SECOND : WORLD, inner ? COMPUTE : COMMUNICATION, BASE, 16 * COUNT);
+        send_to_root(job, inner ? SECOND : WORLD, inner ? COMPUTE : COMMUNICATION, BASE,
+                     16 * COUNT);
         for (uint64_t i = 0; i < 16; i++) {
             bool other = inner && i == 7;
-            send_to_root(job, other ? WORLD : SECOND, other ? COMMUNICATION : COMPUTE, BASE + i * BYTES, COUNT);
+            send_to_root(job, other ? WORLD : SECOND, other ? COMMUNICATION : COMPUTE,
+                         BASE + i * BYTES, COUNT);
         }
         kernel(job, 1, COMPUTE, clip, BASE + 6 * BYTES);
         kernel(job, 1, COMPUTE, clip, BASE + 7 * BYTES);
@@ -200,8 +230,9 @@ static void many_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernel_pointers), cmocka_unit_test(copies_and_memsets), cmocka_unit_test(copies_of_rows),
-        cmocka_unit_test(send_buffers), cmocka_unit_test(extents_by_kind), cmocka_unit_test(ranges_that_overlap),
+        cmocka_unit_test(kernel_pointers), cmocka_unit_test(copies_and_memsets),
+        cmocka_unit_test(copies_of_rows),  cmocka_unit_test(send_buffers),
+        cmocka_unit_test(extents_by_kind), cmocka_unit_test(ranges_that_overlap),
         cmocka_unit_test(many_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@
 
 enum { GRAPH = 0x6001, EXEC = 0x6002, FORK = 0xf1, JOIN = 0xf2 };
 
-static void graph_call(struct job *job, uint16_t api, uint64_t stream, uint64_t graph, uint64_t exec)
+static void graph_call(struct job *job, uint16_t api, uint64_t stream, uint64_t graph,
+                       uint64_t exec)
 {
     struct record record = {.api = api, .stream = stream, .stack = 0x4720 + api};
     record.graph.graph = graph;
@@ -27,7 +28,10 @@ static void captured_event(struct job *job, uint16_t api, uint64_t event, uint64
 
 static void captured_memset(struct job *job, uint64_t stream, uint64_t pointer)
 {
-    struct record record = {.api = API_cudaMemsetAsync, .stream = stream, .flags = RECORD_FLAG_CAPTURE, .stack = 0x4731};
+    struct record record = {.api = API_cudaMemsetAsync,
+                            .stream = stream,
+                            .flags = RECORD_FLAG_CAPTURE,
+                            .stack = 0x4731};
     record.copy.dst = pointer;
     record.copy.bytes = BYTES;
     job_record(job, 1, record);
@@ -36,8 +40,11 @@ static void captured_memset(struct job *job, uint64_t stream, uint64_t pointer)
 /* An AllReduce in place, on rank 1 captured. */
 static void captured_reduce(struct job *job, uint64_t stream, uint64_t pointer)
 {
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = stream,
-                            .flags = RECORD_FLAG_CAPTURE, .stack = 0x4730};
+    struct record record = {.api = API_ncclAllReduce,
+                            .phase = RECORD_ENTER,
+                            .stream = stream,
+                            .flags = RECORD_FLAG_CAPTURE,
+                            .stack = 0x4730};
     record.op.comm = WORLD;
     record.op.rank = 1;
     record.op.count = COUNT;
@@ -64,8 +71,9 @@ static void finish(struct job *job)
 static void inside_of_a_graph(void **state)
 {
     (void)state;
-    for (int forked = 0; forked < 2; forked++)          /* the branch begins before or after the memset */
-        for (int joined = 0; joined < 2; joined++) {    /* the second memset comes before or after the join */
+    for (int forked = 0; forked < 2; forked++) /* the branch begins before or after the memset */
+        for (int joined = 0; joined < 2;
+             joined++) { /* the second memset comes before or after the join */
             struct job *job = hazard_job_new(true);
             begin(job);
             if (!forked)
@@ -96,7 +104,7 @@ static void launches(void **state)
         begin(job);
         captured_reduce(job, COMPUTE, BASE);
         finish(job);
-        if (order == DESTROYED)         /* the handle means nothing that is known */
+        if (order == DESTROYED) /* the handle means nothing that is known */
             graph_call(job, API_cudaGraphExecDestroy, 0, 0, EXEC);
         if (order == UPDATED) {
             graph_call(job, API_cudaStreamBeginCapture, COMPUTE, 0, 0);
@@ -128,8 +136,8 @@ static void launches(void **state)
     }
 }
 
-/* The operations that the shim issues again for a launch are the graph's, which were looked at in the capture: that
- * they share a buffer one after the other is no hazard. */
+/* The operations that the shim issues again for a launch are the graph's, which were looked at in
+ * the capture: that they share a buffer one after the other is no hazard. */
 static void replayed_operations(void **state)
 {
     (void)state;
@@ -141,7 +149,8 @@ static void replayed_operations(void **state)
     for (int rank = 0; rank < 2; rank++) {
         group_start(job, rank);
         for (int i = 0; i < 2; i++)
-            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMPUTE, .recvbuff = rank ? BASE : 0, .flags = RECORD_FLAG_REPLAY);
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMPUTE, .recvbuff = rank ? BASE : 0,
+                       .flags = RECORD_FLAG_REPLAY);
         if (rank)
             graph_call(job, API_cudaGraphLaunch, COMPUTE, 0, EXEC);
         group_end(job, rank);
@@ -152,7 +161,9 @@ static void replayed_operations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inside_of_a_graph), cmocka_unit_test(launches), cmocka_unit_test(replayed_operations),
+        cmocka_unit_test(inside_of_a_graph),
+        cmocka_unit_test(launches),
+        cmocka_unit_test(replayed_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

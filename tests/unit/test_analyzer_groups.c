@@ -46,14 +46,21 @@ static void others_are_stuck(void **state)
             if (after)
                 grouped(job, rank, true);
             if (rank == 1)
-                issue(job, rank, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = 1, .root = 0, .stream = OTHER});
+                issue(job, rank,
+                      (struct call){.api = API_ncclRecv,
+                                    .comm = WORLD,
+                                    .count = 1,
+                                    .root = 0,
+                                    .stream = OTHER});
             if (!after)
                 grouped(job, rank, rank != 1);
             wait_enter(job, rank, API_cudaStreamSynchronize, rank == 1 ? OTHER : STREAM);
         }
         if (!faulty) {
             call_leave(job, 0);
-            issue(job, 0, (struct call){.api = API_ncclSend, .comm = WORLD, .count = 1, .root = 1, .stream = OTHER});
+            issue(job, 0,
+                  (struct call){
+                      .api = API_ncclSend, .comm = WORLD, .count = 1, .root = 1, .stream = OTHER});
             wait_enter(job, 0, API_cudaStreamSynchronize, OTHER);
         }
         ticks(job, 1000);
@@ -71,7 +78,7 @@ static void others_are_stuck(void **state)
 static void ended_with_an_open_group(void **state)
 {
     (void)state;
-    for (int who = 0; who < 2; who++) {         /* one rank; all */
+    for (int who = 0; who < 2; who++) { /* one rank; all */
         struct job *job = new_job();
         for (int rank = 0; rank < RANKS; rank++) {
             bool open = rank == 1 || who;
@@ -97,7 +104,7 @@ static void ended_with_an_open_group(void **state)
 static void wait_inside_a_group(void **state)
 {
     (void)state;
-    for (int how = 0; how < 4; how++) {         /* its stream; the device; another stream; after the end */
+    for (int how = 0; how < 4; how++) { /* its stream; the device; another stream; after the end */
         struct job *job = new_job();
         for (int rank = 0; rank < RANKS; rank++) {
             grouped(job, rank, how == 3);

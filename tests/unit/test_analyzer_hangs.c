@@ -10,7 +10,7 @@
 
 #include "verdict.h"
 
-#define WORLD UINT64_C(0x5ae7000000000001)
+#define WORLD   UINT64_C(0x5ae7000000000001)
 #define CONTROL UINT64_C(0xc0de000000000002)
 
 enum { RANKS = 4, GRADIENT_STREAM = 0x70, CONTROL_STREAM = 0x80 };
@@ -70,9 +70,11 @@ static void partial_barrier_names_the_rank(void **state)
     assert_has(found->where[0], "in cudaStreamSynchronize");
     assert_string_equal(found->ranks[1], "3");
     assert_string_equal(found->call[1], "never called it");
-    assert_string_equal(found->where[1], "in cudaStreamSynchronize, waiting for ncclAllReduce(count=1000, float32, sum) #35 "
-                                         "of comm 5ae7 that ranks 0-2 have not called");
-    assert_true(found->seen_ns - last_call < 700000000);    /* of the trace's time, not ours */
+    assert_string_equal(
+        found->where[1],
+        "in cudaStreamSynchronize, waiting for ncclAllReduce(count=1000, float32, sum) #35 "
+        "of comm 5ae7 that ranks 0-2 have not called");
+    assert_true(found->seen_ns - last_call < 700000000); /* of the trace's time, not ours */
     job_free(job);
     job = partial_barrier(false);
     ticks(job, 12000);
@@ -98,7 +100,7 @@ static void records_that_come_late_are_no_cycle(void **state)
 {
     (void)state;
     struct job *job = partial_barrier(true);
-    call_leave(job, 3);                         /* its wait was over at once: rank 3 only came late */
+    call_leave(job, 3); /* its wait was over at once: rank 3 only came late */
     ALL_REDUCE(job, 3, CONTROL, 1, .stream = CONTROL_STREAM);
     for (int rank = 0; rank < 3; rank++)
         call_leave(job, rank);
@@ -218,7 +220,7 @@ static void ended_rank_is_named_once(void **state)
         assert_string_equal(found->ranks[0], "0-1,3");
         assert_string_equal(found->ranks[1], "2");
         assert_has(found->call[1], cases[i].said);
-        for (int rank = 0; rank < RANKS; rank++)        /* the launcher ends the gang */
+        for (int rank = 0; rank < RANKS; rank++) /* the launcher ends the gang */
             if (rank != 2)
                 end(job, rank, END_SIGNAL, SIGTERM, false);
         ticks(job, 2000);
@@ -251,7 +253,7 @@ static void job_killed_as_a_whole_is_none(void **state)
             ALL_REDUCE(job, rank, WORLD, 16);
             wait_done(job, rank, API_cudaStreamSynchronize, 0);
         }
-        ALL_REDUCE(job, 0, WORLD, 16);          /* rank 0 was a little ahead */
+        ALL_REDUCE(job, 0, WORLD, 16); /* rank 0 was a little ahead */
         wait_enter(job, 0, API_cudaStreamSynchronize, 0);
         for (int rank = 0; rank < RANKS; rank++) {
             end(job, rank, END_SIGNAL, signals[k], false);
@@ -305,7 +307,7 @@ static void uneven_inputs(void **state)
 static void rank_that_never_comes(void **state)
 {
     (void)state;
-    for (int how = 0; how < 4; how++) {         /* never; after all; exits before; is stuck elsewhere */
+    for (int how = 0; how < 4; how++) { /* never; after all; exits before; is stuck elsewhere */
         struct job *job = job_new(3);
         if (how == 3)
             job_init(job, CONTROL, 0, 2);
@@ -326,7 +328,8 @@ static void rank_that_never_comes(void **state)
             ticks(job, 500);
             expect(job, NULL);
         } else if (how == 3) {
-            const struct found *found = expect_in(job, &verdict, "DC209");      /* of two waits, the one for fewer */
+            const struct found *found =
+                expect_in(job, &verdict, "DC209"); /* of two waits, the one for fewer */
             assert_int_equal(found->certainty, CERTAIN);
             assert_has(found->where[1], "waiting for ncclAllReduce");
         } else {
@@ -339,12 +342,13 @@ static void rank_that_never_comes(void **state)
     }
 }
 
-/* The calls return at once, and set-up goes on in the background: nobody is in a call that waits. */
+/* The calls return at once, and set-up goes on in the background: nobody is in a call that waits.
+ */
 static void nonblocking_rank_never_comes(void **state)
 {
     (void)state;
     enum { IN_PROGRESS = 7 };
-    for (int how = 0; how < 3; how++) {         /* never; after all; exits before */
+    for (int how = 0; how < 3; how++) { /* never; after all; exits before */
         struct job *job = job_new(3);
         for (int rank = 0; rank < 2; rank++) {
             init_enter(job, rank, WORLD, 3, rank, 1 + (uint64_t)rank);

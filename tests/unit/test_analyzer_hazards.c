@@ -1,4 +1,5 @@
-/* Buffers written while an operation uses them (DC301): what orders the write. Each fault has correct twins. */
+/* Buffers written while an operation uses them (DC301): what orders the write. Each fault has
+ * correct twins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,24 +11,56 @@
 
 /* How the write comes to be ordered after the reduction, or not. */
 enum ordering {
-    NOTHING, EVENT, EVENT_OF_BEFORE, EVENT_BY_WAY_OF_ANOTHER, SAME_STREAM, STREAM_SYNC, OTHER_STREAM_SYNC, EVENT_SYNC,
-    DEVICE_SYNC, EVENT_QUERY, STREAM_QUERY, BY_ANOTHER_THREAD, SYNC_NOT_RETURNED, IN_TIME_BY_CHANCE, EVENT_WHEN_DONE,
-    UNSEEN_EVENT, EVENT_NOT_RECORDED, CAPTURED, ALLOCATED_ANEW, STREAM_GONE, COMM_GONE, LOST, ORDERINGS
+    NOTHING,
+    EVENT,
+    EVENT_OF_BEFORE,
+    EVENT_BY_WAY_OF_ANOTHER,
+    SAME_STREAM,
+    STREAM_SYNC,
+    OTHER_STREAM_SYNC,
+    EVENT_SYNC,
+    DEVICE_SYNC,
+    EVENT_QUERY,
+    STREAM_QUERY,
+    BY_ANOTHER_THREAD,
+    SYNC_NOT_RETURNED,
+    IN_TIME_BY_CHANCE,
+    EVENT_WHEN_DONE,
+    UNSEEN_EVENT,
+    EVENT_NOT_RECORDED,
+    CAPTURED,
+    ALLOCATED_ANEW,
+    STREAM_GONE,
+    COMM_GONE,
+    LOST,
+    ORDERINGS
 };
 static const struct {
     bool is_hazard;
     const char *name;
 } orderings[ORDERINGS] = {
-    [NOTHING] = {true, "nothing"}, [EVENT] = {false, "event"}, [EVENT_OF_BEFORE] = {true, "event of before"},
-    [EVENT_BY_WAY_OF_ANOTHER] = {false, "event by way of another stream"}, [SAME_STREAM] = {false, "same stream"},
-    [STREAM_SYNC] = {false, "cudaStreamSynchronize"}, [OTHER_STREAM_SYNC] = {true, "another stream's synchronize"},
-    [EVENT_SYNC] = {false, "cudaEventSynchronize"}, [DEVICE_SYNC] = {false, "cudaDeviceSynchronize"},
-    [EVENT_QUERY] = {false, "cudaEventQuery"}, [STREAM_QUERY] = {false, "cudaStreamQuery"},
-    [BY_ANOTHER_THREAD] = {false, "another thread's wait"}, [SYNC_NOT_RETURNED] = {true, "a wait that goes on"},
-    [IN_TIME_BY_CHANCE] = {true, "done by chance"}, [EVENT_WHEN_DONE] = {false, "event recorded when it was done"},
-    [UNSEEN_EVENT] = {false, "event that nobody saw"}, [EVENT_NOT_RECORDED] = {true, "event never recorded"},
-    [CAPTURED] = {false, "captured write"}, [ALLOCATED_ANEW] = {false, "memory given out anew"},
-    [STREAM_GONE] = {true, "stream destroyed, which lets its work go on"}, [COMM_GONE] = {false, "communicator destroyed"}, [LOST] = {false, "lost records"},
+    [NOTHING] = {true, "nothing"},
+    [EVENT] = {false, "event"},
+    [EVENT_OF_BEFORE] = {true, "event of before"},
+    [EVENT_BY_WAY_OF_ANOTHER] = {false, "event by way of another stream"},
+    [SAME_STREAM] = {false, "same stream"},
+    [STREAM_SYNC] = {false, "cudaStreamSynchronize"},
+    [OTHER_STREAM_SYNC] = {true, "another stream's synchronize"},
+    [EVENT_SYNC] = {false, "cudaEventSynchronize"},
+    [DEVICE_SYNC] = {false, "cudaDeviceSynchronize"},
+    [EVENT_QUERY] = {false, "cudaEventQuery"},
+    [STREAM_QUERY] = {false, "cudaStreamQuery"},
+    [BY_ANOTHER_THREAD] = {false, "another thread's wait"},
+    [SYNC_NOT_RETURNED] = {true, "a wait that goes on"},
+    [IN_TIME_BY_CHANCE] = {true, "done by chance"},
+    [EVENT_WHEN_DONE] = {false, "event recorded when it was done"},
+    [UNSEEN_EVENT] = {false, "event that nobody saw"},
+    [EVENT_NOT_RECORDED] = {true, "event never recorded"},
+    [CAPTURED] = {false, "captured write"},
+    [ALLOCATED_ANEW] = {false, "memory given out anew"},
+    [STREAM_GONE] = {true, "stream destroyed, which lets its work go on"},
+    [COMM_GONE] = {false, "communicator destroyed"},
+    [LOST] = {false, "lost records"},
 };
 
 static void query(struct job *job, uint16_t api, uint64_t event, uint64_t stream)
@@ -57,8 +90,10 @@ static void make_order(struct job *job, enum ordering ordering)
         event_record(job, 1, REDUCED, OTHER);
         event_wait(job, 1, REDUCED, COMPUTE);
         break;
-    case STREAM_SYNC: case OTHER_STREAM_SYNC:
-        wait_done(job, 1, API_cudaStreamSynchronize, ordering == STREAM_SYNC ? COMMUNICATION : OTHER);
+    case STREAM_SYNC:
+    case OTHER_STREAM_SYNC:
+        wait_done(job, 1, API_cudaStreamSynchronize,
+                  ordering == STREAM_SYNC ? COMMUNICATION : OTHER);
         break;
     case EVENT_SYNC:
         event_record(job, 1, REDUCED, COMMUNICATION);
@@ -122,17 +157,20 @@ static void write_in_order_or_not(void **state)
     (void)state;
     for (int ordering = 0; ordering < ORDERINGS; ordering++)
         for (int no_progress = 0; no_progress < 2; no_progress++) {
-            if (no_progress && (ordering == IN_TIME_BY_CHANCE || ordering == EVENT_WHEN_DONE || ordering == LOST))
+            if (no_progress &&
+                (ordering == IN_TIME_BY_CHANCE || ordering == EVENT_WHEN_DONE || ordering == LOST))
                 continue;
-            print_message("ordered by %s%s\n", orderings[ordering].name, no_progress ? ", without progress" : "");
+            print_message("ordered by %s%s\n", orderings[ordering].name,
+                          no_progress ? ", without progress" : "");
             struct job *job = hazard_job_new(true);
             event_record(job, 1, FILLED, COMPUTE);
             event_wait(job, 1, FILLED, COMMUNICATION);
             for (int rank = 0; rank < 2; rank++)
-                ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .sendbuff = BASE, .recvbuff = BASE,
-                           .no_progress = no_progress);
+                ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .sendbuff = BASE,
+                           .recvbuff = BASE, .no_progress = no_progress);
             make_order(job, (enum ordering)ordering);
-            struct record write = kernel_record(ordering == SAME_STREAM ? COMMUNICATION : COMPUTE, clip, BASE);
+            struct record write =
+                kernel_record(ordering == SAME_STREAM ? COMMUNICATION : COMPUTE, clip, BASE);
             write.flags = ordering == CAPTURED ? RECORD_FLAG_CAPTURE : 0;
             job_record(job, 1, write);
             if (ordering == SYNC_NOT_RETURNED) {
@@ -154,17 +192,17 @@ static void default_stream(void **state)
 {
     (void)state;
     for (int non_blocking = 0; non_blocking < 2; non_blocking++) {
-        struct job *job = hazard_job_new(non_blocking);        /* the write on it */
+        struct job *job = hazard_job_new(non_blocking); /* the write on it */
         reduce(job, COMMUNICATION, BASE, BASE);
         kernel(job, 1, DEFAULT, clip, BASE);
         expect_hazard(job, non_blocking, CERTAIN, 1);
 
-        job = hazard_job_new(non_blocking);                    /* the operation on it */
+        job = hazard_job_new(non_blocking); /* the operation on it */
         reduce(job, DEFAULT, BASE, BASE);
         kernel(job, 1, COMPUTE, clip, BASE);
         expect_hazard(job, non_blocking, CERTAIN, 1);
 
-        job = hazard_job_new(non_blocking);                    /* work between the two on it */
+        job = hazard_job_new(non_blocking); /* work between the two on it */
         reduce(job, COMMUNICATION, BASE, BASE);
         memset_async(job, 1, DEFAULT, 64 * BASE, 4);
         kernel(job, 1, COMPUTE, clip, BASE);
@@ -204,7 +242,8 @@ static void one_finding_per_place(void **state)
         for (int bucket = 0; bucket < 3; bucket++)
             for (int rank = 0; rank < 2; rank++)
                 ALL_REDUCE(job, rank, WORLD, COUNT + (uint64_t)bucket, .stream = COMMUNICATION,
-                           .sendbuff = BASE + (uint64_t)bucket * 2 * BYTES, .recvbuff = BASE + (uint64_t)bucket * 2 * BYTES);
+                           .sendbuff = BASE + (uint64_t)bucket * 2 * BYTES,
+                           .recvbuff = BASE + (uint64_t)bucket * 2 * BYTES);
         for (int bucket = 0; bucket < 3; bucket++)
             kernel(job, 1, COMPUTE, clip, BASE + (uint64_t)bucket * 2 * BYTES);
         for (int rank = 0; rank < 2; rank++)
@@ -222,7 +261,8 @@ static void one_finding_per_place(void **state)
     job_free(job);
 }
 
-/* The calls of a group are issued at its end: a write before that comes first, and is not waited for. */
+/* The calls of a group are issued at its end: a write before that comes first, and is not waited
+ * for. */
 static void write_inside_of_a_group(void **state)
 {
     (void)state;
@@ -230,7 +270,8 @@ static void write_inside_of_a_group(void **state)
         struct job *job = hazard_job_new(true);
         for (int rank = 0; rank < 2; rank++) {
             group_start(job, rank);
-            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .sendbuff = BASE, .recvbuff = BASE);
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION, .sendbuff = BASE,
+                       .recvbuff = BASE);
             if (rank && !after)
                 kernel(job, 1, COMPUTE, clip, BASE);
             group_end(job, rank);
@@ -265,8 +306,8 @@ static void interleavings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_in_order_or_not), cmocka_unit_test(default_stream),
-        cmocka_unit_test(unseen_streams), cmocka_unit_test(one_finding_per_place),
+        cmocka_unit_test(write_in_order_or_not),   cmocka_unit_test(default_stream),
+        cmocka_unit_test(unseen_streams),          cmocka_unit_test(one_finding_per_place),
         cmocka_unit_test(write_inside_of_a_group), cmocka_unit_test(interleavings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

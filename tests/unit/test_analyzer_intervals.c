@@ -14,7 +14,7 @@ enum { MOST = 600, STEPS = 20000, SPACE = 4000 };
 
 struct entry {
     uint64_t begin, end;
-    struct flight *flight;      /* NULL: free */
+    struct flight *flight; /* NULL: free */
     bool met;
 };
 
@@ -73,12 +73,13 @@ static void like_a_list(void **state)
         uint64_t begin = draw(&seed) % SPACE, end = begin + 1 + draw(&seed) % 64;
         if (!entry[i].flight) {
             entry[i] = (struct entry){begin, end, flight_new(step + 1), false};
-            assert_int_equal(intervals_add(&intervals, begin, end, (struct access){0}, entry[i].flight), 0);
+            assert_int_equal(
+                intervals_add(&intervals, begin, end, (struct access){0}, entry[i].flight), 0);
         } else if (draw(&seed) % 3) {
             struct wanted wanted = {entry[i].flight, NULL};
             intervals_visit(&intervals, entry[i].begin, entry[i].end, find, &wanted);
             assert_non_null(wanted.range);
-            intervals_remove(&intervals, wanted.range);     /* frees the flight */
+            intervals_remove(&intervals, wanted.range); /* frees the flight */
             entry[i].flight = NULL;
         } else {
             end = begin + 8;
@@ -110,12 +111,14 @@ static void bounded(void **state)
             intervals_remove_where(&intervals, never, NULL);
             intervals_swept(&intervals);
         }
-        assert_int_equal(intervals_add(&intervals, 16 * i, 16 * i + 16, (struct access){0}, flight_new(i)), 0);
+        assert_int_equal(
+            intervals_add(&intervals, 16 * i, 16 * i + 16, (struct access){0}, flight_new(i)), 0);
         assert_true(intervals.count <= 16384);
     }
     assert_true(intervals.count >= 8000);
     for (uint32_t i = 1; i <= intervals.used; i++)
-        assert_true(!intervals.node[i].flight || intervals.node[i].flight->place.position > 100000 - 16384);
+        assert_true(!intervals.node[i].flight ||
+                    intervals.node[i].flight->place.position > 100000 - 16384);
     intervals_free(&intervals);
 }
 

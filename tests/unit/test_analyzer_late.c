@@ -1,4 +1,5 @@
-/* What is not proven: late ranks (DC210), and ranks of which an idle thread could still bring what is missing. */
+/* What is not proven: late ranks (DC210), and ranks of which an idle thread could still bring what
+ * is missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 #include "verdict.h"
 
-#define WORLD UINT64_C(0x5ae7000000000001)
+#define WORLD   UINT64_C(0x5ae7000000000001)
 #define CONTROL UINT64_C(0xc0de000000000002)
 
 enum { RANKS = 4, MAIN = 100, AUTOGRAD = 500, GRADIENTS = 0x10, OTHER = 0x20 };
@@ -35,7 +36,8 @@ static void analyze(struct job *job, struct notes *notes)
     const struct analyzer_options options = {.on_finding = take, .context = notes};
     struct analyzer *analyzer = analyzer_new(&options);
     for (int i = 0; i < RANKS; i++) {
-        struct process_info info = {.pid = 1000 + i, .rank = i, .world_size = RANKS, .host = "a", .boot_id = "b"};
+        struct process_info info = {
+            .pid = 1000 + i, .rank = i, .world_size = RANKS, .host = "a", .boot_id = "b"};
         assert_int_equal(analyzer_add_process(analyzer, i, &info), 0);
     }
     struct record record;
@@ -46,7 +48,8 @@ static void analyze(struct job *job, struct notes *notes)
     analyzer_free(analyzer);
 }
 
-/* Rank 3 works on for a minute: told once it is late, again when the wait has doubled, and taken back when it comes. */
+/* Rank 3 works on for a minute: told once it is late, again when the wait has doubled, and taken
+ * back when it comes. */
 static void working_rank_is_late(void **state)
 {
     (void)state;
@@ -70,8 +73,10 @@ static void working_rank_is_late(void **state)
         analyze(job, &notes);
         assert_int_equal(notes.finding.severity, SEVERITY_NOTE);
         assert_int_equal(notes.finding.state, FINDING_OPEN);
-        assert_int_equal(notes.count, 3);               /* at 10, 20 and 40 s */
-        assert_non_null(strstr(notes.what, "rank 3 is late: ranks 0-2 wait in ncclAllReduce(count=8, float32, sum) #0"));
+        assert_int_equal(notes.count, 3); /* at 10, 20 and 40 s */
+        assert_non_null(
+            strstr(notes.what,
+                   "rank 3 is late: ranks 0-2 wait in ncclAllReduce(count=8, float32, sum) #0"));
         assert_non_null(strstr(notes.what, "still works"));
         assert_non_null(strstr(notes.what, "in phase \"evaluation\""));
         ALL_REDUCE(job, 3, WORLD, 8);
@@ -114,21 +119,22 @@ static void step(struct job *job, int rank)
     wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
 }
 
-/* PyTorch: the autograd thread and the main thread issue on one communicator. The main threads are stuck in a circle that
- * an autograd thread could still break, but it only works for its main thread. */
+/* PyTorch: the autograd thread and the main thread issue on one communicator. The main threads are
+ * stuck in a circle that an autograd thread could still break, but it only works for its main
+ * thread. */
 static struct job *idle_autograd(bool busy)
 {
     struct job *job = job_new(RANKS);
     job_init(job, WORLD, 0, RANKS - 1);
     job_init(job, CONTROL, 0, RANKS - 1);
     for (int rank = 0; rank < RANKS; rank++) {
-        ALL_REDUCE(job, rank, WORLD, 5, .stream = GRADIENTS);       /* parameters, by the main thread */
+        ALL_REDUCE(job, rank, WORLD, 5, .stream = GRADIENTS); /* parameters, by the main thread */
         step(job, rank);
         call_leave(job, rank);
     }
     for (int rank = 0; rank < RANKS; rank++) {
         if (rank == 3) {
-            step(job, rank);                /* without the barrier */
+            step(job, rank); /* without the barrier */
             continue;
         }
         ALL_REDUCE(job, rank, CONTROL, 1, .stream = OTHER);
@@ -169,20 +175,22 @@ static void supposition_is_taken_back(void **state)
     ALL_REDUCE(job, 3, CONTROL, 1, .stream = OTHER);
     for (int rank = 0; rank < RANKS - 1; rank++) {
         job_thread(job, rank, MAIN + (uint32_t)rank);
-        job_record(job, rank, (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
+        job_record(job, rank,
+                   (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
         step(job, rank);
     }
     for (int rank = 0; rank < RANKS; rank++) {
         job_thread(job, rank, MAIN + (uint32_t)rank);
-        job_record(job, rank, (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
+        job_record(job, rank,
+                   (struct record){.api = API_cudaStreamSynchronize, .phase = RECORD_LEAVE});
     }
     ticks(job, 500);
     expect(job, NULL);
     job_free(job);
 }
 
-/* At the end of the run rank 0 saves while its peers exit; rank 3 has one more batch. Who left is told when it is known
- * of rank 0: it exits as well, or stays. */
+/* At the end of the run rank 0 saves while its peers exit; rank 3 has one more batch. Who left is
+ * told when it is known of rank 0: it exits as well, or stays. */
 static void last_to_leave(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* DC110: the same whole in other pieces or another order; and mismatches that are something else. */
+/* DC110: the same whole in other pieces or another order; and mismatches that are something else.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +14,10 @@ enum { ODD = 2, PIECES_MAX = 8, ROUNDS = 4 };
 
 struct plan {
     const char *code, *call[2];
-    int usual[PIECES_MAX], odd[PIECES_MAX];     /* counts, 0 ends */
-    int ranges;                                 /* 0: none; 1: iterations */
-    int good_rounds;                            /* before the odd rank differs */
-    int bad_rounds;                             /* then it does for so many */
+    int usual[PIECES_MAX], odd[PIECES_MAX]; /* counts, 0 ends */
+    int ranges;                             /* 0: none; 1: iterations */
+    int good_rounds;                        /* before the odd rank differs */
+    int bad_rounds;                         /* then it does for so many */
 };
 
 static void round_of(struct job *job, int rank, const int *counts, int iteration, bool ranges)
@@ -30,12 +31,48 @@ static void round_of(struct job *job, int rank, const int *counts, int iteration
 }
 
 static const struct plan plans[] = {
-    {"DC110", {"ncclAllReduce of 600 float32", "ncclAllReduce of 200 + 400 float32"}, {600}, {200, 400}, 0, 0, ROUNDS},
-    {"DC110", {"ncclAllReduce of 100 + 250 + 300 float32", "ncclAllReduce of 300 + 250 + 100 float32"}, {100, 250, 300}, {300, 250, 100}, 0, 0, 1},
-    {"DC110", {"ncclAllReduce of 100 + 200 + 300 float32", "ncclAllReduce of 250 + 250 + 100 float32"}, {100, 200, 300}, {250, 250, 100}, 0, 0, 1},
-    {"DC110", {"ncclAllReduce of 100 + 200 + 300 float32", "ncclAllReduce of 600 float32"}, {50, 100, 200, 300}, {50, 600}, 0, 2, 2},
-    {"DC110", {"ncclAllReduce of 100 + 200 float32", "ncclAllReduce of 200 + 100 float32"}, {100, 200}, {200, 100}, 1, 3, 1},
-    {"DC110", {"ncclAllReduce of 100 + 200 + 300 float32", "ncclAllReduce of 200 + 300 + 100 float32"}, {100, 200, 300}, {200, 300, 100}, 1, 0, ROUNDS},
+    {"DC110",
+     {"ncclAllReduce of 600 float32", "ncclAllReduce of 200 + 400 float32"},
+     {600},
+     {200, 400},
+     0,
+     0,
+     ROUNDS},
+    {"DC110",
+     {"ncclAllReduce of 100 + 250 + 300 float32", "ncclAllReduce of 300 + 250 + 100 float32"},
+     {100, 250, 300},
+     {300, 250, 100},
+     0,
+     0,
+     1},
+    {"DC110",
+     {"ncclAllReduce of 100 + 200 + 300 float32", "ncclAllReduce of 250 + 250 + 100 float32"},
+     {100, 200, 300},
+     {250, 250, 100},
+     0,
+     0,
+     1},
+    {"DC110",
+     {"ncclAllReduce of 100 + 200 + 300 float32", "ncclAllReduce of 600 float32"},
+     {50, 100, 200, 300},
+     {50, 600},
+     0,
+     2,
+     2},
+    {"DC110",
+     {"ncclAllReduce of 100 + 200 float32", "ncclAllReduce of 200 + 100 float32"},
+     {100, 200},
+     {200, 100},
+     1,
+     3,
+     1},
+    {"DC110",
+     {"ncclAllReduce of 100 + 200 + 300 float32", "ncclAllReduce of 200 + 300 + 100 float32"},
+     {100, 200, 300},
+     {200, 300, 100},
+     1,
+     0,
+     ROUNDS},
     /* two calls swapped, and no range that says that they are of one iteration */
     {"DC102", {0}, {100, 200}, {200, 100}, 0, 1, 1},
     /* a count that is wrong once: the sums never meet */
@@ -57,7 +94,8 @@ static void wholes_and_pieces(void **state)
         struct job *job = loop_job_new();
         for (int i = 0; i < plan->good_rounds + plan->bad_rounds + ROUNDS; i++)
             for (int rank = 0; rank < RANKS; rank++) {
-                bool odd = rank == ODD && i >= plan->good_rounds && i < plan->good_rounds + plan->bad_rounds;
+                bool odd = rank == ODD && i >= plan->good_rounds &&
+                           i < plan->good_rounds + plan->bad_rounds;
                 round_of(job, rank, odd ? plan->odd : plan->usual, i, plan->ranges);
             }
         struct verdict verdict;
@@ -65,9 +103,10 @@ static void wholes_and_pieces(void **state)
         for (uint64_t turn = 0; turn < 8; turn++) {
             uint64_t seed = turn == 6 ? BY_RANK : turn == 7 ? BY_RANK_BACKWARDS : turn;
             job_analyze(job, seed, &verdict);
-            if (verdict.count != (plan->code != NULL) || (plan->code && strcmp(verdict.found[0].code, plan->code)))
-                fail_msg("plan %d, mixed by %d: %d findings, first %s: %s", (int)k, (int)seed, verdict.count, verdict.found[0].code,
-                         verdict.found[0].what);
+            if (verdict.count != (plan->code != NULL) ||
+                (plan->code && strcmp(verdict.found[0].code, plan->code)))
+                fail_msg("plan %d, mixed by %d: %d findings, first %s: %s", (int)k, (int)seed,
+                         verdict.count, verdict.found[0].code, verdict.found[0].what);
             if (!strikes)
                 continue;
             assert_int_equal(verdict.found[0].certainty, CERTAIN);

@@ -1,4 +1,5 @@
-/* DC504 to DC507: members that are in different places of their training loops; each with what looks like it. */
+/* DC504 to DC507: members that are in different places of their training loops; each with what
+ * looks like it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,14 +20,17 @@ static void contains(const struct found *found, const char *text)
         fail_msg("\"%s\" is not in: %s", text, found->what);
 }
 
-/* --- DC504 ----------------------------------------------------------------------------------------------------- */
+/* --- DC504
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* One rank leaves out buckets `first` .. in one iteration and goes on. */
 static struct job *skipping_job(int first, bool numbered)
 {
     struct job *job = loop_job_new();
     for (int i = 0; i < ITERATIONS; i++)
-        ALL_RANKS(rank) {
+        ALL_RANKS(rank)
+        {
             begin(job, rank, numbered ? i : -1);
             backward(job, rank, "model", 0, rank == ODD && i == STRIKES ? first : BUCKETS);
             step(job, rank, "model");
@@ -47,7 +51,9 @@ static void buckets_are_left_out(void **state)
         assert_int_equal(found->sides, 2);
         assert_string_equal(found->ranks[0], "0-2");
         assert_string_equal(found->ranks[1], "3");
-        assert_string_equal(found->call[1], "ncclAllReduce(count=1000, float32, sum) in the next iteration already");
+        assert_string_equal(
+            found->call[1],
+            "ncclAllReduce(count=1000, float32, sum) in the next iteration already");
         /* the whole iteration left out: the calls match all the same */
         assert_int_equal(found->certainty, first ? CERTAIN : POSSIBLE);
         contains(found, "rank 3 began iteration 6");
@@ -57,7 +63,8 @@ static void buckets_are_left_out(void **state)
     }
 }
 
-/* Names without numbers: an iteration that was left out altogether can't be seen, one that was begun can. */
+/* Names without numbers: an iteration that was left out altogether can't be seen, one that was
+ * begun can. */
 static void iterations_without_numbers(void **state)
 {
     (void)state;
@@ -73,7 +80,8 @@ static void steps_end_iterations(void **state)
     for (int faulty = 0; faulty < 2; faulty++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < ITERATIONS; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 bool strikes = faulty && rank == ODD && i == STRIKES;
                 backward(job, rank, "DistributedDataParallel", 0, strikes ? 1 : BUCKETS);
                 range_push(job, rank, "Optimizer.zero_grad#SGD.zero_grad");
@@ -86,19 +94,22 @@ static void steps_end_iterations(void **state)
     }
 }
 
-/* Backward runs on the framework's own thread, whose ranges say nothing, while the loop's thread waits for it. */
+/* Backward runs on the framework's own thread, whose ranges say nothing, while the loop's thread
+ * waits for it. */
 static void backward_on_a_thread_of_its_own(void **state)
 {
     (void)state;
     for (int faulty = 0; faulty < 2; faulty++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < ITERATIONS; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 begin(job, rank, i);
                 range_push(job, rank, "loss.backward");
                 job_thread(job, rank, 900 + (uint32_t)rank);
                 range_push(job, rank, "autograd::engine::evaluate_function: AccumulateGrad");
-                for (uint64_t bucket = faulty && rank == ODD && i == STRIKES ? 2 : 0; bucket < BUCKETS; bucket++)
+                for (uint64_t bucket = faulty && rank == ODD && i == STRIKES ? 2 : 0;
+                     bucket < BUCKETS; bucket++)
                     ALL_REDUCE(job, rank, WORLD, 1000 + 100 * bucket);
                 range_pop(job, rank);
                 job_thread(job, rank, 100 + (uint32_t)rank);
@@ -108,40 +119,53 @@ static void backward_on_a_thread_of_its_own(void **state)
         struct verdict verdict;
         job_analyze(job, 0, &verdict);
         assert_int_equal(verdict.count, faulty);
-        /* the third bucket meets the others' first: what is left out is not the end, and that is said as a mismatch */
+        /* the third bucket meets the others' first: what is left out is not the end, and that is
+         * said as a mismatch */
         if (faulty)
             assert_string_equal(verdict.found[0].code, "DC102");
         job_free(job);
     }
 }
 
-/* Nothing names iterations: the round is found from the sequence itself, after a set-up, through an evaluation. */
+/* Nothing names iterations: the round is found from the sequence itself, after a set-up, through an
+ * evaluation. */
 static void rounds_without_ranges(void **state)
 {
     (void)state;
     for (int way = 0; way < 5; way++) {
         struct job *job = loop_job_new();
         ALL_RANKS(rank)
-            for (int i = 0; i < 5; i++)
-                issue(job, rank, (struct call){.api = API_ncclBroadcast, .comm = WORLD, .count = 77 + (uint64_t)i});
+        for (int i = 0; i < 5; i++)
+            issue(
+                job, rank,
+                (struct call){.api = API_ncclBroadcast, .comm = WORLD, .count = 77 + (uint64_t)i});
         for (int i = 0; i < 2 * ITERATIONS; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 bool strikes = rank == ODD && i == ITERATIONS;
-                if (way == 3 && i == ITERATIONS - 1)    /* rounds before it do not count any more */
+                if (way == 3 && i == ITERATIONS - 1) /* rounds before it do not count any more */
                     ALL_REDUCE(job, rank, WORLD, 1);
                 for (uint64_t bucket = 0; bucket < BUCKETS; bucket++) {
-                    bool left_out = strikes && (way == 0 ? bucket == 2 : way == 1 ? bucket > 0 : way == 2 ? bucket == 1 : way == 3 && bucket == 2);
+                    bool left_out = strikes && (way == 0   ? bucket == 2
+                                                : way == 1 ? bucket > 0
+                                                : way == 2 ? bucket == 1
+                                                           : way == 3 && bucket == 2);
                     if (!left_out)
                         ALL_REDUCE(job, rank, WORLD, 1000 + 100 * bucket);
                 }
             }
         struct verdict verdict;
-        const struct found *found = expect_always(job, &verdict, way < 2 ? "DC504" : way < 4 ? "DC102" : NULL);
+        const struct found *found = expect_always(job, &verdict,
+                                                  way < 2   ? "DC504"
+                                                  : way < 4 ? "DC102"
+                                                            : NULL);
         if (way < 2) {
             assert_int_equal(found->certainty, CERTAIN);
             assert_string_equal(found->ranks[0], "0-2");
-            contains(found, way ? "rank 3 began the next round after 1 of the 3 operations that all ranks repeat on comm 5ae7 since #5"
-                                : "rank 3 began the next round after 2 of the 3 operations that all ranks repeat on comm 5ae7 since #5");
+            contains(found, way ? "rank 3 began the next round after 1 of the 3 operations that "
+                                  "all ranks repeat on comm 5ae7 since #5"
+                                : "rank 3 began the next round after 2 of the 3 operations that "
+                                  "all ranks repeat on comm 5ae7 since #5");
         }
         job_free(job);
     }
@@ -153,7 +177,8 @@ static void a_bucket_twice_is_a_mismatch(void **state)
     (void)state;
     struct job *job = loop_job_new();
     for (int i = 0; i < ITERATIONS; i++)
-        ALL_RANKS(rank) {
+        ALL_RANKS(rank)
+        {
             begin(job, rank, i);
             backward(job, rank, "model", 0, BUCKETS);
             if (rank == ODD && i == STRIKES)
@@ -167,7 +192,7 @@ static void a_bucket_twice_is_a_mismatch(void **state)
 /* Clean programs whose places differ, or seem to. */
 static void the_rank_evaluates(struct job *job, int rank, int i)
 {
-    if (rank == 0 && i % 3 == 0)        /* rank 0 alone, without collectives */
+    if (rank == 0 && i % 3 == 0) /* rank 0 alone, without collectives */
         for (int k = 0; k < 5; k++) {
             begin(job, rank, -1);
             end_of_range(job, rank);
@@ -177,7 +202,7 @@ static void the_rank_evaluates(struct job *job, int rank, int i)
 
 static void numbers_of_its_own(struct job *job, int rank, int i)
 {
-    iterate(job, rank, 100 * rank + i);     /* each rank counts its own samples */
+    iterate(job, rank, 100 * rank + i); /* each rank counts its own samples */
 }
 
 static void epochs_begin_at_zero(struct job *job, int rank, int i)
@@ -194,21 +219,22 @@ static void every_other_iteration_more(struct job *job, int rank, int i)
 
 static void company_without_batches(struct job *job, int rank, int i)
 {
-    begin(job, rank, i);                    /* Join: no backward, no step, the same collectives */
+    begin(job, rank, i); /* Join: no backward, no step, the same collectives */
     if (rank == ODD && i >= STRIKES && i % 2)
         backward(job, rank, "model", 0, BUCKETS);
     else if (rank == ODD && i >= STRIKES)
         for (uint64_t bucket = 0; bucket < BUCKETS; bucket++)
             ALL_REDUCE(job, rank, WORLD, 1000 + 100 * bucket);
     else
-        backward(job, rank, "model", 0, 0), backward(job, rank, "model", 0, BUCKETS), step(job, rank, "model");
+        backward(job, rank, "model", 0, 0), backward(job, rank, "model", 0, BUCKETS),
+            step(job, rank, "model");
     end_of_range(job, rank);
 }
 
 static void gan(struct job *job, int rank, int i)
 {
     begin(job, rank, i);
-    backward(job, rank, "discriminator", 0, 0);     /* real images, no_sync */
+    backward(job, rank, "discriminator", 0, 0); /* real images, no_sync */
     backward(job, rank, "discriminator", 0, BUCKETS);
     step(job, rank, "discriminator");
     backward(job, rank, "generator", 0, BUCKETS);
@@ -234,10 +260,10 @@ static void sharded(struct job *job, int rank, int i)
 
 static void pipeline(struct job *job, int rank, int i)
 {
-    begin(job, rank, i);                    /* stages make different numbers of passes before they meet */
+    begin(job, rank, i); /* stages make different numbers of passes before they meet */
     for (int pass = 0; pass < 2 + rank; pass++)
         backward(job, rank, "stage", 0, 0);
-    ALL_REDUCE(job, rank, WORLD, 1);        /* the gradients' norm, over all stages */
+    ALL_REDUCE(job, rank, WORLD, 1); /* the gradients' norm, over all stages */
     if (rank % 2)
         step(job, rank, "embedding");
     step(job, rank, "stage");
@@ -288,14 +314,24 @@ static void clean_loops(void **state)
 {
     (void)state;
     void (*const loops[])(struct job *, int, int) = {
-        the_rank_evaluates, numbers_of_its_own, epochs_begin_at_zero, every_other_iteration_more, company_without_batches, gan,
-        sharded, pipeline, accumulation, reduced_twice_for_two_losses, a_critic_that_steps_often, overflow_on_all,
+        the_rank_evaluates,
+        numbers_of_its_own,
+        epochs_begin_at_zero,
+        every_other_iteration_more,
+        company_without_batches,
+        gan,
+        sharded,
+        pipeline,
+        accumulation,
+        reduced_twice_for_two_losses,
+        a_critic_that_steps_often,
+        overflow_on_all,
     };
     for (size_t k = 0; k < sizeof loops / sizeof *loops; k++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < 2 * ITERATIONS; i++)
             ALL_RANKS(rank)
-                loops[k](job, rank, i);
+        loops[k](job, rank, i);
         expect_always(job, &(struct verdict){0}, NULL);
         job_free(job);
     }
@@ -306,13 +342,15 @@ static void lost_ranges_make_it_silent(void **state)
 {
     (void)state;
     struct job *job = loop_job_new();
-    ALL_RANKS(rank) {
+    ALL_RANKS(rank)
+    {
         struct record lost = {.api = API_notice_lost};
         lost.lost.bulk = 1;
         job_record(job, rank, lost);
     }
     for (int i = 0; i < ITERATIONS; i++)
-        ALL_RANKS(rank) {
+        ALL_RANKS(rank)
+        {
             begin(job, rank, i);
             backward(job, rank, "model", 0, rank == ODD && i == STRIKES ? 0 : BUCKETS);
             end_of_range(job, rank);
@@ -324,7 +362,9 @@ static void lost_ranges_make_it_silent(void **state)
     job_free(job);
 }
 
-/* --- DC505 ----------------------------------------------------------------------------------------------------- */
+/* --- DC505
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void reduced_after_another_micro_step(void **state)
 {
@@ -332,7 +372,8 @@ static void reduced_after_another_micro_step(void **state)
     for (int named = 0; named < 2; named++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < ITERATIONS; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 begin(job, rank, i);
                 for (int micro = 0; micro < 4; micro++) {
                     if (named)
@@ -363,7 +404,8 @@ static void reduced_in_every_micro_step(void **state)
         for (int named = 0; named < 2; named++) {
             struct job *job = loop_job_new();
             for (int i = 0; i < ITERATIONS; i++)
-                ALL_RANKS(rank) {
+                ALL_RANKS(rank)
+                {
                     begin(job, rank, i);
                     for (int micro = 0; micro < micro_steps; micro++) {
                         if (named)
@@ -376,7 +418,7 @@ static void reduced_in_every_micro_step(void **state)
                     end_of_range(job, rank);
                 }
             struct verdict verdict;
-            bool told = named || micro_steps > 2;       /* two backward passes alone are a GAN's */
+            bool told = named || micro_steps > 2; /* two backward passes alone are a GAN's */
             const struct found *found = expect_always(job, &verdict, told ? "DC505" : NULL);
             if (told) {
                 assert_string_equal(found->ranks[0], "0-3");
@@ -387,14 +429,17 @@ static void reduced_in_every_micro_step(void **state)
         }
 }
 
-/* --- DC506 ----------------------------------------------------------------------------------------------------- */
+/* --- DC506
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 static void a_step_is_skipped(void **state)
 {
     (void)state;
     struct job *job = loop_job_new();
     for (int i = 0; i < 2 * ITERATIONS; i++)
-        ALL_RANKS(rank) {
+        ALL_RANKS(rank)
+        {
             begin(job, rank, i);
             backward(job, rank, "model", 0, BUCKETS);
             if (rank != 1 || (i != STRIKES && i != STRIKES + 4))
@@ -412,19 +457,23 @@ static void a_step_is_skipped(void **state)
     job_free(job);
 }
 
-/* --- DC507 ----------------------------------------------------------------------------------------------------- */
+/* --- DC507
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 /* Two models on one communicator; the odd rank reduces them the other way round, always or once. */
 static struct job *two_models(bool always, bool equal_sizes)
 {
     struct job *job = loop_job_new();
     for (int i = 0; i < ITERATIONS; i++)
-        ALL_RANKS(rank) {
+        ALL_RANKS(rank)
+        {
             bool swapped = rank == ODD && (always || i == STRIKES);
             begin(job, rank, i);
             for (int turn = 0; turn < 2; turn++) {
                 bool first = (turn == 0) != swapped;
-                backward(job, rank, first ? "generator" : "discriminator", first || equal_sizes ? 0 : 1, equal_sizes ? 2 : BUCKETS);
+                backward(job, rank, first ? "generator" : "discriminator",
+                         first || equal_sizes ? 0 : 1, equal_sizes ? 2 : BUCKETS);
             }
             step(job, rank, "generator");
             end_of_range(job, rank);
@@ -442,18 +491,22 @@ static void models_in_another_order(void **state)
         assert_int_equal(found->certainty, way & 2 ? POSSIBLE : CERTAIN);
         assert_string_equal(found->ranks[0], "0-2");
         assert_string_equal(found->ranks[1], "3");
-        contains(found, "ranks 0-2 are in generator reduce bucket 0, rank 3 is in discriminator reduce bucket");
+        contains(
+            found,
+            "ranks 0-2 are in generator reduce bucket 0, rank 3 is in discriminator reduce bucket");
         job_free(job);
     }
 }
 
-/* Each forward pass broadcasts the model's buffers: the ranks part where one reduces and the others broadcast. */
+/* Each forward pass broadcasts the model's buffers: the ranks part where one reduces and the others
+ * broadcast. */
 static void models_with_buffers_in_another_order(void **state)
 {
     (void)state;
     struct job *job = loop_job_new();
     for (int i = 0; i < STRIKES + 1; i++)
-        ALL_RANKS(rank) {
+        ALL_RANKS(rank)
+        {
             bool swapped = rank == ODD && i == STRIKES;
             begin(job, rank, i);
             forward_with_buffers(job, rank, "generator");
@@ -468,7 +521,8 @@ static void models_with_buffers_in_another_order(void **state)
     struct verdict verdict;
     const struct found *found = expect_always(job, &verdict, "DC507");
     assert_int_equal(found->certainty, CERTAIN);
-    contains(found, "ranks 0-2 are in discriminator forward, rank 3 is in generator reduce bucket 0");
+    contains(found,
+             "ranks 0-2 are in discriminator forward, rank 3 is in generator reduce bucket 0");
     job_free(job);
 }
 
@@ -479,7 +533,8 @@ static void a_model_is_left_out(void **state)
     for (int more = 1; more <= 2; more++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < STRIKES + more; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 begin(job, rank, i);
                 if (rank != ODD || i != STRIKES)
                     backward(job, rank, "generator", 0, BUCKETS);
@@ -494,12 +549,19 @@ static void a_model_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buckets_are_left_out), cmocka_unit_test(iterations_without_numbers),
-        cmocka_unit_test(steps_end_iterations), cmocka_unit_test(backward_on_a_thread_of_its_own),
-        cmocka_unit_test(rounds_without_ranges), cmocka_unit_test(a_bucket_twice_is_a_mismatch), cmocka_unit_test(clean_loops),
-        cmocka_unit_test(lost_ranges_make_it_silent), cmocka_unit_test(reduced_after_another_micro_step),
-        cmocka_unit_test(reduced_in_every_micro_step), cmocka_unit_test(a_step_is_skipped),
-        cmocka_unit_test(models_in_another_order), cmocka_unit_test(models_with_buffers_in_another_order),
+        cmocka_unit_test(buckets_are_left_out),
+        cmocka_unit_test(iterations_without_numbers),
+        cmocka_unit_test(steps_end_iterations),
+        cmocka_unit_test(backward_on_a_thread_of_its_own),
+        cmocka_unit_test(rounds_without_ranges),
+        cmocka_unit_test(a_bucket_twice_is_a_mismatch),
+        cmocka_unit_test(clean_loops),
+        cmocka_unit_test(lost_ranges_make_it_silent),
+        cmocka_unit_test(reduced_after_another_micro_step),
+        cmocka_unit_test(reduced_in_every_micro_step),
+        cmocka_unit_test(a_step_is_skipped),
+        cmocka_unit_test(models_in_another_order),
+        cmocka_unit_test(models_with_buffers_in_another_order),
         cmocka_unit_test(a_model_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

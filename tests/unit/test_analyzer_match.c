@@ -32,7 +32,10 @@ static const struct {
     const char *code;
     struct call good, bad;
 } field_cases[] = {
-#define CALL(kind, ...) {.api = API_nccl##kind, .comm = WORLD, ##__VA_ARGS__}
+#define CALL(kind, ...)                                     \
+    {                                                       \
+        .api = API_nccl##kind, .comm = WORLD, ##__VA_ARGS__ \
+    }
     {"DC101", CALL(AllReduce, .count = 8), CALL(AllGather, .count = 8)},
     {"DC101", CALL(AllReduce, .count = 8), CALL(Broadcast, .count = 9, .type = TYPE_INT8)},
     {"DC102", CALL(AllReduce, .count = 8), CALL(AllReduce, .count = 9)},
@@ -57,7 +60,8 @@ static const struct {
     {NULL, CALL(AllGather, .count = 8), CALL(AllGather, .count = 8, .redop = REDOP_MAX)},
     {NULL, CALL(AllReduce, .count = 8, .root = 0), CALL(AllReduce, .count = 8, .root = 3)},
     {NULL, CALL(AllReduce, .count = 8, .stream = 1), CALL(AllReduce, .count = 8, .stream = 0x99)},
-    {NULL, CALL(AllReduce, .count = 8, .sendbuff = 0x1000), CALL(AllReduce, .count = 8, .sendbuff = 0x2000)},
+    {NULL, CALL(AllReduce, .count = 8, .sendbuff = 0x1000),
+     CALL(AllReduce, .count = 8, .sendbuff = 0x2000)},
     {NULL, CALL(AllReduce, .count = 8), CALL(AllReduce, .count = 8, .scalar = 77)},
 };
 
@@ -88,7 +92,8 @@ static void fingerprint_is_stable(void **state)
     struct job *first = one_odd_call(field_cases[2].good, field_cases[2].bad, 1);
     struct job *second = one_odd_call(field_cases[2].good, field_cases[2].bad, 0);
     struct verdict a, b;
-    assert_true(expect_in(first, &a, "DC102")->fingerprint == expect_in(second, &b, "DC102")->fingerprint);
+    assert_true(expect_in(first, &a, "DC102")->fingerprint ==
+                expect_in(second, &b, "DC102")->fingerprint);
     struct job *other = one_odd_call(field_cases[3].good, field_cases[3].bad, 0);
     assert_true(a.found[0].fingerprint != expect_in(other, &b, "DC102")->fingerprint);
     job_free(first);
@@ -117,8 +122,11 @@ static void skipped_call_is_recognised(void **state)
             assert_int_equal(verdict.count, 1);
             assert_string_equal(verdict.found[0].code, "DC102");
             assert_int_equal(verdict.found[0].number, 2 + doubled);
-            if (!strstr(verdict.found[0].what, doubled ? "rank 3 is one operation behind: its #4 is what the others call #3 (it seems to have made a call too many)"
-                                                       : "rank 3 is one operation ahead: its #2 is what the others call #3 (it seems to have skipped a call)"))
+            if (!strstr(verdict.found[0].what,
+                        doubled ? "rank 3 is one operation behind: its #4 is what the others call "
+                                  "#3 (it seems to have made a call too many)"
+                                : "rank 3 is one operation ahead: its #2 is what the others call "
+                                  "#3 (it seems to have skipped a call)"))
                 fail_msg("no shift in: %s", verdict.found[0].what);
             assert_true(verdict.found[0].times > 5);
         }
@@ -157,9 +165,9 @@ static void groups_must_hold_the_same_calls(void **state)
         const char *order, *code;
         bool single;
     } cases[] = {
-        {"012", NULL, false}, {"012", NULL, true}, {"102", "DC106", false}, {"021", "DC106", false},
-        {"01|2", "DC106", false}, {"02", "DC106", false}, {"01", "DC106", false}, {"015", "DC102", false},
-        {"102", "DC102", true},
+        {"012", NULL, false},    {"012", NULL, true},      {"102", "DC106", false},
+        {"021", "DC106", false}, {"01|2", "DC106", false}, {"02", "DC106", false},
+        {"01", "DC106", false},  {"015", "DC102", false},  {"102", "DC102", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (uint64_t seed = 0; seed < 5; seed++) {
@@ -183,8 +191,10 @@ static void pairs_must_agree(void **state)
         struct job *job = job_new(2);
         job_init(job, WORLD, 0, 1);
         for (int i = 0; i < 4; i++) {
-            struct call send = {.api = API_ncclSend, .comm = WORLD, .count = 10 + (uint64_t)i, .root = 1};
-            struct call recv = {.api = API_ncclRecv, .comm = WORLD, .count = 10 + (uint64_t)i, .root = 0};
+            struct call send = {
+                .api = API_ncclSend, .comm = WORLD, .count = 10 + (uint64_t)i, .root = 1};
+            struct call recv = {
+                .api = API_ncclRecv, .comm = WORLD, .count = 10 + (uint64_t)i, .root = 0};
             if (i == 2 && fault == 1)
                 recv.count++;
             if (i == 2 && fault == 2)
@@ -216,7 +226,9 @@ static struct job *set_up(enum setup_fault fault)
     for (int rank = 0; rank < 3; rank++) {
         bool odd = rank == 2;
         init_enter(job, rank, WORLD, odd && fault == WORLD_SIZE ? 4 : 3,
-                   odd && fault == DUPLICATE ? 1 : odd && fault == OUT_OF_RANGE ? 5 : rank,
+                   odd && fault == DUPLICATE      ? 1
+                   : odd && fault == OUT_OF_RANGE ? 5
+                                                  : rank,
                    odd && fault == SAME_GPU ? 1001 : 1000 + (uint64_t)rank);
     }
     for (int rank = 0; rank < 3; rank++)
@@ -257,9 +269,12 @@ static void set_up_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_field_has_its_code), cmocka_unit_test(fingerprint_is_stable),
-        cmocka_unit_test(skipped_call_is_recognised), cmocka_unit_test(groups_must_hold_the_same_calls),
-        cmocka_unit_test(pairs_must_agree), cmocka_unit_test(set_up_faults),
+        cmocka_unit_test(each_field_has_its_code),
+        cmocka_unit_test(fingerprint_is_stable),
+        cmocka_unit_test(skipped_call_is_recognised),
+        cmocka_unit_test(groups_must_hold_the_same_calls),
+        cmocka_unit_test(pairs_must_agree),
+        cmocka_unit_test(set_up_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

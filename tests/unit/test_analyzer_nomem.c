@@ -1,4 +1,5 @@
-/* Memory that runs short at any allocation: the analyzer says so, stays usable, and loses nothing it holds. */
+/* Memory that runs short at any allocation: the analyzer says so, stays usable, and loses nothing
+ * it holds. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #include "analyzer/analyzer.h"
 #include "stream.h"
 
-#define WORLD UINT64_C(0x5ae7000000000001)
+#define WORLD  UINT64_C(0x5ae7000000000001)
 #define HASHED UINT64_C(0x5ae7000000000002)
 
 static uint64_t allocations, fail_at;
@@ -57,7 +58,8 @@ void *__wrap_realloc(void *old, size_t bytes)
 }
 
 /* A reduction whose payload is hashed: sends and results as given, by rank. */
-static void hashed(struct job *job, uint64_t number, const uint64_t sent[3], const uint64_t received[3], uint32_t nans)
+static void hashed(struct job *job, uint64_t number, const uint64_t sent[3],
+                   const uint64_t received[3], uint32_t nans)
 {
     for (int rank = 0; rank < 3; rank++) {
         ALL_REDUCE(job, rank, HASHED, 1024, .stream = 0x30);
@@ -86,7 +88,8 @@ static void hash_payloads(struct job *job)
         job_record(job, rank, record);
     }
     for (uint64_t number = 0; number < 16; number++)
-        hashed(job, number, (uint64_t[]){number + 1, number + 1, number + 1}, (uint64_t[]){5, 5, number == 3 ? 6 : 5}, 0);
+        hashed(job, number, (uint64_t[]){number + 1, number + 1, number + 1},
+               (uint64_t[]){5, 5, number == 3 ? 6 : 5}, 0);
     hashed(job, 16, (uint64_t[]){1, 2, 3}, (uint64_t[]){5, 5, 5}, 2);
     for (int rank = 0; rank < 3; rank++) {
         struct record record = {.api = API_ddpcheck_hash}, hash = {.api = API_notice_hash};
@@ -117,7 +120,9 @@ static struct job *busy_job(void)
         group_end(job, rank);
         stream_create(job, rank, 0x20, true);
         kernel(job, rank, 0x20, "_Z5scalePf", 0x1000);
-        issue(job, rank, (struct call){.api = API_ncclSend, .comm = WORLD, .count = 4, .root = (rank + 1) % 3});
+        issue(
+            job, rank,
+            (struct call){.api = API_ncclSend, .comm = WORLD, .count = 4, .root = (rank + 1) % 3});
         event_record(job, rank, 0xe0, 0);
         event_wait(job, rank, 0xe0, 0x10);
         ALL_REDUCE(job, rank, WORLD, rank == 1 ? 7 : 8, .stream = 0x10);
@@ -164,7 +169,7 @@ static void any_allocation_may_fail(void **state)
         allocations = 0;
         told += analyze(job) != 0;
     }
-    assert_true(told > (int)all / 2);       /* the rest were for words or tables that can do without */
+    assert_true(told > (int)all / 2); /* the rest were for words or tables that can do without */
     job_free(job);
 }
 

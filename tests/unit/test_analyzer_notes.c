@@ -29,9 +29,9 @@ static void meet(struct job *job, int buckets)
 {
     for (int bucket = 0; bucket < buckets; bucket++)
         ALL_RANKS(rank)
-            ALL_REDUCE(job, rank, WORLD, LARGE);
+    ALL_REDUCE(job, rank, WORLD, LARGE);
     ALL_RANKS(rank)
-        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+    wait_done(job, rank, API_cudaStreamSynchronize, 0);
 }
 
 static void one_rank_is_late(void **state)
@@ -40,8 +40,8 @@ static void one_rank_is_late(void **state)
     struct job *job = loop_job_new();
     for (int i = 0; i < MANY; i++) {
         ALL_RANKS(rank)
-            if (rank != LATE)
-                ALL_REDUCE(job, rank, WORLD, LARGE);
+        if (rank != LATE)
+            ALL_REDUCE(job, rank, WORLD, LARGE);
         job_sleep_ms(job, 5);
         ALL_REDUCE(job, LATE, WORLD, LARGE);
         job_sleep_ms(job, 10);
@@ -59,8 +59,8 @@ static void lateness_that_is_none(void **state)
         for (int i = 0; i < MANY; i++) {
             int late = way == 0 ? i % RANKS : LATE;
             ALL_RANKS(rank)
-                if (rank != late)
-                    ALL_REDUCE(job, rank, WORLD, LARGE);
+            if (rank != late)
+                ALL_REDUCE(job, rank, WORLD, LARGE);
             if (way != 1)
                 job_sleep_ms(job, 5);
             ALL_REDUCE(job, late, WORLD, LARGE);
@@ -76,7 +76,8 @@ static void small_one_by_one(void **state)
     for (int way = 0; way < 5; way++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < 10; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 if (way == 1)
                     group_start(job, rank);
                 for (int tensor = 0; tensor < (way == 2 ? 20 : 60); tensor++) {
@@ -98,10 +99,11 @@ static void nothing_overlaps(void **state)
     for (int way = 0; way < 4; way++) {
         struct job *job = loop_job_new();
         for (int i = 0; i < ITERATIONS; i++)
-            ALL_RANKS(rank) {
+            ALL_RANKS(rank)
+            {
                 begin(job, rank, i);
                 range_push(job, rank, "backward");
-                if (way == 1)                           /* the first bucket goes early */
+                if (way == 1) /* the first bucket goes early */
                     ALL_REDUCE(job, rank, WORLD, LARGE);
                 range_pop(job, rank);
                 for (int bucket = way == 1; bucket < (way == 3 ? 1 : 4); bucket++)
@@ -116,7 +118,9 @@ static void nothing_overlaps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_rank_is_late), cmocka_unit_test(lateness_that_is_none), cmocka_unit_test(small_one_by_one),
+        cmocka_unit_test(one_rank_is_late),
+        cmocka_unit_test(lateness_that_is_none),
+        cmocka_unit_test(small_one_by_one),
         cmocka_unit_test(nothing_overlaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

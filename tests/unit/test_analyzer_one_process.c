@@ -1,4 +1,5 @@
-/* One process that drives several devices, and is not told to look for a condition on the rank: DC201's advice. */
+/* One process that drives several devices, and is not told to look for a condition on the rank:
+ * DC201's advice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,8 @@ static struct job *one_process(void)
 
 static void reduce_on(struct job *job, int device, uint64_t number)
 {
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = STREAM + (uint64_t)device};
+    struct record record = {
+        .api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = STREAM + (uint64_t)device};
     record.op.comm = WORLD;
     record.op.rank = device;
     record.op.number = number;
@@ -47,7 +49,7 @@ static void reduce_on(struct job *job, int device, uint64_t number)
 static void a_forgotten_group(void **state)
 {
     (void)state;
-    for (uint64_t before = 0; before < 2; before++) {       /* reductions that went well, before */
+    for (uint64_t before = 0; before < 2; before++) { /* reductions that went well, before */
         struct job *job = one_process();
         for (uint64_t number = 0; number < before; number++) {
             for (int device = 0; device < DEVICES; device++)
@@ -65,7 +67,8 @@ static void a_forgotten_group(void **state)
     }
 }
 
-/* A thread for each device: here a group is no help, and a condition on the rank is what to look for. */
+/* A thread for each device: here a group is no help, and a condition on the rank is what to look
+ * for. */
 static void a_thread_for_each_device(void **state)
 {
     (void)state;

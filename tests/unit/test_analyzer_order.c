@@ -9,12 +9,21 @@
 
 #include "verdict.h"
 
-#define FIRST UINT64_C(0xaaaa000000000001)
+#define FIRST  UINT64_C(0xaaaa000000000001)
 #define SECOND UINT64_C(0xbbbb000000000002)
 
 enum { RANKS = 4, ONE = 0x10, TWO = 0x20, EVENT = 0xe0, STEPS = 10 };
 
-enum order { FREE, BY_EVENT, BY_STREAM, BY_HOST, BY_QUERY, STREAMS_UNKNOWN, DEFAULT_BETWEEN, GROUPED };
+enum order {
+    FREE,
+    BY_EVENT,
+    BY_STREAM,
+    BY_HOST,
+    BY_QUERY,
+    STREAMS_UNKNOWN,
+    DEFAULT_BETWEEN,
+    GROUPED
+};
 
 static void between(struct job *job, int rank, enum order order, uint64_t from, uint64_t to)
 {
@@ -24,7 +33,8 @@ static void between(struct job *job, int rank, enum order order, uint64_t from, 
     } else if (order == BY_HOST) {
         wait_done(job, rank, API_cudaStreamSynchronize, from);
     } else if (order == DEFAULT_BETWEEN) {
-        memset_async(job, rank, 0, 0x1000, 16);     /* orders the two if the streams are blocking, which nobody saw */
+        memset_async(job, rank, 0, 0x1000,
+                     16); /* orders the two if the streams are blocking, which nobody saw */
     } else if (order == BY_QUERY) {
         job_record(job, rank, (struct record){.api = API_cudaStreamQuery, .stream = from});
     }
@@ -39,8 +49,8 @@ static void step(struct job *job, int rank, enum order order, bool turned, bool 
         bool second = (i == 1) != turned;
         if (i)
             between(job, rank, order, streams[!second], streams[second]);
-        ALL_REDUCE(job, rank, second ? SECOND : FIRST, second ? 200 : 100, .stream = streams[second],
-                   .no_progress = !progress);
+        ALL_REDUCE(job, rank, second ? SECOND : FIRST, second ? 200 : 100,
+                   .stream = streams[second], .no_progress = !progress);
     }
     if (order == GROUPED)
         group_end(job, rank);
@@ -72,9 +82,15 @@ static void different_orders(void **state)
         enum order others, own;
         bool faulty;
     } cases[] = {
-        {FREE, FREE, true}, {FREE, BY_EVENT, true}, {BY_EVENT, FREE, true}, {BY_STREAM, FREE, true},
-        {FREE, BY_HOST, true}, {BY_QUERY, FREE, true}, {STREAMS_UNKNOWN, STREAMS_UNKNOWN, true},
-        {DEFAULT_BETWEEN, DEFAULT_BETWEEN, false}, {GROUPED, GROUPED, false},
+        {FREE, FREE, true},
+        {FREE, BY_EVENT, true},
+        {BY_EVENT, FREE, true},
+        {BY_STREAM, FREE, true},
+        {FREE, BY_HOST, true},
+        {BY_QUERY, FREE, true},
+        {STREAMS_UNKNOWN, STREAMS_UNKNOWN, true},
+        {DEFAULT_BETWEEN, DEFAULT_BETWEEN, false},
+        {GROUPED, GROUPED, false},
     };
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         struct job *job = turned_once(cases[i / 2].others, cases[i / 2].own, i % 2);
@@ -102,7 +118,7 @@ static void right_orders_are_none(void **state)
             stream_create(job, rank, ONE, true);
             stream_create(job, rank, TWO, true);
         }
-        for (int rank = 0; rank < RANKS; rank++)        /* one rank far ahead of the others */
+        for (int rank = 0; rank < RANKS; rank++) /* one rank far ahead of the others */
             for (int i = 0; i < STEPS; i++)
                 step(job, rank, order, i % 3 == 0, true);
         for (int rank = 0; rank < RANKS; rank++)
@@ -126,7 +142,7 @@ static void halves_are_none(void **state)
     for (int i = 0; i < STEPS; i++) {
         ALL_REDUCE(job, 0, FIRST, 1, .stream = ONE);
         ALL_REDUCE(job, 2, SECOND, 1, .stream = TWO);
-        for (int k = 0; k < 2; k++)                     /* only rank 1 has both */
+        for (int k = 0; k < 2; k++) /* only rank 1 has both */
             ALL_REDUCE(job, 1, (i + k) % 2 ? FIRST : SECOND, 1, .stream = (i + k) % 2 ? ONE : TWO);
     }
     for (int rank = 0; rank < 3; rank++)

@@ -14,8 +14,12 @@
 
 #define WORLD UINT64_C(0x5ae7000000000001)
 
-enum { RANKS = 4, COUNT = 1024, IN_PLACE = 1 << HASH_SEND_BEFORE | 1 << HASH_RECV_AFTER,
-       OUT_OF_PLACE = IN_PLACE | 1 << HASH_SEND_AFTER };
+enum {
+    RANKS = 4,
+    COUNT = 1024,
+    IN_PLACE = 1 << HASH_SEND_BEFORE | 1 << HASH_RECV_AFTER,
+    OUT_OF_PLACE = IN_PLACE | 1 << HASH_SEND_AFTER
+};
 
 static struct job *hashing_job(void)
 {
@@ -71,8 +75,12 @@ static void tell(struct job *job, int rank, struct told told)
 static void reduced(struct job *job, int rank, uint64_t number, uint64_t before, uint64_t after)
 {
     ALL_REDUCE(job, rank, WORLD, COUNT);
-    tell(job, rank, (struct told){.number = number, .hash = before, .what = HASH_SEND_BEFORE, .expects = IN_PLACE});
-    tell(job, rank, (struct told){.number = number, .hash = after, .what = HASH_RECV_AFTER, .expects = IN_PLACE});
+    tell(job, rank,
+         (struct told){
+             .number = number, .hash = before, .what = HASH_SEND_BEFORE, .expects = IN_PLACE});
+    tell(job, rank,
+         (struct told){
+             .number = number, .hash = after, .what = HASH_RECV_AFTER, .expects = IN_PLACE});
 }
 
 static void results_are_alike(void **state)
@@ -93,7 +101,8 @@ static void a_rank_has_other_bytes(void **state)
     struct job *job = hashing_job();
     for (uint64_t number = 0; number < 20; number++)
         for (int rank = 0; rank < RANKS; rank++)
-            reduced(job, rank, number, 1000 * number + (unsigned)rank + 1, number % 5 == 3 && rank == 2 ? 99 : 7 + number);
+            reduced(job, rank, number, 1000 * number + (unsigned)rank + 1,
+                    number % 5 == 3 && rank == 2 ? 99 : 7 + number);
     finish(job);
     struct verdict verdict;
     const struct found *found = expect_in(job, &verdict, "DC308");
@@ -115,15 +124,19 @@ static void what_may_differ(void **state)
         uint16_t api;
         const char *code;
     } cases[] = {
-        {API_ncclAllReduce, "DC308"}, {API_ncclAllGather, "DC308"}, {API_ncclBroadcast, "DC308"}, {API_ncclBcast, "DC308"},
-        {API_ncclReduceScatter, NULL}, {API_ncclAlltoAll, NULL}, {API_ncclScatter, NULL},
+        {API_ncclAllReduce, "DC308"}, {API_ncclAllGather, "DC308"},  {API_ncclBroadcast, "DC308"},
+        {API_ncclBcast, "DC308"},     {API_ncclReduceScatter, NULL}, {API_ncclAlltoAll, NULL},
+        {API_ncclScatter, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hashing_job();
         for (int rank = 0; rank < RANKS; rank++) {
             issue(job, rank, (struct call){.api = cases[i].api, .comm = WORLD, .count = COUNT});
-            tell(job, rank, (struct told){.api = cases[i].api, .hash = 100 + (unsigned)rank, .what = HASH_RECV_AFTER,
-                                          .expects = 1 << HASH_RECV_AFTER});
+            tell(job, rank,
+                 (struct told){.api = cases[i].api,
+                               .hash = 100 + (unsigned)rank,
+                               .what = HASH_RECV_AFTER,
+                               .expects = 1 << HASH_RECV_AFTER});
         }
         finish(job);
         expect(job, cases[i].code);
@@ -132,13 +145,17 @@ static void what_may_differ(void **state)
     struct job *job = hashing_job();
     for (int rank = 0; rank < RANKS; rank++) {
         ALL_REDUCE(job, rank, WORLD, COUNT - (rank == 1));
-        tell(job, rank, (struct told){.hash = 100 + (unsigned)rank, .what = HASH_RECV_AFTER, .expects = 1 << HASH_RECV_AFTER});
+        tell(job, rank,
+             (struct told){.hash = 100 + (unsigned)rank,
+                           .what = HASH_RECV_AFTER,
+                           .expects = 1 << HASH_RECV_AFTER});
     }
     expect(job, "DC102");
     job_free(job);
 }
 
-/* What one rank lost is not made up: the others are compared when it is clear that nothing comes. */
+/* What one rank lost is not made up: the others are compared when it is clear that nothing comes.
+ */
 static void a_hash_is_lost(void **state)
 {
     (void)state;
@@ -149,8 +166,11 @@ static void a_hash_is_lost(void **state)
                 ALL_REDUCE(job, rank, WORLD, COUNT);
                 if (number == 5 && rank == 3)
                     continue;
-                tell(job, rank, (struct told){.number = number, .hash = differs && number == 5 && rank == 0 ? 5 : 7,
-                                              .what = HASH_RECV_AFTER, .expects = 1 << HASH_RECV_AFTER});
+                tell(job, rank,
+                     (struct told){.number = number,
+                                   .hash = differs && number == 5 && rank == 0 ? 5 : 7,
+                                   .what = HASH_RECV_AFTER,
+                                   .expects = 1 << HASH_RECV_AFTER});
             }
         uint64_t last = job_now(job);
         finish(job);
@@ -187,10 +207,22 @@ static void sent_and_changed(void **state)
     for (uint64_t number = 0; number < 6; number++)
         for (int rank = 0; rank < RANKS; rank++) {
             ALL_REDUCE(job, rank, WORLD, COUNT);
-            uint64_t before = 50 * number + (unsigned)rank + 1, after = before + (number >= 2 && rank % 2);
-            tell(job, rank, (struct told){.number = number, .hash = before, .what = HASH_SEND_BEFORE, .expects = OUT_OF_PLACE});
-            tell(job, rank, (struct told){.number = number, .hash = 7, .what = HASH_RECV_AFTER, .expects = OUT_OF_PLACE});
-            tell(job, rank, (struct told){.number = number, .hash = after, .what = HASH_SEND_AFTER, .expects = OUT_OF_PLACE});
+            uint64_t before = 50 * number + (unsigned)rank + 1,
+                     after = before + (number >= 2 && rank % 2);
+            tell(job, rank,
+                 (struct told){.number = number,
+                               .hash = before,
+                               .what = HASH_SEND_BEFORE,
+                               .expects = OUT_OF_PLACE});
+            tell(
+                job, rank,
+                (struct told){
+                    .number = number, .hash = 7, .what = HASH_RECV_AFTER, .expects = OUT_OF_PLACE});
+            tell(job, rank,
+                 (struct told){.number = number,
+                               .hash = after,
+                               .what = HASH_SEND_AFTER,
+                               .expects = OUT_OF_PLACE});
         }
     finish(job);
     struct verdict verdict;
@@ -213,10 +245,20 @@ static void a_message_changed(void **state)
         issue(job, 1, (struct call){.api = API_ncclSend, .comm = WORLD, .count = COUNT, .root = 2});
         issue(job, 2, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = COUNT, .root = 1});
         const uint8_t both = 1 << HASH_SEND_BEFORE | 1 << HASH_SEND_AFTER;
-        tell(job, 1, (struct told){.api = API_ncclSend, .number = (uint64_t)step, .serial = serial, .hash = 3,
-                                   .what = HASH_SEND_BEFORE, .expects = both});
-        tell(job, 1, (struct told){.api = API_ncclSend, .number = (uint64_t)step, .serial = serial, .hash = step == 1 ? 4 : 3,
-                                   .what = HASH_SEND_AFTER, .expects = both});
+        tell(job, 1,
+             (struct told){.api = API_ncclSend,
+                           .number = (uint64_t)step,
+                           .serial = serial,
+                           .hash = 3,
+                           .what = HASH_SEND_BEFORE,
+                           .expects = both});
+        tell(job, 1,
+             (struct told){.api = API_ncclSend,
+                           .number = (uint64_t)step,
+                           .serial = serial,
+                           .hash = step == 1 ? 4 : 3,
+                           .what = HASH_SEND_AFTER,
+                           .expects = both});
     }
     finish(job);
     struct verdict verdict;
@@ -241,10 +283,15 @@ static void send_gradients(struct job *job, const struct gradients *g)
     for (uint64_t number = 0; number < g->operations; number++)
         for (int rank = 0; rank < RANKS; rank++) {
             bool late = g->differ_later && number + 3 > g->operations;
-            uint64_t hash = (g->repeated ? 0 : 100 * number) + (late ? 50 + (unsigned)rank : g->seed[rank]) + 1;
+            uint64_t hash = (g->repeated ? 0 : 100 * number) +
+                            (late ? 50 + (unsigned)rank : g->seed[rank]) + 1;
             ALL_REDUCE(job, rank, WORLD, g->count, .type = g->type, .redop = g->redop);
-            tell(job, rank, (struct told){.number = number, .hash = hash, .what = HASH_SEND_BEFORE, .uniform = g->uniform,
-                                          .expects = 1 << HASH_SEND_BEFORE});
+            tell(job, rank,
+                 (struct told){.number = number,
+                               .hash = hash,
+                               .what = HASH_SEND_BEFORE,
+                               .uniform = g->uniform,
+                               .expects = 1 << HASH_SEND_BEFORE});
         }
 }
 
@@ -253,9 +300,18 @@ static void ranks_compute_the_same(void **state)
     (void)state;
     static const struct gradients cases[] = {
         {.operations = 16, .seed = {5, 5, 5, 5}, .count = 256, .code = "DC501", .ranks = {"0-3"}},
-        {.operations = 40, .seed = {5, 5, 5, 5}, .count = 256, .redop = REDOP_AVG, .code = "DC501", .ranks = {"0-3"}},
+        {.operations = 40,
+         .seed = {5, 5, 5, 5},
+         .count = 256,
+         .redop = REDOP_AVG,
+         .code = "DC501",
+         .ranks = {"0-3"}},
         {.operations = 40, .seed = {5, 6, 5, 7}, .count = COUNT, .code = "DC501", .ranks = {"0,2"}},
-        {.operations = 40, .seed = {5, 6, 6, 5}, .count = COUNT, .code = "DC501", .ranks = {"0,3", "1-2"}},
+        {.operations = 40,
+         .seed = {5, 6, 6, 5},
+         .count = COUNT,
+         .code = "DC501",
+         .ranks = {"0,3", "1-2"}},
         {.operations = 15, .seed = {5, 5, 5, 5}, .count = 256},
         {.operations = 40, .seed = {5, 6, 7, 8}, .count = 256},
         {.operations = 40, .seed = {5, 5, 5, 5}, .count = 255},
@@ -282,11 +338,18 @@ static void ranks_compute_the_same(void **state)
     }
 }
 
-static void nonfinite_op(struct job *job, uint64_t number, int rank, uint16_t api, uint32_t nans, uint32_t infs, int redop)
+static void nonfinite_op(struct job *job, uint64_t number, int rank, uint16_t api, uint32_t nans,
+                         uint32_t infs, int redop)
 {
     issue(job, rank, (struct call){.api = api, .comm = WORLD, .count = COUNT, .redop = redop});
-    tell(job, rank, (struct told){.api = api, .number = number, .hash = 10 * number + (unsigned)rank + 1, .nans = nans, .infs = infs,
-                                  .what = HASH_SEND_BEFORE, .expects = 1 << HASH_SEND_BEFORE});
+    tell(job, rank,
+         (struct told){.api = api,
+                       .number = number,
+                       .hash = 10 * number + (unsigned)rank + 1,
+                       .nans = nans,
+                       .infs = infs,
+                       .what = HASH_SEND_BEFORE,
+                       .expects = 1 << HASH_SEND_BEFORE});
 }
 
 /* Rank 2 brings it, one operation later all have it. */
@@ -296,7 +359,11 @@ static void nan_enters(void **state)
     struct job *job = hashing_job();
     for (uint64_t number = 0; number < 10; number++)
         for (int rank = 0; rank < RANKS; rank++)
-            nonfinite_op(job, number, rank, API_ncclAllReduce, number == 4 ? rank == 2 ? 3 : 0 : number > 4 ? COUNT : 0, 0, REDOP_SUM);
+            nonfinite_op(job, number, rank, API_ncclAllReduce,
+                         number == 4  ? rank == 2 ? 3 : 0
+                         : number > 4 ? COUNT
+                                      : 0,
+                         0, REDOP_SUM);
     finish(job);
     struct verdict verdict;
     const struct found *found = expect_in(job, &verdict, "DC502");
@@ -319,13 +386,15 @@ static void infinity_by_kind(void **state)
         const char *code;
     } cases[] = {
         {API_ncclAllReduce, 0, REDOP_SUM, "DC502"}, {API_ncclReduceScatter, 0, REDOP_AVG, "DC502"},
-        {API_ncclAllReduce, 0, REDOP_MAX, NULL}, {API_ncclBroadcast, 0, REDOP_NONE, NULL}, {API_ncclAllGather, 0, REDOP_NONE, NULL},
-        {API_ncclBroadcast, 1, REDOP_NONE, "DC502"}, {API_ncclAllReduce, 1, REDOP_MAX, "DC502"},
+        {API_ncclAllReduce, 0, REDOP_MAX, NULL},    {API_ncclBroadcast, 0, REDOP_NONE, NULL},
+        {API_ncclAllGather, 0, REDOP_NONE, NULL},   {API_ncclBroadcast, 1, REDOP_NONE, "DC502"},
+        {API_ncclAllReduce, 1, REDOP_MAX, "DC502"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = hashing_job();
         for (int rank = 0; rank < RANKS; rank++)
-            nonfinite_op(job, 0, rank, cases[i].api, rank == 1 ? cases[i].nans : 0, rank == 1, cases[i].redop);
+            nonfinite_op(job, 0, rank, cases[i].api, rank == 1 ? cases[i].nans : 0, rank == 1,
+                         cases[i].redop);
         finish(job);
         struct verdict verdict;
         const struct found *found = expect_in(job, &verdict, cases[i].code);
@@ -343,7 +412,8 @@ static void overflow_is_skipped(void **state)
         struct job *job = hashing_job();
         for (uint64_t number = 0; number <= (uint64_t)later; number++)
             for (int rank = 0; rank < RANKS; rank++)
-                nonfinite_op(job, number, rank, API_ncclAllReduce, 0, number == 0 && rank == 1, REDOP_SUM);
+                nonfinite_op(job, number, rank, API_ncclAllReduce, 0, number == 0 && rank == 1,
+                             REDOP_SUM);
         finish(job);
         expect(job, later < 8 ? "DC502" : NULL);
         job_free(job);
@@ -359,8 +429,14 @@ static void announce(struct job *job, int rank, uint64_t name, uint64_t number, 
     record.named.bytes = 4 * COUNT;
     record.named.rank = rank;
     uint64_t serial = job_record(job, rank, record);
-    tell(job, rank, (struct told){.api = API_ddpcheck_hash, .number = number, .name = name, .serial = serial, .hash = hash,
-                                  .what = HASH_NAMED, .expects = 1 << HASH_NAMED});
+    tell(job, rank,
+         (struct told){.api = API_ddpcheck_hash,
+                       .number = number,
+                       .name = name,
+                       .serial = serial,
+                       .hash = hash,
+                       .what = HASH_NAMED,
+                       .expects = 1 << HASH_NAMED});
 }
 
 static void replicas_drift_apart(void **state)
@@ -377,7 +453,8 @@ static void replicas_drift_apart(void **state)
             for (int rank = 0; rank < RANKS; rank++) {
                 reduced(job, rank, step, 1000 * step + (unsigned)rank + 1, 7 + step);
                 announce(job, rank, weight[rank], step, 50 + step);
-                announce(job, rank, bias[rank], step, 60 + step + (rank == 3 && step >= (uint64_t)since ? 100 : 0));
+                announce(job, rank, bias[rank], step,
+                         60 + step + (rank == 3 && step >= (uint64_t)since ? 100 : 0));
             }
         finish(job);
         struct verdict verdict;
@@ -408,7 +485,8 @@ static void ranks_of_other_hosts(void **state)
     struct job *job = hashing_job();
     for (uint64_t number = 0; number < 200; number++)
         for (int rank = 0; rank < 2; rank++)
-            reduced(job, rank, number, 1000 * number + (unsigned)rank + 1, number == 50 && rank == 1 ? 99 : 7);
+            reduced(job, rank, number, 1000 * number + (unsigned)rank + 1,
+                    number == 50 && rank == 1 ? 99 : 7);
     char code[8] = "";
     const struct analyzer_options options = {.on_finding = note_code, .context = code};
     struct analyzer *analyzer = analyzer_new(&options);
@@ -436,7 +514,11 @@ static void memory_is_bounded(void **state)
                 continue;
             ALL_REDUCE(job, rank, WORLD, COUNT);
             if (rank != 2)
-                tell(job, rank, (struct told){.number = number, .hash = 7, .what = HASH_RECV_AFTER, .expects = 1 << HASH_RECV_AFTER});
+                tell(job, rank,
+                     (struct told){.number = number,
+                                   .hash = 7,
+                                   .what = HASH_RECV_AFTER,
+                                   .expects = 1 << HASH_RECV_AFTER});
         }
     struct analyzer *analyzer = analyzer_new(NULL);
     struct process_info info = {.pid = 1, .world_size = RANKS};
@@ -461,10 +543,12 @@ static void memory_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_alike), cmocka_unit_test(a_rank_has_other_bytes), cmocka_unit_test(what_may_differ),
-        cmocka_unit_test(a_hash_is_lost), cmocka_unit_test(told_twice), cmocka_unit_test(sent_and_changed),
-        cmocka_unit_test(a_message_changed), cmocka_unit_test(ranks_compute_the_same), cmocka_unit_test(nan_enters),
-        cmocka_unit_test(infinity_by_kind), cmocka_unit_test(overflow_is_skipped), cmocka_unit_test(replicas_drift_apart),
+        cmocka_unit_test(results_are_alike),    cmocka_unit_test(a_rank_has_other_bytes),
+        cmocka_unit_test(what_may_differ),      cmocka_unit_test(a_hash_is_lost),
+        cmocka_unit_test(told_twice),           cmocka_unit_test(sent_and_changed),
+        cmocka_unit_test(a_message_changed),    cmocka_unit_test(ranks_compute_the_same),
+        cmocka_unit_test(nan_enters),           cmocka_unit_test(infinity_by_kind),
+        cmocka_unit_test(overflow_is_skipped),  cmocka_unit_test(replicas_drift_apart),
         cmocka_unit_test(ranks_of_other_hosts), cmocka_unit_test(memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* One fault of each class, planted into each of 1,000 random legal programs of collectives, groups, messages, streams,
- * events, copies and waits over three communicators: exactly that fault is found, and the rank that made it is named.
- * Without the fault nothing is found. */
+/* One fault of each class, planted into each of 1,000 random legal programs of collectives, groups,
+ * messages, streams, events, copies and waits over three communicators: exactly that fault is
+ * found, and the rank that made it is named. Without the fault nothing is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,17 +12,25 @@
 
 #include "verdict.h"
 
-#define COMM(i) (UINT64_C(0x1111000000000000) * ((uint64_t)(i) + 1))
-#define BUFFER(rank) (UINT64_C(0x7f0000000000) + (uint64_t)(rank) * 0x100000000u)
+#define COMM(i)      (UINT64_C(0x1111000000000000) * ((uint64_t)(i) + 1))
+#define BUFFER(rank) (UINT64_C(0x7f0000000000) + (uint64_t)(rank)*0x100000000u)
 
-enum { RANKS = 4, COMMS = 3, PROGRAMS = 1000, STEPS = 24, WRONG_STREAM = 0x99, INVALID_HANDLE = 400, ONE_STREAM = 0 };
+enum {
+    RANKS = 4,
+    COMMS = 3,
+    PROGRAMS = 1000,
+    STEPS = 24,
+    WRONG_STREAM = 0x99,
+    INVALID_HANDLE = 400,
+    ONE_STREAM = 0
+};
 
 enum what { COLLECTIVE, GROUP, RING, EVENT, WAIT, COPY, WHATS };
 
 struct step {
     enum what what;
     int comm;
-    struct call call[3];    /* GROUP: three; else the first */
+    struct call call[3]; /* GROUP: three; else the first */
 };
 
 struct program {
@@ -39,14 +47,19 @@ static bool belongs(int comm, int rank)
 static struct call draw_call(uint64_t *state, int comm)
 {
     static const uint16_t kinds[] = {
-        API_ncclAllReduce, API_ncclBroadcast, API_ncclReduce, API_ncclAllGather, API_ncclReduceScatter, API_ncclAlltoAll,
-        API_ncclGather, API_ncclScatter,
+        API_ncclAllReduce,     API_ncclBroadcast, API_ncclReduce, API_ncclAllGather,
+        API_ncclReduceScatter, API_ncclAlltoAll,  API_ncclGather, API_ncclScatter,
     };
     static const int types[] = {TYPE_FLOAT32, TYPE_INT32, TYPE_FLOAT16, TYPE_BFLOAT16, TYPE_INT64};
     return (struct call){
-        .api = kinds[draw(state) % (sizeof kinds / sizeof *kinds)], .comm = COMM(comm), .count = 10 + draw(state) % 1000,
-        .type = types[draw(state) % (sizeof types / sizeof *types)], .redop = (int)(draw(state) % 5),
-        .root = (int)(draw(state) % 2), .stream = 0x10 * (draw(state) % 3), .no_progress = draw(state) % 4 == 0,
+        .api = kinds[draw(state) % (sizeof kinds / sizeof *kinds)],
+        .comm = COMM(comm),
+        .count = 10 + draw(state) % 1000,
+        .type = types[draw(state) % (sizeof types / sizeof *types)],
+        .redop = (int)(draw(state) % 5),
+        .root = (int)(draw(state) % 2),
+        .stream = 0x10 * (draw(state) % 3),
+        .no_progress = draw(state) % 4 == 0,
     };
 }
 
@@ -60,7 +73,8 @@ static void draw_program(uint64_t seed, struct program *program)
         step->comm = (int)(draw(&state) % COMMS);
         for (int k = 0; k < 3; k++)
             step->call[k] = draw_call(&state, step->comm);
-        if (step->what == GROUP && draw(&state) % 2)    /* the same calls over again, another buffer each */
+        if (step->what == GROUP &&
+            draw(&state) % 2) /* the same calls over again, another buffer each */
             step->call[1] = step->call[2] = step->call[0];
         if (ONE_STREAM)
             step->call[1].stream = step->call[2].stream = step->call[0].stream;
@@ -76,9 +90,9 @@ struct plant {
 struct fault {
     const char *code;
     enum certainty certainty;
-    enum what what;                                     /* of the step that it is planted in */
-    void (*prepare)(struct step *step);                 /* makes the step fit, on every rank; may be NULL */
-    void (*change)(struct job *job, int rank, struct step *step);   /* spoils it on one */
+    enum what what;                     /* of the step that it is planted in */
+    void (*prepare)(struct step *step); /* makes the step fit, on every rank; may be NULL */
+    void (*change)(struct job *job, int rank, struct step *step); /* spoils it on one */
 };
 
 static void ring(struct job *job, int rank, const struct step *step)
@@ -114,10 +128,12 @@ static void act(struct job *job, int rank, const struct step *step, uint64_t loc
         event_wait(job, rank, 0xe0, 0x10 * (local % 3));
         break;
     case WAIT:
-        wait_done(job, rank, local % 2 ? API_cudaDeviceSynchronize : API_cudaStreamSynchronize, step->call[0].stream);
+        wait_done(job, rank, local % 2 ? API_cudaDeviceSynchronize : API_cudaStreamSynchronize,
+                  step->call[0].stream);
         break;
     case COPY:
-        memset_async(job, rank, step->call[0].stream, BUFFER(rank) + 0x80000000u + local % 4096, 64);
+        memset_async(job, rank, step->call[0].stream, BUFFER(rank) + 0x80000000u + local % 4096,
+                     64);
         break;
     default:
         issue(job, rank, step->call[0]);
@@ -209,7 +225,8 @@ static void other_kind(struct job *job, int rank, struct step *step)
 {
     (void)job;
     (void)rank;
-    step->call[0].api = step->call[0].api == API_ncclAllGather ? API_ncclAllReduce : API_ncclAllGather;
+    step->call[0].api = step->call[0].api == API_ncclAllGather ? API_ncclAllReduce
+                                                               : API_ncclAllGather;
 }
 
 static void other_count(struct job *job, int rank, struct step *step)
@@ -259,7 +276,8 @@ static void receives_less(struct job *job, int rank, struct step *step)
 static void sends_past_the_end(struct job *job, int rank, struct step *step)
 {
     (void)step;
-    issue(job, rank, (struct call){.api = API_ncclSend, .comm = COMM(0), .count = 5, .root = RANKS});
+    issue(job, rank,
+          (struct call){.api = API_ncclSend, .comm = COMM(0), .count = 5, .root = RANKS});
 }
 
 static void names_no_root(struct job *job, int rank, struct step *step)
@@ -271,7 +289,8 @@ static void names_no_root(struct job *job, int rank, struct step *step)
 
 static void takes_stream_of_other_device(struct job *job, int rank, struct step *step)
 {
-    struct record record = {.api = API_cudaStreamCreateWithFlags, .stream = WRONG_STREAM, .device = rank == 3 ? 1 : 3};
+    struct record record = {
+        .api = API_cudaStreamCreateWithFlags, .stream = WRONG_STREAM, .device = rank == 3 ? 1 : 3};
     record.event.flags = 1;
     job_record(job, rank, record);
     step->call[0].stream = WRONG_STREAM;
@@ -297,7 +316,8 @@ static void takes_short_buffer(struct job *job, int rank, struct step *step)
 static void launches_on_other_device(struct job *job, int rank, struct step *step)
 {
     (void)step;
-    struct record record = {.api = API_cudaStreamCreateWithFlags, .stream = WRONG_STREAM, .device = rank == 3 ? 1 : 3};
+    struct record record = {
+        .api = API_cudaStreamCreateWithFlags, .stream = WRONG_STREAM, .device = rank == 3 ? 1 : 3};
     record.event.flags = 1;
     job_record(job, rank, record);
     record = kernel_record(WRONG_STREAM, "_Z5scalePf", 0);
@@ -357,13 +377,13 @@ static void check(const struct program *program, const struct plant *plant, uint
     job_analyze(job, order, &verdict);
     const struct found *found = &verdict.found[0];
     /* Where two ranks differ nobody can say which is wrong; then either side may be named. */
-    bool right = verdict.count == 1 && !strcmp(found->code, plant->fault->code) && found->certainty == plant->fault->certainty &&
-                 names_rank(found, plant->rank);
+    bool right = verdict.count == 1 && !strcmp(found->code, plant->fault->code) &&
+                 found->certainty == plant->fault->certainty && names_rank(found, plant->rank);
     if (!right) {
         for (int i = 0; i < verdict.count; i++)
             print_message("  %s: %s\n", verdict.found[i].code, verdict.found[i].what);
-        fail_msg("program %d: planted %s in step %d of rank %d, got %d findings", (int)program->seed, plant->fault->code, plant->step,
-                 plant->rank, verdict.count);
+        fail_msg("program %d: planted %s in step %d of rank %d, got %d findings",
+                 (int)program->seed, plant->fault->code, plant->step, plant->rank, verdict.count);
     }
     job_free(job);
 }
@@ -404,7 +424,8 @@ static void without_fault_nothing_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_fault_nothing_is_found), cmocka_unit_test(planted_faults_are_found),
+        cmocka_unit_test(without_fault_nothing_is_found),
+        cmocka_unit_test(planted_faults_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* One fault of each class of section 2 after each of 1,000 random legal beginnings: it is found, as that and nothing else,
- * and its correct twin gives nothing. */
+/* One fault of each class of section 2 after each of 1,000 random legal beginnings: it is found, as
+ * that and nothing else, and its correct twin gives nothing. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #define COMM(i) (UINT64_C(0x1111000000000000) * ((uint64_t)(i) + 1))
 
 enum { RANKS = 4, COMMS = 4, PROGRAMS = 1000, STEPS = 8, MAIN = 100, RUNNER = 900 };
-enum { ALL = 0, OTHER_ALL = 3 };        /* communicators of all ranks */
+enum { ALL = 0, OTHER_ALL = 3 }; /* communicators of all ranks */
 
 static bool belongs(int comm, int rank)
 {
@@ -23,7 +23,8 @@ static bool belongs(int comm, int rank)
 
 static uint64_t draw_stream(uint64_t *state)
 {
-    return 0x10 * (draw(state) % 3);        /* the default stream, one that it orders, one that it does not */
+    return 0x10 *
+           (draw(state) % 3); /* the default stream, one that it orders, one that it does not */
 }
 
 static struct job *begin(void)
@@ -44,8 +45,18 @@ static void ring(struct job *job, int rank, uint64_t stream, bool grouped)
 {
     if (grouped)
         group_start(job, rank);
-    issue(job, rank, (struct call){.api = API_ncclSend, .comm = COMM(ALL), .count = 8, .root = (rank + 1) % RANKS, .stream = stream});
-    issue(job, rank, (struct call){.api = API_ncclRecv, .comm = COMM(ALL), .count = 8, .root = (rank + RANKS - 1) % RANKS, .stream = stream});
+    issue(job, rank,
+          (struct call){.api = API_ncclSend,
+                        .comm = COMM(ALL),
+                        .count = 8,
+                        .root = (rank + 1) % RANKS,
+                        .stream = stream});
+    issue(job, rank,
+          (struct call){.api = API_ncclRecv,
+                        .comm = COMM(ALL),
+                        .count = 8,
+                        .root = (rank + RANKS - 1) % RANKS,
+                        .stream = stream});
     if (grouped)
         group_end(job, rank);
 }
@@ -53,7 +64,8 @@ static void ring(struct job *job, int rank, uint64_t stream, bool grouped)
 static void legal_step(struct job *job, uint64_t *state)
 {
     int what = (int)(draw(state) % 6), comm = (int)(draw(state) % COMMS);
-    uint64_t stream = draw_stream(state), other = draw_stream(state), count = 1 + draw(state) % 1000;
+    uint64_t stream = draw_stream(state), other = draw_stream(state),
+             count = 1 + draw(state) % 1000;
     bool no_progress = draw(state) % 4 == 0;
     for (int rank = 0; rank < RANKS; rank++)
         switch (what) {
@@ -77,14 +89,15 @@ static void legal_step(struct job *job, uint64_t *state)
             break;
         default:
             if (belongs(comm, rank))
-                ALL_REDUCE(job, rank, COMM(comm), count, .stream = stream, .no_progress = no_progress);
+                ALL_REDUCE(job, rank, COMM(comm), count, .stream = stream,
+                           .no_progress = no_progress);
         }
 }
 
 /* Where the fault is. */
 struct spot {
-    int rank;                   /* of the one that does it */
-    uint64_t stream, other;     /* not the default stream, and not the same */
+    int rank;               /* of the one that does it */
+    uint64_t stream, other; /* not the default stream, and not the same */
     bool faulty;
 };
 
@@ -180,7 +193,9 @@ static void callback(struct job *job, const struct spot *place)
     struct record record = {.api = API_cudaLaunchHostFunc, .stream = place->stream};
     record.launch.known = LAUNCH_TELLS_RUN;
     record.leave.enter = job_record(job, place->rank, record);
-    record = (struct record){.api = API_notice_host_function, .stream = place->stream, .leave.enter = record.leave.enter};
+    record = (struct record){.api = API_notice_host_function,
+                             .stream = place->stream,
+                             .leave.enter = record.leave.enter};
     for (int rank = 0; rank < RANKS; rank++)
         ALL_REDUCE(job, rank, COMM(ALL), 100, .stream = place->stream);
     for (int i = 0; i < 2 - place->faulty; i++) {
@@ -197,7 +212,7 @@ static void callback(struct job *job, const struct spot *place)
 static void set_up(struct job *job, const struct spot *place)
 {
     uint64_t comm = UINT64_C(0x9999000000000000);
-    all_wait(job, -1, true);            /* so that it did not end in the middle of an operation */
+    all_wait(job, -1, true); /* so that it did not end in the middle of an operation */
     if (place->faulty)
         end(job, place->rank, END_EXIT, 1, false);
     for (int rank = 0; rank < RANKS; rank++)
@@ -226,13 +241,15 @@ static void late(struct job *job, const struct spot *place)
 }
 
 static const struct fault {
-    const char *code;           /* NULL: only a note */
+    const char *code; /* NULL: only a note */
     enum certainty certainty;
     void (*plant)(struct job *job, const struct spot *place);
 } faults[] = {
-    {"DC201", CERTAIN, missing_rank}, {"DC202", CERTAIN, crossed}, {"DC203", CERTAIN, sends_first},
-    {"DC204", POSSIBLE, unordered}, {"DC205", CERTAIN, crashes}, {"DC206", CERTAIN, leaves},
-    {"DC207", CERTAIN, holds_a_group}, {"DC208", CERTAIN, callback}, {"DC209", CERTAIN, set_up}, {NULL, CERTAIN, late},
+    {"DC201", CERTAIN, missing_rank},  {"DC202", CERTAIN, crossed},
+    {"DC203", CERTAIN, sends_first},   {"DC204", POSSIBLE, unordered},
+    {"DC205", CERTAIN, crashes},       {"DC206", CERTAIN, leaves},
+    {"DC207", CERTAIN, holds_a_group}, {"DC208", CERTAIN, callback},
+    {"DC209", CERTAIN, set_up},        {NULL, CERTAIN, late},
 };
 
 static void check(const struct fault *fault, uint64_t seed, bool faulty)
@@ -243,19 +260,23 @@ static void check(const struct fault *fault, uint64_t seed, bool faulty)
         legal_step(job, &state);
     bool first = draw(&state) % 2;
     const struct spot place = {
-        .rank = (int)(draw(&state) % RANKS), .faulty = faulty, .stream = first ? 0x10 : 0x20, .other = first ? 0x20 : 0x10,
+        .rank = (int)(draw(&state) % RANKS),
+        .faulty = faulty,
+        .stream = first ? 0x10 : 0x20,
+        .other = first ? 0x20 : 0x10,
     };
     fault->plant(job, &place);
     ticks(job, 2000);
     struct verdict verdict;
     job_analyze(job, draw(&state) % 2 ? seed : 0, &verdict);
     bool wanted = faulty && fault->code;
-    if (verdict.count != wanted ||
-        (wanted && (strcmp(verdict.found[0].code, fault->code) || verdict.found[0].certainty != fault->certainty))) {
+    if (verdict.count != wanted || (wanted && (strcmp(verdict.found[0].code, fault->code) ||
+                                               verdict.found[0].certainty != fault->certainty))) {
         for (int i = 0; i < verdict.count; i++)
             print_message("  %s: %s\n", verdict.found[i].code, verdict.found[i].what);
-        fail_msg("program %d: %s %s, got %d findings", (int)seed, faulty ? "planted" : "the twin of",
-                 fault->code ? fault->code : "DC210", verdict.count);
+        fail_msg("program %d: %s %s, got %d findings", (int)seed,
+                 faulty ? "planted" : "the twin of", fault->code ? fault->code : "DC210",
+                 verdict.count);
     }
     job_free(job);
 }

@@ -1,5 +1,5 @@
-/* What must hold for any input: legal programs give no finding, interleaving changes nothing, damage does no
- * harm, memory is bounded. */
+/* What must hold for any input: legal programs give no finding, interleaving changes nothing,
+ * damage does no harm, memory is bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,11 +17,13 @@
 enum { RANKS = 4, COMMS = 3, PROGRAMS = 1000 };
 
 static const uint16_t kinds[] = {
-    API_ncclAllReduce, API_ncclBroadcast, API_ncclReduce, API_ncclAllGather, API_ncclReduceScatter, API_ncclAlltoAll,
+    API_ncclAllReduce, API_ncclBroadcast,     API_ncclReduce,
+    API_ncclAllGather, API_ncclReduceScatter, API_ncclAlltoAll,
 };
 
 struct step {
-    int what;               /* 0 collective, 1 group of three, 2 send and receive, 3 event, 4 wait, 5 time passes */
+    int what; /* 0 collective, 1 group of three, 2 send and receive, 3 event, 4 wait, 5 time passes
+               */
     int comm;
     struct call call;
 };
@@ -30,9 +32,13 @@ static struct step draw_step(uint64_t *state)
 {
     struct step step = {.what = (int)(draw(state) % 6), .comm = (int)(draw(state) % COMMS)};
     step.call = (struct call){
-        .api = kinds[draw(state) % (sizeof kinds / sizeof *kinds)], .comm = COMM(step.comm),
-        .count = 1 + draw(state) % 1000, .redop = (int)(draw(state) % 5), .root = (int)(draw(state) % 2),
-        .stream = 0x10 * (draw(state) % 3), .no_progress = draw(state) % 4 == 0,
+        .api = kinds[draw(state) % (sizeof kinds / sizeof *kinds)],
+        .comm = COMM(step.comm),
+        .count = 1 + draw(state) % 1000,
+        .redop = (int)(draw(state) % 5),
+        .root = (int)(draw(state) % 2),
+        .stream = 0x10 * (draw(state) % 3),
+        .no_progress = draw(state) % 4 == 0,
     };
     return step;
 }
@@ -47,11 +53,19 @@ static void act(struct job *job, int rank, const struct step *step, uint64_t loc
         group_end(job, rank);
         break;
     case 2:
-        group_start(job, rank);         /* a ring on communicator 0, which has all ranks */
-        issue(job, rank, (struct call){.api = API_ncclSend, .comm = COMM(0), .count = step->call.count,
-                                       .root = (rank + 1) % RANKS, .stream = step->call.stream});
-        issue(job, rank, (struct call){.api = API_ncclRecv, .comm = COMM(0), .count = step->call.count,
-                                       .root = (rank + RANKS - 1) % RANKS, .stream = step->call.stream});
+        group_start(job, rank); /* a ring on communicator 0, which has all ranks */
+        issue(job, rank,
+              (struct call){.api = API_ncclSend,
+                            .comm = COMM(0),
+                            .count = step->call.count,
+                            .root = (rank + 1) % RANKS,
+                            .stream = step->call.stream});
+        issue(job, rank,
+              (struct call){.api = API_ncclRecv,
+                            .comm = COMM(0),
+                            .count = step->call.count,
+                            .root = (rank + RANKS - 1) % RANKS,
+                            .stream = step->call.stream});
         group_end(job, rank);
         break;
     case 3:
@@ -59,15 +73,17 @@ static void act(struct job *job, int rank, const struct step *step, uint64_t loc
         event_wait(job, rank, 0xe0, 0x10 * (local % 3));
         break;
     case 4:
-        wait_done(job, rank, local % 2 ? API_cudaDeviceSynchronize : API_cudaStreamSynchronize, step->call.stream);
+        wait_done(job, rank, local % 2 ? API_cudaDeviceSynchronize : API_cudaStreamSynchronize,
+                  step->call.stream);
         break;
     default:
         issue(job, rank, step->call);
     }
 }
 
-/* Communicator 0 has all ranks, 1 the first two, 2 the last three; each rank makes the same steps on those
- * that it belongs to. A wait of a rank comes only after all have issued what is ahead, as time passes. */
+/* Communicator 0 has all ranks, 1 the first two, 2 the last three; each rank makes the same steps
+ * on those that it belongs to. A wait of a rank comes only after all have issued what is ahead, as
+ * time passes. */
 static bool belongs(int comm, int rank)
 {
     return comm == 0 || (comm == 1 ? rank < 2 : rank > 0);
@@ -113,7 +129,8 @@ static void legal_programs_give_no_finding(void **state)
         for (uint64_t order = 0; order < 3; order++) {
             job_analyze(job, order ? seed * 3 + order : 0, &verdict);
             if (verdict.count)
-                fail_msg("program %d, order %d: %s: %s", (int)seed, (int)order, verdict.found[0].code, verdict.found[0].what);
+                fail_msg("program %d, order %d: %s: %s", (int)seed, (int)order,
+                         verdict.found[0].code, verdict.found[0].what);
             assert_int_equal(verdict.skipped, 0);
         }
         job_free(job);
@@ -133,7 +150,8 @@ static struct job *faulty_program(uint64_t seed)
             bool bad = rank == odd && i == at;
             if (bad && fault == 0)
                 continue;
-            ALL_REDUCE(job, rank, COMM(0), 100 + (uint64_t)i + (bad && fault == 1), .redop = bad && fault == 2);
+            ALL_REDUCE(job, rank, COMM(0), 100 + (uint64_t)i + (bad && fault == 1),
+                       .redop = bad && fault == 2);
             if (i % 5 == 4 && i < at)
                 wait_done(job, rank, API_cudaStreamSynchronize, 0);
         }
@@ -174,13 +192,17 @@ static void damage_does_no_harm(void **state)
     struct analyzer *analyzer = analyzer_new(&(struct analyzer_options){0});
     assert_non_null(analyzer);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(analyzer_add_process(analyzer, i, &(struct process_info){.rank = i, .world_size = 3}), 0);
-    static const uint64_t odd[] = {0, 1, 2, 3, UINT64_MAX, INT64_MAX, 1 << 20, UINT32_MAX, INT32_MAX, 0x1111};
+        assert_int_equal(
+            analyzer_add_process(analyzer, i, &(struct process_info){.rank = i, .world_size = 3}),
+            0);
+    static const uint64_t odd[] = {0,         1,       2,          3,         UINT64_MAX,
+                                   INT64_MAX, 1 << 20, UINT32_MAX, INT32_MAX, 0x1111};
     for (int i = 0; i < 300000; i++) {
         struct record record;
         uint64_t words[RECORD_BYTES / 8];
         for (size_t k = 0; k < RECORD_BYTES / 8; k++)
-            words[k] = draw(&random) % 8 ? odd[draw(&random) % (sizeof odd / sizeof *odd)] : draw(&random);
+            words[k] = draw(&random) % 8 ? odd[draw(&random) % (sizeof odd / sizeof *odd)]
+                                         : draw(&random);
         memcpy(&record, words, sizeof record);
         if (draw(&random) % 16) {
             record.api = (uint16_t)(draw(&random) % 270);
@@ -209,15 +231,18 @@ static void turned_bits_do_no_harm(void **state)
     for (uint64_t seed = 1; seed <= 200; seed++) {
         uint64_t random = seed * 104729;
         struct job *job = legal_program(seed);
-        struct analyzer *analyzer = analyzer_new(&(struct analyzer_options){.on_finding = ignore_finding});
+        struct analyzer *analyzer =
+            analyzer_new(&(struct analyzer_options){.on_finding = ignore_finding});
         assert_non_null(analyzer);
         for (int rank = 0; rank < RANKS; rank++)
-            assert_int_equal(analyzer_add_process(analyzer, rank, &(struct process_info){.rank = rank}), 0);
+            assert_int_equal(
+                analyzer_add_process(analyzer, rank, &(struct process_info){.rank = rank}), 0);
         struct record record;
         int rank;
         for (size_t i = 0; job_event(job, i, &rank, &record); i++) {
             if (draw(&random) % 8 == 0)
-                ((unsigned char *)&record)[draw(&random) % sizeof record] ^= (unsigned char)(1 << draw(&random) % 8);
+                ((unsigned char *)&record)[draw(&random) % sizeof record] ^=
+                    (unsigned char)(1 << draw(&random) % 8);
             assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
         }
         assert_int_equal(analyzer_finish(analyzer), 0);
@@ -235,7 +260,8 @@ static long resident_kb(void)
 
 static void feed_op(struct analyzer *analyzer, int rank, uint64_t number)
 {
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .thread = 1, .time_ns = number * 1000};
+    struct record record = {
+        .api = API_ncclAllReduce, .phase = RECORD_ENTER, .thread = 1, .time_ns = number * 1000};
     record.serial = number + 1;
     record.op.comm = COMM(0);
     record.op.number = number;
@@ -252,11 +278,13 @@ static struct analyzer *two_ranks(void)
     struct analyzer *analyzer = analyzer_new(&(struct analyzer_options){0});
     assert_non_null(analyzer);
     for (int rank = 0; rank < 2; rank++)
-        assert_int_equal(analyzer_add_process(analyzer, rank, &(struct process_info){.rank = rank}), 0);
+        assert_int_equal(analyzer_add_process(analyzer, rank, &(struct process_info){.rank = rank}),
+                         0);
     return analyzer;
 }
 
-/* Ten million operations without any word of their progress; then as many with a rank that is silent. */
+/* Ten million operations without any word of their progress; then as many with a rank that is
+ * silent. */
 static void memory_follows_the_lag(void **state)
 {
     (void)state;
@@ -294,7 +322,8 @@ static void late_rank_is_compared_with_the_summary(void **state)
             feed_op(analyzer, 0, number);
         for (uint64_t number = 1; number < 100000; number++) {
             if (faulty && number == 20000) {
-                struct record record = {.api = API_ncclAllGather, .phase = RECORD_ENTER, .thread = 1};
+                struct record record = {
+                    .api = API_ncclAllGather, .phase = RECORD_ENTER, .thread = 1};
                 record.op.comm = COMM(0);
                 record.op.number = number;
                 record.op.rank = record.op.count = 1;
@@ -312,9 +341,12 @@ static void late_rank_is_compared_with_the_summary(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(legal_programs_give_no_finding), cmocka_unit_test(interleaving_changes_nothing),
-        cmocka_unit_test(damage_does_no_harm), cmocka_unit_test(turned_bits_do_no_harm),
-        cmocka_unit_test(memory_follows_the_lag), cmocka_unit_test(late_rank_is_compared_with_the_summary),
+        cmocka_unit_test(legal_programs_give_no_finding),
+        cmocka_unit_test(interleaving_changes_nothing),
+        cmocka_unit_test(damage_does_no_harm),
+        cmocka_unit_test(turned_bits_do_no_harm),
+        cmocka_unit_test(memory_follows_the_lag),
+        cmocka_unit_test(late_rank_is_compared_with_the_summary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Jobs that an elastic launcher starts again: DC205 of the rank that ended is what the job got over, if it did. */
+/* Jobs that an elastic launcher starts again: DC205 of the rank that ended is what the job got
+ * over, if it did. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,7 +32,8 @@ static void train(struct job *job, int incarnation, int steps)
 }
 
 /* Rank 2 ends; the others wait for it, on both communicators, until the launcher ends them. */
-static void crash(struct job *job, int incarnation, enum end_how how, int value, uint64_t launcher_ms)
+static void crash(struct job *job, int incarnation, enum end_how how, int value,
+                  uint64_t launcher_ms)
 {
     int first = incarnation * RANKS;
     for (int process = first; process < first + RANKS; process++)
@@ -54,7 +56,8 @@ static void leave(struct job *job, int incarnation)
         end(job, process, END_EXIT, 0, false);
 }
 
-/* Fast and slow launchers, and restarts that are at work before the first look at the end of rank 2. */
+/* Fast and slow launchers, and restarts that are at work before the first look at the end of
+ * rank 2. */
 static void restart_gets_over_a_crash(void **state)
 {
     (void)state;
@@ -167,13 +170,14 @@ static void only_the_cause_is_named(void **state)
     const struct found *found = expect_in(job, &verdict, "DC205");
     assert_int_equal(found->sides, 2);
     assert_string_equal(found->ranks[1], "2");
-    if (!strstr(found->what, "rank 2 was killed by signal 6") || !strstr(found->what, "while ranks 0-1 wait in"))
+    if (!strstr(found->what, "rank 2 was killed by signal 6") ||
+        !strstr(found->what, "while ranks 0-1 wait in"))
         fail_msg("%s", found->what);
     job_free(job);
 }
 
-/* SIGKILL on one rank and SIGTERM on the others: the first is the cause, in whatever order one look saw them. A job
- * that is ended by SIGTERM, and by SIGKILL where that does not help, has none. */
+/* SIGKILL on one rank and SIGTERM on the others: the first is the cause, in whatever order one look
+ * saw them. A job that is ended by SIGTERM, and by SIGKILL where that does not help, has none. */
 static void killed_rank_is_the_cause(void **state)
 {
     (void)state;

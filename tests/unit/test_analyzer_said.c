@@ -29,7 +29,8 @@ static void ranks_that_say_the_same(void **state)
     const struct found *found = expect_in(job, &verdict, "DC904");
     assert_int_equal(found->severity, SEVERITY_WARNING);
     assert_string_equal(found->ranks[0], "0,2");
-    assert_string_equal(found->what, "NCCL WARN: peer 10.0.0.1<58683> local size 496640 remote size 65536");
+    assert_string_equal(found->what,
+                        "NCCL WARN: peer 10.0.0.1<58683> local size 496640 remote size 65536");
     job_free(job);
 }
 
@@ -48,7 +49,8 @@ static void different_words_are_two_findings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_that_say_the_same), cmocka_unit_test(different_words_are_two_findings),
+        cmocka_unit_test(ranks_that_say_the_same),
+        cmocka_unit_test(different_words_are_two_findings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

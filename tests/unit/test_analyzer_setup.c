@@ -1,5 +1,5 @@
-/* Communicators that their ranks set up differently (DC109, DC405), counts of 0 on some ranks (DC102), and which rank is
- * ahead or behind (DC101). */
+/* Communicators that their ranks set up differently (DC109, DC405), counts of 0 on some ranks
+ * (DC102), and which rank is ahead or behind (DC101). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -170,7 +170,8 @@ static void nothing_is_no_call(void **state)
     }
 }
 
-/* A handle that the shim had no room for is compared with nothing, and neither is a scalar in device memory. */
+/* A handle that the shim had no room for is compared with nothing, and neither is a scalar in
+ * device memory. */
 static void operators_that_are_not_known(void **state)
 {
     (void)state;
@@ -186,7 +187,7 @@ static void operators_that_are_not_known(void **state)
             record.op.flags = on_device && rank == 1 ? RECORD_OP_SCALAR_ON_DEVICE : 0;
             record.op.slot = RECORD_NO_SLOT;
             record.op.rank = rank;
-            if (!on_device && rank == 1) {      /* it was made, and not destroyed */
+            if (!on_device && rank == 1) { /* it was made, and not destroyed */
                 struct record made = {.api = API_ncclRedOpCreatePreMulSum, .phase = RECORD_LEAVE};
                 made.leave.comm = WORLD;
                 job_record(job, rank, made);
@@ -219,8 +220,10 @@ static void sides_are_ahead_and_behind(void **state)
         job_analyze(job, seed, &verdict);
         assert_int_equal(verdict.count, 1);
         assert_string_equal(verdict.found[0].ranks[0], "0-4,7");
-        contains(&verdict.found[0], "rank 5 is one operation ahead: its #3 is what the others call #4");
-        contains(&verdict.found[0], "rank 6 is one operation behind: its #4 is what the others call #3");
+        contains(&verdict.found[0],
+                 "rank 5 is one operation ahead: its #3 is what the others call #4");
+        contains(&verdict.found[0],
+                 "rank 6 is one operation behind: its #4 is what the others call #3");
     }
     job_free(job);
 }
@@ -228,10 +231,15 @@ static void sides_are_ahead_and_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unique_id_used_again), cmocka_unit_test(lists_of_unique_ids),
-        cmocka_unit_test(lists_of_excluded_ranks), cmocka_unit_test(gpu_that_is_shared),
-        cmocka_unit_test(gpu_listed_twice), cmocka_unit_test(nothing_on_one_rank),
-        cmocka_unit_test(nothing_is_no_call), cmocka_unit_test(operators_that_are_not_known), cmocka_unit_test(sides_are_ahead_and_behind),
+        cmocka_unit_test(unique_id_used_again),
+        cmocka_unit_test(lists_of_unique_ids),
+        cmocka_unit_test(lists_of_excluded_ranks),
+        cmocka_unit_test(gpu_that_is_shared),
+        cmocka_unit_test(gpu_listed_twice),
+        cmocka_unit_test(nothing_on_one_rank),
+        cmocka_unit_test(nothing_is_no_call),
+        cmocka_unit_test(operators_that_are_not_known),
+        cmocka_unit_test(sides_are_ahead_and_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

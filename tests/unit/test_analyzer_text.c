@@ -11,11 +11,14 @@
 static void kernel_names_lose_their_mangling(void **state)
 {
     (void)state;
-    static const struct { const char *mangled, *name; } cases[] = {
+    static const struct {
+        const char *mangled, *name;
+    } cases[] = {
         {"_Z6addonePfPKfi", "addone"},
         {"_Z14conv2d_forward6conv2dPKfS1_Pf", "conv2d_forward"},
         {"_ZN2at6native4fillEPfm", "at::native::fill"},
-        {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_4FillEEEviT0_", "at::native::vectorized_elementwise_kernel"},
+        {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_4FillEEEviT0_",
+         "at::native::vectorized_elementwise_kernel"},
         {"plain_c_name", "plain_c_name"},
         {"_Z99short", "_Z99short"},
         {"", ""},

@@ -1,4 +1,5 @@
-/* NCCL's lines in a log: real ones of the versions and launchers that there are, cut and run together. */
+/* NCCL's lines in a log: real ones of the versions and launchers that there are, cut and run
+ * together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,9 @@
 #include "lib/import/log_line.h"
 #include "lib/trace/record.h"
 
-#define COLL "AllReduce: opCount 1a sendbuff 0x10 recvbuff 0x20 count 64 datatype 7 op 0 root 0 comm 0x7f0c [nranks=2] stream 0x7f"
+#define COLL                                                                                  \
+    "AllReduce: opCount 1a sendbuff 0x10 recvbuff 0x20 count 64 datatype 7 op 0 root 0 comm " \
+    "0x7f0c [nranks=2] stream 0x7f"
 
 static int lines_of(const char *text, struct log_line *lines, int max)
 {
@@ -30,16 +33,22 @@ static const struct header_case {
     const char *message;
 } header_cases[] = {
     {"gpu1:13135:13922 [0] NCCL INFO hello", "gpu1", LOG_INFO, 13135, 13922, 0, -1, "hello"},
-    {"[rank3]:gpu1:13135:13922 [0] NCCL INFO hello\n", "gpu1", LOG_INFO, 13135, 13922, 0, 3, "hello"},
-    {"[default0]:gpu1:13135:13922 [7] NCCL INFO hello", "gpu1", LOG_INFO, 13135, 13922, 7, -1, "hello"},
-    {"[1,12]<stdout>:node-7.cluster:1:2 [1] NCCL INFO hello", "node-7.cluster", LOG_INFO, 1, 2, 1, 12, "hello"},
-    {"[prterun-head-173@1,3]<stdout>: gpu1:1:2 [1] NCCL INFO hello", "gpu1", LOG_INFO, 1, 2, 1, 3, "hello"},
+    {"[rank3]:gpu1:13135:13922 [0] NCCL INFO hello\n", "gpu1", LOG_INFO, 13135, 13922, 0, 3,
+     "hello"},
+    {"[default0]:gpu1:13135:13922 [7] NCCL INFO hello", "gpu1", LOG_INFO, 13135, 13922, 7, -1,
+     "hello"},
+    {"[1,12]<stdout>:node-7.cluster:1:2 [1] NCCL INFO hello", "node-7.cluster", LOG_INFO, 1, 2, 1,
+     12, "hello"},
+    {"[prterun-head-173@1,3]<stdout>: gpu1:1:2 [1] NCCL INFO hello", "gpu1", LOG_INFO, 1, 2, 1, 3,
+     "hello"},
     {" 5: gpu1:1:2 [1] NCCL INFO hello", "gpu1", LOG_INFO, 1, 2, 1, 5, "hello"},
     {"[6] gpu1:1:2 [1] NCCL INFO hello", "gpu1", LOG_INFO, 1, 2, 1, 6, "hello"},
-    {"(RayTrainWorker pid=615, ip=10.72.7.6) r24-a-l4-8-fqztx:615:18953 [2] NCCL INFO hello", "r24-a-l4-8-fqztx", LOG_INFO, 615,
-     18953, 2, -1, "hello"},
-    {"gpu1:1:2 [0] init.cc:1247 NCCL WARN Mismatched collective detected", "gpu1", LOG_WARN, 1, 2, 0, -1, "Mismatched collective detected"},
-    {"[2026-11-21 14:03:22] gpu1:1:2 [0] init.cc:12 (commFree) NCCL WARN x", "gpu1", LOG_WARN, 1, 2, 0, -1, "x"},
+    {"(RayTrainWorker pid=615, ip=10.72.7.6) r24-a-l4-8-fqztx:615:18953 [2] NCCL INFO hello",
+     "r24-a-l4-8-fqztx", LOG_INFO, 615, 18953, 2, -1, "hello"},
+    {"gpu1:1:2 [0] init.cc:1247 NCCL WARN Mismatched collective detected", "gpu1", LOG_WARN, 1, 2,
+     0, -1, "Mismatched collective detected"},
+    {"[2026-11-21 14:03:22] gpu1:1:2 [0] init.cc:12 (commFree) NCCL WARN x", "gpu1", LOG_WARN, 1, 2,
+     0, -1, "x"},
     {"gpu1:1:2 [0] 12.345678 enqueueCheck:99 NCCL TRACE x", "gpu1", LOG_TRACE, 1, 2, 0, -1, "x"},
     {"gpu1:1:2 NCCL CALL ncclGroupStart()", "gpu1", LOG_CALL, 1, 2, -1, -1, "ncclGroupStart()"},
     {"gpu1:1:2 [-1] NCCL INFO Bootstrap", "gpu1", LOG_INFO, 1, 2, -1, -1, "Bootstrap"},
@@ -67,9 +76,17 @@ static void headers_of_every_launcher(void **state)
 static void what_is_no_line_of_nccl(void **state)
 {
     static const char *const texts[] = {
-        "", " NCCL INFO ", "NCCL INFO hello", "NCCL version 2.21.5+cuda12.4", ":: [0] NCCL INFO x", "gpu1:1:2 [x] NCCL INFO y",
-        "gpu1:1: [0] NCCL INFO y", "the job printed NCCL INFO lines", "gpu1:1:2 [0] NCCL INFX y",
-        "[rank1]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] last enqueued NCCL work: 811", ":1:2 [0] NCCL INFO",
+        "",
+        " NCCL INFO ",
+        "NCCL INFO hello",
+        "NCCL version 2.21.5+cuda12.4",
+        ":: [0] NCCL INFO x",
+        "gpu1:1:2 [x] NCCL INFO y",
+        "gpu1:1: [0] NCCL INFO y",
+        "the job printed NCCL INFO lines",
+        "gpu1:1:2 [0] NCCL INFX y",
+        "[rank1]:[E626 06:24:44.9 ProcessGroupNCCL.cpp:616] last enqueued NCCL work: 811",
+        ":1:2 [0] NCCL INFO",
     };
     struct log_line line[1];
     (void)state;
@@ -84,7 +101,8 @@ static void two_lines_run_together(void **state)
     struct log_line line[4];
     struct log_event event;
     (void)state;
-    assert_int_equal(lines_of("gpu1:10:11 [0] NCCL INFO " COLL "gpu1:20:21 [1] NCCL INFO " COLL, line, 4), 2);
+    assert_int_equal(
+        lines_of("gpu1:10:11 [0] NCCL INFO " COLL "gpu1:20:21 [1] NCCL INFO " COLL, line, 4), 2);
     assert_true(line[0].cut);
     assert_false(line[1].cut);
     assert_int_equal(line[1].pid, 20);
@@ -94,7 +112,10 @@ static void two_lines_run_together(void **state)
     /* The host's name swallows what ran into it; the reader knows the hosts that there are. */
     assert_string_equal(line[1].host, "0x7fgpu1");
 
-    assert_int_equal(lines_of("gpu1:10:11 [0] NCCL INFO AllReduce: opCount 1a sendbuff 0x10 recgpu1:20:21 [1] NCCL INFO " COLL, line, 4), 2);
+    assert_int_equal(lines_of("gpu1:10:11 [0] NCCL INFO AllReduce: opCount 1a sendbuff 0x10 "
+                              "recgpu1:20:21 [1] NCCL INFO " COLL,
+                              line, 4),
+                     2);
     log_event_of_message(line[0].message, line[0].message_bytes, &event);
     assert_int_equal(event.kind, LOG_EVENT_CUT);
 }
@@ -114,7 +135,9 @@ static void times(void **state)
     assert_int_equal(line->time_ns, 1795269802000000000);
 }
 
-/* --- events ----------------------------------------------------------------------------------------------- */
+/* --- events
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static struct log_event message(const char *text)
 {
@@ -133,7 +156,8 @@ static struct log_event call(const char *text)
 static void operations(void **state)
 {
     (void)state;
-    struct log_event event = message("Send: opCount 12 sendbuff 0x7f505e93c000 recvbuff (nil) count 2420736 datatype 7 op 0 root 1 comm "
+    struct log_event event = message("Send: opCount 12 sendbuff 0x7f505e93c000 recvbuff (nil) "
+                                     "count 2420736 datatype 7 op 0 root 1 comm "
                                      "0x7f5128002e10 [nranks=2] stream 0x55f1de727ae0");
     assert_int_equal(event.kind, LOG_EVENT_OPERATION);
     assert_int_equal(event.api, API_ncclSend);
@@ -145,13 +169,20 @@ static void operations(void **state)
     assert_int_equal(event.comm, 0x7f5128002e10);
     assert_int_equal(event.nranks, 2);
     assert_int_equal(event.stream, 0x55f1de727ae0);
-    assert_int_equal(message("opCount 5 sendbuff 0x10 recvbuff 0x20 count 1024 size 4096 datatype 7 op 0 comm 0x5 [nranks=8] stream 0x6").kind,
-                     LOG_EVENT_OPERATION);      /* 2.3 */
+    assert_int_equal(message("opCount 5 sendbuff 0x10 recvbuff 0x20 count 1024 size 4096 datatype "
+                             "7 op 0 comm 0x5 [nranks=8] stream 0x6")
+                         .kind,
+                     LOG_EVENT_OPERATION); /* 2.3 */
     assert_int_equal(message("NewThing: opCount 5 sendbuff 0x10").kind, LOG_EVENT_NONE);
-    assert_int_equal(message("AllReduce: opCount 5 sendbuff 0x10 recvbuff 0x20 count 1024 datatype").kind, LOG_EVENT_CUT);
-    assert_int_equal(message("AllReduce: opCount 5 sendbuff zz count -1 datatype 7 comm 0x5 [nranks=8]").kind, LOG_EVENT_OPERATION);
+    assert_int_equal(
+        message("AllReduce: opCount 5 sendbuff 0x10 recvbuff 0x20 count 1024 datatype").kind,
+        LOG_EVENT_CUT);
+    assert_int_equal(
+        message("AllReduce: opCount 5 sendbuff zz count -1 datatype 7 comm 0x5 [nranks=8]").kind,
+        LOG_EVENT_OPERATION);
     assert_int_equal(message("").kind, LOG_EVENT_NONE);
-    assert_int_equal(message("Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM comm 0x1 nRanks 02").kind, LOG_EVENT_NONE);
+    assert_int_equal(message("Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM comm 0x1 nRanks 02").kind,
+                     LOG_EVENT_NONE);
 }
 
 static void communicators(void **state)
@@ -163,22 +194,31 @@ static void communicators(void **state)
         int rank, nranks, ordinal, color, key;
         uint64_t comm, comm_id, parent;
     } cases[] = {
-        {"comm 0x7fdf08000d00 rank 15 nranks 16 cudaDev 7 busId e7000 - Init COMPLETE", LOG_EVENT_INIT_COMPLETE, API_ncclCommInitRank,
-         15, 16, -1, 0, 0, 0x7fdf08000d00, 0, 0},
-        {"comm 0x557fe785f7a0 rank 36 nranks 64 cudaDev 4 nvmlDev 4 busId 9b000 commId 0x5ae77eb5ea4ec1ee - Init START",
-         LOG_EVENT_INIT_START, API_ncclCommInitRank, 36, 64, -1, 0, 0, 0x557fe785f7a0, 0x5ae77eb5ea4ec1ee, 0},
-        {"ncclCommInitRankConfig comm 0x563cb890f420 rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId b000 commId 0xfa356df9cba89de0 - Init COMPLETE",
-         LOG_EVENT_INIT_COMPLETE, API_ncclCommInitRankConfig, 3, 8, -1, 0, 0, 0x563cb890f420, 0xfa356df9cba89de0, 0},
-        {"ncclCommSplit comm 0xa rank 1 nranks 2 cudaDev 3 nvmlDev 3 busId b000 parent 0xb splitCount 1 color 7 key 3- Init START",
+        {"comm 0x7fdf08000d00 rank 15 nranks 16 cudaDev 7 busId e7000 - Init COMPLETE",
+         LOG_EVENT_INIT_COMPLETE, API_ncclCommInitRank, 15, 16, -1, 0, 0, 0x7fdf08000d00, 0, 0},
+        {"comm 0x557fe785f7a0 rank 36 nranks 64 cudaDev 4 nvmlDev 4 busId 9b000 commId "
+         "0x5ae77eb5ea4ec1ee - Init START",
+         LOG_EVENT_INIT_START, API_ncclCommInitRank, 36, 64, -1, 0, 0, 0x557fe785f7a0,
+         0x5ae77eb5ea4ec1ee, 0},
+        {"ncclCommInitRankConfig comm 0x563cb890f420 rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId "
+         "b000 commId 0xfa356df9cba89de0 - Init COMPLETE",
+         LOG_EVENT_INIT_COMPLETE, API_ncclCommInitRankConfig, 3, 8, -1, 0, 0, 0x563cb890f420,
+         0xfa356df9cba89de0, 0},
+        {"ncclCommSplit comm 0xa rank 1 nranks 2 cudaDev 3 nvmlDev 3 busId b000 parent 0xb "
+         "splitCount 1 color 7 key 3- Init START",
          LOG_EVENT_INIT_START, API_ncclCommSplit, 1, 2, 1, 7, 3, 0xa, 0, 0xb},
-        {"ncclCommSplit comm 0xa rank 1 nranks 2 cudaDev 3 nvmlDev 3 busId b000 parent 0xb childCount 2 color 7 key 3 - Init COMPLETE",
+        {"ncclCommSplit comm 0xa rank 1 nranks 2 cudaDev 3 nvmlDev 3 busId b000 parent 0xb "
+         "childCount 2 color 7 key 3 - Init COMPLETE",
          LOG_EVENT_INIT_COMPLETE, API_ncclCommSplit, 1, 2, 2, 7, 3, 0xa, 0, 0xb},
-        {"[Rank 3] ncclCommInitRank comm 0xa rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId b000 commId 0x9 - Init START", LOG_EVENT_INIT_START,
-         API_ncclCommInitRank, 3, 8, -1, 0, 0, 0xa, 0x9, 0},
-        {"comm 0xa rank 0 nranks 8 cudaDev 0 busId 1000 - Destroy COMPLETE", LOG_EVENT_LEAVE_COMPLETE, API_ncclCommDestroy, 0, 8, -1, 0, 0,
-         0xa, 0, 0},
-        {"comm 0xa rank 0 nRanks 8 cudaDev 0 busId 1000 - Abort START", LOG_EVENT_LEAVE_START, API_ncclCommAbort, 0, 8, -1, 0, 0, 0xa, 0, 0},
-        {"comm 0xa rank 0 nra - Init COMPLETE", LOG_EVENT_CUT, API_ncclCommInitRank, 0, -1, -1, 0, 0, 0xa, 0, 0},
+        {"[Rank 3] ncclCommInitRank comm 0xa rank 3 nranks 8 cudaDev 3 nvmlDev 3 busId b000 commId "
+         "0x9 - Init START",
+         LOG_EVENT_INIT_START, API_ncclCommInitRank, 3, 8, -1, 0, 0, 0xa, 0x9, 0},
+        {"comm 0xa rank 0 nranks 8 cudaDev 0 busId 1000 - Destroy COMPLETE",
+         LOG_EVENT_LEAVE_COMPLETE, API_ncclCommDestroy, 0, 8, -1, 0, 0, 0xa, 0, 0},
+        {"comm 0xa rank 0 nRanks 8 cudaDev 0 busId 1000 - Abort START", LOG_EVENT_LEAVE_START,
+         API_ncclCommAbort, 0, 8, -1, 0, 0, 0xa, 0, 0},
+        {"comm 0xa rank 0 nra - Init COMPLETE", LOG_EVENT_CUT, API_ncclCommInitRank, 0, -1, -1, 0,
+         0, 0xa, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -200,7 +240,8 @@ static void communicators(void **state)
 static void calls(void **state)
 {
     (void)state;
-    struct log_event event = call("ncclAllReduce(7f0000000200,7f0000000400,7382228,7,0,0,0x78cfda045840,0x78d07125e5e0)");
+    struct log_event event = call(
+        "ncclAllReduce(7f0000000200,7f0000000400,7382228,7,0,0,0x78cfda045840,0x78d07125e5e0)");
     assert_int_equal(event.kind, LOG_EVENT_OPERATION);
     assert_int_equal(event.api, API_ncclAllReduce);
     assert_int_equal(event.sendbuff, 0x7f0000000200);
@@ -271,9 +312,15 @@ static void noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(headers_of_every_launcher), cmocka_unit_test(what_is_no_line_of_nccl),
-        cmocka_unit_test(two_lines_run_together), cmocka_unit_test(times), cmocka_unit_test(operations),
-        cmocka_unit_test(communicators), cmocka_unit_test(calls), cmocka_unit_test(versions), cmocka_unit_test(noise),
+        cmocka_unit_test(headers_of_every_launcher),
+        cmocka_unit_test(what_is_no_line_of_nccl),
+        cmocka_unit_test(two_lines_run_together),
+        cmocka_unit_test(times),
+        cmocka_unit_test(operations),
+        cmocka_unit_test(communicators),
+        cmocka_unit_test(calls),
+        cmocka_unit_test(versions),
+        cmocka_unit_test(noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

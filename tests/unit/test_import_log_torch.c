@@ -16,22 +16,37 @@ static const struct watchdog_case {
     const char *group, *op;
     int64_t seq, enqueued, completed, in, out;
 } cases[] = {
-    {"[rank1]:[E626 06:24:44.903881913 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught collective operation timeout: "
-     "WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=9801523, NumelOut=9801523, Timeout(ms)=600000) ran for 600020 milliseconds "
-     "before timing out.", 1, "", "ALLREDUCE", 808, -1, -1, 9801523, 9801523},
-    {"[rank1]:[E626 06:24:44.906457629 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank 1] Exception (either an error "
-     "or timeout) detected by watchdog at work: 808, last enqueued NCCL work: 811, last completed NCCL work: 807.", 1,
-     "0(default_pg)", "", 808, 811, 807, -1, -1},
-    {"[rank4]:[E1016 03:31:38.929234295 ProcessGroupNCCL.cpp:1709] [PG 3 Rank 4] Timeout at NCCL work: 9141, last enqueued NCCL "
-     "work: 9141, last completed NCCL work: 9140.", 4, "3", "", 9141, 9141, 9140, -1, -1},
-    {"[E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=BROADCAST, "
-     "Timeout(ms)=1800000) ran for 1804377 milliseconds before timing out.", 2, "", "BROADCAST", 5, -1, -1, -1, -1},
-    {"[rank3]:[E ProcessGroupNCCL.cpp:1] [PG ID 1 PG GUID 7 Rank 0]  failure detected by watchdog at work sequence id: 3 PG status: "
-     "last enqueued work: 4, last completed work: 2", 0, "7", "", 3, 4, 2, -1, -1},
-    {"[rank3]:[E ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank 3] Received a dump signal due to a collective timeout "
-     "from rank 0 and we will try our best to dump the debug info. Last enqueued NCCL work: 807, last completed NCCL work: 807.This is "
-     "most likely caused by incorrect usages of collectives", 3, "0(default_pg)", "", -1, 807, 807, -1, -1},
-    {"[rank2]: last enqueued NCCL work: 5, last completed NCCL work: -1. in rank", 2, "", "", -1, 5, -1, -1, -1},
+    {"[rank1]:[E626 06:24:44.903881913 ProcessGroupNCCL.cpp:616] [Rank 1] Watchdog caught "
+     "collective operation timeout: "
+     "WorkNCCL(SeqNum=808, OpType=ALLREDUCE, NumelIn=9801523, NumelOut=9801523, "
+     "Timeout(ms)=600000) ran for 600020 milliseconds "
+     "before timing out.",
+     1, "", "ALLREDUCE", 808, -1, -1, 9801523, 9801523},
+    {"[rank1]:[E626 06:24:44.906457629 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) "
+     "Rank 1] Exception (either an error "
+     "or timeout) detected by watchdog at work: 808, last enqueued NCCL work: 811, last completed "
+     "NCCL work: 807.",
+     1, "0(default_pg)", "", 808, 811, 807, -1, -1},
+    {"[rank4]:[E1016 03:31:38.929234295 ProcessGroupNCCL.cpp:1709] [PG 3 Rank 4] Timeout at NCCL "
+     "work: 9141, last enqueued NCCL "
+     "work: 9141, last completed NCCL work: 9140.",
+     4, "3", "", 9141, 9141, 9140, -1, -1},
+    {"[E ProcessGroupNCCL.cpp:828] [Rank 2] Watchdog caught collective operation timeout: "
+     "WorkNCCL(SeqNum=5, OpType=BROADCAST, "
+     "Timeout(ms)=1800000) ran for 1804377 milliseconds before timing out.",
+     2, "", "BROADCAST", 5, -1, -1, -1, -1},
+    {"[rank3]:[E ProcessGroupNCCL.cpp:1] [PG ID 1 PG GUID 7 Rank 0]  failure detected by watchdog "
+     "at work sequence id: 3 PG status: "
+     "last enqueued work: 4, last completed work: 2",
+     0, "7", "", 3, 4, 2, -1, -1},
+    {"[rank3]:[E ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank 3] Received a dump "
+     "signal due to a collective timeout "
+     "from rank 0 and we will try our best to dump the debug info. Last enqueued NCCL work: 807, "
+     "last completed NCCL work: 807.This is "
+     "most likely caused by incorrect usages of collectives",
+     3, "0(default_pg)", "", -1, 807, 807, -1, -1},
+    {"[rank2]: last enqueued NCCL work: 5, last completed NCCL work: -1. in rank", 2, "", "", -1, 5,
+     -1, -1, -1},
 };
 
 static void lines_of_bug_reports(void **state)
@@ -56,8 +71,12 @@ static void lines_of_bug_reports(void **state)
 static void other_lines(void **state)
 {
     static const char *const texts[] = {
-        "", "[rank1]: loss 0.3", "Watchdog caught collective operation timeout: WorkNCCL(", "last enqueued NCCL work: 3",
-        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=x)", "[Rank ] last enqueued NCCL work: 3",
+        "",
+        "[rank1]: loss 0.3",
+        "Watchdog caught collective operation timeout: WorkNCCL(",
+        "last enqueued NCCL work: 3",
+        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=x)",
+        "[Rank ] last enqueued NCCL work: 3",
     };
     struct watchdog_line line;
     (void)state;
@@ -69,12 +88,18 @@ static void other_lines(void **state)
 
 static void times_have_no_year(void **state)
 {
-    const uint64_t second = 1000000000, near = 1795271531 * second;     /* 2026-11-21 14:32:11 */
+    const uint64_t second = 1000000000, near = 1795271531 * second; /* 2026-11-21 14:32:11 */
     (void)state;
-    assert_int_equal(torch_line_time("[rank1]:[E1121 14:07:15.619908540 ProcessGroupNCCL.cpp:688] [Rank 1]", near), 1795270035619908540);
-    assert_int_equal(torch_line_time("[E1121 14:07:15.5 ProcessGroupNCCL.cpp:688]", near), 1795270035500000000);
-    assert_int_equal(torch_line_time("[E1130 14:07:15.5 ProcessGroupNCCL.cpp:688]", near), 1764511635500000000);    /* last year */
-    assert_int_equal(torch_line_time("[E101 00:00:00.0 ProcessGroupNCCL.cpp:688]", near), 1767225600000000000);
+    assert_int_equal(
+        torch_line_time("[rank1]:[E1121 14:07:15.619908540 ProcessGroupNCCL.cpp:688] [Rank 1]",
+                        near),
+        1795270035619908540);
+    assert_int_equal(torch_line_time("[E1121 14:07:15.5 ProcessGroupNCCL.cpp:688]", near),
+                     1795270035500000000);
+    assert_int_equal(torch_line_time("[E1130 14:07:15.5 ProcessGroupNCCL.cpp:688]", near),
+                     1764511635500000000); /* last year */
+    assert_int_equal(torch_line_time("[E101 00:00:00.0 ProcessGroupNCCL.cpp:688]", near),
+                     1767225600000000000);
     assert_int_equal(torch_line_time("[E ProcessGroupNCCL.cpp:688]", near), 0);
     assert_int_equal(torch_line_time("[E1399 14:07:15.5 ProcessGroupNCCL.cpp:688]", near), 0);
     assert_int_equal(torch_line_time("[E1121 14:07 ProcessGroupNCCL.cpp:688]", near), 0);
@@ -99,7 +124,9 @@ static void names_of_operations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_bug_reports), cmocka_unit_test(other_lines), cmocka_unit_test(times_have_no_year),
+        cmocka_unit_test(lines_of_bug_reports),
+        cmocka_unit_test(other_lines),
+        cmocka_unit_test(times_have_no_year),
         cmocka_unit_test(names_of_operations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* The JSON reader: what it takes, what it refuses and where, in pieces of any size. jansson is the oracle for texts that
- * chance made. */
+/* The JSON reader: what it takes, what it refuses and where, in pieces of any size. jansson is the
+ * oracle for texts that chance made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 struct text {
     const char *at;
     size_t left, piece;
-    bool fails;         /* instead of ending */
+    bool fails; /* instead of ending */
 };
 
 static int64_t read_piece(void *context, void *buffer, size_t bytes, struct error *err)
@@ -43,9 +43,11 @@ static struct json_stream *open_text(struct text *text, const struct json_option
 }
 
 /* Writes the tokens of a text as people would: "{ k:a 1 }", and at the end "." or the error. */
-static void trace(const char *bytes, size_t length, size_t piece, const struct json_options *options, char *out, size_t room)
+static void trace(const char *bytes, size_t length, size_t piece,
+                  const struct json_options *options, char *out, size_t room)
 {
-    static const char *const marks[] = {"{", "}", "[", "]", "k:", "s:", "i:", "f:", "true", "false", "null"};
+    static const char *const marks[] = {
+        "{", "}", "[", "]", "k:", "s:", "i:", "f:", "true", "false", "null"};
     struct text text = {bytes, length, piece, false};
     struct json_stream *json = open_text(&text, options);
     enum json_token token;
@@ -89,8 +91,10 @@ static void tokens_come_in_order(void **state)
 static void escapes_become_utf8(void **state)
 {
     (void)state;
-    expect("\"a\\n\\t\\\"\\\\\\/\\u0041\\u00e9\\u20ac\\ud83d\\ude00z\"", &strict, "s:a\n\t\"\\/A\u00e9\u20ac\U0001F600z .");
-    expect("\"\u00e9\u20ac\U0001F600 plain text that is longer than a word of eight bytes\"", &strict,
+    expect("\"a\\n\\t\\\"\\\\\\/\\u0041\\u00e9\\u20ac\\ud83d\\ude00z\"", &strict,
+           "s:a\n\t\"\\/A\u00e9\u20ac\U0001F600z .");
+    expect("\"\u00e9\u20ac\U0001F600 plain text that is longer than a word of eight bytes\"",
+           &strict,
            "s:\u00e9\u20ac\U0001F600 plain text that is longer than a word of eight bytes .");
     struct text text = {"\"a\\u0000b\"", 10, 100, false};
     struct json_stream *json = open_text(&text, &strict);
@@ -105,7 +109,8 @@ static void errors_say_where(void **state)
 {
     (void)state;
     expect("", &strict, "byte 0: there is no JSON value");
-    expect("{\"a\":1", &strict, "{ k:a i:1 byte 6: the text ends inside of an object; ',' or '}' was to come");
+    expect("{\"a\":1", &strict,
+           "{ k:a i:1 byte 6: the text ends inside of an object; ',' or '}' was to come");
     expect("[1,", &strict, "[ i:1 byte 3: the text ends inside of an array; a value was to come");
     expect("[1,]", &strict, "[ i:1 byte 3: ']' where a value was to come");
     expect("[1 2]", &strict, "[ i:1 byte 3: '2' where ',' or ']' was to come");
@@ -126,7 +131,8 @@ static void errors_say_where(void **state)
     expect("\"\xff\"", &strict, "byte 2: bytes that are no UTF-8 in a string");
     expect("\"\xc0\xaf\"", &strict, "byte 2: bytes that are no UTF-8 in a string");
     expect("\"\\ud800x\"", &strict, "byte 7: half of a surrogate pair in a string");
-    expect("\"\\u12g4\"", &strict, "byte 5: a \\u escape without four hexadecimal digits in a string");
+    expect("\"\\u12g4\"", &strict,
+           "byte 5: a \\u escape without four hexadecimal digits in a string");
 }
 
 static void lenient_takes_what_programs_write(void **state)
@@ -135,7 +141,11 @@ static void lenient_takes_what_programs_write(void **state)
     expect("[NaN,Infinity,-Infinity,-inf]", &lenient, "[ null null null null ] .");
     expect("\"C:\\path\\x\"", &lenient, "s:C:\\path\\x .");
     expect("\"a\tb\"", &lenient, "s:a\tb .");
-    expect("\"\xff" "a\xe2\x82\"", &lenient, "s:\ufffd" "a\ufffd .");
+    expect("\"\xff"
+           "a\xe2\x82\"",
+           &lenient,
+           "s:\ufffd"
+           "a\ufffd .");
     expect("\"\\ud800\\u0041\\ud800\\n\\udc00\"", &lenient, "s:\ufffdA\ufffd\n\ufffd .");
     struct text text = {"[NaN,\"\xff\"]", 9, 100, false};
     struct json_stream *json = open_text(&text, &lenient);
@@ -171,7 +181,7 @@ static void limits_are_kept(void **state)
     assert_string_equal(json_error(json), "byte 1: a string of more than 1000 bytes");
     json_close(json);
 
-    text = (struct text){deep, bytes, bytes, false};        /* skipped, its length does not matter */
+    text = (struct text){deep, bytes, bytes, false}; /* skipped, its length does not matter */
     json = open_text(&text, &(struct json_options){.text_max = 1000});
     assert_int_equal(json_next(json), TOKEN_ARRAY);
     assert_int_equal(json_skip(json), 0);
@@ -241,16 +251,35 @@ static struct json_stream *number(const char *digits, struct text *text)
 static void numbers_keep_every_bit(void **state)
 {
     (void)state;
-    static const struct { const char *text; int digits; bool fits; int64_t value; } cases[] = {
-        {"9223372036854775807", 0, true, INT64_MAX}, {"9223372036854775808", 0, false, 0},
-        {"-9223372036854775807", 0, true, -INT64_MAX}, {"1763735123456789.123", 3, true, 1763735123456789123},
-        {"1.0005", 3, true, 1001}, {"1.00049999", 3, true, 1000}, {"-1.0005", 3, true, -1001}, {"1.5e3", 0, true, 1500},
-        {"1.7e+15", 3, true, 1700000000000000000}, {"5e-1", 0, true, 1}, {"4e-1", 0, true, 0}, {"0.0", 3, true, 0},
-        {"0e999", 3, true, 0}, {"1e999", 0, false, 0}, {"1e-900", 3, true, 0}, {"1e99999999999", 0, false, 0},
+    static const struct {
+        const char *text;
+        int digits;
+        bool fits;
+        int64_t value;
+    } cases[] = {
+        {"9223372036854775807", 0, true, INT64_MAX},
+        {"9223372036854775808", 0, false, 0},
+        {"-9223372036854775807", 0, true, -INT64_MAX},
+        {"1763735123456789.123", 3, true, 1763735123456789123},
+        {"1.0005", 3, true, 1001},
+        {"1.00049999", 3, true, 1000},
+        {"-1.0005", 3, true, -1001},
+        {"1.5e3", 0, true, 1500},
+        {"1.7e+15", 3, true, 1700000000000000000},
+        {"5e-1", 0, true, 1},
+        {"4e-1", 0, true, 0},
+        {"0.0", 3, true, 0},
+        {"0e999", 3, true, 0},
+        {"1e999", 0, false, 0},
+        {"1e-900", 3, true, 0},
+        {"1e99999999999", 0, false, 0},
         {"0.00000000000000000000000000000000000000000000000000000000000000000001e70", 0, true, 100},
         {"123456789012345678901234567890123456789012345678901234567890", 0, false, 0},
-        {"0.1234567890123456789012345678901234567890123456789", 3, true, 123}, {"\"12\"", 0, true, 12}, {"\"x\"", 0, false, 0},
-        {"\"\"", 0, false, 0}, {"\"1 \"", 0, false, 0},
+        {"0.1234567890123456789012345678901234567890123456789", 3, true, 123},
+        {"\"12\"", 0, true, 12},
+        {"\"x\"", 0, false, 0},
+        {"\"\"", 0, false, 0},
+        {"\"1 \"", 0, false, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct text text;
@@ -258,7 +287,8 @@ static void numbers_keep_every_bit(void **state)
         int64_t value = 0;
         bool fits = json_scaled(json, cases[i].digits, &value);
         if (fits != cases[i].fits || value != cases[i].value)
-            fail_msg("%s scaled by 10^%d gave %s %lld", cases[i].text, cases[i].digits, fits ? "" : "nothing,", (long long)value);
+            fail_msg("%s scaled by 10^%d gave %s %lld", cases[i].text, cases[i].digits,
+                     fits ? "" : "nothing,", (long long)value);
         json_close(json);
     }
     struct text text;
@@ -278,7 +308,8 @@ static void numbers_keep_every_bit(void **state)
 }
 
 static const char sample[] =
-    "{\"schemaVersion\": 1, \"ts\": 1763735123456789.123, \"name\": \"k\\u00e9\\n\\ud83d\\ude00 \u20ac\", \"list\": [[1, -2, 3.5e-7], "
+    "{\"schemaVersion\": 1, \"ts\": 1763735123456789.123, \"name\": \"k\\u00e9\\n\\ud83d\\ude00 "
+    "\u20ac\", \"list\": [[1, -2, 3.5e-7], "
     "[], {}, [true, false, null]], \"o\": {\"deep\": {\"er\": [\"a\", \"\"]}}}";
 
 static void every_cut_is_an_error(void **state)
@@ -309,7 +340,8 @@ static bool we_take(const char *bytes, size_t length, size_t piece, bool skip)
     return token == TOKEN_END;
 }
 
-/* What jansson refuses although it is JSON, or for reasons of memory: integers and fractions that do not fit its types. */
+/* What jansson refuses although it is JSON, or for reasons of memory: integers and fractions that
+ * do not fit its types. */
 static bool is_of_types(const json_error_t *error)
 {
     enum json_error_code code = json_error_code(error);
@@ -319,7 +351,8 @@ static bool is_of_types(const json_error_t *error)
 static void chance_agrees_with_jansson(void **state)
 {
     (void)state;
-    static const char alphabet[] = "{}[]\",:\\u0123456789abcdefn-+.eE \n\x01\xff\xc3\xa9\xed\xa0\xe2\x82";
+    static const char alphabet[] =
+        "{}[]\",:\\u0123456789abcdefn-+.eE \n\x01\xff\xc3\xa9\xed\xa0\xe2\x82";
     uint64_t seed = 88172645463325252u;
     int taken = 0, refused = 0;
     for (int i = 0; i < 60000; i++) {
@@ -327,19 +360,20 @@ static void chance_agrees_with_jansson(void **state)
         size_t length = strlen(sample);
         memcpy(text, sample, sizeof text);
         for (int changes = (int)(random_word(&seed) % 3) + 1; changes > 0; changes--)
-            text[random_word(&seed) % length] = alphabet[random_word(&seed) % (sizeof alphabet - 1)];
+            text[random_word(&seed) % length] =
+                alphabet[random_word(&seed) % (sizeof alphabet - 1)];
         json_error_t error;
         json_t *tree = json_loadb(text, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
         bool ours = we_take(text, length, 1 + random_word(&seed) % 40, i % 2);
         if (!tree && is_of_types(&error))
             continue;
         if (ours != (tree != NULL))
-            fail_msg("we %s this, jansson %s it (%s): %.*s", ours ? "take" : "refuse", tree ? "takes" : "refuses",
-                     tree ? "" : error.text, (int)length, text);
+            fail_msg("we %s this, jansson %s it (%s): %.*s", ours ? "take" : "refuse",
+                     tree ? "takes" : "refuses", tree ? "" : error.text, (int)length, text);
         tree ? taken++ : refused++;
         json_decref(tree);
     }
-    assert_true(taken > 1000 && refused > 1000);        /* both happened */
+    assert_true(taken > 1000 && refused > 1000); /* both happened */
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 static void every_api_has_a_name_and_a_class(void **state)
 {
     (void)state;
-#define API(number, name, class) \
+#define API(number, name, class)                  \
     assert_string_equal(api_name(number), #name); \
     assert_int_equal(api_class_of(number), CLASS_##class);
 #include "lib/trace/apis.def"
@@ -45,19 +45,31 @@ static void calls_read_as_people_write_them(void **state)
         const char *text;
         struct record record;
     } cases[] = {
-        {"ncclAllReduce(count=4096, float32, sum)", {.api = API_ncclAllReduce, .phase = RECORD_ENTER,
-            .op = {.count = 4096, .datatype = TYPE_FLOAT32, .redop = REDOP_SUM, .root = -1}}},
-        {"ncclBroadcast(count=10, int32, root=0)", {.api = API_ncclBroadcast, .phase = RECORD_ENTER,
-            .op = {.count = 10, .datatype = TYPE_INT32, .redop = REDOP_NONE, .root = 0}}},
-        {"ncclReduce(count=18446744073709551615, bfloat16, max, root=3)", {.api = API_ncclReduce, .phase = RECORD_ENTER,
-            .op = {.count = UINT64_MAX, .datatype = TYPE_BFLOAT16, .redop = REDOP_MAX, .root = 3}}},
-        {"ncclSend(count=1, uint8, peer=7)", {.api = API_ncclSend, .phase = RECORD_ENTER,
-            .op = {.count = 1, .datatype = TYPE_UINT8, .redop = REDOP_NONE, .root = 7}}},
-        {"ncclCommSplit(color=-1, key=2)", {.api = API_ncclCommSplit, .phase = RECORD_ENTER, .comm = {.color = -1, .key = 2}}},
-        {"ncclCommInitRank(nranks=8, rank=3)", {.api = API_ncclCommInitRank, .phase = RECORD_ENTER, .comm = {.nranks = 8, .rank = 3}}},
+        {"ncclAllReduce(count=4096, float32, sum)",
+         {.api = API_ncclAllReduce,
+          .phase = RECORD_ENTER,
+          .op = {.count = 4096, .datatype = TYPE_FLOAT32, .redop = REDOP_SUM, .root = -1}}},
+        {"ncclBroadcast(count=10, int32, root=0)",
+         {.api = API_ncclBroadcast,
+          .phase = RECORD_ENTER,
+          .op = {.count = 10, .datatype = TYPE_INT32, .redop = REDOP_NONE, .root = 0}}},
+        {"ncclReduce(count=18446744073709551615, bfloat16, max, root=3)",
+         {.api = API_ncclReduce,
+          .phase = RECORD_ENTER,
+          .op = {.count = UINT64_MAX, .datatype = TYPE_BFLOAT16, .redop = REDOP_MAX, .root = 3}}},
+        {"ncclSend(count=1, uint8, peer=7)",
+         {.api = API_ncclSend,
+          .phase = RECORD_ENTER,
+          .op = {.count = 1, .datatype = TYPE_UINT8, .redop = REDOP_NONE, .root = 7}}},
+        {"ncclCommSplit(color=-1, key=2)",
+         {.api = API_ncclCommSplit, .phase = RECORD_ENTER, .comm = {.color = -1, .key = 2}}},
+        {"ncclCommInitRank(nranks=8, rank=3)",
+         {.api = API_ncclCommInitRank, .phase = RECORD_ENTER, .comm = {.nranks = 8, .rank = 3}}},
         {"cudaStreamSynchronize", {.api = API_cudaStreamSynchronize, .phase = RECORD_ENTER}},
-        {"cudaMemcpy(bytes=64)", {.api = API_cudaMemcpy, .phase = RECORD_ENTER, .wait = {.bytes = 64}}},
-        {"cudaMemcpy2DAsync(bytes=640)", {.api = API_cudaMemcpy2DAsync, .copy = {.bytes = 64, .height = 10}}},
+        {"cudaMemcpy(bytes=64)",
+         {.api = API_cudaMemcpy, .phase = RECORD_ENTER, .wait = {.bytes = 64}}},
+        {"cudaMemcpy2DAsync(bytes=640)",
+         {.api = API_cudaMemcpy2DAsync, .copy = {.bytes = 64, .height = 10}}},
         {"ncclAllReduce", {.api = API_ncclAllReduce, .phase = RECORD_LEAVE, .leave = {.enter = 4}}},
     };
     char text[128];

@@ -22,7 +22,8 @@ struct values {
     int choice;
 };
 
-static int parse(struct values *values, bool stop_at_operand, const char *line, char **operands, int *count)
+static int parse(struct values *values, bool stop_at_operand, const char *line, char **operands,
+                 int *count)
 {
     static char copy[512];
     static char *words[64];
@@ -33,12 +34,19 @@ static int parse(struct values *values, bool stop_at_operand, const char *line, 
     words[argc] = NULL;
     *values = (struct values){.choice = -1};
     const struct option_entry entries[] = {
-        {"quiet", 'q', OPTION_FLAG, NULL, "h", &values->quiet}, {"verbose", 'v', OPTION_FLAG, NULL, "h", &values->verbose},
-        {"output", 'o', OPTION_TEXT, "DIR", "h", &values->output}, {"number", 'n', OPTION_NUMBER, "N", "h", &values->number},
-        {"timeout", 0, OPTION_SECONDS, "S", "h", &values->seconds}, {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "h", &values->choice},
+        {"quiet", 'q', OPTION_FLAG, NULL, "h", &values->quiet},
+        {"verbose", 'v', OPTION_FLAG, NULL, "h", &values->verbose},
+        {"output", 'o', OPTION_TEXT, "DIR", "h", &values->output},
+        {"number", 'n', OPTION_NUMBER, "N", "h", &values->number},
+        {"timeout", 0, OPTION_SECONDS, "S", "h", &values->seconds},
+        {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "h", &values->choice},
     };
-    const struct options options = {.command = "test", .operands = "", .summary = "", .entries = entries,
-        .count = OPTION_COUNT(entries), .stop_at_operand = stop_at_operand};
+    const struct options options = {.command = "test",
+                                    .operands = "",
+                                    .summary = "",
+                                    .entries = entries,
+                                    .count = OPTION_COUNT(entries),
+                                    .stop_at_operand = stop_at_operand};
     char **argv = words;
     int status = options_parse(&options, &argc, &argv);
     for (int i = 0; i <= argc && status == OPTIONS_GO; i++)
@@ -53,7 +61,10 @@ static void options_come_in_every_usual_form(void **state)
     struct values values;
     char *operands[64];
     int count;
-    assert_int_equal(parse(&values, false, "test -qv -oA first --number=7 --timeout 2.5s second --stacks all", operands, &count), OPTIONS_GO);
+    assert_int_equal(parse(&values, false,
+                           "test -qv -oA first --number=7 --timeout 2.5s second --stacks all",
+                           operands, &count),
+                     OPTIONS_GO);
     assert_true(values.quiet && values.verbose);
     assert_string_equal(values.output, "A");
     assert_int_equal(values.number, 7);
@@ -71,7 +82,8 @@ static void a_program_keeps_its_own_options(void **state)
     struct values values;
     char *operands[64];
     int count;
-    assert_int_equal(parse(&values, true, "test -q prog -v --number x", operands, &count), OPTIONS_GO);
+    assert_int_equal(parse(&values, true, "test -q prog -v --number x", operands, &count),
+                     OPTIONS_GO);
     assert_true(values.quiet && !values.verbose);
     assert_int_equal(count, 4);
     assert_int_equal(parse(&values, true, "test -o B -- -v --", operands, &count), OPTIONS_GO);
@@ -88,16 +100,28 @@ static void the_table_is_printed_when_nothing_else_is_asked(void **state)
     char *operands[64];
     int count;
     assert_int_equal(parse(&values, false, "test --option-table=man", operands, &count), 42);
-    assert_int_equal(parse(&values, true, "test -- --option-table=man", operands, &count), OPTIONS_GO);
-    assert_int_equal(parse(&values, false, "test -q --option-table=man", operands, &count), STATUS_USAGE);
+    assert_int_equal(parse(&values, true, "test -- --option-table=man", operands, &count),
+                     OPTIONS_GO);
+    assert_int_equal(parse(&values, false, "test -q --option-table=man", operands, &count),
+                     STATUS_USAGE);
 }
 
 static void wrong_use_is_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"test --nothing", "test -x", "test --number", "test --number -1", "test --number 1x", "test -n",
-        "test --timeout inf", "test --timeout nan", "test --timeout -3", "test --stacks some", "test --stacks nc", "test --quiet=yes",
-        "test --number 99999999999999999999"};
+    static const char *const wrong[] = {"test --nothing",
+                                        "test -x",
+                                        "test --number",
+                                        "test --number -1",
+                                        "test --number 1x",
+                                        "test -n",
+                                        "test --timeout inf",
+                                        "test --timeout nan",
+                                        "test --timeout -3",
+                                        "test --stacks some",
+                                        "test --stacks nc",
+                                        "test --quiet=yes",
+                                        "test --number 99999999999999999999"};
     struct values values;
     char *operands[64];
     int count;
@@ -113,7 +137,8 @@ static void the_nearest_name_is_found(void **state)
     assert_string_equal(options_nearest("rn", names), "run");
     assert_string_equal(options_nearest("coll", names), "collect");
     assert_null(options_nearest("zzz", names));
-    assert_null(options_nearest("a-very-long-name-that-is-like-nothing-else-in-this-program", names));
+    assert_null(
+        options_nearest("a-very-long-name-that-is-like-nothing-else-in-this-program", names));
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Packed and plain files give the same bytes; cut and damaged ones are errors, never an early end. */
+/* Packed and plain files give the same bytes; cut and damaged ones are errors, never an early end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +83,7 @@ static void check_packing(void **state, const char *tool)
     assert_non_null(strstr(err.text, "damaged"));
     free(text);
 
-    pack(tool, plain, packed);      /* two streams after each other */
+    pack(tool, plain, packed); /* two streams after each other */
     assert_int_equal(read_all(packed, back, &err), 2 * BYTES);
     assert_memory_equal(back + BYTES, bytes, BYTES);
     free(bytes);

@@ -11,7 +11,8 @@
 
 #include "lib/import/value.h"
 
-static int read_bytes(struct arena *arena, const void *bytes, size_t count, struct value *value, struct error *err)
+static int read_bytes(struct arena *arena, const void *bytes, size_t count, struct value *value,
+                      struct error *err)
 {
     /* A block of its own, so that a sanitizer sees a read behind its end. */
     char *copy = malloc(count ? count : 1);
@@ -29,8 +30,10 @@ static int read_bytes(struct arena *arena, const void *bytes, size_t count, stru
 
 /* {"a": [1, 300, -2, 1790000000000000000, 0.5, None, True, ("x", "x")]} as PyTorch writes it. */
 static const char sample[] =
-    "\x80\x02}(X\x01\0\0\0aq\0](K\x01M\x2c\x01J\xfe\xff\xff\xff\x8a\x08\0\0\xb6\x0b\xce\x5b\xd7\x18G\x3f\xe0\0\0\0\0\0\0N\x88"
-    "X\x01\0\0\0xq\x01h\x01\x86" "eu.";
+    "\x80\x02}(X\x01\0\0\0aq\0]("
+    "K\x01M\x2c\x01J\xfe\xff\xff\xff\x8a\x08\0\0\xb6\x0b\xce\x5b\xd7\x18G\x3f\xe0\0\0\0\0\0\0N\x88"
+    "X\x01\0\0\0xq\x01h\x01\x86"
+    "eu.";
 
 static void a_dump_is_read(void **state)
 {
@@ -99,8 +102,13 @@ static void what_runs_code_is_refused_by_name(void **state)
         char opcode;
         const char *name;
     } opcodes[] = {
-        {'c', "GLOBAL"}, {'\x93', "STACK_GLOBAL"}, {'R', "REDUCE"}, {'b', "BUILD"}, {'i', "INST"}, {'o', "OBJ"}, {'\x81', "NEWOBJ"},
-        {'\x92', "NEWOBJ_EX"}, {'P', "PERSID"}, {'Q', "BINPERSID"}, {'\x82', "EXT1"}, {'\x83', "EXT2"}, {'\x84', "EXT4"},
+        {'c', "GLOBAL"},    {'\x93', "STACK_GLOBAL"},
+        {'R', "REDUCE"},    {'b', "BUILD"},
+        {'i', "INST"},      {'o', "OBJ"},
+        {'\x81', "NEWOBJ"}, {'\x92', "NEWOBJ_EX"},
+        {'P', "PERSID"},    {'Q', "BINPERSID"},
+        {'\x82', "EXT1"},   {'\x83', "EXT2"},
+        {'\x84', "EXT4"},
     };
     for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++) {
         char bytes[] = "\x80\x02]?os\nsystem\n.", words[64];
@@ -109,7 +117,8 @@ static void what_runs_code_is_refused_by_name(void **state)
         struct error err;
         bytes[3] = opcodes[i].opcode;
         assert_int_equal(read_bytes(&arena, bytes, sizeof bytes - 1, &value, &err), -1);
-        snprintf(words, sizeof words, "byte 3 is the opcode %s, which can run code", opcodes[i].name);
+        snprintf(words, sizeof words, "byte 3 is the opcode %s, which can run code",
+                 opcodes[i].name);
         assert_non_null(strstr(err.text, words));
         arena_free(&arena);
     }
@@ -121,12 +130,20 @@ static void lengths_are_not_believed(void **state)
     struct arena arena = {0};
     struct value value;
     struct error err;
-    assert_int_equal(READ("\x80\x02X\xff\xff\xff\xff" "abc."), -1);
+    assert_int_equal(READ("\x80\x02X\xff\xff\xff\xff"
+                          "abc."),
+                     -1);
     assert_non_null(strstr(err.text, "byte 2"));
     assert_non_null(strstr(err.text, "longer than the file"));
-    assert_int_equal(READ("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc."), -1);
-    assert_int_equal(READ("\x80\x02\x8b\xff\xff\xff\x7f" "abc."), -1);
-    assert_int_equal(READ("\x80\x02\x8a\x09" "123456789."), -1);
+    assert_int_equal(READ("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff"
+                          "abc."),
+                     -1);
+    assert_int_equal(READ("\x80\x02\x8b\xff\xff\xff\x7f"
+                          "abc."),
+                     -1);
+    assert_int_equal(READ("\x80\x02\x8a\x09"
+                          "123456789."),
+                     -1);
     assert_non_null(strstr(err.text, "a number is too large"));
     assert_int_equal(READ("\x80\x02Nr\xff\xff\xff\xff."), -1);
     assert_non_null(strstr(err.text, "memo's index"));
@@ -143,9 +160,11 @@ static void the_stack_has_a_floor(void **state)
         const char *bytes;
         size_t count;
     } pickles[] = {
-        {"u.", 2}, {"e.", 2}, {"s.", 2}, {"a.", 2}, {"]Ks.", 4}, {"(u.", 3}, {"}(K\1u.", 6}, {"](K\1s.", 6}, {"K\1(K\2e.", 7},
-        {"\x85.", 2}, {"K\1\x87.", 4}, {"0.", 2}, {"1.", 2}, {"2.", 2}, {"q\0.", 3}, {"t.", 2}, {"(K\1d.", 5}, {"(.", 2}, {".", 1},
-        {"K\1K\2.", 5}, {"K\1(\x85.", 5}, {"\x94.", 2}, {"h\0.", 3}, {"", 0}, {"\x80", 1},
+        {"u.", 2},        {"e.", 2},      {"s.", 2},      {"a.", 2},        {"]Ks.", 4},
+        {"(u.", 3},       {"}(K\1u.", 6}, {"](K\1s.", 6}, {"K\1(K\2e.", 7}, {"\x85.", 2},
+        {"K\1\x87.", 4},  {"0.", 2},      {"1.", 2},      {"2.", 2},        {"q\0.", 3},
+        {"t.", 2},        {"(K\1d.", 5},  {"(.", 2},      {".", 1},         {"K\1K\2.", 5},
+        {"K\1(\x85.", 5}, {"\x94.", 2},   {"h\0.", 3},    {"", 0},          {"\x80", 1},
     };
     for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++) {
         struct arena arena = {0};
@@ -195,8 +214,8 @@ static void memory_follows_the_file(void **state)
     size_t count = 0;
     bytes[count++] = ']';
     for (int i = 0; i < TIMES; i++) {
-        bytes[count++] = '2';       /* the list itself */
-        bytes[count++] = 'a';       /* into itself */
+        bytes[count++] = '2'; /* the list itself */
+        bytes[count++] = 'a'; /* into itself */
     }
     bytes[count++] = '.';
     assert_int_equal(read_bytes(&arena, bytes, count, &value, &err), 0);
@@ -230,10 +249,15 @@ static void json_gives_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dump_is_read), cmocka_unit_test(cut_at_every_byte_it_is_refused),
-        cmocka_unit_test(every_byte_may_be_any_other), cmocka_unit_test(what_runs_code_is_refused_by_name),
-        cmocka_unit_test(lengths_are_not_believed), cmocka_unit_test(the_stack_has_a_floor), cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(memory_follows_the_file), cmocka_unit_test(json_gives_the_same),
+        cmocka_unit_test(a_dump_is_read),
+        cmocka_unit_test(cut_at_every_byte_it_is_refused),
+        cmocka_unit_test(every_byte_may_be_any_other),
+        cmocka_unit_test(what_runs_code_is_refused_by_name),
+        cmocka_unit_test(lengths_are_not_believed),
+        cmocka_unit_test(the_stack_has_a_floor),
+        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(memory_follows_the_file),
+        cmocka_unit_test(json_gives_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,8 @@ static int put(uint32_t thread, int kind, uint64_t serial)
 {
     struct record record = {.serial = serial, .api = API_cudaMalloc, .thread = thread};
     struct ring_segment *to = segment(thread);
-    return ring_append(&to->ring[kind], ring_records(file, to, kind), kind == RING_BULK ? BULK : CONTROL, &record);
+    return ring_append(&to->ring[kind], ring_records(file, to, kind),
+                       kind == RING_BULK ? BULK : CONTROL, &record);
 }
 
 static struct ring_reader *open_reader(const char *path)
@@ -105,26 +106,27 @@ static void finished_hashes_are_seen_once_and_given_back(void **state)
     take_entry(5, 2);
     finish_entry(5, 55);
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
-    assert_int_equal(ring_reader_hashes(reader), 1);        /* entry 0's kernel still runs */
+    assert_int_equal(ring_reader_hashes(reader), 1); /* entry 0's kernel still runs */
     assert_int_equal(ring_reader_hash(reader, 0)->hash, 55);
     assert_int_equal(ring_reader_hash(reader, 0)->number, 20);
     assert_int_equal(ring_reader_hash(reader, 0)->what, HASH_RECV_AFTER);
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
-    assert_int_equal(ring_reader_hashes(reader), 1);        /* not told yet, so it is there again */
+    assert_int_equal(ring_reader_hashes(reader), 1); /* not told yet, so it is there again */
     ring_reader_hash_told(reader, 0);
     finish_entry(0, 11);
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
     assert_int_equal(ring_reader_hashes(reader), 1);
     assert_int_equal(ring_reader_hash(reader, 0)->hash, 11);
-    assert_int_equal(ring_hashes(file)[5].taken, 2);        /* told, but not stored */
+    assert_int_equal(ring_hashes(file)[5].taken, 2); /* told, but not stored */
     assert_int_equal(ring_reader_publish(reader, NULL), 0);
     assert_int_equal(ring_hashes(file)[5].taken, 0);
     assert_int_equal(ring_hashes(file)[0].taken, 1);
-    take_entry(5, 3);                                       /* the old result is not taken for the new one's */
+    take_entry(5, 3); /* the old result is not taken for the new one's */
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
     assert_int_equal(ring_reader_hashes(reader), 1);
     ring_reader_close(reader);
-    reader = open_reader(scratch_path(state, "hash.ring")); /* killed before it stored: the next one sees it again */
+    reader = open_reader(
+        scratch_path(state, "hash.ring")); /* killed before it stored: the next one sees it again */
     file->hash_lost = 7;
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
     assert_int_equal(ring_reader_hashes(reader), 1);
@@ -145,7 +147,9 @@ static void records_of_all_rings_come_in_the_order_of_serials(void **state)
         if (round == 100)
             file->segments = THREADS;
         for (uint64_t n = random_word(&seed) % 12; n > 0; n--)
-            assert_int_equal(put((uint32_t)(random_word(&seed) % file->segments), (int)(random_word(&seed) % 2), ++serial), 1);
+            assert_int_equal(put((uint32_t)(random_word(&seed) % file->segments),
+                                 (int)(random_word(&seed) % 2), ++serial),
+                             1);
         assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
         struct record records[5];
         for (int got; (got = ring_reader_take(reader, records, 5, NULL)) > 0;)
@@ -165,7 +169,7 @@ static void a_missing_serial_is_waited_for_a_little(void **state)
     struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
     struct record records[8];
     put(0, RING_CONTROL, 1);
-    put(0, RING_CONTROL, 3);    /* 2 is being written by the other thread */
+    put(0, RING_CONTROL, 3); /* 2 is being written by the other thread */
     assert_int_equal(ring_reader_look(reader, 1000000, true, NULL), 0);
     assert_int_equal(ring_reader_take(reader, records, 8, NULL), 1);
     assert_false(ring_reader_drained(reader));
@@ -174,12 +178,12 @@ static void a_missing_serial_is_waited_for_a_little(void **state)
     assert_int_equal(ring_reader_take(reader, records, 8, NULL), 2);
     assert_int_equal(records[0].serial, 2);
     assert_int_equal(records[1].serial, 3);
-    put(0, RING_CONTROL, 5);    /* 4 never comes */
+    put(0, RING_CONTROL, 5); /* 4 never comes */
     assert_int_equal(ring_reader_look(reader, 3000000, true, NULL), 0);
     assert_int_equal(ring_reader_take(reader, records, 8, NULL), 0);
     assert_int_equal(ring_reader_look(reader, 3000000 + 50000000, true, NULL), 0);
     assert_int_equal(ring_reader_take(reader, records, 8, NULL), 1);
-    put(0, RING_CONTROL, 7);    /* 6 never comes, and the process is dead */
+    put(0, RING_CONTROL, 7); /* 6 never comes, and the process is dead */
     assert_int_equal(ring_reader_look(reader, 54000000, false, NULL), 0);
     assert_int_equal(ring_reader_take(reader, records, 8, NULL), 1);
     ring_reader_close(reader);
@@ -211,7 +215,7 @@ static void reading_goes_on_where_it_was_stored(void **state)
     struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
     struct record record;
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
-    ring_reader_seek(reader, RING_CONTROL, 7);      /* stored, but the tail was never moved */
+    ring_reader_seek(reader, RING_CONTROL, 7); /* stored, but the tail was never moved */
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
     assert_int_equal(ring_reader_take(reader, &record, 1, NULL), 1);
     assert_int_equal(record.serial, 8);
@@ -247,11 +251,11 @@ static void damage_is_an_error(void **state)
     ring_reader_close(reader);
     make(path, 1);
     put(0, RING_CONTROL, 1);
-    put(0, RING_CONTROL, 0);    /* no serial: noise */
+    put(0, RING_CONTROL, 0); /* no serial: noise */
     reader = open_reader(path);
     assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
     struct record two[2];
-    assert_int_equal(ring_reader_take(reader, two, 2, &err), 1);    /* what is good is given */
+    assert_int_equal(ring_reader_take(reader, two, 2, &err), 1); /* what is good is given */
     assert_int_equal(ring_reader_take(reader, &record, 1, &err), -1);
     ring_reader_close(reader);
 }
@@ -260,7 +264,8 @@ static void a_file_cut_under_the_reader_is_an_error(void **state)
 {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-    skip();     /* the fault ends the process inside TSan's memcpy; tests/collector/test_noise.py has the case, too */
+    skip(); /* the fault ends the process inside TSan's memcpy; tests/collector/test_noise.py has
+               the case, too */
 #endif
 #endif
     const char *path = scratch_path(state, "1-1.ring");

@@ -32,7 +32,8 @@ static void assert_left(struct frame *frames, int count, const char *expected)
     char left[512] = "";
     count = site_own_frames(frames, count);
     for (int i = 0; i < count; i++)
-        snprintf(left + strlen(left), sizeof left - strlen(left), "%s%s", i ? " " : "", frames[i].function);
+        snprintf(left + strlen(left), sizeof left - strlen(left), "%s%s", i ? " " : "",
+                 frames[i].function);
     assert_string_equal(left, expected);
 }
 
@@ -40,9 +41,13 @@ static void test_program_of_c(void **state)
 {
     (void)state;
     struct frame frames[] = {
-        native("poll", "/lib/libc.so.6"), native("cuStreamSynchronize", "/usr/lib/libcuda.so.1"),
-        native("ncclAllReduce", "/opt/libddpcheck.so"), native("reduce", "/opt/train"), native("main", "/opt/train"),
-        native("__libc_start_main", "/lib/libc.so.6"), native("_start", "/opt/train"),
+        native("poll", "/lib/libc.so.6"),
+        native("cuStreamSynchronize", "/usr/lib/libcuda.so.1"),
+        native("ncclAllReduce", "/opt/libddpcheck.so"),
+        native("reduce", "/opt/train"),
+        native("main", "/opt/train"),
+        native("__libc_start_main", "/lib/libc.so.6"),
+        native("_start", "/opt/train"),
     };
     assert_left(frames, 7, "reduce main");
 }
@@ -50,7 +55,8 @@ static void test_program_of_c(void **state)
 static void test_only_libraries(void **state)
 {
     (void)state;
-    struct frame frames[] = {native("poll", "/lib/libc.so.6"), native("worker", "/usr/lib/libcuda.so.1")};
+    struct frame frames[] = {native("poll", "/lib/libc.so.6"),
+                             native("worker", "/usr/lib/libcuda.so.1")};
     assert_left(frames, 2, "poll worker");
 }
 
@@ -58,24 +64,32 @@ static void test_program_in_python(void **state)
 {
     (void)state;
     struct frame frames[] = {
-        python("all_reduce", "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"),
-        python("wrapper", "/usr/lib/python3/dist-packages/torch/distributed/c10d_logger.py"), python("step", "/home/me/train.py"),
+        python("all_reduce",
+               "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"),
+        python("wrapper", "/usr/lib/python3/dist-packages/torch/distributed/c10d_logger.py"),
+        python("step", "/home/me/train.py"),
         python("_call_impl", "/v/lib/python3.11/site-packages/torch/nn/modules/module.py"),
-        python("forward", "/v/lib/python3.11/site-packages/megatron/model.py"), python("run", "/usr/lib/python3.11/threading.py"),
-        python("_run_code", "<frozen runpy>"), native("c10d::allreduce", "/v/torch/lib/libtorch_cuda.so"),
-        native("_PyEval_EvalFrameDefault", "/usr/lib/libpython3.11.so.1.0"), native("extension", "/home/me/fast.so"),
-        native("select_poll", "/usr/lib/python3.11/lib-dynload/select.cpython-311-x86_64-linux-gnu.so"),
+        python("forward", "/v/lib/python3.11/site-packages/megatron/model.py"),
+        python("run", "/usr/lib/python3.11/threading.py"),
+        python("_run_code", "<frozen runpy>"),
+        native("c10d::allreduce", "/v/torch/lib/libtorch_cuda.so"),
+        native("_PyEval_EvalFrameDefault", "/usr/lib/libpython3.11.so.1.0"),
+        native("extension", "/home/me/fast.so"),
+        native("select_poll",
+               "/usr/lib/python3.11/lib-dynload/select.cpython-311-x86_64-linux-gnu.so"),
     };
     assert_left(frames, 11, "step forward run extension");
 }
 
-/* Of a thread that is nobody's but the framework's (a loader's, a watchdog's) its frames are what there is. */
+/* Of a thread that is nobody's but the framework's (a loader's, a watchdog's) its frames are what
+ * there is. */
 static void test_only_framework(void **state)
 {
     (void)state;
     struct frame frames[] = {
         python("_recv", "/v/lib/python3.11/site-packages/torch/multiprocessing/reductions.py"),
-        python("_pin_memory_loop", "/v/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py"),
+        python("_pin_memory_loop",
+               "/v/lib/python3.11/site-packages/torch/utils/data/_utils/pin_memory.py"),
         native("_PyEval_EvalFrameDefault", "/usr/bin/python3.11"),
     };
     assert_left(frames, 3, "_recv _pin_memory_loop");
@@ -84,16 +98,18 @@ static void test_only_framework(void **state)
 static void test_own_copy_of_a_name(void **state)
 {
     (void)state;
-    struct frame frames[] = {python("step", "/home/me/lib/python3.11/site-packages/mine/torch_train.py"),
-                             python("<module>", "/home/me/pytorch/examples/train.py")};
+    struct frame frames[] = {
+        python("step", "/home/me/lib/python3.11/site-packages/mine/torch_train.py"),
+        python("<module>", "/home/me/pytorch/examples/train.py")};
     assert_left(frames, 2, "step <module>");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c), cmocka_unit_test(test_only_libraries), cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework), cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

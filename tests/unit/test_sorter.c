@@ -19,7 +19,8 @@ static void processes_are_merged(void **state)
     assert_non_null(sorter);
     for (uint32_t process = 0; process < PROCESSES; process++)
         for (uint64_t i = 0; i < EACH; i++) {
-            struct sorted item = {.key = 10 * i + process % 3, .process = process, .part = (uint32_t)i};
+            struct sorted item = {
+                .key = 10 * i + process % 3, .process = process, .part = (uint32_t)i};
             assert_int_equal(sorter_add(sorter, &item, &err), 0);
         }
     assert_int_equal(sorter_finish(sorter, &err), 0);
@@ -29,7 +30,7 @@ static void processes_are_merged(void **state)
     while (sorter_next(sorter, &item, &err) == 1) {
         assert_true(item->key >= key);
         if (count && item->key == key && item->part)
-            assert_true(item->process > last);      /* equal keys as they came */
+            assert_true(item->process > last); /* equal keys as they came */
         assert_int_equal(item->part, next[item->process]++);
         key = item->key;
         last = item->process;
@@ -61,7 +62,8 @@ static void no_room_is_said(void **state)
     for (uint64_t i = 0; i < 1u << 20 && !result; i++)
         result = sorter_add(sorter, &(struct sorted){.key = i}, &err);
     assert_int_equal(result, -1);
-    assert_string_equal(err.text, "can't make a temporary file in /nonexistent: No such file or directory; set TMPDIR to a directory with room");
+    assert_string_equal(err.text, "can't make a temporary file in /nonexistent: No such file or "
+                                  "directory; set TMPDIR to a directory with room");
     unsetenv("TMPDIR");
     sorter_free(sorter);
 }
@@ -69,7 +71,9 @@ static void no_room_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_are_merged), cmocka_unit_test(nothing_is_nothing), cmocka_unit_test(no_room_is_said),
+        cmocka_unit_test(processes_are_merged),
+        cmocka_unit_test(nothing_is_nothing),
+        cmocka_unit_test(no_room_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

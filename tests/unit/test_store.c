@@ -82,11 +82,11 @@ static void pieces_are_put_together(void **state)
     assert_int_equal(store_process(store, &info, NULL), 0);
     char lengthy[1000];
     for (size_t i = 0; i < sizeof lengthy; i += 2)
-        memcpy(lengthy + i, "ü", 2);      /* two bytes each: pieces end inside characters */
+        memcpy(lengthy + i, "ü", 2); /* two bytes each: pieces end inside characters */
     add_string(store, "iteration 7", 11);
     add_string(store, lengthy + 1, 997);
     add_string(store, lengthy, 64);
-    add_string(store, "iteration 7", 11);   /* said twice */
+    add_string(store, "iteration 7", 11); /* said twice */
     struct record stack = {.api = API_notice_stack};
     stack.frames.id = 99;
     stack.frames.count = 11;
@@ -95,9 +95,11 @@ static void pieces_are_put_together(void **state)
             stack.frames.address[i] = 0x7000 + stack.frames.offset + i;
         assert_int_equal(store_event(store, 0, &stack, NULL), 0);
     }
-    struct record lost = {.api = API_notice_string, .string = {.id = 5, .bytes = 100, .offset = 64}};
-    assert_int_equal(store_event(store, 0, &lost, NULL), 0);    /* its first piece never came */
-    struct record noise = {.api = API_notice_string, .string = {.id = 6, .bytes = 10, .offset = 4000000000}};
+    struct record lost = {.api = API_notice_string,
+                          .string = {.id = 5, .bytes = 100, .offset = 64}};
+    assert_int_equal(store_event(store, 0, &lost, NULL), 0); /* its first piece never came */
+    struct record noise = {.api = API_notice_string,
+                           .string = {.id = 6, .bytes = 10, .offset = 4000000000}};
     assert_int_equal(store_event(store, 0, &noise, NULL), 0);
     assert_int_equal(store_symbol(store, 0, 0x7003, "/lib/a.so", "step", "train.c", 88, NULL), 0);
     assert_int_equal(store_close(store, NULL), 0);
@@ -132,7 +134,8 @@ static long long ask(const char *path, const char *sql)
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-    long long value = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : -1;
+    long long value = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0)
+                                                            : -1;
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return value;
@@ -144,27 +147,59 @@ static void views_give_payloads_their_names(void **state)
     struct store *store = open_store(path);
     struct process_info info = process_named("one", 3, 5000);
     store_process(store, &info, NULL);
-    struct record enter = {.api = API_ncclReduce, .phase = RECORD_ENTER, .serial = 10, .time_ns = 1100, .op = {
-        .comm = 0xfedcba9876543210, .number = 4, .count = 4096, .datatype = TYPE_FLOAT16, .redop = REDOP_MAX, .root = 2,
-        .slot = RECORD_NO_SLOT, .rank = 3, .launch = 9}};
-    struct record leave = {.api = API_ncclReduce, .phase = RECORD_LEAVE, .serial = 11, .time_ns = 1200, .result = 5, .leave = {.enter = 10}};
-    struct record wait = {.api = API_cudaStreamSynchronize, .phase = RECORD_ENTER, .serial = 12, .time_ns = 1300};
+    struct record enter = {.api = API_ncclReduce,
+                           .phase = RECORD_ENTER,
+                           .serial = 10,
+                           .time_ns = 1100,
+                           .op = {.comm = 0xfedcba9876543210,
+                                  .number = 4,
+                                  .count = 4096,
+                                  .datatype = TYPE_FLOAT16,
+                                  .redop = REDOP_MAX,
+                                  .root = 2,
+                                  .slot = RECORD_NO_SLOT,
+                                  .rank = 3,
+                                  .launch = 9}};
+    struct record leave = {.api = API_ncclReduce,
+                           .phase = RECORD_LEAVE,
+                           .serial = 11,
+                           .time_ns = 1200,
+                           .result = 5,
+                           .leave = {.enter = 10}};
+    struct record wait = {
+        .api = API_cudaStreamSynchronize, .phase = RECORD_ENTER, .serial = 12, .time_ns = 1300};
     const struct record *const records[] = {&enter, &leave, &wait};
     for (int i = 0; i < 3; i++)
         assert_int_equal(store_event(store, 0, records[i], NULL), 0);
     struct store_side side = {.ranks = "0-2", .call = "c", .phase = "p", .where = ""};
-    struct store_finding finding = {.id = 1, .code = "DC201", .severity = "error", .certainty = "certain", .state = "open",
-        .what = "w", .todo = "t", .side = &side, .sides = 1, .fingerprint = UINT64_MAX};
+    struct store_finding finding = {.id = 1,
+                                    .code = "DC201",
+                                    .severity = "error",
+                                    .certainty = "certain",
+                                    .state = "open",
+                                    .what = "w",
+                                    .todo = "t",
+                                    .side = &side,
+                                    .sides = 1,
+                                    .fingerprint = UINT64_MAX};
     assert_int_equal(store_finding(store, &finding, NULL), 0);
     finding.state = "resolved";
     assert_int_equal(store_finding(store, &finding, NULL), 0);
     store_close(store, NULL);
     path = scratch_path(state, "a.db");
-    assert_int_equal(ask(path, "SELECT count(*) FROM v_collective WHERE communicator = 'fedcba9876543210' AND rank = 3 AND number = 4 "
-        "AND name = 'ncclReduce' AND count = 4096 AND datatype = 'float16' AND redop = 'max' AND root = 2 AND slot IS NULL "
-        "AND launch = 9 AND issued_ns = 5100 AND returned_ns = 5200 AND result = 5"), 1);
-    assert_int_equal(ask(path, "SELECT count(*) FROM v_wait WHERE name = 'cudaStreamSynchronize' AND returned_ns IS NULL"), 1);
-    assert_int_equal(ask(path, "SELECT count(*) FROM v_finding WHERE state = 'resolved' AND ranks = '0-2' AND fingerprint = 'ffffffffffffffff'"), 1);
+    assert_int_equal(
+        ask(path, "SELECT count(*) FROM v_collective WHERE communicator = 'fedcba9876543210' AND "
+                  "rank = 3 AND number = 4 "
+                  "AND name = 'ncclReduce' AND count = 4096 AND datatype = 'float16' AND redop = "
+                  "'max' AND root = 2 AND slot IS NULL "
+                  "AND launch = 9 AND issued_ns = 5100 AND returned_ns = 5200 AND result = 5"),
+        1);
+    assert_int_equal(ask(path, "SELECT count(*) FROM v_wait WHERE name = 'cudaStreamSynchronize' "
+                               "AND returned_ns IS NULL"),
+                     1);
+    assert_int_equal(ask(path, "SELECT count(*) FROM v_finding WHERE state = 'resolved' AND ranks "
+                               "= '0-2' AND fingerprint = 'ffffffffffffffff'"),
+                     1);
     assert_int_equal(ask(path, "SELECT count(*) FROM v_event"), 3);
     static const char *const views[] = {"v_member", "v_memory", "v_launch", "v_progress"};
     for (int i = 0; i < 4; i++) {
@@ -183,7 +218,9 @@ static void blocks_of_operations_are_hashed(void **state)
     struct store *store = open_store(path);
     struct process_info info = process_named("one", 3, 5000);
     store_process(store, &info, NULL);
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .op = {.comm = 77, .count = 4, .root = -1}};
+    struct record record = {.api = API_ncclAllReduce,
+                            .phase = RECORD_ENTER,
+                            .op = {.comm = 77, .count = 4, .root = -1}};
     for (uint64_t number = 0; number < 2100; number++) {
         for (int rank = 0; rank < 3; rank++) {
             record.op.number = number;
@@ -195,12 +232,18 @@ static void blocks_of_operations_are_hashed(void **state)
     store_close(store, NULL);
     path = scratch_path(state, "a.db");
     assert_int_equal(ask(path, "SELECT count(*) FROM operation_block"), 9);
-    assert_int_equal(ask(path, "SELECT count(DISTINCT hash) FROM operation_block WHERE block = 0"), 1);
-    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block a JOIN operation_block b USING(comm, block, hash) "
-        "WHERE block = 1 AND a.rank < b.rank"), 1);
-    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block WHERE block = 2 AND hash = 0"), 3);
-    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block b JOIN event e USING(seq) WHERE e.w1 <> b.block * 1024 "
-        "OR e.w8 >> 32 <> b.rank"), 0);
+    assert_int_equal(ask(path, "SELECT count(DISTINCT hash) FROM operation_block WHERE block = 0"),
+                     1);
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block a JOIN operation_block b "
+                               "USING(comm, block, hash) "
+                               "WHERE block = 1 AND a.rank < b.rank"),
+                     1);
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block WHERE block = 2 AND hash = 0"),
+                     3);
+    assert_int_equal(ask(path, "SELECT count(*) FROM operation_block b JOIN event e USING(seq) "
+                               "WHERE e.w1 <> b.block * 1024 "
+                               "OR e.w8 >> 32 <> b.rank"),
+                     0);
 }
 
 /* A transaction that was undone and written again leaves no half of a block's hash. */
@@ -209,7 +252,8 @@ static void an_undone_batch_leaves_no_hash(void **state)
     struct store *store = open_store(scratch_path(state, "a.db"));
     struct process_info info = process_named("one", 3, 5000);
     store_process(store, &info, NULL);
-    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .op = {.comm = 77, .root = -1}};
+    struct record record = {
+        .api = API_ncclAllReduce, .phase = RECORD_ENTER, .op = {.comm = 77, .root = -1}};
     for (uint64_t number = 0; number < 1024; number++) {
         record.op.number = number;
         for (int again = 0; number == 500 && again < 1; again++) {
@@ -220,7 +264,8 @@ static void an_undone_batch_leaves_no_hash(void **state)
         assert_int_equal(store_event(store, 0, &record, NULL), 0);
     }
     store_close(store, NULL);
-    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM operation_block WHERE hash = 0"), 1);
+    assert_int_equal(
+        ask(scratch_path(state, "a.db"), "SELECT count(*) FROM operation_block WHERE hash = 0"), 1);
 }
 
 /* What was lost and how a process ended share a row, whichever comes first. */
@@ -228,15 +273,22 @@ static void ends_and_losses_share_a_row(void **state)
 {
     struct store *store = open_store(scratch_path(state, "a.db"));
     struct record lost = {.api = API_notice_lost, .lost = {.control = 1, .bulk = 2}};
-    struct record end = {.api = API_notice_end, .time_ns = 99, .end = {.how = END_SIGNAL, .value = 9, .oom = 1}};
+    struct record end = {
+        .api = API_notice_end, .time_ns = 99, .end = {.how = END_SIGNAL, .value = 9, .oom = 1}};
     const struct record *const records[] = {&lost, &end, &end, &lost, &lost};
     for (int i = 0; i < 5; i++)
         assert_int_equal(store_event(store, i / 2, records[i], NULL), 0);
     store_close(store, NULL);
-    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM process_state WHERE process < 2 AND lost_control = 1 "
-        "AND lost_bulk = 2 AND ended AND how = 1 AND value = 9 AND out_of_memory AND end_ns = 99"), 2);
-    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM process_state WHERE process = 2 AND lost_bulk = 2 "
-        "AND NOT ended"), 1);
+    assert_int_equal(
+        ask(scratch_path(state, "a.db"),
+            "SELECT count(*) FROM process_state WHERE process < 2 AND lost_control = 1 "
+            "AND lost_bulk = 2 AND ended AND how = 1 AND value = 9 AND out_of_memory AND end_ns = "
+            "99"),
+        2);
+    assert_int_equal(ask(scratch_path(state, "a.db"),
+                         "SELECT count(*) FROM process_state WHERE process = 2 AND lost_bulk = 2 "
+                         "AND NOT ended"),
+                     1);
 }
 
 /* A new tree takes the place of the old one as a whole. */
@@ -245,11 +297,17 @@ static void a_tree_of_waits_is_replaced(void **state)
     struct store *store = open_store(scratch_path(state, "a.db"));
     for (int tree = 0; tree < 2; tree++)
         for (int i = 0; i < 3 - tree; i++) {
-            struct store_wait wait = {.id = i, .depth = i, .text = tree ? "new" : "old", .process = -1, .in_cycle = i == 1};
+            struct store_wait wait = {.id = i,
+                                      .depth = i,
+                                      .text = tree ? "new" : "old",
+                                      .process = -1,
+                                      .in_cycle = i == 1};
             assert_int_equal(store_wait(store, &wait, NULL), 0);
         }
     store_close(store, NULL);
-    assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM wait_state WHERE text = 'new' AND depth = id"), 2);
+    assert_int_equal(ask(scratch_path(state, "a.db"),
+                         "SELECT count(*) FROM wait_state WHERE text = 'new' AND depth = id"),
+                     2);
     assert_int_equal(ask(scratch_path(state, "a.db"), "SELECT count(*) FROM wait_state"), 2);
     store = open_store(scratch_path(state, "a.db"));
     assert_int_equal(store_wait(store, NULL, NULL), 0);
@@ -262,19 +320,32 @@ static void members_are_kept_as_they_stand(void **state)
 {
     const char *path = scratch_path(state, "a.db");
     struct store *store = open_store(path);
-    struct store_member member = {.comm = 77, .rank = 1, .shown_rank = 5, .nranks = 2, .where = "running", .phase = "",
-        .last_call = "ncclAllReduce()", .issued = 3, .since_ns = 12};
+    struct store_member member = {.comm = 77,
+                                  .rank = 1,
+                                  .shown_rank = 5,
+                                  .nranks = 2,
+                                  .where = "running",
+                                  .phase = "",
+                                  .last_call = "ncclAllReduce()",
+                                  .issued = 3,
+                                  .since_ns = 12};
     assert_int_equal(store_member(store, &member, NULL), 0);
     member.issued = 4;
     assert_int_equal(store_member(store, &member, NULL), 0);
     store_close(store, NULL);
     path = scratch_path(state, "a.db");
-    assert_int_equal(ask(path, "SELECT count(*) FROM member_state WHERE comm = 77 AND rank = 1 AND shown_rank = 5 AND issued = 4 "
-        "AND \"where\" = 'running' AND last_call = 'ncclAllReduce()' AND since_ns = 12"), 1);
+    assert_int_equal(
+        ask(path, "SELECT count(*) FROM member_state WHERE comm = 77 AND rank = 1 AND shown_rank = "
+                  "5 AND issued = 4 "
+                  "AND \"where\" = 'running' AND last_call = 'ncclAllReduce()' AND since_ns = 12"),
+        1);
     sqlite3 *db;
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    sqlite3_exec(db, "DROP TABLE member_state; DROP TABLE operation_block; DROP TABLE process_state; DROP TABLE wait_state; DROP VIEW v_thread_stack; "
-        "DROP TABLE python; PRAGMA user_version = 1000", NULL, NULL, NULL);
+    sqlite3_exec(db,
+                 "DROP TABLE member_state; DROP TABLE operation_block; DROP TABLE process_state; "
+                 "DROP TABLE wait_state; DROP VIEW v_thread_stack; "
+                 "DROP TABLE python; PRAGMA user_version = 1000",
+                 NULL, NULL, NULL);
     sqlite3_close(db);
     store = open_store(path);
     assert_int_equal(store_member(store, &member, NULL), 0);

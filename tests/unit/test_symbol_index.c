@@ -50,11 +50,13 @@ static void the_index_agrees_with_libdw(void **state)
     dwfl_module_info(module, NULL, &begin, &end, NULL, NULL, NULL, NULL);
     struct symbol_index *index = symbol_index_new(module);
     assert_non_null(index);
-    /* libdw looks through all symbols for each address, and a sanitizer's runtime has many of both. */
+    /* libdw looks through all symbols for each address, and a sanitizer's runtime has many of both.
+     */
     GElf_Addr step = (end - begin) / ADDRESSES + 1;
     for (GElf_Addr address = begin; address < end; address += step)
         compare(module, index, address);
-    printf("%d addresses with libdw's name, %d with another, %d with one of the two\n", named, other, unknown);
+    printf("%d addresses with libdw's name, %d with another, %d with one of the two\n", named,
+           other, unknown);
     assert_true(named > ADDRESSES / 100);
     assert_int_equal(unknown, 0);
     assert_true(other <= named / 100);

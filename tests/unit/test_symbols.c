@@ -33,9 +33,10 @@ static void a_return_address_has_function_file_and_line(void **state)
     struct symbols_module module = this_program(path, sizeof path);
     struct symbols *symbols = symbols_new();
     struct frame frame;
-    void *address = here(); int line = __LINE__;
+    void *address = here();
+    int line = __LINE__;
     symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame);
-    if (!frame.function[0]) {   /* built without libdw */
+    if (!frame.function[0]) { /* built without libdw */
         assert_non_null(strstr(frame.module, "+0x"));
     } else {
         assert_string_equal(frame.function, "a_return_address_has_function_file_and_line");
@@ -59,7 +60,8 @@ static inline __attribute__((always_inline)) void *inlined_twice(void)
 
 static __attribute__((noinline)) void *outer(int *line)
 {
-    void *address = inlined_twice(); *line = __LINE__;
+    void *address = inlined_twice();
+    *line = __LINE__;
     return address;
 }
 
@@ -86,7 +88,8 @@ static void another_build_is_not_used(void **state)
     char path[4096];
     uint8_t build_id[20];
     struct symbols_module module = this_program(path, sizeof path);
-    assert_int_equal(build_id_parse("00112233445566778899aabbccddeeff00112233", build_id, sizeof build_id), 20);
+    assert_int_equal(
+        build_id_parse("00112233445566778899aabbccddeeff00112233", build_id, sizeof build_id), 20);
     assert_int_equal(build_id_parse("xy", build_id, sizeof build_id), 0);
     build_id_parse("00112233445566778899aabbccddeeff00112233", build_id, sizeof build_id);
     module.build_id = build_id;

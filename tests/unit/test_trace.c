@@ -1,4 +1,5 @@
-/* Databases read back: several as one stream, growing ones, and those that are not what they should be. */
+/* Databases read back: several as one stream, growing ones, and those that are not what they should
+ * be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,9 +31,12 @@ static void add(struct store *store, int process, uint64_t time_ns, uint64_t ser
 
 static void hosts_are_merged_by_time(void **state)
 {
-    struct store *a = make(scratch_path(state, "a.db"), "a", 100000), *b = make(scratch_path(state, "b.db"), "b", 100005);
-    /* Realtime: a at 100000+t-1000, b at 100005+t-1000. One of a's records is late: its place stays. */
-    static const uint64_t times_a[] = {1000, 1010, 1004, 1020}, times_b[] = {1000, 1001, 1008, 1030};
+    struct store *a = make(scratch_path(state, "a.db"), "a", 100000),
+                 *b = make(scratch_path(state, "b.db"), "b", 100005);
+    /* Realtime: a at 100000+t-1000, b at 100005+t-1000. One of a's records is late: its place
+     * stays. */
+    static const uint64_t times_a[] = {1000, 1010, 1004, 1020},
+                          times_b[] = {1000, 1001, 1008, 1030};
     for (int i = 0; i < 4; i++) {
         add(a, 0, times_a[i], 1 + (uint64_t)i);
         add(b, 0, times_b[i], 11 + (uint64_t)i);
@@ -161,13 +165,16 @@ static void of_a_cut_file_the_beginning_is_read(void **state)
 
 static uint64_t tell_string(struct store *store, const char *text)
 {
-    struct record record = {.api = API_notice_string, .string = {.id = string_id(text, strlen(text)), .bytes = (uint32_t)strlen(text)}};
+    struct record record = {
+        .api = API_notice_string,
+        .string = {.id = string_id(text, strlen(text)), .bytes = (uint32_t)strlen(text)}};
     memcpy(record.string.text, text, strlen(text));
     assert_int_equal(store_event(store, 0, &record, NULL), 0);
     return record.string.id;
 }
 
-/* Python frames come first, whole or, where pieces were lost, as far as they are known; then the native ones. */
+/* Python frames come first, whole or, where pieces were lost, as far as they are known; then the
+ * native ones. */
 static void python_frames_stand_before_native_ones(void **state)
 {
     const char *path = scratch_path(state, "a.db");
@@ -177,12 +184,18 @@ static void python_frames_stand_before_native_ones(void **state)
     assert_int_equal(store_open(&store, path, &err), 0);
     store_process(store, &info, NULL);
     uint64_t file = tell_string(store, "train.py"), step = tell_string(store, "step");
-    struct record native = {.api = API_notice_stack, .frames = {.id = 70, .count = 2, .address = {0x1000, 0x2000}}};
-    struct record piece = {.api = API_notice_python_stack, .python = {.id = 90, .native = 70, .count = 4,
-        .file = {file, file, 555}, .function = {step, 444, step}, .line = {12, 34, 56}}};
+    struct record native = {.api = API_notice_stack,
+                            .frames = {.id = 70, .count = 2, .address = {0x1000, 0x2000}}};
+    struct record piece = {.api = API_notice_python_stack,
+                           .python = {.id = 90,
+                                      .native = 70,
+                                      .count = 4,
+                                      .file = {file, file, 555},
+                                      .function = {step, 444, step},
+                                      .line = {12, 34, 56}}};
     assert_int_equal(store_event(store, 0, &native, NULL), 0);
     assert_int_equal(store_event(store, 0, &piece, NULL), 0);
-    assert_int_equal(store_event(store, 0, &piece, NULL), 0);      /* told again */
+    assert_int_equal(store_event(store, 0, &piece, NULL), 0); /* told again */
     piece.python.offset = 3;
     piece.python.line[0] = 78;
     assert_int_equal(store_event(store, 0, &piece, NULL), 0);
@@ -192,9 +205,13 @@ static void python_frames_stand_before_native_ones(void **state)
     path = scratch_path(state, "a.db");
     assert_int_equal(trace_open(&trace, &path, 1, &err), 0);
     assert_int_equal(trace_frames(trace, 0, 90, false, frame, 8), 6);
-    static const struct { const char *file, *function; int line; uint64_t address; } wanted[] = {
-        {"train.py", "step", 12, 0}, {"train.py", "", 34, 0}, {"", "step", 56, 0}, {"train.py", "step", 78, 0},
-        {"", "", 0, 0x1000}, {"", "", 0, 0x2000},
+    static const struct {
+        const char *file, *function;
+        int line;
+        uint64_t address;
+    } wanted[] = {
+        {"train.py", "step", 12, 0}, {"train.py", "", 34, 0}, {"", "step", 56, 0},
+        {"train.py", "step", 78, 0}, {"", "", 0, 0x1000},     {"", "", 0, 0x2000},
     };
     for (int i = 0; i < 6; i++) {
         assert_string_equal(frame[i].file, wanted[i].file);
@@ -217,13 +234,17 @@ static void a_trace_of_the_first_schema_is_read(void **state)
     struct process_info info = {.pid = 1, .host = "one"};
     assert_int_equal(store_open(&store, path, &err), 0);
     store_process(store, &info, NULL);
-    struct record native = {.api = API_notice_stack, .frames = {.id = 70, .count = 1, .address = {0x1000}}};
+    struct record native = {.api = API_notice_stack,
+                            .frames = {.id = 70, .count = 1, .address = {0x1000}}};
     assert_int_equal(store_event(store, 0, &native, NULL), 0);
     store_close(store, NULL);
     sqlite3 *db;
     path = scratch_path(state, "a.db");
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "DROP VIEW v_thread_stack; DROP TABLE python; PRAGMA user_version = 1000", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db, "DROP VIEW v_thread_stack; DROP TABLE python; PRAGMA user_version = 1000",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
     sqlite3_close(db);
     struct trace *trace;
     struct frame frame[8];

@@ -1,4 +1,5 @@
-/* trace_files.h: what tests of the store, the reader and the rings share: a scratch folder, random records. */
+/* trace_files.h: what tests of the store, the reader and the rings share: a scratch folder, random
+ * records. */
 #ifndef DDPCHECK_TEST_TRACE_FILES_H
 #define DDPCHECK_TEST_TRACE_FILES_H
 
@@ -12,7 +13,8 @@
 #include "lib/trace/names.h"
 #include "lib/trace/ring.h"
 
-static inline int scratch_remove_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
+static inline int scratch_remove_one(const char *path, const struct stat *status, int type,
+                                     struct FTW *ftw)
 {
     (void)status, (void)type, (void)ftw;
     return remove(path);
@@ -64,9 +66,18 @@ static inline struct record random_record(uint64_t *seed)
 
 static inline struct process_info process_named(const char *host, int pid, uint64_t realtime_ns)
 {
-    struct process_info info = {.pid = pid, .rank = pid % 8, .local_rank = -1, .world_size = 8, .restart = 0, .uid = 1000,
-        .start_ticks = 77, .realtime_ns = realtime_ns, .monotonic_ns = 1000, .nccl_version = 22809,
-        .cuda_runtime_version = 13000, .cuda_driver_version = -1};
+    struct process_info info = {.pid = pid,
+                                .rank = pid % 8,
+                                .local_rank = -1,
+                                .world_size = 8,
+                                .restart = 0,
+                                .uid = 1000,
+                                .start_ticks = 77,
+                                .realtime_ns = realtime_ns,
+                                .monotonic_ns = 1000,
+                                .nccl_version = 22809,
+                                .cuda_runtime_version = 13000,
+                                .cuda_driver_version = -1};
     snprintf(info.boot_id, sizeof info.boot_id, "boot of %s", host);
     snprintf(info.host, sizeof info.host, "%s", host);
     snprintf(info.launcher, sizeof info.launcher, "none");

@@ -24,9 +24,15 @@ static void take(void *context, const struct finding *finding)
     struct found *found = &collected->all[finding->id - 1];
     uint64_t seen_ns = found->seen_ns ? found->seen_ns : collected->now_ns;
     *found = (struct found){
-        .severity = finding->severity, .certainty = finding->certainty, .state = finding->state,
-        .comm = finding->comm, .number = finding->number, .times = finding->times,
-        .fingerprint = finding->fingerprint, .sides = finding->sides, .seen_ns = seen_ns,
+        .severity = finding->severity,
+        .certainty = finding->certainty,
+        .state = finding->state,
+        .comm = finding->comm,
+        .number = finding->number,
+        .times = finding->times,
+        .fingerprint = finding->fingerprint,
+        .sides = finding->sides,
+        .seen_ns = seen_ns,
     };
     snprintf(found->code, sizeof found->code, "%s", finding->code);
     snprintf(found->what, sizeof found->what, "%s", finding->what);
@@ -50,7 +56,8 @@ static int rank_of(const struct job *job, size_t i)
     return job_event(job, i, &rank, &record) ? rank : -1;
 }
 
-static void feed(const struct job *job, struct analyzer *analyzer, struct collected *collected, size_t i)
+static void feed(const struct job *job, struct analyzer *analyzer, struct collected *collected,
+                 size_t i)
 {
     struct record record;
     int rank;
@@ -60,8 +67,8 @@ static void feed(const struct job *job, struct analyzer *analyzer, struct collec
 }
 
 /* Feeds events first .. last - 1, of which none is a tick, each process in its order. */
-static void feed_mixed(struct job *job, struct analyzer *analyzer, struct collected *collected, size_t first,
-                       size_t last, uint64_t *state)
+static void feed_mixed(struct job *job, struct analyzer *analyzer, struct collected *collected,
+                       size_t first, size_t last, uint64_t *state)
 {
     size_t next[JOB_RANKS_MAX];
     for (int rank = 0; rank < job_ranks(job); rank++)
@@ -78,8 +85,8 @@ static void feed_mixed(struct job *job, struct analyzer *analyzer, struct collec
     }
 }
 
-static void feed_by_rank(struct job *job, struct analyzer *analyzer, struct collected *collected, size_t first, size_t last,
-                         bool backwards)
+static void feed_by_rank(struct job *job, struct analyzer *analyzer, struct collected *collected,
+                         size_t first, size_t last, bool backwards)
 {
     for (int turn = 0; turn < job_ranks(job); turn++)
         for (size_t i = first; i < last; i++)
@@ -90,7 +97,8 @@ static void feed_by_rank(struct job *job, struct analyzer *analyzer, struct coll
 static void list(char *text, size_t bytes, const struct found *found, int side)
 {
     size_t length = strlen(text);
-    snprintf(text + length, bytes - length, "%s:%s ", found->code, side < 0 ? "" : found->ranks[side]);
+    snprintf(text + length, bytes - length, "%s:%s ", found->code,
+             side < 0 ? "" : found->ranks[side]);
 }
 
 void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
@@ -105,8 +113,15 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
         uint64_t started_ns;
         int restart = job_incarnation(job, rank, &shown, &ranks, &started_ns);
         struct process_info info = {
-            .pid = 1000 + rank, .rank = shown, .local_rank = shown, .world_size = ranks, .restart = restart,
-            .realtime_ns = REALTIME_OFFSET_NS + started_ns, .monotonic_ns = started_ns, .host = "node1", .boot_id = "boot1",
+            .pid = 1000 + rank,
+            .rank = shown,
+            .local_rank = shown,
+            .world_size = ranks,
+            .restart = restart,
+            .realtime_ns = REALTIME_OFFSET_NS + started_ns,
+            .monotonic_ns = started_ns,
+            .host = "node1",
+            .boot_id = "boot1",
         };
         assert_int_equal(analyzer_add_process(analyzer, rank, &info), 0);
     }
@@ -123,7 +138,7 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
             for (size_t k = i; k < last; k++)
                 feed(job, analyzer, &collected, k);
         i = last;
-        if (job_event(job, i, &(int){0}, &record))      /* a tick */
+        if (job_event(job, i, &(int){0}, &record)) /* a tick */
             feed(job, analyzer, &collected, i++);
     }
     assert_int_equal(analyzer_finish(analyzer), 0);

@@ -20,23 +20,27 @@ struct found {
     char ranks[FINDING_SIDES_MAX][64];
     char call[FINDING_SIDES_MAX][256];
     char where[FINDING_SIDES_MAX][512];
-    uint64_t seen_ns;           /* time of the record at which it was reported first */
+    uint64_t seen_ns; /* time of the record at which it was reported first */
 };
 struct verdict {
     struct found found[JOB_FINDINGS_MAX];
-    int count;                  /* that are open and no notes */
-    char resolved[256];         /* likewise those that the job got over, with the ranks of their last side */
-    char notes[256];            /* open notes with the ranks of their first side: "DC601:2 DC602:0-3 " */
+    int count; /* that are open and no notes */
+    char
+        resolved[256]; /* likewise those that the job got over, with the ranks of their last side */
+    char notes[256];   /* open notes with the ranks of their first side: "DC601:2 DC602:0-3 " */
     uint64_t skipped;
 };
 
-/* In the order of writing, ticks where they were written. seed: processes interleave at random between
- * ticks (a collector reads ring by ring, and ticks only when all were read); 0 in order of writing. */
+/* In the order of writing, ticks where they were written. seed: processes interleave at random
+ * between ticks (a collector reads ring by ring, and ticks only when all were read); 0 in order of
+ * writing. */
 void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict);
-/* Seeds: all that a process did between ticks before what the next one did, as where rings are read late. */
-#define BY_RANK UINT64_MAX
+/* Seeds: all that a process did between ticks before what the next one did, as where rings are read
+ * late. */
+#define BY_RANK           UINT64_MAX
 #define BY_RANK_BACKWARDS (UINT64_MAX - 1)
-/* Like job_analyze, and fails the test unless exactly this one finding is there (code NULL: none). */
+/* Like job_analyze, and fails the test unless exactly this one finding is there (code NULL: none).
+ */
 const struct found *expect_in(struct job *job, struct verdict *verdict, const char *code);
 #define expect(job, code) expect_in(job, &(struct verdict){0}, code)
 

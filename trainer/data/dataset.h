@@ -1,6 +1,7 @@
 /* dataset.h: labelled square grey images by index, with pixels in -1 (black) .. 1 (white).
  *
- * Two sources fill the struct: shapes (shapes.h) and IDX files (idx.h). Reading is a pure function of the index. */
+ * Two sources fill the struct: shapes (shapes.h) and IDX files (idx.h). Reading is a pure function
+ * of the index. */
 #ifndef DDPTRAIN_DATASET_H
 #define DDPTRAIN_DATASET_H
 
@@ -9,9 +10,9 @@
 
 struct dataset {
     size_t count;
-    int image;                  /* height and width */
+    int image; /* height and width */
     int classes;
-    void *state;                /* the source's own */
+    void *state; /* the source's own */
     /* Writes image * image pixels and the label of image `index` < count. */
     void (*read)(const struct dataset *dataset, size_t index, float *pixels, int32_t *label);
     void (*close)(struct dataset *dataset);

@@ -5,11 +5,15 @@
 #include "trainer/check.h"
 #include "trainer/random.h"
 
-void sampler_open(struct sampler *sampler, size_t count, int rank, int ranks, uint64_t seed, bool shuffle,
-                  bool drop_last)
+void sampler_open(struct sampler *sampler, size_t count, int rank, int ranks, uint64_t seed,
+                  bool shuffle, bool drop_last)
 {
     size_t round_up = drop_last ? 0 : (size_t)ranks - 1;
-    *sampler = (struct sampler){.count = count, .rank = rank, .ranks = ranks, .seed = seed, .shuffle = shuffle,
+    *sampler = (struct sampler){.count = count,
+                                .rank = rank,
+                                .ranks = ranks,
+                                .seed = seed,
+                                .shuffle = shuffle,
                                 .per_rank = (count + round_up) / (size_t)ranks,
                                 .order = allocate(count, sizeof *sampler->order)};
     sampler_set_epoch(sampler, 0);

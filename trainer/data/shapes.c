@@ -18,7 +18,8 @@ struct drawing {
 
 enum { NUMBERS_PER_IMAGE = 6 };
 
-static double between(const struct series *series, size_t index, int number, double low, double high)
+static double between(const struct series *series, size_t index, int number, double low,
+                      double high)
 {
     uint64_t at = (uint64_t)(series->first + index) * NUMBERS_PER_IMAGE + (uint64_t)number;
     return low + (high - low) * random_uniform(series->seed, RANDOM_IMAGES, at);
@@ -48,11 +49,13 @@ static double cross(double x, double y)
     return fmin(upright, flat);
 }
 
-static double (*const edges[SHAPES_CLASSES])(double x, double y) = {circle, square, triangle, cross};
+static double (*const edges[SHAPES_CLASSES])(double x, double y) = {circle, square, triangle,
+                                                                    cross};
 
 static struct drawing draw(const struct series *series, size_t index, int image)
 {
-    double angle = between(series, index, 3, -0.4, 0.4), radius = between(series, index, 2, 0.22, 0.36) * image;
+    double angle = between(series, index, 3, -0.4, 0.4),
+           radius = between(series, index, 2, 0.22, 0.36) * image;
     return (struct drawing){
         .class = (int)between(series, index, 0, 0, SHAPES_CLASSES),
         .radius = radius,
@@ -70,7 +73,8 @@ static void read_shape(const struct dataset *dataset, size_t index, float *pixel
     for (int row = 0; row < dataset->image; row++) {
         for (int column = 0; column < dataset->image; column++) {
             double x = column + 0.5 - d.x, y = d.y - row - 0.5;
-            double turned_x = (d.cosine * x + d.sine * y) / d.radius, turned_y = (d.cosine * y - d.sine * x) / d.radius;
+            double turned_x = (d.cosine * x + d.sine * y) / d.radius,
+                   turned_y = (d.cosine * y - d.sine * x) / d.radius;
             /* The edge falls off over one pixel, so that shapes are not jagged. */
             double covered = 0.5 - edges[d.class](turned_x, turned_y) * d.radius;
             double light = d.brightness * fmin(fmax(covered, 0.0), 1.0);
@@ -89,6 +93,10 @@ void shapes_open(struct dataset *dataset, uint64_t seed, size_t first, size_t co
 {
     struct series *series = allocate(1, sizeof *series);
     *series = (struct series){.seed = seed, .first = first};
-    *dataset = (struct dataset){.count = count, .image = image, .classes = SHAPES_CLASSES, .state = series,
-                                .read = read_shape, .close = close_shapes};
+    *dataset = (struct dataset){.count = count,
+                                .image = image,
+                                .classes = SHAPES_CLASSES,
+                                .state = series,
+                                .read = read_shape,
+                                .close = close_shapes};
 }

@@ -36,7 +36,8 @@ void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *sh
         char name[32];
         module->elsewhere = !has_level(shape, i);
         snprintf(name, sizeof name, "conv%d", i);
-        cnn->conv[i] = layer_conv2d_new(module, name, channels, wanted, KERNEL, STRIDE, PAD, !shape->batch_norm,
+        cnn->conv[i] = layer_conv2d_new(module, name, channels, wanted, KERNEL, STRIDE, PAD,
+                                        !shape->batch_norm,
                                         he_deviation(channels * KERNEL * KERNEL));
         snprintf(name, sizeof name, "norm%d", i);
         if (shape->batch_norm)
@@ -46,10 +47,11 @@ void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *sh
     }
     module->elsewhere = shape->part == CNN_FRONT;
     if (shape->block)
-        cnn->block = layer_conv2d_new(module, "block", channels, channels, BLOCK_KERNEL, 1, PAD, true,
-                                      he_deviation(channels * BLOCK_KERNEL * BLOCK_KERNEL));
+        cnn->block = layer_conv2d_new(module, "block", channels, channels, BLOCK_KERNEL, 1, PAD,
+                                      true, he_deviation(channels * BLOCK_KERNEL * BLOCK_KERNEL));
     int features = channels * image * image;
-    cnn->classify = layer_linear_new(module, "classify", features, shape->classes, he_deviation(features));
+    cnn->classify =
+        layer_linear_new(module, "classify", features, shape->classes, he_deviation(features));
 }
 
 struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_block)
@@ -59,7 +61,8 @@ struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_bl
         if (!has_level(&cnn->shape, i))
             continue;
         if (cnn->shape.batch_norm)
-            x = op_activate(layer_batch_norm(&cnn->norm[i], layer_conv2d(&cnn->conv[i], x)), leaky_relu);
+            x = op_activate(layer_batch_norm(&cnn->norm[i], layer_conv2d(&cnn->conv[i], x)),
+                            leaky_relu);
         else
             x = layer_conv2d_activated(&cnn->conv[i], x, leaky_relu);
     }

@@ -1,6 +1,7 @@
-/* cnn.h: a small classifier: two convolutions that halve the image, each with batch norm (if wanted) and a leaky
- * ReLU, then, if wanted, a residual block that a forward pass may leave out (Huang et al. 2016, "Deep networks with
- * stochastic depth"), and a linear layer to one logit for each class. */
+/* cnn.h: a small classifier: two convolutions that halve the image, each with batch norm (if
+ * wanted) and a leaky ReLU, then, if wanted, a residual block that a forward pass may leave out
+ * (Huang et al. 2016, "Deep networks with stochastic depth"), and a linear layer to one logit for
+ * each class. */
 #ifndef DDPTRAIN_CNN_H
 #define DDPTRAIN_CNN_H
 
@@ -27,10 +28,11 @@ struct cnn {
     struct layer_linear classify;
 };
 
-/* shape->image must be a multiple of 4. The weights of a half are those that it has in the whole. */
+/* shape->image must be a multiple of 4. The weights of a half are those that it has in the whole.
+ */
 void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *shape, uint64_t seed);
-/* images[n][channels][image][image] to logits[n][classes]; the front ends, and the back begins, with the activations
- * between them. with_block: through the block, if the model has one. */
+/* images[n][channels][image][image] to logits[n][classes]; the front ends, and the back begins,
+ * with the activations between them. with_block: through the block, if the model has one. */
 struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_block);
 /* The shape of those activations. */
 struct shape cnn_cut(const struct cnn_shape *shape, int n);

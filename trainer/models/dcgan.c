@@ -6,7 +6,8 @@
 
 /* Constants of the paper: weights N(0, 0.02), slope 0.2, kernels of 4 with stride 2. */
 static const float weight_deviation = 0.02f;
-static const struct kernels_activation leaky_relu = {KERNELS_LEAKY_RELU, 0.2f}, hyperbolic_tangent = {KERNELS_TANH, 0.0f};
+static const struct kernels_activation leaky_relu = {KERNELS_LEAKY_RELU, 0.2f},
+                                       hyperbolic_tangent = {KERNELS_TANH, 0.0f};
 enum { SMALLEST_IMAGE = 4, KERNEL = 4 };
 
 bool dcgan_can_make(int image)
@@ -26,8 +27,8 @@ static int doublings(const struct dcgan_shape *shape)
     return count;
 }
 
-void dcgan_generator_open(struct dcgan_generator *generator, struct device *device, const struct dcgan_shape *shape,
-                          uint64_t seed)
+void dcgan_generator_open(struct dcgan_generator *generator, struct device *device,
+                          const struct dcgan_shape *shape, uint64_t seed)
 {
     struct module *module = &generator->module;
     module_open(module, "generator", device, seed);
@@ -41,8 +42,9 @@ void dcgan_generator_open(struct dcgan_generator *generator, struct device *devi
         char name[32];
         level->has_norm = shape->batch_norm && !image;
         snprintf(name, sizeof name, "up%d", i);
-        level->conv = layer_conv2d_transposed_new(module, name, channels, wanted, KERNEL, first ? 1 : 2, first ? 0 : 1,
-                                                  !level->has_norm, weight_deviation);
+        level->conv = layer_conv2d_transposed_new(module, name, channels, wanted, KERNEL,
+                                                  first ? 1 : 2, first ? 0 : 1, !level->has_norm,
+                                                  weight_deviation);
         snprintf(name, sizeof name, "norm%d", i);
         if (level->has_norm)
             level->norm = layer_batch_norm_new(module, name, wanted, weight_deviation);
@@ -65,8 +67,8 @@ void dcgan_discriminator_open(struct dcgan_discriminator *discriminator, struct 
         char name[32];
         level->has_norm = shape->batch_norm && i > 0 && !verdict;
         snprintf(name, sizeof name, "down%d", i);
-        level->conv = layer_conv2d_new(module, name, channels, wanted, KERNEL, verdict ? 1 : 2, verdict ? 0 : 1,
-                                       !level->has_norm, weight_deviation);
+        level->conv = layer_conv2d_new(module, name, channels, wanted, KERNEL, verdict ? 1 : 2,
+                                       verdict ? 0 : 1, !level->has_norm, weight_deviation);
         snprintf(name, sizeof name, "norm%d", i);
         if (level->has_norm)
             level->norm = layer_batch_norm_new(module, name, wanted, weight_deviation);
@@ -74,8 +76,8 @@ void dcgan_discriminator_open(struct dcgan_discriminator *discriminator, struct 
     }
 }
 
-/* The activation of the shortcut around batch norm, in the ways that scenario 1 compares. All have the same
- * value; in place it also overwrites `x`, which batch norm has saved. */
+/* The activation of the shortcut around batch norm, in the ways that scenario 1 compares. All have
+ * the same value; in place it also overwrites `x`, which batch norm has saved. */
 static struct tensor *shortcut_activation(struct tensor *x, enum dcgan_shortcut shortcut)
 {
     switch (shortcut) {
@@ -88,7 +90,8 @@ static struct tensor *shortcut_activation(struct tensor *x, enum dcgan_shortcut 
     }
 }
 
-static struct tensor *generator_level(const struct dcgan_generator *generator, int i, struct tensor *x)
+static struct tensor *generator_level(const struct dcgan_generator *generator, int i,
+                                      struct tensor *x)
 {
     const struct dcgan_level *level = &generator->levels[i];
     bool last_hidden = i == generator->level_count - 2;
@@ -117,7 +120,8 @@ struct tensor *dcgan_judge(struct dcgan_discriminator *discriminator, struct ten
     for (int i = 0; i < last; i++) {
         const struct dcgan_level *level = &discriminator->levels[i];
         if (level->has_norm)
-            x = op_activate(layer_batch_norm(&level->norm, layer_conv2d(&level->conv, x)), leaky_relu);
+            x = op_activate(layer_batch_norm(&level->norm, layer_conv2d(&level->conv, x)),
+                            leaky_relu);
         else
             x = layer_conv2d_activated(&level->conv, x, leaky_relu);
     }

@@ -1,27 +1,28 @@
 /* dcgan.h: a generator and a discriminator after Radford, Metz & Chintala 2016 (DCGAN).
  *
- * The generator turns a vector of noise into an image by transposed convolutions that double the size each
- * time, from 4x4; the discriminator halves it back to one number. Batch norm everywhere but at the image. */
+ * The generator turns a vector of noise into an image by transposed convolutions that double the
+ * size each time, from 4x4; the discriminator halves it back to one number. Batch norm everywhere
+ * but at the image. */
 #ifndef DDPTRAIN_DCGAN_H
 #define DDPTRAIN_DCGAN_H
 
 #include "trainer/module.h"
 
-enum { DCGAN_MAX_LEVELS = 6 };      /* 4x4 doubled 6 times: 256x256 */
+enum { DCGAN_MAX_LEVELS = 6 }; /* 4x4 doubled 6 times: 256x256 */
 
 /* How the generator's last hidden level computes the activation of its shortcut (scenario 1). */
 enum dcgan_shortcut {
-    SHORTCUT_NONE,                  /* the plain DCGAN, without a shortcut */
-    SHORTCUT_OUT_OF_PLACE,          /* correct */
-    SHORTCUT_IN_PLACE,              /* destroys what batch norm saved for backward */
-    SHORTCUT_IN_PLACE_ON_CLONE,     /* correct */
+    SHORTCUT_NONE,              /* the plain DCGAN, without a shortcut */
+    SHORTCUT_OUT_OF_PLACE,      /* correct */
+    SHORTCUT_IN_PLACE,          /* destroys what batch norm saved for backward */
+    SHORTCUT_IN_PLACE_ON_CLONE, /* correct */
 };
 
 struct dcgan_shape {
-    int image;                      /* height and width: 8, 16, .. 256 */
-    int channels;                   /* of the image */
-    int width;                      /* channels of the widest layers next to the image */
-    int latent;                     /* length of the noise vector */
+    int image;    /* height and width: 8, 16, .. 256 */
+    int channels; /* of the image */
+    int width;    /* channels of the widest layers next to the image */
+    int latent;   /* length of the noise vector */
     bool batch_norm;
     enum dcgan_shortcut shortcut;
 };
@@ -49,8 +50,8 @@ struct dcgan_discriminator {
 /* True if the image size is 4 times a power of two in range. */
 bool dcgan_can_make(int image);
 
-void dcgan_generator_open(struct dcgan_generator *generator, struct device *device, const struct dcgan_shape *shape,
-                          uint64_t seed);
+void dcgan_generator_open(struct dcgan_generator *generator, struct device *device,
+                          const struct dcgan_shape *shape, uint64_t seed);
 void dcgan_discriminator_open(struct dcgan_discriminator *discriminator, struct device *device,
                               const struct dcgan_shape *shape, uint64_t seed);
 

@@ -1,13 +1,15 @@
-/* --mode dp: one process, one set of models, lent to all devices for each batch (what DataParallel is in PyTorch).
+/* --mode dp: one process, one set of models, lent to all devices for each batch (what DataParallel
+ * is in PyTorch).
  *
  *        master     replicate, scatter ── forward, backward ──┐
  *        device 1                      └─ forward, backward ──┤ Reduce to the master ── step
  *        device 2                      └─ forward, backward ──┘
  *
- * Only the master's models are trained. Before a model's first forward pass of a turn the others' parameters and buffers
- * are overwritten with its own; what they do to their buffers meanwhile (batch norm's statistics) is lost. A thread for
- * each device runs forward and backward. All of the model goes to all devices in each iteration, and the step is made by
- * one of them while the others wait: the reasons why a process for each device (--mode ddp) is faster. */
+ * Only the master's models are trained. Before a model's first forward pass of a turn the others'
+ * parameters and buffers are overwritten with its own; what they do to their buffers meanwhile
+ * (batch norm's statistics) is lost. A thread for each device runs forward and backward. All of the
+ * model goes to all devices in each iteration, and the step is made by one of them while the others
+ * wait: the reasons why a process for each device (--mode ddp) is faster. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +33,7 @@ struct task {
 
 struct data_parallel {
     struct local_replicas replicas;
-    struct optimizer optimizers[LOCAL_MODELS];      /* of the master's models */
+    struct optimizer optimizers[LOCAL_MODELS]; /* of the master's models */
     struct task *tasks;
 };
 
@@ -57,7 +59,8 @@ static void data_parallel_close(void *self)
     free(parallel);
 }
 
-/* --- replicate ------------------------------------------------------------------------------------------- */
+/* --- replicate
+ * ------------------------------------------------------------------------------------------- */
 
 static void copy_tensor(struct local_replica *replica, struct tensor *to, const struct tensor *from)
 {
@@ -67,7 +70,8 @@ static void copy_tensor(struct local_replica *replica, struct tensor *to, const 
     tensor_wrote_in_place(to);
 }
 
-static void refresh(struct local_replica *replica, struct module *module, const struct module *master)
+static void refresh(struct local_replica *replica, struct module *module,
+                    const struct module *master)
 {
     for (int i = 0; i < module->parameter_count; i++)
         copy_tensor(replica, module->parameters[i], master->parameters[i]);
@@ -75,7 +79,8 @@ static void refresh(struct local_replica *replica, struct module *module, const 
         copy_tensor(replica, module->all_buffers, master->all_buffers);
 }
 
-/* stale: a replica to be left out, the mistake of a cache of replicas that does not see the step; -1: none. */
+/* stale: a replica to be left out, the mistake of a cache of replicas that does not see the step;
+ * -1: none. */
 static void replicate(struct local_replicas *replicas, int model, int stale)
 {
     range_begin("replicas", "replicate");
@@ -93,7 +98,8 @@ static void replicate(struct local_replicas *replicas, int model, int stale)
     range_end();
 }
 
-/* --- forward and backward, side by side ------------------------------------------------------------------ */
+/* --- forward and backward, side by side
+ * ------------------------------------------------------------------ */
 
 static void *learn(void *argument)
 {
@@ -118,13 +124,14 @@ static void learn_in_threads(struct data_parallel *parallel, int turn)
         pthread_join(parallel->tasks[i].thread, NULL);
 }
 
-/* --- gather and reduce ----------------------------------------------------------------------------------- */
+/* --- gather and reduce
+ * ----------------------------------------------------------------------------------- */
 
 /* The master's tensor becomes the mean; the others keep theirs. */
 static void reduce_to_master(struct local_replica *replica, struct tensor *tensor)
 {
-    CHECK_NCCL(ncclReduce(tensor_data(tensor), tensor_data(tensor), tensor_count(tensor), ncclFloat, ncclAvg, MASTER,
-                          replica->communicator, replica->device->stream));
+    CHECK_NCCL(ncclReduce(tensor_data(tensor), tensor_data(tensor), tensor_count(tensor), ncclFloat,
+                          ncclAvg, MASTER, replica->communicator, replica->device->stream));
     tensor_wrote_in_place(tensor);
 }
 
@@ -156,11 +163,13 @@ static void take_turn(struct data_parallel *parallel, int turn, int stale)
     range_end();
 }
 
-static bool data_parallel_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+static bool data_parallel_iterate(void *self, struct job *job, const struct batch *batch,
+                                  struct tensor **losses)
 {
     struct data_parallel *parallel = self;
     struct local_replicas *replicas = &parallel->replicas;
-    bool forget = fault_is(&job->fault, FAULT_DP_STALE_REPLICA) && job->iteration >= job->fault.iteration;
+    bool forget = fault_is(&job->fault, FAULT_DP_STALE_REPLICA) &&
+                  job->iteration >= job->fault.iteration;
     local_replicas_scatter(replicas, batch);
     for (int turn = 0; turn < replicas->kind->turns; turn++) {
         take_turn(parallel, turn, forget ? job->fault.rank : -1);
@@ -177,13 +186,25 @@ static void data_parallel_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_data_parallel = {
-    .name = "cnn", .mode = "dp", .one_process = true, .losses = CNN_LOSSES, .rate = CNN_RATE,
-    .open = data_parallel_open, .iterate = data_parallel_iterate, .finish = data_parallel_finish,
+    .name = "cnn",
+    .mode = "dp",
+    .one_process = true,
+    .losses = CNN_LOSSES,
+    .rate = CNN_RATE,
+    .open = data_parallel_open,
+    .iterate = data_parallel_iterate,
+    .finish = data_parallel_finish,
     .close = data_parallel_close,
 };
 
 const struct trainee trainee_data_parallel_gan = {
-    .name = "gan", .mode = "dp", .one_process = true, .losses = GAN_LOSSES, .rate = GAN_RATE,
-    .open = data_parallel_open, .iterate = data_parallel_iterate, .finish = data_parallel_finish,
+    .name = "gan",
+    .mode = "dp",
+    .one_process = true,
+    .losses = GAN_LOSSES,
+    .rate = GAN_RATE,
+    .open = data_parallel_open,
+    .iterate = data_parallel_iterate,
+    .finish = data_parallel_finish,
     .close = data_parallel_close,
 };

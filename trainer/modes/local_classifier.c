@@ -8,11 +8,11 @@
 #include "trainer/trace_ranges.h"
 #include "trainer/train_cnn.h"
 
-enum { CLASSIFIER };    /* its model and turn */
+enum { CLASSIFIER }; /* its model and turn */
 
 struct classifier {
     struct cnn cnn;
-    int32_t *correct;       /* device memory, of the loss */
+    int32_t *correct; /* device memory, of the loss */
 };
 
 static void open_classifier(struct local_replica *replica, struct job *job)
@@ -50,6 +50,12 @@ static void finish(struct local_replica *master, struct job *job)
 }
 
 const struct local_kind local_classifier = {
-    .name = "cnn", .turns = 1, .runs = {1u << CLASSIFIER}, .open = open_classifier, .close = close_classifier, .learn = learn,
-    .finish = finish, .adam = job_cnn_adam,
+    .name = "cnn",
+    .turns = 1,
+    .runs = {1u << CLASSIFIER},
+    .open = open_classifier,
+    .close = close_classifier,
+    .learn = learn,
+    .finish = finish,
+    .adam = job_cnn_adam,
 };

@@ -1,5 +1,5 @@
-/* The GAN as a replica of one process: two models, two turns. What each turn computes is what train_gan.c does with a
- * process for each replica. */
+/* The GAN as a replica of one process: two models, two turns. What each turn computes is what
+ * train_gan.c does with a process for each replica. */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -10,13 +10,13 @@
 #include "trainer/trace_ranges.h"
 #include "trainer/train_gan.h"
 
-enum { DISCRIMINATOR, GENERATOR };      /* models and turns */
+enum { DISCRIMINATOR, GENERATOR }; /* models and turns */
 
 struct gan {
     struct dcgan_discriminator discriminator;
     struct dcgan_generator generator;
     struct noise noise;
-    struct tensor *generated;           /* in this iteration, on the tape */
+    struct tensor *generated; /* in this iteration, on the tape */
 };
 
 static void open_gan(struct local_replica *replica, struct job *job)
@@ -24,7 +24,8 @@ static void open_gan(struct local_replica *replica, struct job *job)
     struct gan *gan = allocate(1, sizeof *gan);
     job_open_discriminator(job, &gan->discriminator, replica->device);
     job_open_generator(job, &gan->generator, replica->device);
-    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent, job->options->batch);
+    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent,
+               job->options->batch);
     replica->models = gan;
     replica->modules[DISCRIMINATOR] = &gan->discriminator.module;
     replica->modules[GENERATOR] = &gan->generator.module;
@@ -43,7 +44,8 @@ static struct tensor *generate(struct gan *gan, const struct local_replica *repl
 {
     const struct batch *part = &replica->part;
     range_begin("generator", "forward");
-    struct tensor *noise = noise_draw(&gan->noise, replica->device, RANDOM_NOISE, part->n, part->first_place, 1);
+    struct tensor *noise =
+        noise_draw(&gan->noise, replica->device, RANDOM_NOISE, part->n, part->first_place, 1);
     struct tensor *images = dcgan_generate(&gan->generator, noise);
     range_end();
     return images;
@@ -91,6 +93,12 @@ static void finish(struct local_replica *master, struct job *job)
 }
 
 const struct local_kind local_gan = {
-    .name = "gan", .turns = 2, .runs = {1u << DISCRIMINATOR | 1u << GENERATOR, 1u << DISCRIMINATOR}, .open = open_gan,
-    .close = close_gan, .learn = learn, .finish = finish, .adam = job_gan_adam,
+    .name = "gan",
+    .turns = 2,
+    .runs = {1u << DISCRIMINATOR | 1u << GENERATOR, 1u << DISCRIMINATOR},
+    .open = open_gan,
+    .close = close_gan,
+    .learn = learn,
+    .finish = finish,
+    .adam = job_gan_adam,
 };

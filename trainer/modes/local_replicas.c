@@ -33,14 +33,16 @@ static void open_replica(struct local_replicas *replicas, struct job *job, int i
     replicas->kind->open(replica, job);
     for (int model = 0; model < replicas->kind->turns; model++)
         gradients_open(&replica->gradients[model], replica->modules[model]);
-    CHECK_CUDA(cudaMalloc((void **)&replica->labels, (size_t)job->options->batch * sizeof *replica->labels));
+    CHECK_CUDA(cudaMalloc((void **)&replica->labels,
+                          (size_t)job->options->batch * sizeof *replica->labels));
 }
 
 void local_replicas_open(struct local_replicas *replicas, struct job *job)
 {
     int count = job->devices;
     ncclComm_t *communicators = allocate((size_t)count, sizeof *communicators);
-    *replicas = (struct local_replicas){.kind = find_kind(job->trainee->name), .count = count,
+    *replicas = (struct local_replicas){.kind = find_kind(job->trainee->name),
+                                        .count = count,
                                         .scaler = &job->scaler,
                                         .at = allocate((size_t)count, sizeof *replicas->at)};
     CHECK_NCCL(ncclCommInitAll(communicators, count, NULL));
@@ -87,7 +89,8 @@ void local_replicas_record_master(struct local_replicas *replicas)
     CHECK_CUDA(cudaEventRecord(replicas->master_ready, replicas->at[MASTER].device->stream));
 }
 
-void local_replica_wait_for_master(const struct local_replicas *replicas, struct local_replica *replica)
+void local_replica_wait_for_master(const struct local_replicas *replicas,
+                                   struct local_replica *replica)
 {
     CHECK_CUDA(cudaStreamWaitEvent(replica->device->stream, replicas->master_ready, 0));
 }
@@ -97,8 +100,8 @@ static void copy_part(struct local_replica *replica, const struct batch *part, i
 {
     struct device *device = replica->device;
     struct tensor *images = tensor_new_on_tape(device, part->images->shape);
-    CHECK_CUDA(cudaMemcpyPeerAsync(tensor_data(images), device->index, tensor_data(part->images), master,
-                                   tensor_count(images) * sizeof(float), device->stream));
+    CHECK_CUDA(cudaMemcpyPeerAsync(tensor_data(images), device->index, tensor_data(part->images),
+                                   master, tensor_count(images) * sizeof(float), device->stream));
     CHECK_CUDA(cudaMemcpyPeerAsync(replica->labels, device->index, part->labels, master,
                                    (size_t)part->n * sizeof *replica->labels, device->stream));
     replica->part = *part;
@@ -124,7 +127,8 @@ void local_replicas_scatter(struct local_replicas *replicas, const struct batch 
     range_end();
 }
 
-void local_replica_learn(const struct local_replicas *replicas, struct local_replica *replica, int turn)
+void local_replica_learn(const struct local_replicas *replicas, struct local_replica *replica,
+                         int turn)
 {
     local_replica_use(replica);
     gradients_zero(&replica->gradients[turn]);

@@ -1,13 +1,14 @@
-/* --mode mirrored: one thread drives all devices (what MirroredStrategy is in TensorFlow). Each device has a replica with
- * an optimizer of its own; their gradients are averaged on all of them, so that equal steps keep the replicas equal.
+/* --mode mirrored: one thread drives all devices (what MirroredStrategy is in TensorFlow). Each
+ * device has a replica with an optimizer of its own; their gradients are averaged on all of them,
+ * so that equal steps keep the replicas equal.
  *
  *        device 0   forward, backward ─┐           ┌─ step
  *        device 1   forward, backward ─┤ AllReduce ├─ step
  *        device 2   forward, backward ─┘           └─ step
  *
- * Each device's AllReduce waits for all others', and the one thread has to issue them all: in one ncclGroup, because a
- * call outside of a group may wait for its device to be served before the next device's is made (NCCL user guide,
- * "Management Of Multiple GPUs From One Thread"). */
+ * Each device's AllReduce waits for all others', and the one thread has to issue them all: in one
+ * ncclGroup, because a call outside of a group may wait for its device to be served before the next
+ * device's is made (NCCL user guide, "Management Of Multiple GPUs From One Thread"). */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -19,7 +20,7 @@
 
 struct mirrored {
     struct local_replicas replicas;
-    struct optimizer (*optimizers)[LOCAL_MODELS];       /* of each replica */
+    struct optimizer (*optimizers)[LOCAL_MODELS]; /* of each replica */
 };
 
 static void *mirrored_open(struct job *job)
@@ -51,8 +52,8 @@ static void mirrored_close(void *self)
 
 static void average(struct local_replica *replica, struct tensor *tensor)
 {
-    CHECK_NCCL(ncclAllReduce(tensor_data(tensor), tensor_data(tensor), tensor_count(tensor), ncclFloat, ncclAvg,
-                             replica->communicator, replica->device->stream));
+    CHECK_NCCL(ncclAllReduce(tensor_data(tensor), tensor_data(tensor), tensor_count(tensor),
+                             ncclFloat, ncclAvg, replica->communicator, replica->device->stream));
     tensor_wrote_in_place(tensor);
 }
 
@@ -102,7 +103,8 @@ static void step(struct mirrored *mirrored, int turn)
     range_end();
 }
 
-static bool mirrored_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+static bool mirrored_iterate(void *self, struct job *job, const struct batch *batch,
+                             struct tensor **losses)
 {
     struct mirrored *mirrored = self;
     struct local_replicas *replicas = &mirrored->replicas;
@@ -125,11 +127,25 @@ static void mirrored_finish(void *self, struct job *job)
 }
 
 const struct trainee trainee_mirrored = {
-    .name = "cnn", .mode = "mirrored", .one_process = true, .losses = CNN_LOSSES, .rate = CNN_RATE,
-    .open = mirrored_open, .iterate = mirrored_iterate, .finish = mirrored_finish, .close = mirrored_close,
+    .name = "cnn",
+    .mode = "mirrored",
+    .one_process = true,
+    .losses = CNN_LOSSES,
+    .rate = CNN_RATE,
+    .open = mirrored_open,
+    .iterate = mirrored_iterate,
+    .finish = mirrored_finish,
+    .close = mirrored_close,
 };
 
 const struct trainee trainee_mirrored_gan = {
-    .name = "gan", .mode = "mirrored", .one_process = true, .losses = GAN_LOSSES, .rate = GAN_RATE,
-    .open = mirrored_open, .iterate = mirrored_iterate, .finish = mirrored_finish, .close = mirrored_close,
+    .name = "gan",
+    .mode = "mirrored",
+    .one_process = true,
+    .losses = GAN_LOSSES,
+    .rate = GAN_RATE,
+    .open = mirrored_open,
+    .iterate = mirrored_iterate,
+    .finish = mirrored_finish,
+    .close = mirrored_close,
 };

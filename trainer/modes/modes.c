@@ -35,18 +35,28 @@ static bool is_known(const char *mode)
     return false;
 }
 
-/* An option that was given and that only a process for each device with its reducer knows, or NULL. */
+/* An option that was given and that only a process for each device with its reducer knows, or NULL.
+ */
 static const char *option_of_ddp(const struct options *o)
 {
     const struct {
         const char *name;
         bool given;
     } table[] = {
-        {"--elastic", o->elastic}, {"--checkpoint", o->checkpoint}, {"--resume", o->resume},
-        {"--clip", o->clip > 0}, {"--join", o->join}, {"--catch-up", o->catch_up}, {"--accumulate", o->accumulate > 1},
-        {"--reduce-copies", o->reduce_copies}, {"--two-passes", o->two_passes}, {"--find-unused", o->find_unused},
-        {"--static-graph", o->static_graph}, {"--no-buffer-broadcast", o->keep_own_buffers},
-        {"--simultaneous", o->simultaneous}, {"--shared-communicator", o->shared_communicator},
+        {"--elastic", o->elastic},
+        {"--checkpoint", o->checkpoint},
+        {"--resume", o->resume},
+        {"--clip", o->clip > 0},
+        {"--join", o->join},
+        {"--catch-up", o->catch_up},
+        {"--accumulate", o->accumulate > 1},
+        {"--reduce-copies", o->reduce_copies},
+        {"--two-passes", o->two_passes},
+        {"--find-unused", o->find_unused},
+        {"--static-graph", o->static_graph},
+        {"--no-buffer-broadcast", o->keep_own_buffers},
+        {"--simultaneous", o->simultaneous},
+        {"--shared-communicator", o->shared_communicator},
         {"--discriminator-updates", o->discriminator_updates > 1},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
@@ -67,12 +77,15 @@ int mode_check(const struct options *options, struct error *err)
         return 0;
     if (option_of_ddp(options))
         return error_set(err, "%s needs --mode ddp", option_of_ddp(options));
-    if (options->fault && fault_find(options->fault)->id == FAULT_DP_STALE_REPLICA && options->fault_rank == 0)
-        return error_set(err, "--fault-rank 0: that is the master, whose model is the newest; choose another device");
+    if (options->fault && fault_find(options->fault)->id == FAULT_DP_STALE_REPLICA &&
+        options->fault_rank == 0)
+        return error_set(
+            err,
+            "--fault-rank 0: that is the master, whose model is the newest; choose another device");
     if (mode_is_one_process(mode) && options->timeout_s > 0)
         return error_set(err, "--mode %s knows no --timeout", mode);
     if (strcmp(mode, "pipeline") == 0 && options->batch % options->micro_batches)
-        return error_set(err, "--micro-batches %d does not divide the batch of %d", options->micro_batches,
-                         options->batch);
+        return error_set(err, "--micro-batches %d does not divide the batch of %d",
+                         options->micro_batches, options->batch);
     return 0;
 }

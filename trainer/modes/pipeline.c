@@ -1,12 +1,14 @@
-/* --mode pipeline --model cnn: the classifier's halves on two ranks. The front sends its activations to the back, which
- * sends their gradients; a batch goes through in micro-batches, so that both work at once ("one forward, one backward":
- * Narayanan et al. 2019, "PipeDream"; the front is one forward ahead):
+/* --mode pipeline --model cnn: the classifier's halves on two ranks. The front sends its
+ * activations to the back, which sends their gradients; a batch goes through in micro-batches, so
+ * that both work at once ("one forward, one backward": Narayanan et al. 2019, "PipeDream"; the
+ * front is one forward ahead):
  *
  *        front   F0 ─ F1 ─────── B0 ─ F2 ─────── B1 ─ ... B3 ─ step
  *                  \     \      /       \       /
  *        back       F0 B0 ──────── F1 B1 ──────── F2 B2 ...  ─ step
  *
- * In the middle an activation and a gradient cross: one side has to receive first (stage.h), and here that is the back. */
+ * In the middle an activation and a gradient cross: one side has to receive first (stage.h), and
+ * here that is the back. */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -19,7 +21,7 @@
 struct pipeline {
     struct cnn half;
     struct stage stage;
-    int32_t *correct;       /* device memory, of the loss */
+    int32_t *correct; /* device memory, of the loss */
 };
 
 static void *pipeline_open(struct job *job)
@@ -43,7 +45,8 @@ static void pipeline_close(void *self)
     free(pipeline);
 }
 
-/* --- the halves ------------------------------------------------------------------------------------------ */
+/* --- the halves
+ * ------------------------------------------------------------------------------------------ */
 
 static void backward_of_front(struct stage *stage, struct tensor *activations)
 {
@@ -67,10 +70,12 @@ static void run_front(struct pipeline *pipeline, const struct batch *batch)
     backward_of_front(stage, before);
 }
 
-static struct tensor *forward_and_backward_of_back(struct pipeline *pipeline, struct tensor *x, const int32_t *labels)
+static struct tensor *forward_and_backward_of_back(struct pipeline *pipeline, struct tensor *x,
+                                                   const int32_t *labels)
 {
     range_begin("back", "forward");
-    struct tensor *loss = op_cross_entropy(cnn_classify(&pipeline->half, x, true), labels, pipeline->correct);
+    struct tensor *loss =
+        op_cross_entropy(cnn_classify(&pipeline->half, x, true), labels, pipeline->correct);
     range_end();
     stage_backward(&pipeline->stage, loss);
     return loss;
@@ -82,7 +87,8 @@ static struct tensor *receive_activations(struct pipeline *pipeline, int n)
 }
 
 /* Returns the sum of the micro-batches' losses. */
-static struct tensor *run_back(struct pipeline *pipeline, const struct batch *batch, bool send_first)
+static struct tensor *run_back(struct pipeline *pipeline, const struct batch *batch,
+                               bool send_first)
 {
     struct stage *stage = &pipeline->stage;
     int count = stage->micro_batches, n = batch->n / count;
@@ -91,7 +97,7 @@ static struct tensor *run_back(struct pipeline *pipeline, const struct batch *ba
         struct tensor *next = NULL;
         struct tensor *loss = forward_and_backward_of_back(pipeline, x, batch->labels + micro * n);
         sum = sum ? op_add(sum, loss) : loss;
-        if (send_first)             /* the mistake: the front is sending, too */
+        if (send_first) /* the mistake: the front is sending, too */
             stage_send(stage, x->gradient);
         if (micro + 1 < count)
             next = receive_activations(pipeline, n);
@@ -102,7 +108,8 @@ static struct tensor *run_back(struct pipeline *pipeline, const struct batch *ba
     return sum;
 }
 
-static bool pipeline_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+static bool pipeline_iterate(void *self, struct job *job, const struct batch *batch,
+                             struct tensor **losses)
 {
     struct pipeline *pipeline = self;
     struct tensor *sum = NULL;
@@ -110,14 +117,22 @@ static bool pipeline_iterate(void *self, struct job *job, const struct batch *ba
     if (job->environment.rank == FRONT)
         run_front(pipeline, batch);
     else
-        sum = run_back(pipeline, batch, fault_is(&job->fault, FAULT_PIPELINE_ORDER) &&
-                       job->iteration >= job->fault.iteration);
+        sum = run_back(pipeline, batch,
+                       fault_is(&job->fault, FAULT_PIPELINE_ORDER) &&
+                           job->iteration >= job->fault.iteration);
     stage_step_if_all_finite(&pipeline->stage);
     losses[0] = stage_share_loss(&pipeline->stage, sum);
     return true;
 }
 
 const struct trainee trainee_pipeline = {
-    .name = "cnn", .mode = "pipeline", .ranks = 2, .same_batch = true, .losses = CNN_LOSSES, .rate = CNN_RATE,
-    .open = pipeline_open, .iterate = pipeline_iterate, .close = pipeline_close,
+    .name = "cnn",
+    .mode = "pipeline",
+    .ranks = 2,
+    .same_batch = true,
+    .losses = CNN_LOSSES,
+    .rate = CNN_RATE,
+    .open = pipeline_open,
+    .iterate = pipeline_iterate,
+    .close = pipeline_close,
 };

@@ -1,13 +1,15 @@
-/* --mode pipeline --model gan: the generator on one rank, the discriminator on the other. Generated images go forward, and
- * after the discriminator's step their gradients come back, both in micro-batches, so that a rank works on one while the
- * next is on its way (G: generate, D: learn to judge real and generated images, J: judge again, to teach the generator):
+/* --mode pipeline --model gan: the generator on one rank, the discriminator on the other. Generated
+ * images go forward, and after the discriminator's step their gradients come back, both in
+ * micro-batches, so that a rank works on one while the next is on its way (G: generate, D: learn to
+ * judge real and generated images, J: judge again, to teach the generator):
  *
  *        generator       G0 ─ G1 ─ G2 ─ G3 ─────────────────────────── B0 ─ B1 ─ B2 ─ B3 ─ step
  *                          \    \    \    \                           /    /    /    /
  *        discriminator       D0 ─ D1 ─ D2 ─ D3 ─ step ─────────── J0 ── J1 ── J2 ── J3
  *
- * All messages go forward first, then all come back: nothing crosses. Images are kept on both ranks until the end of the
- * batch: the discriminator's, to judge them again; the generator's, to go back through the model that made them. */
+ * All messages go forward first, then all come back: nothing crosses. Images are kept on both ranks
+ * until the end of the batch: the discriminator's, to judge them again; the generator's, to go back
+ * through the model that made them. */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -20,13 +22,13 @@
 #include "trainer/train_gan.h"
 
 struct pipeline {
-    union {                             /* by rank */
+    union { /* by rank */
         struct dcgan_generator generator;
         struct dcgan_discriminator discriminator;
     };
     struct stage stage;
-    struct noise noise;                 /* the generator's */
-    struct tensor **images;             /* generated, of each micro-batch */
+    struct noise noise;     /* the generator's */
+    struct tensor **images; /* generated, of each micro-batch */
 };
 
 static struct module *open_model(struct pipeline *pipeline, struct job *job)
@@ -61,16 +63,19 @@ static void pipeline_close(void *self)
     free(pipeline);
 }
 
-/* --- the generator's rank -------------------------------------------------------------------------------- */
+/* --- the generator's rank
+ * -------------------------------------------------------------------------------- */
 
 static void run_generator(struct pipeline *pipeline, const struct batch *batch)
 {
     struct stage *stage = &pipeline->stage;
     int count = stage->micro_batches, n = batch->n / count, latent = pipeline->noise.latent;
-    struct tensor *noise = noise_draw(&pipeline->noise, stage->module->device, RANDOM_NOISE, batch->n, batch->first_place, 1);
+    struct tensor *noise = noise_draw(&pipeline->noise, stage->module->device, RANDOM_NOISE,
+                                      batch->n, batch->first_place, 1);
     for (int micro = 0; micro < count; micro++) {
         range_begin("generator", "forward");
-        struct tensor *part = tensor_view(noise, (size_t)micro * (size_t)n * (size_t)latent, shape_4d(n, latent, 1, 1));
+        struct tensor *part = tensor_view(noise, (size_t)micro * (size_t)n * (size_t)latent,
+                                          shape_4d(n, latent, 1, 1));
         device_tape_tensor(stage->module->device, part);
         pipeline->images[micro] = dcgan_generate(&pipeline->generator, part);
         range_end();
@@ -83,7 +88,8 @@ static void run_generator(struct pipeline *pipeline, const struct batch *batch)
     stage_step_if_all_finite(stage);
 }
 
-/* --- the discriminator's rank ---------------------------------------------------------------------------- */
+/* --- the discriminator's rank
+ * ---------------------------------------------------------------------------- */
 
 static struct tensor *judge(struct pipeline *pipeline, struct tensor *images, float truth)
 {
@@ -112,7 +118,7 @@ static struct tensor *learn_to_judge(struct pipeline *pipeline, const struct bat
         sum = add(sum, judge(pipeline, part.images, GAN_REAL));
         sum = add(sum, judge(pipeline, op_detach(images), GAN_FAKE));
     }
-    stage_step_if_finite_here(stage);      /* what the generator sent was looked at on the way */
+    stage_step_if_finite_here(stage); /* what the generator sent was looked at on the way */
     return sum;
 }
 
@@ -131,7 +137,8 @@ static struct tensor *teach(struct pipeline *pipeline)
     return sum;
 }
 
-static bool pipeline_iterate(void *self, struct job *job, const struct batch *batch, struct tensor **losses)
+static bool pipeline_iterate(void *self, struct job *job, const struct batch *batch,
+                             struct tensor **losses)
 {
     struct pipeline *pipeline = self;
     struct tensor *sums[TRAINEE_MAX_LOSSES] = {NULL};
@@ -141,7 +148,8 @@ static bool pipeline_iterate(void *self, struct job *job, const struct batch *ba
     } else {
         sums[0] = learn_to_judge(pipeline, batch);
         sums[1] = teach(pipeline);
-        scaler_agrees_to_step(pipeline->stage.scaler);      /* the generator asks; both scales move alike */
+        scaler_agrees_to_step(
+            pipeline->stage.scaler); /* the generator asks; both scales move alike */
     }
     for (int i = 0; i < TRAINEE_MAX_LOSSES; i++)
         losses[i] = stage_share_loss(&pipeline->stage, sums[i]);
@@ -151,10 +159,18 @@ static bool pipeline_iterate(void *self, struct job *job, const struct batch *ba
 static void pipeline_finish(void *self, struct job *job)
 {
     struct pipeline *pipeline = self;
-    evaluate_generator(job, &pipeline->generator);      /* rank 0's */
+    evaluate_generator(job, &pipeline->generator); /* rank 0's */
 }
 
 const struct trainee trainee_pipeline_gan = {
-    .name = "gan", .mode = "pipeline", .ranks = 2, .same_batch = true, .losses = GAN_LOSSES, .rate = GAN_RATE,
-    .open = pipeline_open, .iterate = pipeline_iterate, .finish = pipeline_finish, .close = pipeline_close,
+    .name = "gan",
+    .mode = "pipeline",
+    .ranks = 2,
+    .same_batch = true,
+    .losses = GAN_LOSSES,
+    .rate = GAN_RATE,
+    .open = pipeline_open,
+    .iterate = pipeline_iterate,
+    .finish = pipeline_finish,
+    .close = pipeline_close,
 };

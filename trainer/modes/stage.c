@@ -5,10 +5,11 @@
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
 
-void stage_open(struct stage *stage, struct job *job, struct module *module, const struct adam_settings *adam)
+void stage_open(struct stage *stage, struct job *job, struct module *module,
+                const struct adam_settings *adam)
 {
-    *stage = (struct stage){.module = module, .scaler = &job->scaler,
-                             .micro_batches = job->options->micro_batches};
+    *stage = (struct stage){
+        .module = module, .scaler = &job->scaler, .micro_batches = job->options->micro_batches};
     communicator_split(&job->control, &stage->communicator, "pipeline");
     gradients_open(&stage->gradients, module);
     optimizer_open(&stage->optimizer, module, adam);
@@ -21,7 +22,8 @@ void stage_close(struct stage *stage)
     communicator_close(&stage->communicator);
 }
 
-/* --- between the stages ---------------------------------------------------------------------------------- */
+/* --- between the stages
+ * ---------------------------------------------------------------------------------- */
 
 static int peer_of(const struct communicator *communicator)
 {
@@ -33,10 +35,10 @@ void stage_send(struct stage *stage, const struct tensor *tensor)
     struct communicator *communicator = &stage->communicator;
     int peer = peer_of(communicator);
     communicator_wait_for_compute(communicator);
-    CHECK_NCCL(ncclSend(tensor_data(tensor), tensor_count(tensor), ncclFloat, peer, communicator->handle,
-                        communicator->stream));
-    watchdog_expect(communicator->watchdog, communicator->stream, "Send of %zu floats to rank %d", tensor_count(tensor),
-                    peer);
+    CHECK_NCCL(ncclSend(tensor_data(tensor), tensor_count(tensor), ncclFloat, peer,
+                        communicator->handle, communicator->stream));
+    watchdog_expect(communicator->watchdog, communicator->stream, "Send of %zu floats to rank %d",
+                    tensor_count(tensor), peer);
 }
 
 struct tensor *stage_receive(struct stage *stage, struct shape shape)
@@ -44,9 +46,9 @@ struct tensor *stage_receive(struct stage *stage, struct shape shape)
     struct communicator *communicator = &stage->communicator;
     struct tensor *tensor = tensor_new_on_tape(stage->module->device, shape);
     int peer = peer_of(communicator);
-    communicator_wait_for_compute(communicator);    /* which used this memory before */
-    CHECK_NCCL(ncclRecv(tensor_data(tensor), tensor_count(tensor), ncclFloat, peer, communicator->handle,
-                        communicator->stream));
+    communicator_wait_for_compute(communicator); /* which used this memory before */
+    CHECK_NCCL(ncclRecv(tensor_data(tensor), tensor_count(tensor), ncclFloat, peer,
+                        communicator->handle, communicator->stream));
     watchdog_expect(communicator->watchdog, communicator->stream, "Recv of %zu floats from rank %d",
                     tensor_count(tensor), peer);
     compute_wait_for_communicator(communicator);
@@ -67,12 +69,14 @@ struct tensor *stage_share_loss(struct stage *stage, struct tensor *sum)
     struct device *device = stage->module->device;
     struct tensor *loss = sum ? sum : tensor_new_on_tape(device, shape_1d(1));
     if (sum)
-        CHECK_CUDA(kernels_scale(1, 1.0f / (float)stage->micro_batches, tensor_data(loss), device->stream));
+        CHECK_CUDA(kernels_scale(1, 1.0f / (float)stage->micro_batches, tensor_data(loss),
+                                 device->stream));
     communicator_broadcast(&stage->communicator, tensor_data(loss), 1, BACK, "loss");
     return loss;
 }
 
-/* --- within a stage -------------------------------------------------------------------------------------- */
+/* --- within a stage
+ * -------------------------------------------------------------------------------------- */
 
 void stage_backward(struct stage *stage, struct tensor *loss)
 {
@@ -83,7 +87,8 @@ void stage_backward(struct stage *stage, struct tensor *loss)
     range_end();
 }
 
-void stage_backward_from(struct stage *stage, struct tensor *activations, const struct tensor *gradient)
+void stage_backward_from(struct stage *stage, struct tensor *activations,
+                         const struct tensor *gradient)
 {
     struct error err = {0};
     range_begin(stage->module->name, "backward");

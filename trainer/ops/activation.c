@@ -1,15 +1,17 @@
-/* Leaky ReLU (also in place), tanh and sigmoid. Tanh and sigmoid save their output, leaky ReLU its input;
- * in place the input is gone, but its sign can be read from the output as well. */
+/* Leaky ReLU (also in place), tanh and sigmoid. Tanh and sigmoid save their output, leaky ReLU its
+ * input; in place the input is gone, but its sign can be read from the output as well. */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
 
-static void leaky_relu_backward(struct node *node, const struct tensor *g_y, struct tensor **g_inputs)
+static void leaky_relu_backward(struct node *node, const struct tensor *g_y,
+                                struct tensor **g_inputs)
 {
     struct device *device = tensor_device(g_y);
     g_inputs[0] = tensor_new_on_tape(device, g_y->shape);
-    CHECK_CUDA(kernels_leaky_relu_backward(tensor_count(g_y), node->leaky_relu.slope, node_saved_data(node, 0),
-                                           tensor_data(g_y), tensor_data(g_inputs[0]), device->stream));
+    CHECK_CUDA(kernels_leaky_relu_backward(tensor_count(g_y), node->leaky_relu.slope,
+                                           node_saved_data(node, 0), tensor_data(g_y),
+                                           tensor_data(g_inputs[0]), device->stream));
 }
 
 struct tensor *op_leaky_relu(struct tensor *x, float slope)
@@ -30,11 +32,13 @@ struct tensor *op_leaky_relu_in_place(struct tensor *x, float slope)
 {
     static const struct operation operation = {"leaky_relu_in_place", leaky_relu_backward};
     if (x->requires_gradient)
-        fatal("leaky_relu_in_place: %s is a leaf that requires a gradient", x->name ? x->name : "the input");
+        fatal("leaky_relu_in_place: %s is a leaf that requires a gradient",
+              x->name ? x->name : "the input");
     CHECK_CUDA(kernels_leaky_relu_forward(tensor_count(x), slope, tensor_data(x), tensor_data(x),
                                           tensor_device(x)->stream));
     tensor_wrote_in_place(x);
-    /* From here on x is the new node's output; whoever used x before keeps its edge to the old creator. */
+    /* From here on x is the new node's output; whoever used x before keeps its edge to the old
+     * creator. */
     struct node *node = node_record(&operation, x, &x, 1);
     if (node) {
         node->leaky_relu.slope = slope;
@@ -55,7 +59,8 @@ struct tensor *op_tanh(struct tensor *x)
 {
     static const struct operation operation = {"tanh", tanh_backward};
     struct tensor *y = tensor_new_on_tape(tensor_device(x), x->shape);
-    CHECK_CUDA(kernels_tanh_forward(tensor_count(x), tensor_data(x), tensor_data(y), tensor_device(x)->stream));
+    CHECK_CUDA(kernels_tanh_forward(tensor_count(x), tensor_data(x), tensor_data(y),
+                                    tensor_device(x)->stream));
     struct node *node = node_record(&operation, y, &x, 1);
     if (node)
         node_save(node, 0, y);
@@ -66,15 +71,17 @@ static void sigmoid_backward(struct node *node, const struct tensor *g_y, struct
 {
     struct device *device = tensor_device(g_y);
     g_inputs[0] = tensor_new_on_tape(device, g_y->shape);
-    CHECK_CUDA(kernels_sigmoid_backward(tensor_count(g_y), node_saved_data(node, 0), tensor_data(g_y),
-                                        tensor_data(g_inputs[0]), device->stream));
+    CHECK_CUDA(kernels_sigmoid_backward(tensor_count(g_y), node_saved_data(node, 0),
+                                        tensor_data(g_y), tensor_data(g_inputs[0]),
+                                        device->stream));
 }
 
 struct tensor *op_sigmoid(struct tensor *x)
 {
     static const struct operation operation = {"sigmoid", sigmoid_backward};
     struct tensor *y = tensor_new_on_tape(tensor_device(x), x->shape);
-    CHECK_CUDA(kernels_sigmoid_forward(tensor_count(x), tensor_data(x), tensor_data(y), tensor_device(x)->stream));
+    CHECK_CUDA(kernels_sigmoid_forward(tensor_count(x), tensor_data(x), tensor_data(y),
+                                       tensor_device(x)->stream));
     struct node *node = node_record(&operation, y, &x, 1);
     if (node)
         node_save(node, 0, y);

@@ -1,5 +1,6 @@
-/* Mixed precision: values are rounded to fp16 or bf16 and kept in fp32. A convolution of rounded values that adds up in
- * fp32 and rounds its result is what tensor cores compute; what is not saved here is memory. */
+/* Mixed precision: values are rounded to fp16 or bf16 and kept in fp32. A convolution of rounded
+ * values that adds up in fp32 and rounds its result is what tensor cores compute; what is not saved
+ * here is memory. */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -10,9 +11,11 @@ static struct tensor *rounded(const struct tensor *x)
     struct tensor *y = tensor_new_on_tape(device, x->shape);
     size_t count = tensor_count(x);
     if (device->precision == PRECISION_FP16)
-        CHECK_CUDA(kernels_round_to_f16(count, tensor_data(x), tensor_data(y), device->overflow, device->stream));
+        CHECK_CUDA(kernels_round_to_f16(count, tensor_data(x), tensor_data(y), device->overflow,
+                                        device->stream));
     else
-        CHECK_CUDA(kernels_round_to_bf16(count, tensor_data(x), tensor_data(y), device->overflow, device->stream));
+        CHECK_CUDA(kernels_round_to_bf16(count, tensor_data(x), tensor_data(y), device->overflow,
+                                         device->stream));
     return y;
 }
 

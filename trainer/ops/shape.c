@@ -1,4 +1,5 @@
-/* Operations that move values, or only change how they are looked at: add, clone, reshape, detach. */
+/* Operations that move values, or only change how they are looked at: add, clone, reshape, detach.
+ */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -32,7 +33,8 @@ struct tensor *op_add(struct tensor *a, struct tensor *b)
     if (tensor_count(a) != tensor_count(b))
         fatal("add: %zu and %zu elements", tensor_count(a), tensor_count(b));
     struct tensor *sum = copy_on_tape(a);
-    CHECK_CUDA(kernels_add(tensor_count(b), tensor_data(b), tensor_data(sum), tensor_device(a)->stream));
+    CHECK_CUDA(
+        kernels_add(tensor_count(b), tensor_data(b), tensor_data(sum), tensor_device(a)->stream));
     node_record(&operation, sum, (struct tensor *[]){a, b}, 2);
     return sum;
 }
@@ -53,7 +55,8 @@ struct tensor *op_clone(struct tensor *x)
 
 static void reshape_backward(struct node *node, const struct tensor *g_y, struct tensor **g_inputs)
 {
-    /* x itself is not needed, only its shape: the slot holds no storage, so no version is checked. */
+    /* x itself is not needed, only its shape: the slot holds no storage, so no version is checked.
+     */
     g_inputs[0] = view_on_tape(g_y, node->saved[0].shape);
 }
 

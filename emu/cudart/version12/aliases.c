@@ -3,7 +3,8 @@
 #include "emu/core/stream.h"
 #include "emu/cudart/call.h"
 
-CALL(cudaEventElapsedTime_v2, (float *milliseconds, cudaEvent_t start, cudaEvent_t end), (milliseconds, start, end))
+CALL(cudaEventElapsedTime_v2, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
+     (milliseconds, start, end))
 {
     if (!milliseconds)
         return cudaErrorInvalidValue;

@@ -3,22 +3,24 @@
 #include "emu/cudart/versions.h"
 
 /* Defines the function `own` with the symbol `name`. */
-#define CALL_AS(name, own, parameters, arguments)                                                                   \
-    cudaError_t own parameters __asm__(#name);                                                                      \
+#define CALL_AS(name, own, parameters, arguments) \
+    cudaError_t own parameters __asm__(#name);    \
     CALL(own, parameters, arguments)
-#define STREAM_CALL_AS(name, own, parameters, arguments)                                                            \
-    cudaError_t own parameters __asm__(#name);                                                                      \
-    cudaError_t own##_ptsz parameters __asm__(#name "_ptsz");                                                       \
+#define STREAM_CALL_AS(name, own, parameters, arguments)      \
+    cudaError_t own parameters __asm__(#name);                \
+    cudaError_t own##_ptsz parameters __asm__(#name "_ptsz"); \
     STREAM_CALL(own, parameters, arguments)
 
-CALL_AS(cudaMemAdvise, advise, (const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device),
+CALL_AS(cudaMemAdvise, advise,
+        (const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, int device),
         (pointer, bytes, advice, device))
 {
     return version_advise(pointer, bytes, advice, device);
 }
 
 CALL_AS(cudaMemAdvise_v2, advise_location,
-        (const void *pointer, size_t bytes, enum cudaMemoryAdvise advice, struct cudaMemLocation location),
+        (const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
+         struct cudaMemLocation location),
         (pointer, bytes, advice, location))
 {
     int device = location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId;
@@ -26,7 +28,8 @@ CALL_AS(cudaMemAdvise_v2, advise_location,
     return version_advise(pointer, bytes, advice, device);
 }
 
-STREAM_CALL_AS(cudaMemPrefetchAsync, prefetch, (const void *pointer, size_t bytes, int device, cudaStream_t stream),
+STREAM_CALL_AS(cudaMemPrefetchAsync, prefetch,
+               (const void *pointer, size_t bytes, int device, cudaStream_t stream),
                (pointer, bytes, device, stream))
 {
     return version_prefetch(pointer, bytes, device, stream);
@@ -43,20 +46,21 @@ STREAM_CALL_AS(cudaMemPrefetchAsync_v2, prefetch_location,
 }
 
 STREAM_CALL_AS(cudaStreamGetCaptureInfo_v2, capture_info,
-               (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                const cudaGraphNode_t **nodes, size_t *count),
+               (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count),
                (stream, status, id, graph, nodes, count))
 {
     return version_capture_info(stream, status, id, graph, nodes, count);
 }
 
 STREAM_CALL_AS(cudaStreamGetCaptureInfo_v3, capture_info_edges,
-               (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges, size_t *count),
+               (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges,
+                size_t *count),
                (stream, status, id, graph, nodes, edges, count))
 {
     if (edges)
-        *edges = NULL;      /* all edges are plain ones */
+        *edges = NULL; /* all edges are plain ones */
     return version_capture_info(stream, status, id, graph, nodes, count);
 }
 

@@ -3,7 +3,8 @@
 #include "emu/core/attributes.h"
 #include "emu/cudart/call.h"
 
-CALL_ANYTIME(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int device), (properties, device))
+CALL_ANYTIME(cudaGetDeviceProperties, (struct cudaDeviceProp * properties, int device),
+             (properties, device))
 {
     const struct emu_device *found = emu_device_get(device);
     int value;
@@ -15,7 +16,7 @@ CALL_ANYTIME(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int de
     emu_device_uuid(found, (unsigned char *)properties->uuid.bytes);
     properties->totalGlobalMem = found->memory_limit;
     properties->deviceNumaId = properties->hostNumaId = -1;
-#define PROPERTY(member, attribute) \
+#define PROPERTY(member, attribute)                      \
     if (!emu_device_attribute(found, attribute, &value)) \
         properties->member = value;
 #include "emu/cudart/properties.def"

@@ -1,5 +1,5 @@
-/* Gradients are accumulated over micro-steps, a different number in each iteration but the same on all ranks; backward
- * recomputes a forward (checkpointing), and each rank numbers its own samples.
+/* Gradients are accumulated over micro-steps, a different number in each iteration but the same on
+ * all ranks; backward recomputes a forward (checkpointing), and each rank numbers its own samples.
  * expect: none */
 #include "tests/suite/training/loop.h"
 
@@ -19,7 +19,8 @@ static void accumulated_in_step(struct rank *me)
             range_push("forward");
             nvtxRangePop();
             if (micro == micro_steps - 1)
-                NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+                NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm,
+                                   me->stream));
             nvtxRangePop();
             nvtxRangePop();
         }

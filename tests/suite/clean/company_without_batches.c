@@ -1,6 +1,5 @@
-/* Uneven inputs, joined: ranks whose batches have run out make the others' reductions with zeros, in iterations without
- * backward and without a step.
- * expect: none */
+/* Uneven inputs, joined: ranks whose batches have run out make the others' reductions with zeros,
+ * in iterations without backward and without a step. expect: none */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 8, COUNT = 1000, BUCKETS = 2 };
@@ -8,7 +7,8 @@ enum { ITERATIONS = 8, COUNT = 1000, BUCKETS = 2 };
 static void reduce(struct rank *me, float *gradients)
 {
     for (int b = 0; b < BUCKETS; b++)
-        NCCL(ncclAllReduce(gradients, gradients, COUNT * (b + 1), ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT * (b + 1), ncclFloat32, ncclAvg, me->comm,
+                           me->stream));
 }
 
 static void company_without_batches(struct rank *me)

@@ -1,5 +1,5 @@
-/* One event for everything: each wait belongs to the record before it, not to those that come later.
- * expect: none */
+/* One event for everything: each wait belongs to the record before it, not to those that come
+ * later. expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12, STEPS = 4 };
@@ -18,9 +18,10 @@ static void event_recorded_again(struct rank *me)
         CUDA(cudaStreamWaitEvent(compute, event, 0));
         NCCL(ncclAllReduce(other, other, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(event, me->stream));
-        CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, compute));      /* behind the first record */
+        CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket,
+                             compute)); /* behind the first record */
         CUDA(cudaStreamWaitEvent(compute, event, 0));
-        CUDA(cudaMemsetAsync(other, 0, COUNT * sizeof *other, compute));        /* behind the second */
+        CUDA(cudaMemsetAsync(other, 0, COUNT * sizeof *other, compute)); /* behind the second */
         CUDA(cudaEventRecord(event, compute));
         CUDA(cudaStreamWaitEvent(me->stream, event, 0));
     }

@@ -1,13 +1,12 @@
-/* Rank 0's bucket is filled by rank 1, which has opened it by IPC, and the ranks reduce it after that: no call of rank 0
- * ever writes it.
- * expect: none */
+/* Rank 0's bucket is filled by rank 1, which has opened it by IPC, and the ranks reduce it after
+ * that: no call of rank 0 ever writes it. expect: none */
 #include <sys/mman.h>
 
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };
 
-static cudaIpcMemHandle_t *handle;      /* shared by the ranks, which are forked later */
+static cudaIpcMemHandle_t *handle; /* shared by the ranks, which are forked later */
 
 __attribute__((constructor)) static void share(void)
 {

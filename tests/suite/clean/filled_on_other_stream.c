@@ -1,5 +1,5 @@
-/* Backward runs on its own stream; an event stands between it and the AllReduce, another before the optimizer reads.
- * expect: none */
+/* Backward runs on its own stream; an event stands between it and the AllReduce, another before the
+ * optimizer reads. expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 
@@ -18,7 +18,8 @@ static void filled_on_other_stream(struct rank *me)
         CUDA(kernels_fill(COUNT, 1, gradients, compute));
         CUDA(cudaEventRecord(ready, compute));
         CUDA(cudaStreamWaitEvent(me->stream, ready, 0));
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(cudaEventRecord(reduced, me->stream));
         CUDA(cudaStreamWaitEvent(compute, reduced, 0));
         CUDA(kernels_add(COUNT, gradients, weights, compute));

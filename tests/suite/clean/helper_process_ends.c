@@ -1,5 +1,5 @@
-/* Each rank forks a loader that touches neither CUDA nor NCCL and ends with an error while the ranks train.
- * expect: none */
+/* Each rank forks a loader that touches neither CUDA nor NCCL and ends with an error while the
+ * ranks train. expect: none */
 #include "tests/suite/suite.h"
 
 #include <sys/wait.h>
@@ -16,7 +16,8 @@ static void helper_process_ends(struct rank *me)
         if (loader == 0)
             _exit(4);
         waitpid(loader, NULL, 0);
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

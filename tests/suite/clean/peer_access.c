@@ -1,5 +1,5 @@
-/* One process: a kernel on GPU 1 reads what lies on GPU 0, with peer access enabled and after the stream that wrote it.
- * expect: none */
+/* One process: a kernel on GPU 1 reads what lies on GPU 0, with peer access enabled and after the
+ * stream that wrote it. expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 
@@ -16,7 +16,8 @@ static void peer_access(struct rank *rank, int ranks)
     }
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclAllReduce(weights[i], weights[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
+        NCCL(ncclAllReduce(weights[i], weights[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
+                           rank[i].stream));
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));

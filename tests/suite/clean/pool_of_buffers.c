@@ -1,5 +1,5 @@
-/* A pool hands a buffer out again as soon as the event behind its last AllReduce is done: asked for, not waited for.
- * expect: none */
+/* A pool hands a buffer out again as soon as the event behind its last AllReduce is done: asked
+ * for, not waited for. expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096, BUFFERS = 3, STEPS = 12 };
@@ -26,7 +26,8 @@ static void pool_of_buffers(struct rank *me)
         CUDA(cudaEventRecord(filled, compute));
         CUDA(cudaStreamWaitEvent(me->stream, filled, 0));
         CUDA(cudaEventDestroy(filled));
-        NCCL(ncclAllReduce(buffer[i], buffer[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(buffer[i], buffer[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(used[i], me->stream));
     }
     CUDA(cudaStreamSynchronize(me->stream));

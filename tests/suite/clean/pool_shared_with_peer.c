@@ -1,5 +1,5 @@
-/* Rank 0's kernel reads memory of the other GPU's pool, which was given access to by the pool, not by peer access.
- * expect: none */
+/* Rank 0's kernel reads memory of the other GPU's pool, which was given access to by the pool, not
+ * by peer access. expect: none */
 #include "tests/suite/suite.h"
 
 #include "kernels/kernels.h"
@@ -11,8 +11,9 @@ static void pool_shared_with_peer(struct rank *me)
     float *gradients = suite_floats(COUNT), *weights;
     cudaMemPool_t pool;
     cudaStream_t stream;
-    struct cudaMemAccessDesc access = { .location = { .type = cudaMemLocationTypeDevice, .id = me->rank },
-                                        .flags = cudaMemAccessFlagsProtReadWrite };
+    struct cudaMemAccessDesc access = {
+        .location = {.type = cudaMemLocationTypeDevice, .id = me->rank},
+        .flags = cudaMemAccessFlagsProtReadWrite};
     int other = 1 - me->rank;
 
     CUDA(cudaDeviceGetDefaultMemPool(&pool, other));

@@ -1,6 +1,5 @@
-/* Each rank broadcasts its part in turn, with buffers that only the root fills: roots and pointers differ between
- * calls and ranks, never between the ranks of one call.
- * expect: none */
+/* Each rank broadcasts its part in turn, with buffers that only the root fills: roots and pointers
+ * differ between calls and ranks, never between the ranks of one call. expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 512 };
@@ -11,8 +10,8 @@ static void root_by_turns(struct rank *me)
 
     NCCL(ncclGroupStart());
     for (int root = 0; root < me->ranks; root++)
-        NCCL(ncclBroadcast(root == me->rank ? own : NULL, all + (size_t)root * COUNT, COUNT, ncclFloat32, root,
-                           me->comm, me->stream));
+        NCCL(ncclBroadcast(root == me->rank ? own : NULL, all + (size_t)root * COUNT, COUNT,
+                           ncclFloat32, root, me->comm, me->stream));
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -1,6 +1,5 @@
-/* Parameters are sharded: gathered layer by layer in forward and again in backward, gradients reduced and scattered there,
- * and every rank steps its own shard's optimizer.
- * expect: none */
+/* Parameters are sharded: gathered layer by layer in forward and again in backward, gradients
+ * reduced and scattered there, and every rank steps its own shard's optimizer. expect: none */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 5, LAYERS = 3, SHARD = 500 };
@@ -22,7 +21,8 @@ static void sharded_layers(struct rank *me)
         range_push("backward");
         for (int k = LAYERS - 1; k >= 0; k--) {
             gather(me, shard, layer);
-            NCCL(ncclReduceScatter(layer, shard, SHARD, ncclFloat32, ncclAvg, me->comm, me->stream));
+            NCCL(
+                ncclReduceScatter(layer, shard, SHARD, ncclFloat32, ncclAvg, me->comm, me->stream));
         }
         nvtxRangePop();
         range_push("shard %d optimizer step", me->rank);

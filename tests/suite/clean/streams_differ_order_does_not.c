@@ -1,6 +1,5 @@
-/* Two communicators: even ranks use both on one stream, odd ranks have a stream for each and an event between them. On all
- * of them the first communicator's operation is ahead.
- * expect: none */
+/* Two communicators: even ranks use both on one stream, odd ranks have a stream for each and an
+ * event between them. On all of them the first communicator's operation is ahead. expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
@@ -17,7 +16,8 @@ static void streams_differ_order_does_not(struct rank *me)
     if (me->rank % 2)
         CUDA(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
     for (int step = 0; step < 3; step++) {
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(first_done, me->stream));
         CUDA(cudaStreamWaitEvent(second, first_done, 0));
         NCCL(ncclBroadcast(buffers, buffers, COUNT, ncclFloat32, 0, other, second));

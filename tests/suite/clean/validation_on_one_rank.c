@@ -1,5 +1,5 @@
-/* Rank 0 validates and writes checkpoints alone, without collectives; the others wait for it in the next step.
- * expect: none */
+/* Rank 0 validates and writes checkpoints alone, without collectives; the others wait for it in the
+ * next step. expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 
@@ -22,7 +22,8 @@ static void validation_on_one_rank(struct rank *me)
 
     CUDA(cudaMallocHost((void **)&host, COUNT * sizeof *host));
     for (int step = 0; step < STEPS; step++) {
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(kernels_add(COUNT, gradients, weights, me->stream));
         if (me->rank == 0 && step % 3 == 2)
             validate(me, weights, host);

@@ -1,7 +1,7 @@
-/* A host function that is meant to clean up destroys the communicator, and an AllReduce stands behind it on its stream:
- * ncclCommDestroy waits for that, and the stream for the function. The twin puts the function behind it.
- * expect: DC208 certain ranks=1 place=callback_destroys
- * ends: hang */
+/* A host function that is meant to clean up destroys the communicator, and an AllReduce stands
+ * behind it on its stream: ncclCommDestroy waits for that, and the stream for the function. The
+ * twin puts the function behind it. expect: DC208 certain ranks=1 place=callback_destroys ends:
+ * hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
@@ -11,7 +11,7 @@ static void CUDART_CB clean_up(void *argument)
     struct rank *me = argument;
 
 #ifndef TWIN
-    suite_await(me, 1);         /* until the AllReduce stands behind it */
+    suite_await(me, 1); /* until the AllReduce stands behind it */
 #endif
     NCCL(ncclCommDestroy(me->comm));
     me->comm = NULL;

@@ -1,8 +1,7 @@
-/* Three ranks, a communicator for each pair. Each rank begins with the pair that it has with its right neighbour, so
- * that each first operation waits for the neighbour's second. The twin begins with the pair of ranks 0 and 1, then 1
- * and 2, then 2 and 0.
- * expect: DC202 certain ranks=0+1+2 place=circle_of_three
- * ends: hang */
+/* Three ranks, a communicator for each pair. Each rank begins with the pair that it has with its
+ * right neighbour, so that each first operation waits for the neighbour's second. The twin begins
+ * with the pair of ranks 0 and 1, then 1 and 2, then 2 and 0. expect: DC202 certain ranks=0+1+2
+ * place=circle_of_three ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };
@@ -10,12 +9,13 @@ enum { COUNT = 100 };
 static void circle_of_three(struct rank *me)
 {
     float *x = suite_floats(COUNT);
-    int left = (me->rank + 2) % 3;              /* the pair i is of ranks i and i + 1 */
+    int left = (me->rank + 2) % 3; /* the pair i is of ranks i and i + 1 */
     ncclComm_t pair[3];
 
     for (int i = 0; i < 3; i++)
-        NCCL(ncclCommSplit(me->comm, me->rank == i || me->rank == (i + 1) % 3 ? 0 : NCCL_SPLIT_NOCOLOR, me->rank,
-                           &pair[i], NULL));
+        NCCL(ncclCommSplit(me->comm,
+                           me->rank == i || me->rank == (i + 1) % 3 ? 0 : NCCL_SPLIT_NOCOLOR,
+                           me->rank, &pair[i], NULL));
 #ifdef TWIN
     int first = me->rank < left ? me->rank : left;
 #else

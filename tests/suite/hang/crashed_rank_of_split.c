@@ -1,6 +1,5 @@
-/* Rank 5 crashes in the middle of the tensor parallel operations of its row; the row waits, and with it the columns.
- * expect: DC205 certain ranks=5
- * ends: hang */
+/* Rank 5 crashes in the middle of the tensor parallel operations of its row; the row waits, and
+ * with it the columns. expect: DC205 certain ranks=5 ends: hang */
 #include "tests/suite/suite.h"
 
 #include <signal.h>
@@ -20,7 +19,8 @@ static void crashed_rank_of_split(struct rank *me)
             raise(SIGSEGV);
 #endif
         NCCL(ncclAllReduce(activations, activations, COUNT, ncclFloat32, ncclSum, row, me->stream));
-        NCCL(ncclAllReduce(activations, activations, COUNT, ncclFloat32, ncclAvg, column, me->stream));
+        NCCL(ncclAllReduce(activations, activations, COUNT, ncclFloat32, ncclAvg, column,
+                           me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
     NCCL(ncclCommDestroy(row));

@@ -1,6 +1,5 @@
-/* One thread drives two GPUs and waits for the first one's AllReduce before it issues the second one's.
- * expect: DC201 certain ranks=1 place=here
- * ends: hang */
+/* One thread drives two GPUs and waits for the first one's AllReduce before it issues the second
+ * one's. expect: DC201 certain ranks=1 place=here ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
@@ -12,9 +11,10 @@ static void device_waited_for_too_soon(struct rank *rank, int ranks)
 
         CUDA(cudaSetDevice(i));
         bucket = suite_floats(COUNT);
-        NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
+        NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, rank[i].comm,
+                           rank[i].stream));
 #ifndef TWIN
-        CUDA(cudaStreamSynchronize(rank[i].stream));    /* here */
+        CUDA(cudaStreamSynchronize(rank[i].stream)); /* here */
 #endif
     }
     for (int i = 0; i < ranks; i++)

@@ -1,8 +1,5 @@
-/* Rank 0 evaluates on its own, step after step, while the others wait in the next AllReduce: late, not stuck.
- * expect: DC210 certain ranks=0
- * ends: hang
- * hang-after: 1
- * minimal: yes */
+/* Rank 0 evaluates on its own, step after step, while the others wait in the next AllReduce: late,
+ * not stuck. expect: DC210 certain ranks=0 ends: hang hang-after: 1 minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, STEPS = 2, NAP_MS = 50 };
@@ -24,10 +21,10 @@ static void evaluates_alone(struct rank *me)
         NCCL(ncclAllReduce(x, x, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
 #ifdef TWIN
-        evaluate(me, y, 4);             /* every rank its share */
+        evaluate(me, y, 4); /* every rank its share */
 #else
         if (me->rank == 0)
-            evaluate(me, y, 1000000);   /* of a large set */
+            evaluate(me, y, 1000000); /* of a large set */
 #endif
     }
 }

@@ -1,7 +1,5 @@
-/* Rank 2 is killed, as the kernel does when memory runs out, while the others go on to reduce with it.
- * expect: DC205 certain ranks=2
- * ends: hang
- * minimal: yes */
+/* Rank 2 is killed, as the kernel does when memory runs out, while the others go on to reduce with
+ * it. expect: DC205 certain ranks=2 ends: hang minimal: yes */
 #include "tests/suite/suite.h"
 
 #include <signal.h>
@@ -18,7 +16,8 @@ static void killed(struct rank *me)
         if (step == 1 && me->rank == 2)
             kill(getpid(), SIGKILL);
 #endif
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

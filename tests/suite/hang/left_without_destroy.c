@@ -1,6 +1,5 @@
-/* A worker returns from main with status 0 after its last batch, without destroying anything; the other has a batch left.
- * expect: DC206 certain ranks=1
- * ends: hang */
+/* A worker returns from main with status 0 after its last batch, without destroying anything; the
+ * other has a batch left. expect: DC206 certain ranks=1 ends: hang */
 #include "tests/suite/suite.h"
 
 #include <stdlib.h>
@@ -17,7 +16,8 @@ static void left_without_destroy(struct rank *me)
 #endif
 
     for (int batch = 0; batch < batches; batch++) {
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
     exit(0);

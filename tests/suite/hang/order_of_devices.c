@@ -1,19 +1,21 @@
-/* One process, all devices: tensor and data parallel communicators, each device's on two streams of its own. For the last
- * device a reduction that is ready early is issued before the other one; the others have them the other way round.
- * expect: DC204 possible ranks=2 place=step */
+/* One process, all devices: tensor and data parallel communicators, each device's on two streams of
+ * its own. For the last device a reduction that is ready early is issued before the other one; the
+ * others have them the other way round. expect: DC204 possible ranks=2 place=step */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
 
 /* All devices take one of the two; the odd one, if there is one, takes the other. */
-static void step(struct rank *rank, int ranks, ncclComm_t *data, cudaStream_t *stream, float **x, bool second, int odd)
+static void step(struct rank *rank, int ranks, ncclComm_t *data, cudaStream_t *stream, float **x,
+                 bool second, int odd)
 {
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
         if (second != (i == odd))
             NCCL(ncclAllReduce(x[i], x[i], COUNT, ncclFloat32, ncclSum, data[i], stream[i]));
         else
-            NCCL(ncclAllReduce(x[i], x[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
+            NCCL(ncclAllReduce(x[i], x[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
+                               rank[i].stream));
     NCCL(ncclGroupEnd());
 }
 

@@ -1,7 +1,5 @@
-/* Rank 0 goes to write a checkpoint to a disk that does not answer; the others wait in the next AllReduce. Only its silence
- * says so.
- * expect: DC201 possible ranks=0
- * ends: hang */
+/* Rank 0 goes to write a checkpoint to a disk that does not answer; the others wait in the next
+ * AllReduce. Only its silence says so. expect: DC201 possible ranks=0 ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, FOREVER_MS = 3600 * 1000 };
@@ -18,7 +16,8 @@ static void rank_asleep(struct rank *me)
     float *gradients = suite_floats(COUNT);
 
     for (int step = 0; step < 4; step++) {
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
         if (step == 2 && me->rank == 0)
             write_checkpoint();

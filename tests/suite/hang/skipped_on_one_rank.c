@@ -1,7 +1,5 @@
-/* Rank 1 skips the barrier-like AllReduce of a rare branch and waits for its stream, then for what the others never reach.
- * expect: DC201 certain ranks=1 place=here
- * ends: hang
- * minimal: yes */
+/* Rank 1 skips the barrier-like AllReduce of a rare branch and waits for its stream, then for what
+ * the others never reach. expect: DC201 certain ranks=1 place=here ends: hang minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };
@@ -20,7 +18,7 @@ static void skipped_on_one_rank(struct rank *me)
         CUDA(cudaStreamSynchronize(me->stream));
     }
     NCCL(ncclAllReduce(flag, flag, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
-    CUDA(cudaStreamSynchronize(me->stream));    /* here */
+    CUDA(cudaStreamSynchronize(me->stream)); /* here */
     NCCL(ncclCommDestroy(checks));
 }
 

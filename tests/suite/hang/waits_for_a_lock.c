@@ -1,6 +1,5 @@
-/* The thread of rank 2 waits for a lock that the thread of rank 0 took and forgot. NCCL's calls do not tell of locks.
- * expect: DC201 possible ranks=2
- * ends: hang */
+/* The thread of rank 2 waits for a lock that the thread of rank 0 took and forgot. NCCL's calls do
+ * not tell of locks. expect: DC201 possible ranks=2 ends: hang */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>
@@ -19,7 +18,7 @@ static void waits_for_a_lock(struct rank *me)
     CUDA(cudaStreamSynchronize(me->stream));
 #ifndef TWIN
     if (me->rank == 0) {
-        pthread_mutex_lock(&print_lock);    /* and never unlocks it */
+        pthread_mutex_lock(&print_lock); /* and never unlocks it */
         suite_tell(me, 0);
     } else if (me->rank == 2) {
         suite_await(me, 0);

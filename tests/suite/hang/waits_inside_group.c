@@ -1,6 +1,6 @@
-/* Rank 2 reads the loss that it reduced on the control communicator before it ends the group of its gradients; the others
- * reduce the loss after the gradients. So it waits, with its gradients' group held open, for ranks that wait for these.
- * expect: DC207 certain ranks=2 place=reduce_gradients
+/* Rank 2 reads the loss that it reduced on the control communicator before it ends the group of its
+ * gradients; the others reduce the loss after the gradients. So it waits, with its gradients' group
+ * held open, for ranks that wait for these. expect: DC207 certain ranks=2 place=reduce_gradients
  * ends: hang */
 #include "tests/suite/suite.h"
 
@@ -12,7 +12,8 @@ static void reduce_loss(ncclComm_t control, float *loss, cudaStream_t stream)
     CUDA(cudaStreamSynchronize(stream));
 }
 
-static void reduce_gradients(struct rank *me, float *gradients, ncclComm_t control, float *loss, cudaStream_t other)
+static void reduce_gradients(struct rank *me, float *gradients, ncclComm_t control, float *loss,
+                             cudaStream_t other)
 {
 #ifdef TWIN
     bool early = false;
@@ -23,7 +24,8 @@ static void reduce_gradients(struct rank *me, float *gradients, ncclComm_t contr
         NCCL(ncclAllReduce(loss, loss, 1, ncclFloat32, ncclSum, control, other));
     NCCL(ncclGroupStart());
     for (int i = 0; i < BUCKETS; i++)
-        NCCL(ncclAllReduce(gradients + i * COUNT, gradients + i * COUNT, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients + i * COUNT, gradients + i * COUNT, COUNT, ncclFloat32,
+                           ncclSum, me->comm, me->stream));
     if (early)
         CUDA(cudaStreamSynchronize(other));
     NCCL(ncclGroupEnd());

@@ -1,5 +1,5 @@
-/* Rank 3's hook launches the AllReduce in another stream without the event that the other ranks record behind backward.
- * expect: DC303 certain ranks=3 place=here */
+/* Rank 3's hook launches the AllReduce in another stream without the event that the other ranks
+ * record behind backward. expect: DC303 certain ranks=3 place=here */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 
@@ -19,7 +19,8 @@ static void backward_still_runs(struct rank *me)
     if (me->rank != 3)
 #endif
         CUDA(cudaStreamWaitEvent(me->stream, ready, 0));
-    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));   /* here */
+    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm,
+                       me->stream)); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -1,6 +1,5 @@
-/* A write on the default stream is believed to wait for the AllReduce; but that runs on a stream made with
- * cudaStreamNonBlocking.
- * expect: DC301 certain ranks=0-1 place=here */
+/* A write on the default stream is believed to wait for the AllReduce; but that runs on a stream
+ * made with cudaStreamNonBlocking. expect: DC301 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };
@@ -16,7 +15,7 @@ static void default_stream_does_not_wait(struct rank *me)
     CUDA(cudaStreamCreateWithFlags(&communication, cudaStreamNonBlocking));
 #endif
     NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, communication));
-    CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, NULL));     /* here */
+    CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, NULL)); /* here */
     CUDA(cudaStreamSynchronize(NULL));
     CUDA(cudaStreamSynchronize(communication));
     suite_meet(me, 0);

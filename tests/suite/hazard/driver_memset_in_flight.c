@@ -1,6 +1,6 @@
-/* The program uses the CUDA driver, found by name as frameworks find it, and clears its bucket with cuMemsetD32Async while
- * the AllReduce of it may still run.
- * expect: DC301 certain ranks=1 place=clear */
+/* The program uses the CUDA driver, found by name as frameworks find it, and clears its bucket with
+ * cuMemsetD32Async while the AllReduce of it may still run. expect: DC301 certain ranks=1
+ * place=clear */
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -13,7 +13,8 @@ typedef CUresult wait_function(CUstream, CUevent, unsigned int);
 
 static void *driver(const char *name)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW), *address = library ? dlsym(library, name) : NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW),
+         *address = library ? dlsym(library, name) : NULL;
 
     if (!address)
         suite_failed(__FILE__, __LINE__, name, "not in libcuda.so.1");

@@ -1,7 +1,6 @@
-/* The optimizer on the compute stream takes gradients whose AllReduce is not waited for. A kernel may leave alone what it is
- * given, so it is only possible.
- * expect: DC302 possible ranks=0-1 place=here
- * options: --stacks all */
+/* The optimizer on the compute stream takes gradients whose AllReduce is not waited for. A kernel
+ * may leave alone what it is given, so it is only possible. expect: DC302 possible ranks=0-1
+ * place=here options: --stacks all */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 
@@ -20,7 +19,7 @@ static void early_step(struct rank *me)
 #ifdef TWIN
     CUDA(cudaStreamWaitEvent(compute, reduced, 0));
 #endif
-    CUDA(kernels_add(COUNT, gradients, weights, compute));      /* here */
+    CUDA(kernels_add(COUNT, gradients, weights, compute)); /* here */
     CUDA(cudaStreamSynchronize(compute));
 }
 

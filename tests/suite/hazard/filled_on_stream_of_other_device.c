@@ -1,5 +1,5 @@
-/* One process: the input of GPU 1 is copied over from GPU 0 on GPU 0's stream; the Broadcast on GPU 1's stream does not wait.
- * expect: DC303 certain place=here */
+/* One process: the input of GPU 1 is copied over from GPU 0 on GPU 0's stream; the Broadcast on GPU
+ * 1's stream does not wait. expect: DC303 certain place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };
@@ -18,7 +18,8 @@ static void filled_on_stream_of_other_device(struct rank *rank, int ranks)
 #endif
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclBroadcast(input[i], input[i], COUNT, ncclFloat32, 1, rank[i].comm, rank[i].stream));   /* here */
+        NCCL(ncclBroadcast(input[i], input[i], COUNT, ncclFloat32, 1, rank[i].comm,
+                           rank[i].stream)); /* here */
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));

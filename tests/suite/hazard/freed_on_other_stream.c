@@ -1,7 +1,5 @@
-/* The bucket of an AllReduce is given back to the pool on the compute stream, which does not wait for it.
- * expect: DC306 certain ranks=0-1 place=here
- * ends: any
- * minimal: yes */
+/* The bucket of an AllReduce is given back to the pool on the compute stream, which does not wait
+ * for it. expect: DC306 certain ranks=0-1 place=here ends: any minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };
@@ -18,7 +16,7 @@ static void freed_on_other_stream(struct rank *me)
 #ifdef TWIN
     CUDA(cudaFreeAsync(bucket, me->stream));
 #else
-    CUDA(cudaFreeAsync(bucket, compute));       /* here */
+    CUDA(cudaFreeAsync(bucket, compute)); /* here */
 #endif
     CUDA(cudaStreamSynchronize(me->stream));
     CUDA(cudaStreamSynchronize(compute));

@@ -1,6 +1,5 @@
-/* AllGather in place sends from the rank's own part of the buffer; rank 1 sends from the part of rank 0.
- * expect: DC304 certain ranks=1 place=here
- * minimal: yes */
+/* AllGather in place sends from the rank's own part of the buffer; rank 1 sends from the part of
+ * rank 0. expect: DC304 certain ranks=1 place=here minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { PART = 1024 };
@@ -14,7 +13,7 @@ static void gathered_into_wrong_place(struct rank *me)
     float *own = whole + (me->rank == 1 ? 0 : (size_t)PART * me->rank);
 #endif
 
-    NCCL(ncclAllGather(own, whole, PART, ncclFloat32, me->comm, me->stream));       /* here */
+    NCCL(ncclAllGather(own, whole, PART, ncclFloat32, me->comm, me->stream)); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

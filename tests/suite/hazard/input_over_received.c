@@ -1,5 +1,5 @@
-/* Rank 1 copies a new input from the host into the buffer that an ncclRecv on another stream is writing.
- * expect: DC301 certain ranks=1 place=load_input */
+/* Rank 1 copies a new input from the host into the buffer that an ncclRecv on another stream is
+ * writing. expect: DC301 certain ranks=1 place=load_input */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };
@@ -27,7 +27,8 @@ static void input_over_received(struct rank *me)
 #else
         load_input(buffer, host, copies);
 #endif
-    CUDA(cudaMemcpyAsync(buffer, input, COUNT * sizeof *buffer, cudaMemcpyDeviceToDevice, me->stream));
+    CUDA(cudaMemcpyAsync(buffer, input, COUNT * sizeof *buffer, cudaMemcpyDeviceToDevice,
+                         me->stream));
 }
 
 SUITE_CASE(.run = input_over_received, .ranks = 2, .layout = PROCESSES);

@@ -1,6 +1,5 @@
-/* The reduced loss is copied to the host on another stream than its AllReduce, without waiting for it.
- * expect: DC302 certain ranks=0-3 place=here
- * minimal: yes */
+/* The reduced loss is copied to the host on another stream than its AllReduce, without waiting for
+ * it. expect: DC302 certain ranks=0-3 place=here minimal: yes */
 #include "tests/suite/suite.h"
 
 static void loss_read_too_early(struct rank *me)
@@ -14,7 +13,7 @@ static void loss_read_too_early(struct rank *me)
 #ifdef TWIN
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    CUDA(cudaMemcpyAsync(host, loss, sizeof *host, cudaMemcpyDeviceToHost, copies));    /* here */
+    CUDA(cudaMemcpyAsync(host, loss, sizeof *host, cudaMemcpyDeviceToHost, copies)); /* here */
     CUDA(cudaStreamSynchronize(copies));
 }
 

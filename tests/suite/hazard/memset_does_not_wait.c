@@ -1,6 +1,5 @@
-/* cudaMemset clears the bucket: on the device it does not wait for the work, and the stream of the AllReduce does not wait
- * for the default stream.
- * expect: DC303 certain place=here */
+/* cudaMemset clears the bucket: on the device it does not wait for the work, and the stream of the
+ * AllReduce does not wait for the default stream. expect: DC303 certain place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };
@@ -14,7 +13,8 @@ static void memset_does_not_wait(struct rank *me)
 #ifdef TWIN
     CUDA(cudaDeviceSynchronize());
 #endif
-    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));     /* here */
+    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm,
+                       me->stream)); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

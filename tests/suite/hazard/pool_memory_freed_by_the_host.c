@@ -1,5 +1,5 @@
-/* Memory of a pool is given back with cudaFree, which waits for the device only for memory of cudaMalloc.
- * expect: DC306 certain ranks=0-1 place=here */
+/* Memory of a pool is given back with cudaFree, which waits for the device only for memory of
+ * cudaMalloc. expect: DC306 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };
@@ -14,7 +14,7 @@ static void pool_memory_freed_by_the_host(struct rank *me)
 #ifdef TWIN
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    CUDA(cudaFree(bucket));     /* here */
+    CUDA(cudaFree(bucket)); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

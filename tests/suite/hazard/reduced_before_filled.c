@@ -1,7 +1,5 @@
-/* The copy of the gradients into the bucket runs on the compute stream; the AllReduce on the communication stream does not
- * wait for it.
- * expect: DC303 certain ranks=0-1
- * minimal: yes */
+/* The copy of the gradients into the bucket runs on the compute stream; the AllReduce on the
+ * communication stream does not wait for it. expect: DC303 certain ranks=0-1 minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };
@@ -14,7 +12,8 @@ static void reduced_before_filled(struct rank *me)
 
     CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
     CUDA(cudaEventCreateWithFlags(&filled, cudaEventDisableTiming));
-    CUDA(cudaMemcpyAsync(bucket, gradients, COUNT * sizeof *bucket, cudaMemcpyDeviceToDevice, compute));
+    CUDA(cudaMemcpyAsync(bucket, gradients, COUNT * sizeof *bucket, cudaMemcpyDeviceToDevice,
+                         compute));
     CUDA(cudaEventRecord(filled, compute));
 #ifdef TWIN
     CUDA(cudaStreamWaitEvent(me->stream, filled, 0));

@@ -1,5 +1,5 @@
-/* cudaMemcpy fetches the sum. It waits for the default stream, and the AllReduce runs on one made with cudaStreamNonBlocking.
- * expect: DC302 certain ranks=0 place=here */
+/* cudaMemcpy fetches the sum. It waits for the default stream, and the AllReduce runs on one made
+ * with cudaStreamNonBlocking. expect: DC302 certain ranks=0 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
@@ -14,7 +14,7 @@ static void result_fetched_by_default_stream(struct rank *me)
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
     if (me->rank == 0)
-        CUDA(cudaMemcpy(host, sum, sizeof host, cudaMemcpyDeviceToHost));       /* here */
+        CUDA(cudaMemcpy(host, sum, sizeof host, cudaMemcpyDeviceToHost)); /* here */
 }
 
 SUITE_CASE(.run = result_fetched_by_default_stream, .ranks = 3, .layout = PROCESSES);

@@ -1,5 +1,5 @@
-/* The padding of the bucket is set on another stream; it begins one element too early, inside what is reduced.
- * expect: DC301 certain ranks=1 place=here */
+/* The padding of the bucket is set on another stream; it begins one element too early, inside what
+ * is reduced. expect: DC301 certain ranks=1 place=here */
 #include "tests/suite/suite.h"
 
 enum { USED = 1000, WHOLE = 1024 };
@@ -16,7 +16,7 @@ static void tail_overwritten(struct rank *me)
 
     CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
     NCCL(ncclAllReduce(bucket, bucket, USED, ncclFloat32, ncclSum, me->comm, me->stream));
-    CUDA(cudaMemsetAsync(bucket + end, 0, (WHOLE - end) * sizeof *bucket, compute));    /* here */
+    CUDA(cudaMemsetAsync(bucket + end, 0, (WHOLE - end) * sizeof *bucket, compute)); /* here */
     CUDA(cudaStreamSynchronize(compute));
 }
 

@@ -1,5 +1,5 @@
-/* The second AllReduce of a group receives into the buffer of the first one: the calls of a group run side by side.
- * expect: DC305 certain ranks=0-3 place=here */
+/* The second AllReduce of a group receives into the buffer of the first one: the calls of a group
+ * run side by side. expect: DC305 certain ranks=0-3 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };
@@ -15,7 +15,8 @@ static void two_results_in_one_place(struct rank *me)
 
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(first, sum, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
-    NCCL(ncclAllReduce(second, other, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));      /* here */
+    NCCL(
+        ncclAllReduce(second, other, COUNT, ncclFloat32, ncclSum, me->comm, me->stream)); /* here */
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -1,5 +1,5 @@
-/* Memory of cudaMallocAsync belongs to its stream; the AllReduce takes it on another one that does not wait for it.
- * expect: DC306 certain ranks=1 place=here */
+/* Memory of cudaMallocAsync belongs to its stream; the AllReduce takes it on another one that does
+ * not wait for it. expect: DC306 certain ranks=1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };
@@ -17,7 +17,7 @@ static void used_before_allocated(struct rank *me)
         CUDA(cudaStreamSynchronize(allocations));
     if (me->rank == 0)
         CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, me->stream));
-    NCCL(ncclBroadcast(bucket, bucket, COUNT, ncclFloat32, 0, me->comm, me->stream));       /* here */
+    NCCL(ncclBroadcast(bucket, bucket, COUNT, ncclFloat32, 0, me->comm, me->stream)); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
     CUDA(cudaFreeAsync(bucket, me->stream));
 }

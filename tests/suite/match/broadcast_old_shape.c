@@ -1,6 +1,5 @@
-/* Rank 1 builds the model from an old configuration: its second parameter is smaller than the one that is broadcast.
- * expect: DC102 certain ranks=1 place=broadcast_parameters
- * ends: any */
+/* Rank 1 builds the model from an old configuration: its second parameter is smaller than the one
+ * that is broadcast. expect: DC102 certain ranks=1 place=broadcast_parameters ends: any */
 #include "tests/suite/suite.h"
 
 static void broadcast_parameters(struct rank *me, const size_t *shape, int count)
@@ -13,7 +12,7 @@ static void broadcast_parameters(struct rank *me, const size_t *shape, int count
 
 static void build_model(struct rank *me)
 {
-    size_t shape[] = { 4096, 1024, 10 };
+    size_t shape[] = {4096, 1024, 10};
 
 #ifndef TWIN
     if (me->rank == 1)

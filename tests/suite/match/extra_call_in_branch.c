@@ -1,6 +1,5 @@
-/* Rank 0 alone evaluates at the end of the epoch and broadcasts the score there; from then on its calls are one place off.
- * expect: DC101 certain ranks=0 place=evaluate
- * ends: hang */
+/* Rank 0 alone evaluates at the end of the epoch and broadcasts the score there; from then on its
+ * calls are one place off. expect: DC101 certain ranks=0 place=evaluate ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096, STEPS = 6 };
@@ -15,7 +14,8 @@ static void extra_call_in_branch(struct rank *me)
     float *gradients = suite_floats(COUNT), *score = suite_floats(1);
 
     for (int step = 0; step < STEPS; step++) {
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(
+            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
 #ifdef TWIN
         if (step == 3)
 #else

@@ -1,5 +1,5 @@
-/* A PreMulSum operator that was made for the data-parallel group is used on the world's communicator.
- * expect: DC111 certain ranks=0-1 place=here */
+/* A PreMulSum operator that was made for the data-parallel group is used on the world's
+ * communicator. expect: DC111 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
@@ -15,7 +15,8 @@ static void operator_of_other_communicator(struct rank *me)
 #ifdef TWIN
     NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, group, me->stream));
 #else
-    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream); /* here */
+    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm,
+                        me->stream); /* here */
 #endif
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclRedOpDestroy(scaled, group));

@@ -1,6 +1,5 @@
-/* An AlltoAllv of sends and receives, in one process: rank 1 tells nobody that it sends rank 0 more than was agreed.
- * expect: DC107 certain ranks=0+1
- * ends: any */
+/* An AlltoAllv of sends and receives, in one process: rank 1 tells nobody that it sends rank 0 more
+ * than was agreed. expect: DC107 certain ranks=0+1 ends: any */
 #include "tests/suite/suite.h"
 
 enum { MOST = 1024 };
@@ -28,8 +27,10 @@ static void all_to_all_v_sizes(struct rank *rank, int ranks)
 #else
             size_t count = i == 1 && peer == 0 ? agreed(i, peer) + 8 : agreed(i, peer);
 #endif
-            NCCL(ncclSend(out[i] + peer * MOST, count, ncclFloat32, peer, rank[i].comm, rank[i].stream));
-            NCCL(ncclRecv(in[i] + peer * MOST, agreed(peer, i), ncclFloat32, peer, rank[i].comm, rank[i].stream));
+            NCCL(ncclSend(out[i] + peer * MOST, count, ncclFloat32, peer, rank[i].comm,
+                          rank[i].stream));
+            NCCL(ncclRecv(in[i] + peer * MOST, agreed(peer, i), ncclFloat32, peer, rank[i].comm,
+                          rank[i].stream));
         }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

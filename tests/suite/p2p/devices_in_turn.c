@@ -1,7 +1,6 @@
-/* One process drives four devices and shifts a tensor around them, one device after the other, without a group: each
- * device's send waits for a receive that stands behind the neighbour's own send.
- * expect: DC203 certain ranks=0+1+2+3 place=devices_in_turn
- * ends: hang */
+/* One process drives four devices and shifts a tensor around them, one device after the other,
+ * without a group: each device's send waits for a receive that stands behind the neighbour's own
+ * send. expect: DC203 certain ranks=0+1+2+3 place=devices_in_turn ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 512 };
@@ -20,7 +19,8 @@ static void devices_in_turn(struct rank *rank, int ranks)
 #endif
     for (int i = 0; i < ranks; i++) {
         NCCL(ncclSend(out[i], COUNT, ncclFloat32, (i + 1) % ranks, rank[i].comm, rank[i].stream));
-        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm, rank[i].stream));
+        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm,
+                      rank[i].stream));
     }
 #ifdef TWIN
     NCCL(ncclGroupEnd());

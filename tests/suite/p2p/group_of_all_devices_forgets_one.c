@@ -1,6 +1,5 @@
-/* One thread has all GPUs: in the ring that it groups, GPU 1 sends two halos and GPU 2 receives one.
- * expect: DC203|DC108 certain ranks=1
- * ends: hang */
+/* One thread has all GPUs: in the ring that it groups, GPU 1 sends two halos and GPU 2 receives
+ * one. expect: DC203|DC108 certain ranks=1 ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };
@@ -17,7 +16,8 @@ static void group_of_all_devices_forgets_one(struct rank *rank, int ranks)
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++) {
         NCCL(ncclSend(out[i], COUNT, ncclFloat32, (i + 1) % ranks, rank[i].comm, rank[i].stream));
-        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm, rank[i].stream));
+        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm,
+                      rank[i].stream));
     }
 #ifndef TWIN
     NCCL(ncclSend(out[1], COUNT, ncclFloat32, 2, rank[1].comm, rank[1].stream));

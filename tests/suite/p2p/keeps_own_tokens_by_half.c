@@ -1,6 +1,5 @@
-/* An all-to-all of sends: rank 1 sends its own part to itself but leaves out the receive, so that NCCL refuses the group.
- * expect: DC108 certain ranks=1 place=here
- * ends: any */
+/* An all-to-all of sends: rank 1 sends its own part to itself but leaves out the receive, so that
+ * NCCL refuses the group. expect: DC108 certain ranks=1 place=here ends: any */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
@@ -11,7 +10,8 @@ static void keeps_own_tokens_by_half(struct rank *me)
 
     NCCL(ncclGroupStart());
     for (int peer = 0; peer < me->ranks; peer++) {
-        NCCL(ncclSend(out + peer * COUNT, COUNT, ncclFloat32, peer, me->comm, me->stream)); /* here */
+        NCCL(ncclSend(out + peer * COUNT, COUNT, ncclFloat32, peer, me->comm,
+                      me->stream)); /* here */
 #ifndef TWIN
         if (me->rank == 1 && peer == 1)
             continue;

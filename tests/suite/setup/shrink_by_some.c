@@ -1,6 +1,5 @@
-/* Rank 3 is excluded by ncclCommShrink; rank 2, which is to stay, does not call it either and waits for the old communicator.
- * expect: DC109|DC201 certain ranks=2
- * ends: hang */
+/* Rank 3 is excluded by ncclCommShrink; rank 2, which is to stay, does not call it either and waits
+ * for the old communicator. expect: DC109|DC201 certain ranks=2 ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };
@@ -8,7 +7,7 @@ enum { COUNT = 100 };
 static void shrink_by_some(struct rank *me)
 {
     float *bucket = suite_floats(COUNT);
-    int excluded[] = { 3 };
+    int excluded[] = {3};
     ncclComm_t rest;
 
     if (me->rank == 3)

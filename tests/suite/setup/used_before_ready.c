@@ -1,5 +1,5 @@
-/* Rank 0 issues on its non-blocking communicator before it is made; NCCL refuses it, and nobody looks.
- * expect: DC111 certain ranks=0 place=here */
+/* Rank 0 issues on its non-blocking communicator before it is made; NCCL refuses it, and nobody
+ * looks. expect: DC111 certain ranks=0 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };
@@ -24,7 +24,8 @@ static void used_before_ready(struct rank *me)
     (void)ncclCommInitRankConfig(&me->comm, me->ranks, id, me->rank, &config);
 #ifndef TWIN
     if (me->rank == 0)
-        (void)ncclAllReduce(values, values, COUNT, ncclFloat32, ncclSum, me->comm, me->stream); /* here */
+        (void)ncclAllReduce(values, values, COUNT, ncclFloat32, ncclSum, me->comm,
+                            me->stream); /* here */
 #endif
     (void)values;
     if (me->rank == 0)

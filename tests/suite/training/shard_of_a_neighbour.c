@@ -1,6 +1,5 @@
-/* Rank 3 takes the shard of rank 2: its sampler was made with the wrong rank. The others have their own.
- * expect: DC501 possible ranks=2-3 place=shard_of_a_neighbour
- * options: --hash */
+/* Rank 3 takes the shard of rank 2: its sampler was made with the wrong rank. The others have their
+ * own. expect: DC501 possible ranks=2-3 place=shard_of_a_neighbour options: --hash */
 #include <math.h>
 
 #include "tests/suite/suite.h"
@@ -19,7 +18,8 @@ static void shard_of_a_neighbour(struct rank *me)
     for (int step = 0; step < STEPS; step++) {
         for (int i = 0; i < COUNT; i++)
             gradients[i] = cosf((float)(shard * 1000 + step * COUNT + i));
-        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice, me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice,
+                             me->stream));
         NCCL(ncclAllReduce(bucket, sum, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }

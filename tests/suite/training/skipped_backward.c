@@ -1,7 +1,6 @@
-/* Rank 3 runs out of memory in iteration 4, catches that and goes on: it never reduces the second bucket of iteration 4.
- * expect: DC504 certain ranks=3+0-2 place=backward
- * ends: hang
- * minimal: yes */
+/* Rank 3 runs out of memory in iteration 4, catches that and goes on: it never reduces the second
+ * bucket of iteration 4. expect: DC504 certain ranks=3+0-2 place=backward ends: hang minimal: yes
+ */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 7, FIRST = 1000, SECOND = 300 };
@@ -12,11 +11,13 @@ static void backward(struct rank *me, float *gradients, bool out_of_memory)
     NCCL(ncclAllReduce(gradients, gradients, FIRST, ncclFloat32, ncclAvg, me->comm, me->stream));
 #ifdef TWIN
     if (out_of_memory)
-        CUDA(cudaMemsetAsync(gradients, 0, SECOND * sizeof *gradients, me->stream));    /* take part with zeros */
+        CUDA(cudaMemsetAsync(gradients, 0, SECOND * sizeof *gradients,
+                             me->stream)); /* take part with zeros */
     out_of_memory = false;
 #endif
     if (!out_of_memory)
-        NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm,
+                           me->stream));
     nvtxRangePop();
 }
 

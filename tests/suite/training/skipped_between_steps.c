@@ -1,6 +1,5 @@
-/* The only ranges are those of PyTorch's emit_nvtx: no iterations, but optimizer steps. Rank 0 leaves out a bucket.
- * expect: DC504 certain ranks=0+1-2 place=backward
- * ends: hang */
+/* The only ranges are those of PyTorch's emit_nvtx: no iterations, but optimizer steps. Rank 0
+ * leaves out a bucket. expect: DC504 certain ranks=0+1-2 place=backward ends: hang */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 7, FIRST = 512, SECOND = 2048 };
@@ -9,7 +8,8 @@ static void backward(struct rank *me, float *gradients, bool all)
 {
     NCCL(ncclAllReduce(gradients, gradients, FIRST, ncclFloat32, ncclAvg, me->comm, me->stream));
     if (all)
-        NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm,
+                           me->stream));
 }
 
 static void skipped_between_steps(struct rank *me)

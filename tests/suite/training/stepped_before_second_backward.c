@@ -1,6 +1,6 @@
-/* The generator's backward goes through the discriminator after the discriminator's optimizer has stepped: the weights
- * that forward had saved are no longer those. Only rank 1 does it in this order.
- * expect: DC307 certain ranks=1 place=tell */
+/* The generator's backward goes through the discriminator after the discriminator's optimizer has
+ * stepped: the weights that forward had saved are no longer those. Only rank 1 does it in this
+ * order. expect: DC307 certain ranks=1 place=tell */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 2 };
@@ -8,7 +8,8 @@ enum { ITERATIONS = 2 };
 static void tell(const char *what, const unsigned *version, unsigned saved, const char *name)
 {
     char text[128];
-    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=%s", what, (const void *)version, *version, saved, name);
+    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=%s", what,
+             (const void *)version, *version, saved, name);
     nvtxMarkA(text);
 }
 
