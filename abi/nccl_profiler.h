@@ -6,7 +6,7 @@
  * NCCL loads the library that NCCL_PROFILER_PLUGIN names, takes the highest ncclProfiler_v* that
  * both know, and calls init for each communicator. Events come as startEvent (which gives the
  * handle), recordEventState and stopEvent, on whatever thread is at work; a parent may have been
- * stopped before its child starts. The two sides of it are interpose/profiler.c and, in the
+ * stopped before its child starts. The two sides of it are interpose/plugin/profiler.c and, in the
  * emulated NCCL, emu/nccl/profiler.c. */
 #ifndef DDPCHECK_ABI_NCCL_PROFILER_H
 #define DDPCHECK_ABI_NCCL_PROFILER_H

@@ -5,7 +5,7 @@
 #ifndef DDPCHECK_ENGINE_H
 #define DDPCHECK_ENGINE_H
 
-#include "analyzer/model.h"
+#include "analyzer/model/model.h"
 
 struct wait_graph;
 struct payload;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/array.h"
-#include "analyzer/process.h"
+#include "analyzer/model/array.h"
+#include "analyzer/model/process.h"
 
 /* The rule of suppression: while a finding of the first code is open, findings of the second codes
  * on the same communicator, or that concern one of its processes, are its consequences. Mismatches

@@ -50,14 +50,14 @@ const struct check_group *const check_groups[] = {
 
 const struct check analyzer_checks[] = {
 #define CHECK(code, title, severity, ...) {code, title, SEVERITY_##severity, __VA_ARGS__},
-#include "analyzer/checks/dc1xx_text.def"
-#include "analyzer/checks/dc2xx_text.def"
-#include "analyzer/checks/dc3xx_text.def"
-#include "analyzer/checks/dc4xx_text.def"
-#include "analyzer/checks/dc5xx_text.def"
-#include "analyzer/checks/dc504_text.def"
-#include "analyzer/checks/dc6xx_text.def"
-#include "analyzer/checks/dc9xx_text.def"
+#include "analyzer/checks/match/dc1xx_text.def"
+#include "analyzer/checks/hang/dc2xx_text.def"
+#include "analyzer/checks/hazard/dc3xx_text.def"
+#include "analyzer/checks/device/dc4xx_text.def"
+#include "analyzer/checks/training/dc5xx_text.def"
+#include "analyzer/checks/training/dc504_text.def"
+#include "analyzer/checks/speed/dc6xx_text.def"
+#include "analyzer/checks/trace/dc9xx_text.def"
 #undef CHECK
     {.code = NULL},
 };

@@ -11,10 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cmd/collector.h"
-#include "cmd/collector_notify.h"
+#include "collector/collector.h"
+#include "collector/collector_notify.h"
 #include "cmd/commands.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "cmd/trace_directory.h"
 
 struct request {

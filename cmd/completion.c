@@ -1,13 +1,13 @@
 /* ddpcheck completion: the completions of shells; and the manual page of ddpcheck itself. Every
  * command writes its own part from its option table (option_table.h), here they are joined. */
-#include "cmd/completion.h"
+#include "cmd/options/completion.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/commands.h"
-#include "cmd/option_table.h"
-#include "cmd/options.h"
+#include "cmd/options/option_table.h"
+#include "cmd/options/options.h"
 
 struct command {
     const char *name, *help;

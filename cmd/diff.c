@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
-#include "cmd/diff_print.h"
-#include "cmd/options.h"
+#include "cmd/diff/diff_print.h"
+#include "cmd/options/options.h"
 
 enum { LIMIT = 20, RANK_NONE = -1 };
 

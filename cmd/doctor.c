@@ -1,6 +1,6 @@
 /* ddpcheck doctor: says whether this machine, and a program, can be watched, and by which front
  * end. */
-#include "cmd/doctor.h"
+#include "cmd/doctor/doctor.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/json_values.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "lib/base/terminal.h"
 
 struct table {

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "analyzer/analyzer.h"
-#include "cmd/codes.h"
+#include "cmd/options/codes.h"
 #include "cmd/commands.h"
 #include "cmd/explain.h"
-#include "cmd/options.h"
-#include "cmd/page.h"
+#include "cmd/options/options.h"
+#include "cmd/report/page.h"
 #include "tests/suite/minimal.h"
 
 /* The parts of the text, in the order in which they are read. */

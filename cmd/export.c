@@ -7,7 +7,7 @@
 #include "cmd/export/export.h"
 #include "cmd/export/output.h"
 #include "cmd/export/place.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 
 static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 

@@ -8,7 +8,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/import_judge.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "lib/import/import.h"
 
 enum { FORMATS_BYTES = 512, QUIET_S = 1 };

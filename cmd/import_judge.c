@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/analyzer.h"
-#include "cmd/batch.h"
+#include "collector/batch.h"
 #include "cmd/state_rows.h"
 #include "lib/trace/ring.h"
 #include "lib/trace/store.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cmd/commands.h"
-#include "cmd/completion.h"
-#include "cmd/option_table.h"
-#include "cmd/options.h"
+#include "cmd/options/completion.h"
+#include "cmd/options/option_table.h"
+#include "cmd/options/options.h"
 
 struct command {
     const char *name;

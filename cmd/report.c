@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "cmd/commands.h"
-#include "cmd/options.h"
-#include "cmd/report_print.h"
+#include "cmd/options/options.h"
+#include "cmd/report/report_print.h"
 #include "lib/base/terminal.h"
 
 static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */

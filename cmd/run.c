@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/choice.h"
-#include "cmd/collector.h"
+#include "cmd/options/choice.h"
+#include "collector/collector.h"
 #include "cmd/commands.h"
 #include "cmd/job.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "cmd/run_environment.h"
 #include "cmd/run_tui.h"
 #include "cmd/trace_directory.h"

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
-#include "cmd/options.h"
-#include "cmd/sql_rows.h"
-#include "cmd/sql_run.h"
-#include "cmd/sql_views.h"
+#include "cmd/options/options.h"
+#include "cmd/sql/sql_rows.h"
+#include "cmd/sql/sql_run.h"
+#include "cmd/sql/sql_views.h"
 #include "lib/trace/trace.h"
 
 enum {

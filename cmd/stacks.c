@@ -6,9 +6,9 @@
 
 #include "cmd/commands.h"
 #include "cmd/json_values.h"
-#include "cmd/live_groups.h"
-#include "cmd/options.h"
-#include "cmd/report_print.h"
+#include "collector/live_groups.h"
+#include "cmd/options/options.h"
+#include "cmd/report/report_print.h"
 
 enum { PIDS_MAX = 256, VALUE_COLUMN = 16, RANKS_BYTES = 4096 };
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
-#include "cmd/options.h"
+#include "cmd/options/options.h"
 #include "cmd/tui_ras.h"
 #include "lib/base/terminal.h"
 #include "lib/import/ras_client.h"

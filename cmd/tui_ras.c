@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/collector.h"
+#include "collector/collector.h"
 #include "cmd/import_judge.h"
 #include "lib/import/import.h"
 #include "lib/import/ras_client.h"

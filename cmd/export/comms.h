@@ -4,7 +4,7 @@
 
 #include <uthash.h>
 
-#include "cmd/report_model.h"
+#include "cmd/report/report_model.h"
 
 struct export_comm {
     uint64_t id;

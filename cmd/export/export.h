@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-#include "cmd/not_checked.h"
-#include "cmd/report_model.h"
+#include "cmd/report/not_checked.h"
+#include "cmd/report/report_model.h"
 #include "lib/base/error.h"
 
 struct export

@@ -1,6 +1,6 @@
 /* JSON lines: what `ddpcheck report --json` prints, as a file. */
 #include "cmd/export/export.h"
-#include "cmd/report_print.h"
+#include "cmd/report/report_print.h"
 
 int export_jsonl(const struct export *export, struct error *err)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/codes.h"
+#include "cmd/options/codes.h"
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
 #include "cmd/export/text.h"

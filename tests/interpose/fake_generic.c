@@ -18,4 +18,4 @@
 #define FAKE_DRIVER_(name) FAKE(name)
 #endif
 #define CALL_NAME(name, library) FAKE_##library##_(name)
-#include "interpose/call_names.def"
+#include "interpose/calls/call_names.def"

@@ -163,7 +163,7 @@ class Sql(unittest.TestCase):
         for name in names:
             columns = [column for column, in self.expected("SELECT name FROM pragma_table_info('%s')" % name)]
             entry = re.search(r"^%s  +\S.*\n((?: +.*\n)+)" % name, out, re.M)
-            self.assertTrue(entry, "%s has no description (cmd/sql_views.c)" % name)
+            self.assertTrue(entry, "%s has no description (cmd/sql/sql_views.c)" % name)
             self.assertEqual(re.findall(r"\w+", entry.group(1)), columns)
 
     def test_a_query_on_standard_input(self):

@@ -1,5 +1,5 @@
-/* The order of work (analyzer/order.h) against its definition: random programs of streams, events
- * and host waits, whose happens-before is computed a second time by following edges. */
+/* The order of work (analyzer/model/order.h) against its definition: random programs of streams,
+ * events and host waits, whose happens-before is computed a second time by following edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "analyzer/engine.h"
-#include "analyzer/order.h"
-#include "analyzer/process.h"
-#include "analyzer/timelines.h"
+#include "analyzer/model/order.h"
+#include "analyzer/model/process.h"
+#include "analyzer/model/timelines.h"
 #include "stream.h"
 
 enum { STREAMS = 6, EVENTS = 5, STEPS = 160, PROGRAMS = 400, DEFAULT_STREAM = 0 };

@@ -1,4 +1,5 @@
-/* The interval map (analyzer/intervals.h) against a list that is searched from end to end. */
+/* The interval map (analyzer/hazard/intervals.h) against a list that is searched from end to end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyzer/intervals.h"
+#include "analyzer/hazard/intervals.h"
 #include "stream.h"
 
 enum { MOST = 600, STEPS = 20000, SPACE = 4000 };

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "analyzer/comm.h"
-#include "analyzer/payloads.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/loop/payloads.h"
 #include "verdict.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)

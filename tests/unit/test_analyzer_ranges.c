@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyzer/ranges.h"
+#include "analyzer/model/ranges.h"
 #include "verdict.h"
 
 enum { NONE = -1 };

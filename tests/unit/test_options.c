@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/options.c"
+#include "cmd/options/options.c"
 
 /* The tables as manual pages and completions: tests/package. */
 int option_table_print(const struct options *options, const char *format, FILE *out)

@@ -1,5 +1,6 @@
-/* A job that gives up an AllReduce which rank 1 does not join: all ranks abort the communicator,
- * make a new one and do it again. expect: none */
+/* A job that gives up an AllReduce which rank 1 does not join: all ranks abort the communicator, make a new one and do it
+ * again.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

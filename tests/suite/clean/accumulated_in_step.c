@@ -1,5 +1,5 @@
-/* Gradients are accumulated over micro-steps, a different number in each iteration but the same on
- * all ranks; backward recomputes a forward (checkpointing), and each rank numbers its own samples.
+/* Gradients are accumulated over micro-steps, a different number in each iteration but the same on all ranks; backward
+ * recomputes a forward (checkpointing), and each rank numbers its own samples.
  * expect: none */
 #include "tests/suite/training/loop.h"
 

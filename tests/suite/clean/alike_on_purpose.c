@@ -1,5 +1,7 @@
-/* All ranks send the same, and should: tokens, counters, short vectors, a constant that is reduced
- * again and again, maxima, integers. None of it is a gradient. expect: none options: --hash */
+/* All ranks send the same, and should: tokens, counters, short vectors, a constant that is reduced again and again,
+ * maxima, integers. None of it is a gradient.
+ * expect: none
+ * options: --hash */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

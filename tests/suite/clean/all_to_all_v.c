@@ -1,5 +1,6 @@
-/* An uneven AlltoAllv of sends and receives in a group; empty messages are left out, and every rank
- * begins with another peer. expect: none */
+/* An uneven AlltoAllv of sends and receives in a group; empty messages are left out, and every rank begins with another
+ * peer.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { MOST = 1024 };

@@ -1,6 +1,7 @@
-/* Buffers at odd addresses and of odd lengths, operations on several streams and in one group, in
- * place and not, and a group in which one operation fills what another sent. expect: none options:
- * --hash */
+/* Buffers at odd addresses and of odd lengths, operations on several streams and in one group, in place and not, and a
+ * group in which one operation fills what another sent.
+ * expect: none
+ * options: --hash */
 #include "tests/suite/suite.h"
 
 enum { BYTES = 40000, STREAMS = 3 };

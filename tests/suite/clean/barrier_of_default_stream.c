@@ -1,5 +1,5 @@
-/* An event on the default stream stands behind all blocking streams of the device, and so behind
- * two AllReduces at once. expect: none */
+/* An event on the default stream stands behind all blocking streams of the device, and so behind two AllReduces at once.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };

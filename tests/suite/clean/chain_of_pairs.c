@@ -1,5 +1,6 @@
-/* Neighbours share a communicator. Rank 1 reduces with 0 before 2, rank 2 with 3 before 1:
- * different orders, and no circle among them. expect: none */
+/* Neighbours share a communicator. Rank 1 reduces with 0 before 2, rank 2 with 3 before 1: different orders, and no circle
+ * among them.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };

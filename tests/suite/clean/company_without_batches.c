@@ -1,5 +1,6 @@
-/* Uneven inputs, joined: ranks whose batches have run out make the others' reductions with zeros,
- * in iterations without backward and without a step. expect: none */
+/* Uneven inputs, joined: ranks whose batches have run out make the others' reductions with zeros, in iterations without
+ * backward and without a step.
+ * expect: none */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 8, COUNT = 1000, BUCKETS = 2 };

@@ -1,5 +1,5 @@
-/* One thread with all GPUs issues on the default stream while device 0 is current: NCCL takes each
- * communicator's device. expect: none */
+/* One thread with all GPUs issues on the default stream while device 0 is current: NCCL takes each communicator's device.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

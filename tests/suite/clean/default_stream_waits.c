@@ -1,5 +1,6 @@
-/* The AllReduce runs on a stream that was made without cudaStreamNonBlocking, so that work on the
- * legacy default stream waits for it, and it for that work. expect: none */
+/* The AllReduce runs on a stream that was made without cudaStreamNonBlocking, so that work on the legacy default stream
+ * waits for it, and it for that work.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };

@@ -1,5 +1,5 @@
-/* Rank 1 reduces 0 elements where the others do not call at all: NCCL drops the call, so nobody
- * waits. expect: none */
+/* Rank 1 reduces 0 elements where the others do not call at all: NCCL drops the call, so nobody waits.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,5 @@
-/* One thread issues the AllReduce and records an event, another makes its stream wait for it and
- * writes the bucket. expect: none */
+/* One thread issues the AllReduce and records an event, another makes its stream wait for it and writes the bucket.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>

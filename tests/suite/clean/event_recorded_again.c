@@ -1,5 +1,5 @@
-/* One event for everything: each wait belongs to the record before it, not to those that come
- * later. expect: none */
+/* One event for everything: each wait belongs to the record before it, not to those that come later.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12, STEPS = 4 };

@@ -1,6 +1,6 @@
-/* Send buffers that the host fills and does not wait for: cudaMemcpy from pageable memory of less
- * than 64 KiB may return early, so the host waits for it; pinned memory is written by the host
- * itself. expect: none */
+/* Send buffers that the host fills and does not wait for: cudaMemcpy from pageable memory of less than 64 KiB may return
+ * early, so the host waits for it; pinned memory is written by the host itself.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };

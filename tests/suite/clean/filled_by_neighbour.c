@@ -1,5 +1,6 @@
-/* Rank 0's bucket is filled by rank 1, which has opened it by IPC, and the ranks reduce it after
- * that: no call of rank 0 ever writes it. expect: none */
+/* Rank 0's bucket is filled by rank 1, which has opened it by IPC, and the ranks reduce it after that: no call of rank 0
+ * ever writes it.
+ * expect: none */
 #include <sys/mman.h>
 
 #include "tests/suite/suite.h"

@@ -1,5 +1,5 @@
-/* Backward runs on its own stream; an event stands between it and the AllReduce, another before the
- * optimizer reads. expect: none */
+/* Backward runs on its own stream; an event stands between it and the AllReduce, another before the optimizer reads.
+ * expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

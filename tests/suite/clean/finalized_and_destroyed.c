@@ -1,5 +1,5 @@
-/* The documented end of a communicator: finalize, wait for the stream, destroy; and a second
- * communicator aborted after use. expect: none */
+/* The documented end of a communicator: finalize, wait for the stream, destroy; and a second communicator aborted after use.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };

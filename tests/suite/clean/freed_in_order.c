@@ -1,6 +1,6 @@
-/* Buffers, events and streams are let go in every order that is allowed: an event right after the
- * wait for it was enqueued, a buffer after its stream is done, a stream after its last operation is
- * done. expect: none */
+/* Buffers, events and streams are let go in every order that is allowed: an event right after the wait for it was
+ * enqueued, a buffer after its stream is done, a stream after its last operation is done.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14, STEPS = 4 };

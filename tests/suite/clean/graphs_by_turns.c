@@ -1,5 +1,5 @@
-/* Two captured steps, launched by turns on a stream, with plain collectives between them; fork and
- * join inside the capture. expect: none */
+/* Two captured steps, launched by turns on a stream, with plain collectives between them; fork and join inside the capture.
+ * expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

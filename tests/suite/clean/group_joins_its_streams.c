@@ -1,5 +1,6 @@
-/* Calls of one group on two streams: the group begins when both have come that far and holds up
- * both, so what fills one call's buffer on the other call's stream is ordered. expect: none */
+/* Calls of one group on two streams: the group begins when both have come that far and holds up both, so what fills
+ * one call's buffer on the other call's stream is ordered.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

@@ -1,5 +1,6 @@
-/* The reduction is captured into a graph and launched many times: its payload is not hashed, and
- * nothing is said of it. expect: none options: --hash */
+/* The reduction is captured into a graph and launched many times: its payload is not hashed, and nothing is said of it.
+ * expect: none
+ * options: --hash */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,5 @@
-/* Each rank forks a loader that touches neither CUDA nor NCCL and ends with an error while the
- * ranks train. expect: none */
+/* Each rank forks a loader that touches neither CUDA nor NCCL and ends with an error while the ranks train.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-/* A host function behind the AllReduce tells another thread that the bucket is free; it calls
- * neither CUDA nor NCCL. expect: none */
+/* A host function behind the AllReduce tells another thread that the bucket is free; it calls neither CUDA nor NCCL.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include <semaphore.h>

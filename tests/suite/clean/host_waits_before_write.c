@@ -1,5 +1,5 @@
-/* Every way in which the host can wait for an AllReduce before the bucket is written on another
- * stream. expect: none */
+/* Every way in which the host can wait for an AllReduce before the bucket is written on another stream.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14, WAYS = 5 };

@@ -1,6 +1,6 @@
-/* NCCL's in-place forms, which differ per kind: AllGather sends from its part of the receive
- * buffer, ReduceScatter receives into its part of the send buffer, and the roots of Gather and
- * Scatter likewise. expect: none */
+/* NCCL's in-place forms, which differ per kind: AllGather sends from its part of the receive buffer, ReduceScatter receives
+ * into its part of the send buffer, and the roots of Gather and Scatter likewise.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { PART = 256 };

@@ -1,5 +1,5 @@
-/* Uneven inputs, done right: a rank that has run out of batches goes on to reduce zeros until all
- * are done. expect: none */
+/* Uneven inputs, done right: a rank that has run out of batches goes on to reduce zeros until all are done.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

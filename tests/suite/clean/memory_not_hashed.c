@@ -1,5 +1,7 @@
-/* Pinned host memory, memory of a pool that is freed behind the operation, and managed memory that
- * the host writes after it waited. expect: none options: --hash */
+/* Pinned host memory, memory of a pool that is freed behind the operation, and managed memory that the host writes after
+ * it waited.
+ * expect: none
+ * options: --hash */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 3000, STEPS = 8 };

@@ -1,5 +1,5 @@
-/* A permutation of experts in which some stay where they are: these ranks send to themselves, in a
- * group. expect: none */
+/* A permutation of experts in which some stay where they are: these ranks send to themselves, in a group.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 300 };

@@ -1,5 +1,5 @@
-/* Rank 0 sends its two messages in one group, rank 1 receives them one by one; peers of a group
- * come in any order. expect: none */
+/* Rank 0 sends its two messages in one group, rank 1 receives them one by one; peers of a group come in any order.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };

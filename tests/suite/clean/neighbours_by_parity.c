@@ -1,5 +1,6 @@
-/* A ring without groups that can't hang: even ranks send first, odd ranks receive first. Messages
- * to oneself and to a neighbour are grouped, in another order on each rank. expect: none */
+/* A ring without groups that can't hang: even ranks send first, odd ranks receive first. Messages to oneself and to a
+ * neighbour are grouped, in another order on each rank.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 300 };

@@ -1,5 +1,6 @@
-/* A bucket without elements: half of the ranks call AllReduce for nothing, the others leave the
- * call out. NCCL drops calls of no elements. expect: none */
+/* A bucket without elements: half of the ranks call AllReduce for nothing, the others leave the call out. NCCL drops calls of
+ * no elements.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,5 @@
-/* Reduce and Gather write on the root only, so that the others give no receive buffer; Scatter
- * reads there only. expect: none */
+/* Reduce and Gather write on the root only, so that the others give no receive buffer; Scatter reads there only.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 128 };

@@ -1,5 +1,5 @@
-/* A rank issues from two threads, each with a communicator of its own and with the host's join
- * between them. expect: none */
+/* A rank issues from two threads, each with a communicator of its own and with the host's join between them.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>

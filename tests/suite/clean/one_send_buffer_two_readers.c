@@ -1,5 +1,6 @@
-/* Two communicators on two streams read one send buffer at the same time and write disjoint halves
- * of another; all ranks issue them in one order, with the host's wait between. expect: none */
+/* Two communicators on two streams read one send buffer at the same time and write disjoint halves of another; all ranks
+ * issue them in one order, with the host's wait between.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };

@@ -1,5 +1,5 @@
-/* The usual single-process job: every step is a group over all devices, and another device comes
- * first each time. expect: none */
+/* The usual single-process job: every step is a group over all devices, and another device comes first each time.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

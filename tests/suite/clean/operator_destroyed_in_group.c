@@ -1,5 +1,5 @@
-/* An operator is destroyed right after the call that names it, before the group ends: NCCL has
- * copied what it needs. expect: none */
+/* An operator is destroyed right after the call that names it, before the group ends: NCCL has copied what it needs.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,5 @@
-/* One thread waits for the AllReduce, tells the other through a condition, and that one writes the
- * bucket on its stream. expect: none */
+/* One thread waits for the AllReduce, tells the other through a condition, and that one writes the bucket on its stream.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* The write is ordered behind the AllReduce by way of a third stream, which waits for the one and
- * is waited for by the other. expect: none */
+/* The write is ordered behind the AllReduce by way of a third stream, which waits for the one and is waited for by the
+ * other.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

@@ -1,6 +1,6 @@
-/* Two communicators on a stream each. The ranks issue their operations in different orders, but in
- * each round the host has waited for all of the round before; within a round the streams are
- * independent of each other only for what shares no rank: each communicator has half of the ranks.
+/* Two communicators on a stream each. The ranks issue their operations in different orders, but in each round the
+ * host has waited for all of the round before; within a round the streams are independent of each other only for
+ * what shares no rank: each communicator has half of the ranks.
  * expect: none */
 #include "tests/suite/suite.h"
 

@@ -1,6 +1,7 @@
-/* Mixed precision: the first scaled gradient overflows on one rank, all ranks see that in a reduced
- * flag, skip the step and lower the scale; then all is finite. The replicas stay equal. expect:
- * none options: --hash */
+/* Mixed precision: the first scaled gradient overflows on one rank, all ranks see that in a reduced flag, skip the step and
+ * lower the scale; then all is finite. The replicas stay equal.
+ * expect: none
+ * options: --hash */
 #include "interpose/ddpcheck.h"
 #include "tests/suite/suite.h"
 

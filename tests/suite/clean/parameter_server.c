@@ -1,5 +1,5 @@
-/* Rank 0 serves: it receives from whoever's turn it is and answers. Workers send different numbers
- * of messages. expect: none */
+/* Rank 0 serves: it receives from whoever's turn it is and answers. Workers send different numbers of messages.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };

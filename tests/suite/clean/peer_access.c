@@ -1,5 +1,5 @@
-/* One process: a kernel on GPU 1 reads what lies on GPU 0, with peer access enabled and after the
- * stream that wrote it. expect: none */
+/* One process: a kernel on GPU 1 reads what lies on GPU 0, with peer access enabled and after the stream that wrote it.
+ * expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

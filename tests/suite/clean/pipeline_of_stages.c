@@ -1,5 +1,5 @@
-/* Stages of a pipeline: the first only sends, the last only receives, those between do both, in
- * order and without a group. expect: none */
+/* Stages of a pipeline: the first only sends, the last only receives, those between do both, in order and without a group.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1024, MICRO_BATCHES = 4 };

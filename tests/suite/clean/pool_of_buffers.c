@@ -1,5 +1,5 @@
-/* A pool hands a buffer out again as soon as the event behind its last AllReduce is done: asked
- * for, not waited for. expect: none */
+/* A pool hands a buffer out again as soon as the event behind its last AllReduce is done: asked for, not waited for.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096, BUFFERS = 3, STEPS = 12 };

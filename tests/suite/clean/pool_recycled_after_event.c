@@ -1,5 +1,5 @@
-/* A pool hands one address from stream to stream; each owner frees it behind the reduction, by an
- * event. expect: none */
+/* A pool hands one address from stream to stream; each owner frees it behind the reduction, by an event.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14, STEPS = 6 };

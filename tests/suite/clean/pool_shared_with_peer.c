@@ -1,5 +1,5 @@
-/* Rank 0's kernel reads memory of the other GPU's pool, which was given access to by the pool, not
- * by peer access. expect: none */
+/* Rank 0's kernel reads memory of the other GPU's pool, which was given access to by the pool, not by peer access.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include "kernels/kernels.h"

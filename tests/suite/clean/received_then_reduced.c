@@ -1,5 +1,5 @@
-/* Memory that the program never wrote itself: it is received, gathered and broadcast into before it
- * is reduced. expect: none */
+/* Memory that the program never wrote itself: it is received, gathered and broadcast into before it is reduced.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

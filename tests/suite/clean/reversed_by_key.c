@@ -1,5 +1,5 @@
-/* The keys of a split turn the ranks around: the root 0 of the new communicator is the last rank of
- * the old. expect: none */
+/* The keys of a split turn the ranks around: the root 0 of the new communicator is the last rank of the old.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

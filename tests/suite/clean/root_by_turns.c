@@ -1,5 +1,6 @@
-/* Each rank broadcasts its part in turn, with buffers that only the root fills: roots and pointers
- * differ between calls and ranks, never between the ranks of one call. expect: none */
+/* Each rank broadcasts its part in turn, with buffers that only the root fills: roots and pointers differ between
+ * calls and ranks, never between the ranks of one call.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 512 };

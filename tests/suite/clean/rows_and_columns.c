@@ -1,6 +1,6 @@
-/* A grid of 2 x 4 ranks: tensor parallel along the rows, data parallel along the columns, on a
- * stream each, and the host waits in between. Which row's operation comes first differs, for they
- * are different communicators. expect: none */
+/* A grid of 2 x 4 ranks: tensor parallel along the rows, data parallel along the columns, on a stream each, and the host
+ * waits in between. Which row's operation comes first differs, for they are different communicators.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 512, COLUMNS = 4 };

@@ -1,5 +1,5 @@
-/* Every rank has made and destroyed other PreMulSum operators before, so that the handles differ;
- * the scalars are equal. expect: none */
+/* Every rank has made and destroyed other PreMulSum operators before, so that the handles differ; the scalars are equal.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

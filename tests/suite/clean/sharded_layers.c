@@ -1,5 +1,6 @@
-/* Parameters are sharded: gathered layer by layer in forward and again in backward, gradients
- * reduced and scattered there, and every rank steps its own shard's optimizer. expect: none */
+/* Parameters are sharded: gathered layer by layer in forward and again in backward, gradients reduced and scattered there,
+ * and every rank steps its own shard's optimizer.
+ * expect: none */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 5, LAYERS = 3, SHARD = 500 };

@@ -1,5 +1,6 @@
-/* A host function takes its time, and waits for another thread that is not blocked; an event that
- * was never recorded is waited for, which CUDA takes as done. expect: none */
+/* A host function takes its time, and waits for another thread that is not blocked; an event that was never recorded is
+ * waited for, which CUDA takes as done.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>

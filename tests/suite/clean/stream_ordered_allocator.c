@@ -1,5 +1,5 @@
-/* Buffers of cudaMallocAsync, freed on the stream of their AllReduce and handed out again at the
- * same address. expect: none */
+/* Buffers of cudaMallocAsync, freed on the stream of their AllReduce and handed out again at the same address.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096, STEPS = 8 };

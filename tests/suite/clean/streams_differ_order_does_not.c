@@ -1,5 +1,6 @@
-/* Two communicators: even ranks use both on one stream, odd ranks have a stream for each and an
- * event between them. On all of them the first communicator's operation is ahead. expect: none */
+/* Two communicators: even ranks use both on one stream, odd ranks have a stream for each and an event between them. On all
+ * of them the first communicator's operation is ahead.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,6 @@
-/* Tensor and data parallel reductions overlap on two streams. Their order changes from step to
- * step, in the same way on all ranks. expect: none */
+/* Tensor and data parallel reductions overlap on two streams. Their order changes from step to step, in the same way on
+ * all ranks.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096, STEPS = 8 };

@@ -1,6 +1,6 @@
-/* A GAN: the discriminator reduces in its second backward only, the generator on a communicator of
- * its own and only in every second iteration; rank 0 evaluates now and then, with iterations that
- * are nobody else's. expect: none */
+/* A GAN: the discriminator reduces in its second backward only, the generator on a communicator of its own and only in
+ * every second iteration; rank 0 evaluates now and then, with iterations that are nobody else's.
+ * expect: none */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 8, COUNT = 2000 };

@@ -1,5 +1,6 @@
-/* A GAN: generator and discriminator reduce on a communicator and a stream each, in one order on
- * all ranks, and the ranks wait for the host in between. expect: none */
+/* A GAN: generator and discriminator reduce on a communicator and a stream each, in one order on all ranks, and the ranks
+ * wait for the host in between.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 2000, BUCKETS = 3, STEPS = 5 };

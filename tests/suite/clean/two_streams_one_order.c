@@ -1,5 +1,5 @@
-/* Two communicators on two streams, side by side: nothing orders them on the GPU, and all ranks
- * issue them in one order. expect: none */
+/* Two communicators on two streams, side by side: nothing orders them on the GPU, and all ranks issue them in one order.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12, STEPS = 5 };

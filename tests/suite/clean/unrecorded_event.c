@@ -1,5 +1,5 @@
-/* A stream waits for an event that was never recorded, which CUDA lets pass at once; the first step
- * of every loop does it. expect: none */
+/* A stream waits for an event that was never recorded, which CUDA lets pass at once; the first step of every loop does it.
+ * expect: none */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

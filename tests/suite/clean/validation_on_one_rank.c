@@ -1,5 +1,5 @@
-/* Rank 0 validates and writes checkpoints alone, without collectives; the others wait for it in the
- * next step. expect: none */
+/* Rank 0 validates and writes checkpoints alone, without collectives; the others wait for it in the next step.
+ * expect: none */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

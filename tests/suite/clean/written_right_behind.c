@@ -1,5 +1,6 @@
-/* Another stream writes send and receive buffers as soon as the operation is through: it waits for
- * an event behind it. expect: none options: --hash */
+/* Another stream writes send and receive buffers as soon as the operation is through: it waits for an event behind it.
+ * expect: none
+ * options: --hash */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,5 @@
-/* A function that copies to another GPU does not switch back; the kernel after it can't be
- * launched. expect: DC407 certain ranks=0-1 */
+/* A function that copies to another GPU does not switch back; the kernel after it can't be launched.
+ * expect: DC407 certain ranks=0-1 */
 #include "tests/suite/suite.h"
 
 #include "kernels/kernels.h"

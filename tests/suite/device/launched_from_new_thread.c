@@ -1,5 +1,6 @@
-/* A helper thread launches on the stream of rank 1's GPU; its current device is 0, so the launch
- * fails unseen. expect: DC407 certain ranks=1 minimal: yes */
+/* A helper thread launches on the stream of rank 1's GPU; its current device is 0, so the launch fails unseen.
+ * expect: DC407 certain ranks=1
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* Two threads of one process make ranks on the same GPU, because the second one never calls
- * cudaSetDevice. expect: DC405 certain ranks=0-1 place=here ends: any */
+/* Two threads of one process make ranks on the same GPU, because the second one never calls cudaSetDevice.
+ * expect: DC405 certain ranks=0-1 place=here
+ * ends: any */
 #include "tests/suite/suite.h"
 
 static void threads_on_one_gpu(struct rank *me)

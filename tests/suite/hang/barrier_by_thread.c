@@ -1,5 +1,7 @@
-/* Three threads meet in a barrier made of an AllReduce; the fourth goes on to the Broadcast of a
- * second communicator, where it waits for them. expect: DC201 certain ranks=3 ends: hang */
+/* Three threads meet in a barrier made of an AllReduce; the fourth goes on to the Broadcast of a second communicator,
+ * where it waits for them.
+ * expect: DC201 certain ranks=3
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 64 };

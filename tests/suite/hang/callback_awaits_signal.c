@@ -1,6 +1,7 @@
-/* A callback on the side stream waits for a flag that the main thread sets after it has waited for
- * the main stream, which an event makes wait for the side stream. Rank 2 alone. expect: DC208
- * possible ranks=2 place=callback_awaits_signal ends: hang */
+/* A callback on the side stream waits for a flag that the main thread sets after it has waited for the main stream, which
+ * an event makes wait for the side stream. Rank 2 alone.
+ * expect: DC208 possible ranks=2 place=callback_awaits_signal
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-/* A host function that is meant to clean up destroys the communicator, and an AllReduce stands
- * behind it on its stream: ncclCommDestroy waits for that, and the stream for the function. The
- * twin puts the function behind it. expect: DC208 certain ranks=1 place=callback_destroys ends:
- * hang */
+/* A host function that is meant to clean up destroys the communicator, and an AllReduce stands behind it on its stream:
+ * ncclCommDestroy waits for that, and the stream for the function. The twin puts the function behind it.
+ * expect: DC208 certain ranks=1 place=callback_destroys
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

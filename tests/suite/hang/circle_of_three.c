@@ -1,7 +1,8 @@
-/* Three ranks, a communicator for each pair. Each rank begins with the pair that it has with its
- * right neighbour, so that each first operation waits for the neighbour's second. The twin begins
- * with the pair of ranks 0 and 1, then 1 and 2, then 2 and 0. expect: DC202 certain ranks=0+1+2
- * place=circle_of_three ends: hang */
+/* Three ranks, a communicator for each pair. Each rank begins with the pair that it has with its right neighbour, so
+ * that each first operation waits for the neighbour's second. The twin begins with the pair of ranks 0 and 1, then 1
+ * and 2, then 2 and 0.
+ * expect: DC202 certain ranks=0+1+2 place=circle_of_three
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };

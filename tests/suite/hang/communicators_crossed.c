@@ -1,5 +1,6 @@
-/* Rank 1 issues the operations of two communicators in the other order, on one stream: each rank's
- * first waits for the other's second. expect: DC202 certain ranks=0+1 place=communicators_crossed
+/* Rank 1 issues the operations of two communicators in the other order, on one stream: each rank's first waits for
+ * the other's second.
+ * expect: DC202 certain ranks=0+1 place=communicators_crossed
  * ends: hang
  * minimal: yes */
 #include "tests/suite/suite.h"

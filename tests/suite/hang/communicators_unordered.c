@@ -1,6 +1,7 @@
-/* Two communicators on a stream each, with nothing between the streams. Rank 1 issues their
- * operations in the other order. The emulated GPU runs both kernels at once, so it ends well; a
- * real one need not. expect: DC204 possible ranks=0+1 place=communicators_unordered minimal: yes */
+/* Two communicators on a stream each, with nothing between the streams. Rank 1 issues their operations in the other
+ * order. The emulated GPU runs both kernels at once, so it ends well; a real one need not.
+ * expect: DC204 possible ranks=0+1 place=communicators_unordered
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,6 @@
-/* Rank 5 crashes in the middle of the tensor parallel operations of its row; the row waits, and
- * with it the columns. expect: DC205 certain ranks=5 ends: hang */
+/* Rank 5 crashes in the middle of the tensor parallel operations of its row; the row waits, and with it the columns.
+ * expect: DC205 certain ranks=5
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 #include <signal.h>

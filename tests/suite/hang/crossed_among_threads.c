@@ -1,5 +1,6 @@
-/* Four devices, a thread each; thread 3 issues the two communicators' operations in the other order
- * on its stream. expect: DC202 certain ranks=3 place=crossed_among_threads ends: hang */
+/* Four devices, a thread each; thread 3 issues the two communicators' operations in the other order on its stream.
+ * expect: DC202 certain ranks=3 place=crossed_among_threads
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,6 +1,6 @@
-/* One of the two operations runs on the default stream, which waits for all blocking streams and
- * holds them up: that orders the two, differently on rank 0. Nothing waits on the host; the ranks
- * only ask whether it is done. expect: DC202 certain ranks=0+1-2 place=crossed_by_default_stream
+/* One of the two operations runs on the default stream, which waits for all blocking streams and holds them up: that
+ * orders the two, differently on rank 0. Nothing waits on the host; the ranks only ask whether it is done.
+ * expect: DC202 certain ranks=0+1-2 place=crossed_by_default_stream
  * ends: hang */
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,6 @@
-/* Tensor parallel and data parallel have a stream each, ordered by an event; rank 2 of 4 has them
- * the other way round. expect: DC202 certain ranks=2 place=crossed_through_event ends: hang */
+/* Tensor parallel and data parallel have a stream each, ordered by an event; rank 2 of 4 has them the other way round.
+ * expect: DC202 certain ranks=2 place=crossed_through_event
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096 };

@@ -1,5 +1,6 @@
-/* One thread drives two GPUs and waits for the first one's AllReduce before it issues the second
- * one's. expect: DC201 certain ranks=1 place=here ends: hang */
+/* One thread drives two GPUs and waits for the first one's AllReduce before it issues the second one's.
+ * expect: DC201 certain ranks=1 place=here
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

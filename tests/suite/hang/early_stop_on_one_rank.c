@@ -1,5 +1,6 @@
-/* Each rank decides by its own loss whether to stop early; rank 2 stops two steps before the others
- * and leaves. expect: DC206 certain ranks=0-1,3 ends: hang */
+/* Each rank decides by its own loss whether to stop early; rank 2 stops two steps before the others and leaves.
+ * expect: DC206 certain ranks=0-1,3
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500, STEPS = 6 };

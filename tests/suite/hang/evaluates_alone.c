@@ -1,5 +1,8 @@
-/* Rank 0 evaluates on its own, step after step, while the others wait in the next AllReduce: late,
- * not stuck. expect: DC210 certain ranks=0 ends: hang hang-after: 1 minimal: yes */
+/* Rank 0 evaluates on its own, step after step, while the others wait in the next AllReduce: late, not stuck.
+ * expect: DC210 certain ranks=0
+ * ends: hang
+ * hang-after: 1
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, STEPS = 2, NAP_MS = 50 };

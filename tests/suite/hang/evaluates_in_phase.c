@@ -1,5 +1,7 @@
-/* Four threads with a device each; that of rank 3 sorts its batches on its own device for long, in
- * the phase "shuffle". expect: DC210 certain ranks=3 ends: hang hang-after: 1 */
+/* Four threads with a device each; that of rank 3 sorts its batches on its own device for long, in the phase "shuffle".
+ * expect: DC210 certain ranks=3
+ * ends: hang
+ * hang-after: 1 */
 #include "tests/suite/suite.h"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,5 +1,6 @@
-/* Rank 0 launches the captured step once less than the others, and goes on to the next
- * communication. expect: DC201 possible ranks=0 ends: hang */
+/* Rank 0 launches the captured step once less than the others, and goes on to the next communication.
+ * expect: DC201 possible ranks=0
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 10, STEPS = 3 };

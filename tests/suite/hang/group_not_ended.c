@@ -1,6 +1,8 @@
-/* Rank 1 returns early, between ncclGroupStart and ncclGroupEnd, and ends; its call was never
- * launched, and the others wait in it. expect: DC207 certain ranks=1 place=group_not_ended ends:
- * hang minimal: yes */
+/* Rank 1 returns early, between ncclGroupStart and ncclGroupEnd, and ends; its call was never launched, and the others
+ * wait in it.
+ * expect: DC207 certain ranks=1 place=group_not_ended
+ * ends: hang
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,7 @@
-/* Rank 2 is killed, as the kernel does when memory runs out, while the others go on to reduce with
- * it. expect: DC205 certain ranks=2 ends: hang minimal: yes */
+/* Rank 2 is killed, as the kernel does when memory runs out, while the others go on to reduce with it.
+ * expect: DC205 certain ranks=2
+ * ends: hang
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 #include <signal.h>

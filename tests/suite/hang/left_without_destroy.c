@@ -1,5 +1,6 @@
-/* A worker returns from main with status 0 after its last batch, without destroying anything; the
- * other has a batch left. expect: DC206 certain ranks=1 ends: hang */
+/* A worker returns from main with status 0 after its last batch, without destroying anything; the other has a batch left.
+ * expect: DC206 certain ranks=1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 #include <stdlib.h>

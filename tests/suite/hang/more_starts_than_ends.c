@@ -1,6 +1,6 @@
-/* One process, all devices: a helper opens a group of its own within the group and forgets to end
- * it on the way out, so nothing is ever launched; the streams are empty, every wait returns at
- * once, and the program ends well. expect: DC207 certain ranks=0 place=more_starts_than_ends */
+/* One process, all devices: a helper opens a group of its own within the group and forgets to end it on the way out, so
+ * nothing is ever launched; the streams are empty, every wait returns at once, and the program ends well.
+ * expect: DC207 certain ranks=0 place=more_starts_than_ends */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

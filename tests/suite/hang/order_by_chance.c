@@ -1,6 +1,6 @@
-/* Two threads of each process reduce a model each on its own communicator and stream, without a
- * lock: on rank 2 the second thread happens to be first. The twin hands the turn from thread to
- * thread and orders the streams by an event. expect: DC204 possible ranks=2 place=reduce */
+/* Two threads of each process reduce a model each on its own communicator and stream, without a lock: on rank 2 the second
+ * thread happens to be first. The twin hands the turn from thread to thread and orders the streams by an event.
+ * expect: DC204 possible ranks=2 place=reduce */
 #include "tests/suite/suite.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* One process, all devices: tensor and data parallel communicators, each device's on two streams of
- * its own. For the last device a reduction that is ready early is issued before the other one; the
- * others have them the other way round. expect: DC204 possible ranks=2 place=step */
+/* One process, all devices: tensor and data parallel communicators, each device's on two streams of its own. For the last
+ * device a reduction that is ready early is issued before the other one; the others have them the other way round.
+ * expect: DC204 possible ranks=2 place=step */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,7 @@
-/* Rank 0 goes to write a checkpoint to a disk that does not answer; the others wait in the next
- * AllReduce. Only its silence says so. expect: DC201 possible ranks=0 ends: hang */
+/* Rank 0 goes to write a checkpoint to a disk that does not answer; the others wait in the next AllReduce. Only its silence
+ * says so.
+ * expect: DC201 possible ranks=0
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, FOREVER_MS = 3600 * 1000 };

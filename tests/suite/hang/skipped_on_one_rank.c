@@ -1,5 +1,7 @@
-/* Rank 1 skips the barrier-like AllReduce of a rare branch and waits for its stream, then for what
- * the others never reach. expect: DC201 certain ranks=1 place=here ends: hang minimal: yes */
+/* Rank 1 skips the barrier-like AllReduce of a rare branch and waits for its stream, then for what the others never reach.
+ * expect: DC201 certain ranks=1 place=here
+ * ends: hang
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };

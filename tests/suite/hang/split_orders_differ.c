@@ -1,6 +1,7 @@
-/* Ranks 0 and 1 split the world and then reduce on it; ranks 2 and 3 reduce first. The AllReduce
- * runs on the stream, which they wait for before they split. expect: DC109 certain ranks=0-1 ends:
- * hang */
+/* Ranks 0 and 1 split the world and then reduce on it; ranks 2 and 3 reduce first. The AllReduce runs on the stream, which
+ * they wait for before they split.
+ * expect: DC109 certain ranks=0-1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

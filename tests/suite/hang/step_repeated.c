@@ -1,5 +1,6 @@
-/* Rank 1 catches a transient error after its third step and does the step again, with its
- * reduction. expect: DC206 certain ranks=1 ends: hang */
+/* Rank 1 catches a transient error after its third step and does the step again, with its reduction.
+ * expect: DC206 certain ranks=1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, STEPS = 5 };

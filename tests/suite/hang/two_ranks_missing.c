@@ -1,5 +1,7 @@
-/* The odd ranks take a branch without the barrier and wait for each other in another communicator,
- * which their even neighbours belong to. expect: DC201|DC202 certain ranks=1,3 ends: hang */
+/* The odd ranks take a branch without the barrier and wait for each other in another communicator, which their even
+ * neighbours belong to.
+ * expect: DC201|DC202 certain ranks=1,3
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 static void barrier(ncclComm_t comm, cudaStream_t stream, float *token)

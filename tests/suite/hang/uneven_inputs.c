@@ -1,5 +1,7 @@
-/* Rank 0's shard has one batch more than the others'; they have left when it reduces the gradients
- * of that batch. expect: DC206 certain ranks=0 ends: hang minimal: yes */
+/* Rank 0's shard has one batch more than the others'; they have left when it reduces the gradients of that batch.
+ * expect: DC206 certain ranks=0
+ * ends: hang
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, BATCHES = 5 };

@@ -1,6 +1,6 @@
-/* Rank 2 reads the loss that it reduced on the control communicator before it ends the group of its
- * gradients; the others reduce the loss after the gradients. So it waits, with its gradients' group
- * held open, for ranks that wait for these. expect: DC207 certain ranks=2 place=reduce_gradients
+/* Rank 2 reads the loss that it reduced on the control communicator before it ends the group of its gradients; the others
+ * reduce the loss after the gradients. So it waits, with its gradients' group held open, for ranks that wait for these.
+ * expect: DC207 certain ranks=2 place=reduce_gradients
  * ends: hang */
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,5 @@
-/* Rank 3's hook launches the AllReduce in another stream without the event that the other ranks
- * record behind backward. expect: DC303 certain ranks=3 place=here */
+/* Rank 3's hook launches the AllReduce in another stream without the event that the other ranks record behind backward.
+ * expect: DC303 certain ranks=3 place=here */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

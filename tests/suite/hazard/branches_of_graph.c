@@ -1,6 +1,6 @@
-/* Two branches of a captured graph: one fills the bucket, the other reduces it; the join of the
- * branches comes behind the AllReduce instead of before it. expect: DC303 certain ranks=0-1
- * place=reduce */
+/* Two branches of a captured graph: one fills the bucket, the other reduces it; the join of the branches comes behind the
+ * AllReduce instead of before it.
+ * expect: DC303 certain ranks=0-1 place=reduce */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

@@ -1,6 +1,6 @@
-/* Gradient clipping runs on the compute stream while the bucket is still reduced on the
- * communication stream. expect: DC301 certain ranks=0-3 place=clip_gradients options: --stacks all
- */
+/* Gradient clipping runs on the compute stream while the bucket is still reduced on the communication stream.
+ * expect: DC301 certain ranks=0-3 place=clip_gradients
+ * options: --stacks all */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,6 @@
-/* A write on the default stream is believed to wait for the AllReduce; but that runs on a stream
- * made with cudaStreamNonBlocking. expect: DC301 certain ranks=0-1 place=here */
+/* A write on the default stream is believed to wait for the AllReduce; but that runs on a stream made with
+ * cudaStreamNonBlocking.
+ * expect: DC301 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };

@@ -1,5 +1,6 @@
-/* A bucket is filled on the default stream of one thread and reduced on that of another: each
- * thread has its own, and nothing orders them. expect: DC303 certain ranks=0-1 place=reduce */
+/* A bucket is filled on the default stream of one thread and reduced on that of another: each thread has its own, and
+ * nothing orders them.
+ * expect: DC303 certain ranks=0-1 place=reduce */
 #include <pthread.h>
 
 #include "tests/suite/suite.h"

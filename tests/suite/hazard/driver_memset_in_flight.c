@@ -1,6 +1,6 @@
-/* The program uses the CUDA driver, found by name as frameworks find it, and clears its bucket with
- * cuMemsetD32Async while the AllReduce of it may still run. expect: DC301 certain ranks=1
- * place=clear */
+/* The program uses the CUDA driver, found by name as frameworks find it, and clears its bucket with cuMemsetD32Async while
+ * the AllReduce of it may still run.
+ * expect: DC301 certain ranks=1 place=clear */
 #include <cuda.h>
 #include <dlfcn.h>
 

@@ -1,6 +1,6 @@
-/* The very first collective on a buffer takes it while the memset on the compute stream that fills
- * it may still run: when it was filled, nothing said that it would be a collective's. expect: DC303
- * certain ranks=0-3 place=first_reduce */
+/* The very first collective on a buffer takes it while the memset on the compute stream that fills it may still run: when it was
+ * filled, nothing said that it would be a collective's.
+ * expect: DC303 certain ranks=0-3 place=first_reduce */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

@@ -1,5 +1,5 @@
-/* One process: the input of GPU 1 is copied over from GPU 0 on GPU 0's stream; the Broadcast on GPU
- * 1's stream does not wait. expect: DC303 certain place=here */
+/* One process: the input of GPU 1 is copied over from GPU 0 on GPU 0's stream; the Broadcast on GPU 1's stream does not wait.
+ * expect: DC303 certain place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

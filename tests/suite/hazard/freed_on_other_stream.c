@@ -1,5 +1,7 @@
-/* The bucket of an AllReduce is given back to the pool on the compute stream, which does not wait
- * for it. expect: DC306 certain ranks=0-1 place=here ends: any minimal: yes */
+/* The bucket of an AllReduce is given back to the pool on the compute stream, which does not wait for it.
+ * expect: DC306 certain ranks=0-1 place=here
+ * ends: any
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

@@ -1,5 +1,6 @@
-/* AllGather in place sends from the rank's own part of the buffer; rank 1 sends from the part of
- * rank 0. expect: DC304 certain ranks=1 place=here minimal: yes */
+/* AllGather in place sends from the rank's own part of the buffer; rank 1 sends from the part of rank 0.
+ * expect: DC304 certain ranks=1 place=here
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { PART = 1024 };

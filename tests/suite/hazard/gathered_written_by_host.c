@@ -1,6 +1,6 @@
-/* One process, three devices: the host goes on in device 0's gathered parameters before the
- * AllGather is done. expect: DC308 certain ranks=0 place=gathered_written_by_host options: --hash
- */
+/* One process, three devices: the host goes on in device 0's gathered parameters before the AllGather is done.
+ * expect: DC308 certain ranks=0 place=gathered_written_by_host
+ * options: --hash */
 #include "tests/suite/suite.h"
 
 enum { RANKS = 3, PART = 1 << 18, COUNT = RANKS * PART, ROUNDS = 8 };

@@ -1,5 +1,6 @@
-/* A captured AllReduce is launched again and again; its input is filled on another stream that the
- * launch does not wait for. expect: DC303 certain ranks=0-1 */
+/* A captured AllReduce is launched again and again; its input is filled on another stream that the launch does not wait
+ * for.
+ * expect: DC303 certain ranks=0-1 */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14, STEPS = 3 };

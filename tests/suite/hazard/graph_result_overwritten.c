@@ -1,6 +1,6 @@
-/* The AllReduce of a captured step is launched again on the communication stream; the compute
- * stream clears its bucket for the next step without waiting for the launch. expect: DC301 certain
- * ranks=0-1 place=next_step */
+/* The AllReduce of a captured step is launched again on the communication stream; the compute stream clears its bucket for
+ * the next step without waiting for the launch.
+ * expect: DC301 certain ranks=0-1 place=next_step */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14, STEPS = 3 };

@@ -1,5 +1,5 @@
-/* Rank 1 copies a new input from the host into the buffer that an ncclRecv on another stream is
- * writing. expect: DC301 certain ranks=1 place=load_input */
+/* Rank 1 copies a new input from the host into the buffer that an ncclRecv on another stream is writing.
+ * expect: DC301 certain ranks=1 place=load_input */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };

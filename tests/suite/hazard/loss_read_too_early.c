@@ -1,5 +1,6 @@
-/* The reduced loss is copied to the host on another stream than its AllReduce, without waiting for
- * it. expect: DC302 certain ranks=0-3 place=here minimal: yes */
+/* The reduced loss is copied to the host on another stream than its AllReduce, without waiting for it.
+ * expect: DC302 certain ranks=0-3 place=here
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 static void loss_read_too_early(struct rank *me)

@@ -1,5 +1,5 @@
-/* Memory of a pool is given back with cudaFree, which waits for the device only for memory of
- * cudaMalloc. expect: DC306 certain ranks=0-1 place=here */
+/* Memory of a pool is given back with cudaFree, which waits for the device only for memory of cudaMalloc.
+ * expect: DC306 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };

@@ -1,5 +1,5 @@
-/* The second stage copies the activations away on its compute stream while ncclRecv is still
- * writing them. expect: DC302 certain ranks=1 place=forward */
+/* The second stage copies the activations away on its compute stream while ncclRecv is still writing them.
+ * expect: DC302 certain ranks=1 place=forward */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

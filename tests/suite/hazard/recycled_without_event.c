@@ -1,5 +1,6 @@
-/* A pool of two buffers is refilled by turns on the compute stream. It waits for the first
- * reduction only, not for those of the later turns. expect: DC301 certain ranks=0-1 place=here */
+/* A pool of two buffers is refilled by turns on the compute stream. It waits for the first reduction
+ * only, not for those of the later turns.
+ * expect: DC301 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14, STEPS = 6 };

@@ -1,5 +1,7 @@
-/* The copy of the gradients into the bucket runs on the compute stream; the AllReduce on the
- * communication stream does not wait for it. expect: DC303 certain ranks=0-1 minimal: yes */
+/* The copy of the gradients into the bucket runs on the compute stream; the AllReduce on the communication stream does not
+ * wait for it.
+ * expect: DC303 certain ranks=0-1
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

@@ -1,5 +1,5 @@
-/* cudaMemcpy fetches the sum. It waits for the default stream, and the AllReduce runs on one made
- * with cudaStreamNonBlocking. expect: DC302 certain ranks=0 place=here */
+/* cudaMemcpy fetches the sum. It waits for the default stream, and the AllReduce runs on one made with cudaStreamNonBlocking.
+ * expect: DC302 certain ranks=0 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

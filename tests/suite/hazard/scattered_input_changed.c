@@ -1,5 +1,6 @@
-/* Ranks 1 and 3 write their next gradients to a buffer that a ReduceScatter, in a group, still has
- * to read. expect: DC309 certain ranks=1,3 place=scattered_input_changed options: --hash */
+/* Ranks 1 and 3 write their next gradients to a buffer that a ReduceScatter, in a group, still has to read.
+ * expect: DC309 certain ranks=1,3 place=scattered_input_changed
+ * options: --hash */
 #include "tests/suite/suite.h"
 
 enum { RANKS = 4, PART = 1000, COUNT = RANKS * PART };

@@ -1,6 +1,7 @@
-/* The host of rank 1 fills the (managed) send buffer again while the AllReduce still waits for rank
- * 0. expect: DC309 certain ranks=1 place=sent_buffer_refilled_by_host options: --hash minimal: yes
- */
+/* The host of rank 1 fills the (managed) send buffer again while the AllReduce still waits for rank 0.
+ * expect: DC309 certain ranks=1 place=sent_buffer_refilled_by_host
+ * options: --hash
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 5000 };

@@ -1,5 +1,5 @@
-/* The result is written behind a header of 16 floats in the same buffer, over the end of what is
- * sent. expect: DC304 certain ranks=0-1 place=here */
+/* The result is written behind a header of 16 floats in the same buffer, over the end of what is sent.
+ * expect: DC304 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, HEADER = 16 };

@@ -1,5 +1,5 @@
-/* The padding of the bucket is set on another stream; it begins one element too early, inside what
- * is reduced. expect: DC301 certain ranks=1 place=here */
+/* The padding of the bucket is set on another stream; it begins one element too early, inside what is reduced.
+ * expect: DC301 certain ranks=1 place=here */
 #include "tests/suite/suite.h"
 
 enum { USED = 1000, WHOLE = 1024 };

@@ -1,5 +1,5 @@
-/* The second AllReduce of a group receives into the buffer of the first one: the calls of a group
- * run side by side. expect: DC305 certain ranks=0-3 place=here */
+/* The second AllReduce of a group receives into the buffer of the first one: the calls of a group run side by side.
+ * expect: DC305 certain ranks=0-3 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 12 };

@@ -1,5 +1,5 @@
-/* Memory of cudaMallocAsync belongs to its stream; the AllReduce takes it on another one that does
- * not wait for it. expect: DC306 certain ranks=1 place=here */
+/* Memory of cudaMallocAsync belongs to its stream; the AllReduce takes it on another one that does not wait for it.
+ * expect: DC306 certain ranks=1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 14 };

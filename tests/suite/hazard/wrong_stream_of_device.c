@@ -1,6 +1,6 @@
-/* One process, all devices: the buckets are cleared on the streams of the operations, except that
- * of device 1, which is cleared on a stream made for it a moment ago. expect: DC301 certain ranks=1
- * place=here */
+/* One process, all devices: the buckets are cleared on the streams of the operations, except that of device 1, which is
+ * cleared on a stream made for it a moment ago.
+ * expect: DC301 certain ranks=1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };

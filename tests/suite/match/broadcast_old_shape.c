@@ -1,5 +1,6 @@
-/* Rank 1 builds the model from an old configuration: its second parameter is smaller than the one
- * that is broadcast. expect: DC102 certain ranks=1 place=broadcast_parameters ends: any */
+/* Rank 1 builds the model from an old configuration: its second parameter is smaller than the one that is broadcast.
+ * expect: DC102 certain ranks=1 place=broadcast_parameters
+ * ends: any */
 #include "tests/suite/suite.h"
 
 static void broadcast_parameters(struct rank *me, const size_t *shape, int count)

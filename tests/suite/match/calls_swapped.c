@@ -1,5 +1,6 @@
-/* Two ranks reduce the statistics before they gather the predictions, the others the other way
- * round. expect: DC101 certain ranks=2-3+0-1 place=calls_swapped ends: hang */
+/* Two ranks reduce the statistics before they gather the predictions, the others the other way round.
+ * expect: DC101 certain ranks=2-3+0-1 place=calls_swapped
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 300 };

@@ -1,5 +1,6 @@
-/* Rank 0 alone evaluates at the end of the epoch and broadcasts the score there; from then on its
- * calls are one place off. expect: DC101 certain ranks=0 place=evaluate ends: hang */
+/* Rank 0 alone evaluates at the end of the epoch and broadcasts the score there; from then on its calls are one place off.
+ * expect: DC101 certain ranks=0 place=evaluate
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 4096, STEPS = 6 };

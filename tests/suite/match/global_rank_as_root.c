@@ -1,6 +1,7 @@
-/* In each half of the ranks, the first sends its parameters to the other. Rank 1 of the first half
- * names the root by its place in the job, counted from the end, rather than by its place in the
- * half. expect: DC105 certain ranks=1 place=spread ends: hang */
+/* In each half of the ranks, the first sends its parameters to the other. Rank 1 of the first half names the root by its
+ * place in the job, counted from the end, rather than by its place in the half.
+ * expect: DC105 certain ranks=1 place=spread
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 64 };

@@ -1,5 +1,6 @@
-/* Rank 2 has no samples left and reduces 0 elements: NCCL drops its call, and its next one meets
- * the others' first. expect: DC102 certain ranks=2 place=here ends: any */
+/* Rank 2 has no samples left and reduces 0 elements: NCCL drops its call, and its next one meets the others' first.
+ * expect: DC102 certain ranks=2 place=here
+ * ends: any */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

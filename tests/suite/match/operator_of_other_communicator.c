@@ -1,5 +1,5 @@
-/* A PreMulSum operator that was made for the data-parallel group is used on the world's
- * communicator. expect: DC111 certain ranks=0-1 place=here */
+/* A PreMulSum operator that was made for the data-parallel group is used on the world's communicator.
+ * expect: DC111 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

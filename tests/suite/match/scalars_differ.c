@@ -1,6 +1,6 @@
-/* Each rank scales its gradients by one over its own batch size with ncclRedOpCreatePreMulSum; rank
- * 1 has another batch size than the rest. It may be meant, so it is only possible. expect: DC104
- * possible ranks=1 place=here */
+/* Each rank scales its gradients by one over its own batch size with ncclRedOpCreatePreMulSum; rank 1 has another batch size
+ * than the rest. It may be meant, so it is only possible.
+ * expect: DC104 possible ranks=1 place=here */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

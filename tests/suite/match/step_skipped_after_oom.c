@@ -1,6 +1,7 @@
-/* Rank 3 runs out of memory in its backward pass, catches it, and goes on with the next batch: its
- * first bucket then meets the second bucket of the others. expect: DC102 certain ranks=3
- * place=backward ends: hang */
+/* Rank 3 runs out of memory in its backward pass, catches it, and goes on with the next batch: its first bucket then meets
+ * the second bucket of the others.
+ * expect: DC102 certain ranks=3 place=backward
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { BUCKETS = 3, STEPS = 3 };

@@ -1,5 +1,6 @@
-/* An AlltoAllv of sends and receives, in one process: rank 1 tells nobody that it sends rank 0 more
- * than was agreed. expect: DC107 certain ranks=0+1 ends: any */
+/* An AlltoAllv of sends and receives, in one process: rank 1 tells nobody that it sends rank 0 more than was agreed.
+ * expect: DC107 certain ranks=0+1
+ * ends: any */
 #include "tests/suite/suite.h"
 
 enum { MOST = 1024 };

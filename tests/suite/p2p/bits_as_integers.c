@@ -1,5 +1,5 @@
-/* The sender calls its values float32, the receiver int32: the bytes arrive, but NCCL asks for one
- * type. expect: DC107 possible ranks=0+1 place=bits_as_integers */
+/* The sender calls its values float32, the receiver int32: the bytes arrive, but NCCL asks for one type.
+ * expect: DC107 possible ranks=0+1 place=bits_as_integers */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

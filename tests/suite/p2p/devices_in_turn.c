@@ -1,6 +1,7 @@
-/* One process drives four devices and shifts a tensor around them, one device after the other,
- * without a group: each device's send waits for a receive that stands behind the neighbour's own
- * send. expect: DC203 certain ranks=0+1+2+3 place=devices_in_turn ends: hang */
+/* One process drives four devices and shifts a tensor around them, one device after the other, without a group: each
+ * device's send waits for a receive that stands behind the neighbour's own send.
+ * expect: DC203 certain ranks=0+1+2+3 place=devices_in_turn
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 512 };

@@ -1,5 +1,6 @@
-/* An uneven all-to-all: rank 0 sends an empty message, which rank 1 does not receive. It may pass
- * unnoticed. expect: DC108 possible ranks=0 place=here ends: any */
+/* An uneven all-to-all: rank 0 sends an empty message, which rank 1 does not receive. It may pass unnoticed.
+ * expect: DC108 possible ranks=0 place=here
+ * ends: any */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,6 @@
-/* An uneven all-to-all: rank 0 leaves out its empty messages, rank 1 receives them all the same and
- * waits. expect: DC108 certain ranks=1 place=here ends: hang */
+/* An uneven all-to-all: rank 0 leaves out its empty messages, rank 1 receives them all the same and waits.
+ * expect: DC108 certain ranks=1 place=here
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,6 +1,7 @@
-/* Eight threads with a device each exchange halves with the partner across (rank ^ 4): all send
- * first. The twin lets the lower half receive first. expect: DC203 certain ranks=0+4
- * place=exchange_of_threads ends: hang */
+/* Eight threads with a device each exchange halves with the partner across (rank ^ 4): all send first.
+ * The twin lets the lower half receive first.
+ * expect: DC203 certain ranks=0+4 place=exchange_of_threads
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 64 };

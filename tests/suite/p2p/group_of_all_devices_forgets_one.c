@@ -1,5 +1,6 @@
-/* One thread has all GPUs: in the ring that it groups, GPU 1 sends two halos and GPU 2 receives
- * one. expect: DC203|DC108 certain ranks=1 ends: hang */
+/* One thread has all GPUs: in the ring that it groups, GPU 1 sends two halos and GPU 2 receives one.
+ * expect: DC203|DC108 certain ranks=1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };

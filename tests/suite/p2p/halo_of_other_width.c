@@ -1,5 +1,6 @@
-/* Ranks of a ring exchange halos with both neighbours in a group; rank 2 has a wider halo to the
- * right. expect: DC107 certain place=exchange ends: any */
+/* Ranks of a ring exchange halos with both neighbours in a group; rank 2 has a wider halo to the right.
+ * expect: DC107 certain place=exchange
+ * ends: any */
 #include "tests/suite/suite.h"
 
 enum { HALO = 128 };

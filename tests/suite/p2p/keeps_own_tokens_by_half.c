@@ -1,5 +1,6 @@
-/* An all-to-all of sends: rank 1 sends its own part to itself but leaves out the receive, so that
- * NCCL refuses the group. expect: DC108 certain ranks=1 place=here ends: any */
+/* An all-to-all of sends: rank 1 sends its own part to itself but leaves out the receive, so that NCCL refuses the group.
+ * expect: DC108 certain ranks=1 place=here
+ * ends: any */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

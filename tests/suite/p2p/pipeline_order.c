@@ -1,7 +1,8 @@
-/* A pipeline of three stages with two micro-batches. The middle stage sends back the gradient of
- * the first one before it takes the second activation; the first stage sends both activations and
- * then takes the gradients. The two sends of rank 0 and rank 1 to each other meet. The twin takes
- * all activations first. expect: DC203 certain ranks=0+1 place=pass ends: hang */
+/* A pipeline of three stages with two micro-batches. The middle stage sends back the gradient of the first one before it
+ * takes the second activation; the first stage sends both activations and then takes the gradients. The two sends of
+ * rank 0 and rank 1 to each other meet. The twin takes all activations first.
+ * expect: DC203 certain ranks=0+1 place=pass
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 256 };

@@ -1,5 +1,6 @@
-/* Stage 2 of a pipeline drops the last micro-batch (its loop begins at 1), so that stage 3 waits
- * for it. expect: DC108 certain ranks=3 place=stage_passes_on_too_few ends: hang */
+/* Stage 2 of a pipeline drops the last micro-batch (its loop begins at 1), so that stage 3 waits for it.
+ * expect: DC108 certain ranks=3 place=stage_passes_on_too_few
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, BATCHES = 3 };

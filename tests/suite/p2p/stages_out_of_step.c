@@ -1,6 +1,6 @@
-/* A pipeline on one process with all devices: stage 1 waits for the activation of micro-batch 1
- * before it passes on that of micro-batch 0, stage 0 gives it only after it has the gradient of
- * micro-batch 0, and stage 2 waits for its activation. expect: DC203 certain ranks=0+1 place=pass
+/* A pipeline on one process with all devices: stage 1 waits for the activation of micro-batch 1 before it passes on that of
+ * micro-batch 0, stage 0 gives it only after it has the gradient of micro-batch 0, and stage 2 waits for its activation.
+ * expect: DC203 certain ranks=0+1 place=pass
  * ends: hang */
 #include "tests/suite/suite.h"
 

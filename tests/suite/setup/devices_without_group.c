@@ -1,5 +1,6 @@
-/* One thread initialises two GPUs one after the other: the first call waits for the second, which
- * the same thread would make. expect: DC209 possible ranks=0 ends: hang */
+/* One thread initialises two GPUs one after the other: the first call waits for the second, which the same thread would make.
+ * expect: DC209 possible ranks=0
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 static void devices_without_group(struct rank *rank, int ranks)

@@ -1,6 +1,7 @@
-/* Rank 0 destroys the communicator and leaves while it has an operation under way that rank 1 has
- * not joined: it waits for it in ncclCommDestroy, and rank 1 waits for a file that rank 0 would
- * write. expect: DC209|DC201 possible ranks=1 ends: hang */
+/* Rank 0 destroys the communicator and leaves while it has an operation under way that rank 1 has not joined: it waits
+ * for it in ncclCommDestroy, and rank 1 waits for a file that rank 0 would write.
+ * expect: DC209|DC201 possible ranks=1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 10 };

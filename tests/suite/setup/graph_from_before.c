@@ -1,5 +1,6 @@
-/* A CUDA graph that was made before the first NCCL call is replayed after it: ddpcheck did not see
- * what it holds. expect: DC903 certain ranks=0-1 minimal: yes */
+/* A CUDA graph that was made before the first NCCL call is replayed after it: ddpcheck did not see what it holds.
+ * expect: DC903 certain ranks=0-1
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,5 @@
-/* The ranks that want no group give colour -2 where NCCL_SPLIT_NOCOLOR (-1) is meant; NCCL refuses
- * it. expect: DC111 certain ranks=0-1 place=here */
+/* The ranks that want no group give colour -2 where NCCL_SPLIT_NOCOLOR (-1) is meant; NCCL refuses it.
+ * expect: DC111 certain ranks=0-1 place=here */
 #include "tests/suite/suite.h"
 
 static void negative_colour(struct rank *me)

@@ -1,6 +1,7 @@
-/* A nonblocking communicator that rank 2 does not come to: it has ended with an error of its own
- * before. The calls of the others have returned; they ask for the state, again and again. expect:
- * DC209 certain ranks=0-1 ends: hang */
+/* A nonblocking communicator that rank 2 does not come to: it has ended with an error of its own before. The calls of the
+ * others have returned; they ask for the state, again and again.
+ * expect: DC209 certain ranks=0-1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
-/* Rank 1 fails before it gets to ncclCommInitRank. It has not used NCCL yet, so it may only be
- * unseen. expect: DC209 possible ranks=1 ends: hang minimal: yes */
+/* Rank 1 fails before it gets to ncclCommInitRank. It has not used NCCL yet, so it may only be unseen.
+ * expect: DC209 possible ranks=1
+ * ends: hang
+ * minimal: yes */
 #include "tests/suite/suite.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
-/* Rank 1 takes the old code path without the second communicator and waits in an AllReduce of the
- * first, while the others set up the second. expect: DC209 certain ranks=1 ends: hang */
+/* Rank 1 takes the old code path without the second communicator and waits in an AllReduce of the first, while the others
+ * set up the second.
+ * expect: DC209 certain ranks=1
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 10 };

@@ -1,5 +1,6 @@
-/* Rank 3 is excluded by ncclCommShrink; rank 2, which is to stay, does not call it either and waits
- * for the old communicator. expect: DC109|DC201 certain ranks=2 ends: hang */
+/* Rank 3 is excluded by ncclCommShrink; rank 2, which is to stay, does not call it either and waits for the old communicator.
+ * expect: DC109|DC201 certain ranks=2
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 100 };

@@ -1,5 +1,6 @@
-/* Nothing names iterations; all ranks repeat the same three reductions, until rank 1 leaves out the
- * last two of a round. expect: DC504 certain ranks=1+0,2-3 place=reduce ends: hang */
+/* Nothing names iterations; all ranks repeat the same three reductions, until rank 1 leaves out the last two of a round.
+ * expect: DC504 certain ranks=1+0,2-3 place=reduce
+ * ends: hang */
 #include "tests/suite/suite.h"
 
 enum { ITERATIONS = 7, BUCKETS = 3 };

@@ -1,5 +1,6 @@
-/* The second layer was added to the model after the reducer was made: its gradient is not reduced
- * on any rank. expect: DC503 certain ranks=0+1 place=gradient_not_reduced options: --hash */
+/* The second layer was added to the model after the reducer was made: its gradient is not reduced on any rank.
+ * expect: DC503 certain ranks=0+1 place=gradient_not_reduced
+ * options: --hash */
 #include "interpose/ddpcheck.h"
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"

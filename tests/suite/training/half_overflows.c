@@ -1,6 +1,7 @@
-/* In half precision the scaled gradient of rank 1 overflows to Inf, in every step from the second
- * on: the scale is not lowered. expect: DC502 possible ranks=1 place=half_overflows options: --hash
- */
+/* In half precision the scaled gradient of rank 1 overflows to Inf, in every step from the second on: the scale is not
+ * lowered.
+ * expect: DC502 possible ranks=1 place=half_overflows
+ * options: --hash */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 128, STEPS = 5, ONE = 0x3c00, INFINITE = 0x7c00 };

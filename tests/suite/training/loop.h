@@ -1,5 +1,4 @@
-/* loop.h: what a training loop tells NVTX, for the cases that are about it. The tools under test
- * see no more than this. */
+/* loop.h: what a training loop tells NVTX, for the cases that are about it. The tools under test see no more than this. */
 #ifndef DDPCHECK_TESTS_SUITE_LOOP_H
 #define DDPCHECK_TESTS_SUITE_LOOP_H
 

@@ -1,5 +1,6 @@
-/* Two of four ranks gather shards of parameters (double precision) that were never made: one number
- * in each is NaN. expect: DC502 certain ranks=1-2 place=nan_in_gathered_shards options: --hash */
+/* Two of four ranks gather shards of parameters (double precision) that were never made: one number in each is NaN.
+ * expect: DC502 certain ranks=1-2 place=nan_in_gathered_shards
+ * options: --hash */
 #include <math.h>
 
 #include "tests/suite/suite.h"

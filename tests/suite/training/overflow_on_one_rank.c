@@ -1,5 +1,6 @@
-/* Mixed precision: rank 1 looks for an overflow before the reduction, finds one, and skips the step
- * alone. expect: DC506 possible ranks=1+0,2-3 place=reduce minimal: yes */
+/* Mixed precision: rank 1 looks for an overflow before the reduction, finds one, and skips the step alone.
+ * expect: DC506 possible ranks=1+0,2-3 place=reduce
+ * minimal: yes */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 5, COUNT = 1000 };

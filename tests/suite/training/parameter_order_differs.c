@@ -1,5 +1,6 @@
-/* Rank 3 builds its model from a set: the parameters, and with them the buckets, come in another
- * order. expect: DC110 certain ranks=3+0-2 place=reduce ends: hang */
+/* Rank 3 builds its model from a set: the parameters, and with them the buckets, come in another order.
+ * expect: DC110 certain ranks=3+0-2 place=reduce
+ * ends: hang */
 #include "tests/suite/training/loop.h"
 
 enum { LAYERS = 4, ITERATIONS = 3 };

@@ -1,5 +1,5 @@
-/* After the first iteration the buckets are rebuilt in the order in which gradients came: on rank 0
- * its own, on the others rank 0's, but rank 1 missed the broadcast and keeps its first layout.
+/* After the first iteration the buckets are rebuilt in the order in which gradients came: on rank 0 its own, on the others
+ * rank 0's, but rank 1 missed the broadcast and keeps its first layout.
  * expect: DC110 certain ranks=1+0,2 place=reduce
  * ends: hang */
 #include "tests/suite/suite.h"

@@ -1,5 +1,6 @@
-/* Gradients are reduced by hand when backward is over, though the first buckets were full long
- * before. expect: DC603 possible ranks=0-1 place=reduce minimal: yes */
+/* Gradients are reduced by hand when backward is over, though the first buckets were full long before.
+ * expect: DC603 possible ranks=0-1 place=reduce
+ * minimal: yes */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 5, BUCKETS = 4, COUNT = 400000 };

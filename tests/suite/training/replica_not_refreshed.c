@@ -1,5 +1,6 @@
-/* One process copies the model to its devices before each step, and forgets the last device after
- * the first step. expect: DC503 certain ranks=3 place=replica_not_refreshed options: --hash */
+/* One process copies the model to its devices before each step, and forgets the last device after the first step.
+ * expect: DC503 certain ranks=3 place=replica_not_refreshed
+ * options: --hash */
 #include "interpose/ddpcheck.h"
 #include "tests/suite/suite.h"
 

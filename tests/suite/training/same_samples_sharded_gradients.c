@@ -1,5 +1,5 @@
-/* Gradients in half precision are reduced and scattered (sharded optimizer), and all eight ranks
- * read the same batches. expect: DC501 possible ranks=0-7 place=same_samples_sharded_gradients
+/* Gradients in half precision are reduced and scattered (sharded optimizer), and all eight ranks read the same batches.
+ * expect: DC501 possible ranks=0-7 place=same_samples_sharded_gradients
  * options: --hash */
 #include "tests/suite/suite.h"
 

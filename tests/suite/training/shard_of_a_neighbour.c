@@ -1,5 +1,6 @@
-/* Rank 3 takes the shard of rank 2: its sampler was made with the wrong rank. The others have their
- * own. expect: DC501 possible ranks=2-3 place=shard_of_a_neighbour options: --hash */
+/* Rank 3 takes the shard of rank 2: its sampler was made with the wrong rank. The others have their own.
+ * expect: DC501 possible ranks=2-3 place=shard_of_a_neighbour
+ * options: --hash */
 #include <math.h>
 
 #include "tests/suite/suite.h"

@@ -1,6 +1,7 @@
-/* Rank 3 runs out of memory in iteration 4, catches that and goes on: it never reduces the second
- * bucket of iteration 4. expect: DC504 certain ranks=3+0-2 place=backward ends: hang minimal: yes
- */
+/* Rank 3 runs out of memory in iteration 4, catches that and goes on: it never reduces the second bucket of iteration 4.
+ * expect: DC504 certain ranks=3+0-2 place=backward
+ * ends: hang
+ * minimal: yes */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 7, FIRST = 1000, SECOND = 300 };

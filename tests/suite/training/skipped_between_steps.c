@@ -1,5 +1,6 @@
-/* The only ranges are those of PyTorch's emit_nvtx: no iterations, but optimizer steps. Rank 0
- * leaves out a bucket. expect: DC504 certain ranks=0+1-2 place=backward ends: hang */
+/* The only ranges are those of PyTorch's emit_nvtx: no iterations, but optimizer steps. Rank 0 leaves out a bucket.
+ * expect: DC504 certain ranks=0+1-2 place=backward
+ * ends: hang */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 7, FIRST = 512, SECOND = 2048 };

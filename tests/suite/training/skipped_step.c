@@ -1,6 +1,7 @@
-/* Rank 2 alone sees an overflow in step 3 and skips the step of its optimizer: its parameters
- * differ from then on. expect: DC503 certain ranks=2 place=skipped_step options: --hash minimal:
- * yes */
+/* Rank 2 alone sees an overflow in step 3 and skips the step of its optimizer: its parameters differ from then on.
+ * expect: DC503 certain ranks=2 place=skipped_step
+ * options: --hash
+ * minimal: yes */
 #include "interpose/ddpcheck.h"
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"

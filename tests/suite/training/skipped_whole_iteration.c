@@ -1,7 +1,7 @@
-/* Rank 1 skips a bad batch, and with it all reductions of iteration 3. Every iteration makes the
- * same calls, so nothing mismatches: gradients of different iterations are averaged from then on,
- * and at the end one reduction is missing. expect: DC504 possible ranks=1+0 place=reduce ends: hang
- */
+/* Rank 1 skips a bad batch, and with it all reductions of iteration 3. Every iteration makes the same calls, so nothing
+ * mismatches: gradients of different iterations are averaged from then on, and at the end one reduction is missing.
+ * expect: DC504 possible ranks=1+0 place=reduce
+ * ends: hang */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 6, COUNT = 1000 };

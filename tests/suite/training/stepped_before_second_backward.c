@@ -1,6 +1,6 @@
-/* The generator's backward goes through the discriminator after the discriminator's optimizer has
- * stepped: the weights that forward had saved are no longer those. Only rank 1 does it in this
- * order. expect: DC307 certain ranks=1 place=tell */
+/* The generator's backward goes through the discriminator after the discriminator's optimizer has stepped: the weights
+ * that forward had saved are no longer those. Only rank 1 does it in this order.
+ * expect: DC307 certain ranks=1 place=tell */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 2 };

@@ -1,5 +1,6 @@
-/* The generator and the discriminator share a communicator; on rank 0 they are reduced in another
- * order. expect: DC507 certain ranks=0+1-3 place=reduce ends: hang */
+/* The generator and the discriminator share a communicator; on rank 0 they are reduced in another order.
+ * expect: DC507 certain ranks=0+1-3 place=reduce
+ * ends: hang */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 4 };

@@ -1,6 +1,7 @@
-/* Two models share a communicator, and rank 2 runs their backward passes the other way round. The
- * gradients have the same size: each model gets the sum of both. expect: DC507 possible ranks=2+0-1
- * place=reduce minimal: yes */
+/* Two models share a communicator, and rank 2 runs their backward passes the other way round. The gradients have the
+ * same size: each model gets the sum of both.
+ * expect: DC507 possible ranks=2+0-1 place=reduce
+ * minimal: yes */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 5, COUNT = 1000 };

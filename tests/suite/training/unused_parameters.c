@@ -1,5 +1,6 @@
-/* In iteration 4 ranks 5 and 6 use only a part of the model: the last of their three buckets never
- * fills. expect: DC504 certain ranks=5-6+0-4,7 place=reduce_used ends: hang */
+/* In iteration 4 ranks 5 and 6 use only a part of the model: the last of their three buckets never fills.
+ * expect: DC504 certain ranks=5-6+0-4,7 place=reduce_used
+ * ends: hang */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 6, BUCKETS = 3 };

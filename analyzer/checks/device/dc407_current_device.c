@@ -1,0 +1,91 @@
+/* dc407_current_device.c: DC407: a CUDA call failed because the current device is not the one it
+ * needs.
+ *
+ * CUDA programming guide, "Stream and Event Behavior" (multi-device system): a kernel launch fails
+ * on a stream that is not of the current device; cudaEventRecord fails where event and stream are
+ * of different devices; copies, memsets, waits and queries do not. NCCL's own calls switch to their
+ * communicator's device (DC402 is about their streams). Only calls that did fail are reported. */
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "analyzer/model/timelines.h"
+
+enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
+
+static int report(struct analyzer *analyzer, struct process *process, const struct record *record,
+                  const char *call, struct text *what, const char *todo)
+{
+    struct thread *thread = process_thread(process, record->thread);
+    if (!thread) {
+        text_free(what);
+        return -1;
+    }
+    struct one_call one = {
+        .code = "DC407",
+        .certainty = process->lost_control ? POSSIBLE : CERTAIN,
+        .process = process,
+        .record = record,
+        .call = call,
+        .site = thread_site(thread, record),
+    };
+    return one_call_report(analyzer, &one, what, todo);
+}
+
+/* The stream of a call that failed, if its creation was seen; default streams are of the current
+ * device. */
+static const struct stream_state *stream_of_failed(struct process *process,
+                                                   const struct record *record)
+{
+    if (record->result != INVALID_RESOURCE_HANDLE || record->stream <= DEFAULT_STREAMS ||
+        record->flags & RECORD_FLAG_MORE)
+        return NULL;
+    const struct stream_state *stream = timeline_get(process, record);
+    return stream && stream->known && stream->device >= 0 ? stream : NULL;
+}
+
+static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    const struct stream_state *stream = stream_of_failed(process, record);
+    if (!stream || record->device < 0 || stream->device == record->device)
+        return 0;
+    struct text call = {0}, what = {0};
+    char kernel[256];
+    const char *name = process_string(process, record->launch.function);
+    text_add(&call, "kernel %s",
+             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
+    text_add(&what,
+             "rank %d launches %s on a stream of device %d while device %d is current: the launch "
+             "fails (invalid resource handle)",
+             process_shown_rank(process), call.data ? call.data : "a kernel", stream->device,
+             record->device);
+    int result =
+        report(analyzer, process, record, call.data ? call.data : "", &what,
+               "Call cudaSetDevice with the stream's device first (each thread has a current "
+               "device of its own), and check every launch with cudaGetLastError.");
+    text_free(&call);
+    return result;
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    if (record->api != API_cudaEventRecord && record->api != API_cudaEventRecordWithFlags)
+        return 0;
+    const struct stream_state *stream = stream_of_failed(thread->process, record);
+    struct event_state *event = NULL;
+    uint64_t handle = record->event.event;
+    if (stream)
+        TABLE_FIND(thread->process->events, &handle, event);
+    if (!event || event->device < 0 || event->device == stream->device)
+        return 0;
+    struct text what = {0};
+    text_add(
+        &what,
+        "rank %d records an event that was made while device %d was current on a stream of device "
+        "%d: it fails (invalid resource handle), and who waits for the event waits for nothing",
+        process_shown_rank(thread->process), event->device, stream->device);
+    return report(analyzer, thread->process, record, NULL, &what,
+                  "Make the event after cudaSetDevice with the stream's device, and check the "
+                  "result of cudaEventRecord.");
+}
+
+const struct check_group checks_current_device = {
+    .name = "current device", .launch = launch, .call = call};

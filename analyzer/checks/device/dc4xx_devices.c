@@ -1,0 +1,234 @@
+/* dc4xx_devices.c: DC401 (a buffer on another device than the communicator's), DC402 (a stream of
+ * another device), DC403 (a kernel with pointers to memory that its device can't reach), DC404
+ * (pageable host memory), DC406 (an operation that reaches past the end of its buffer).
+ *
+ * NCCL user guide, "Using NCCL with CUDA": buffers and streams are those of the communicator's
+ * device. NCCL makes that device current itself, so the default stream is always the right
+ * device's. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/memory.h"
+#include "analyzer/model/process.h"
+#include "analyzer/model/timelines.h"
+#include "analyzer/model/order.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256, DEFAULT_STREAMS = 2 };
+
+struct use {
+    const char *name; /* "send" */
+    uint64_t pointer, bytes;
+};
+
+static int report(struct analyzer *analyzer, struct draft *draft, const struct operation *operation,
+                  struct text *what, const char *todo)
+{
+    char call[CALL_BYTES];
+    struct record record = operation->record;
+    struct finding_side *side =
+        draft_side(draft, record_text(&record, call, sizeof call), &operation->site);
+    draft_rank(draft, side, operation->member);
+    draft->merges_ranks = true;
+    draft->finding.number = operation->record.op.number;
+    draft->finding.has_number = true;
+    draft->finding.first_ns = draft->finding.last_ns = operation->site.time_ns;
+    draft_say(draft, what, todo);
+    return findings_report(analyzer, draft, NULL);
+}
+
+static int check_device(struct analyzer *analyzer, const struct operation *operation,
+                        const struct use *use, const struct allocation *allocation)
+{
+    int device = operation->member->device >= 0 ? operation->member->device
+                                                : operation->record.device;
+    bool mapped = allocation->type ==
+                  MEMORY_DEVICE_MAPPED; /* who reaches it was told to its pool or mapping, unseen */
+    if ((allocation->type != MEMORY_DEVICE && !mapped) || allocation->device < 0 || device < 0 ||
+        allocation->device == device)
+        return 0;
+    bool reachable = mapped || memory_can_access(operation->process, device, allocation->device);
+    struct draft draft = draft_new("DC401",
+                                   reachable || operation->process->lost_bulk ? POSSIBLE : CERTAIN,
+                                   operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    text_add(
+        &what,
+        "rank %d gives %s #%llu of %s a %s buffer on device %d; its communicator is on device %d%s",
+        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+        (unsigned long long)operation->record.op.number,
+        comm_name(operation->member->comm->id, name), use->name, allocation->device, device,
+        mapped      ? " (which may have been given access to it)"
+        : reachable ? " (peer access is enabled)"
+                    : "");
+    return report(analyzer, &draft, operation, &what,
+                  "Allocate the buffer on the communicator's device: cudaSetDevice before the "
+                  "allocation, or move the tensor.");
+}
+
+static int check_bounds(struct analyzer *analyzer, const struct operation *operation,
+                        const struct use *use, const struct allocation *allocation)
+{
+    uint64_t room = allocation->base + allocation->bytes - use->pointer;
+    /* Memory mapped beside it may belong to it. */
+    if (use->bytes <= room || memory_is_pageable(allocation) ||
+        allocation->type == MEMORY_DEVICE_MAPPED)
+        return 0;
+    struct draft draft = draft_new("DC406", operation->process->lost_bulk ? POSSIBLE : CERTAIN,
+                                   operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    text_add(&what,
+             "rank %d: %s #%llu of %s takes %llu bytes at its %s buffer, but only %llu are left of "
+             "the allocation",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name), (unsigned long long)use->bytes,
+             use->name, (unsigned long long)room);
+    return report(analyzer, &draft, operation, &what,
+                  "Give the count in elements (not bytes) that the buffer holds; AllGather's "
+                  "receive and ReduceScatter's send buffer hold nranks times the count.");
+}
+
+static int check_pageable(struct analyzer *analyzer, const struct operation *operation,
+                          const struct use *use, const struct allocation *allocation)
+{
+    if (!memory_is_pageable(allocation))
+        return 0;
+    bool reachable = allocation->type == MEMORY_HOST_SHARED;
+    struct draft draft =
+        draft_new("DC404", reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
+                  operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    if (reachable)
+        draft.finding.severity = SEVERITY_WARNING;
+    text_add(&what, "rank %d gives %s #%llu of %s a %s buffer in pageable host memory%s",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name), use->name,
+             reachable ? "; this GPU can reach it, page by page and slowly"
+                       : ", which the GPU can't reach");
+    return report(analyzer, &draft, operation, &what,
+                  "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
+                  "(cudaMallocHost, cudaHostRegister).");
+}
+
+static int check_stream(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS
+                                            ? timeline_get(operation->process, &operation->record)
+                                            : NULL;
+    int device = operation->member->device;
+    if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
+        return 0;
+    struct draft draft = draft_new("DC402", operation->process->lost_control ? POSSIBLE : CERTAIN,
+                                   operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    text_add(
+        &what,
+        "rank %d issues %s #%llu of %s on a stream of device %d; its communicator is on device %d",
+        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+        (unsigned long long)operation->record.op.number,
+        comm_name(operation->member->comm->id, name), stream->device, device);
+    return report(analyzer, &draft, operation, &what,
+                  "Make the stream after cudaSetDevice with the communicator's device, one for "
+                  "each communicator.");
+}
+
+static int check_use(struct analyzer *analyzer, const struct operation *operation,
+                     const struct use *use)
+{
+    const struct allocation *allocation = use->bytes ? memory_find(operation->process, use->pointer)
+                                                     : NULL;
+    if (!allocation)
+        return 0;
+    return check_device(analyzer, operation, use, allocation) ||
+                   check_bounds(analyzer, operation, use, allocation) ||
+                   check_pageable(analyzer, operation, use, allocation)
+               ? -1
+               : 0;
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct op_extent extent;
+    if (check_stream(analyzer, operation))
+        return -1;
+    if (!op_extent_of(&operation->record, operation->member->comm->nranks, &extent))
+        return 0;
+    struct use send = {"send", operation->record.op.sendbuff, extent.send_bytes};
+    struct use recv = {"receive", operation->record.op.recvbuff, extent.recv_bytes};
+    if (check_use(analyzer, operation, &send))
+        return -1;
+    return recv.pointer != send.pointer || recv.bytes > send.bytes
+               ? check_use(analyzer, operation, &recv)
+               : 0;
+}
+
+static void launch_say(struct draft *draft, const struct process *process, const char *kernel,
+                       int device, int other)
+{
+    struct text what = {0};
+    text_add(&what,
+             "rank %d launches %s on device %d with a pointer to memory of device %d, and device "
+             "%d has no peer access to it",
+             process_shown_rank(process), kernel, device, other, device);
+    draft_say(draft, &what,
+              "Move both tensors to one device before the kernel (in PyTorch: model and input .to "
+              "the same device).");
+}
+
+static int report_launch(struct analyzer *analyzer, struct process *process,
+                         const struct record *record, int device, int other, bool inferred)
+{
+    const char *name = process_string(process, record->launch.function);
+    struct draft draft =
+        draft_new("DC403", inferred || process->lost_bulk ? POSSIBLE : CERTAIN, NULL);
+    struct thread *thread = process_thread(process, record->thread);
+    if (!thread)
+        return -1;
+    struct site site = thread_site(thread, record);
+    struct text call = {0};
+    char kernel[CALL_BYTES];
+    text_add(&call, "kernel %s",
+             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
+    struct finding_side *side = draft_side(&draft, call.data ? call.data : "", &site);
+    int rank = process_shown_rank(process);
+    if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
+        draft.failed = true;
+    draft_cover(&draft, process);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
+    launch_say(&draft, process, call.data ? call.data : "a kernel", device, other);
+    text_free(&call);
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    struct stream_state *stream;
+    if (order_stream(process, record, &stream))
+        return -1;
+    int device = stream && stream->known && stream->device >= 0 ? stream->device : record->device;
+    int count = record->launch.count < 6 ? record->launch.count : 6;
+    for (int guesses = 0; guesses < 2; guesses++) /* what is certain goes first */
+        for (int i = 0; i < count; i++) {
+            bool inferred = record->launch.inferred >> i & 1;
+            const struct allocation *allocation = memory_find(process, record->launch.pointer[i]);
+            /* Pools and mappings have access rights of their own. */
+            if (inferred != (guesses == 1) || !allocation || allocation->type != MEMORY_DEVICE ||
+                memory_can_access(process, device, allocation->device))
+                continue;
+            return report_launch(analyzer, process, record, device, allocation->device, inferred);
+        }
+    return 0;
+}
+
+const struct check_group checks_devices = {
+    .name = "devices", .operation = operation, .launch = launch};

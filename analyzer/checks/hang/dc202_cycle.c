@@ -1,0 +1,236 @@
+#include "analyzer/checks/hang/dc202_cycle.h"
+
+#include <string.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/hang/where.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256, RANKS_BYTES = 128, STEPS_TOLD = 8 };
+
+static const struct wait_node *wait_of(const struct waiting_op *op)
+{
+    return op->wait && !op->wait->satisfiable ? op->wait : NULL;
+}
+
+/* The wait that keeps a thread from going on. */
+static const struct wait_node *reason_of(const struct blocked *blocked)
+{
+    const struct wait_node *reason = blocked_reason(blocked);
+    if (reason && !reason->satisfiable)
+        return reason;
+    for (uint32_t i = 0; i < blocked->ops; i++)
+        if (!blocked->op[i]->can_finish)
+            return wait_of(waiting_op_culprit(blocked->op[i]));
+    return NULL;
+}
+
+/* Fills in for whom the wait is and returns what keeps that one; NULL if that is no wait. */
+static const struct wait_node *follow(const struct wait_graph *graph, struct cycle_step *step)
+{
+    const struct wait_node *wait = step->wait;
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (!wait->behind[i]->can_start) {
+            step->behind = wait->behind[i];
+            return wait_of(waiting_op_culprit(step->behind));
+        }
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].can_come) {
+            step->missing = &wait->missing[i];
+            const struct blocked *blocked =
+                wait_graph_member(graph, step->missing->member, step->missing->process);
+            return blocked && !step->missing->issued ? reason_of(blocked) : NULL;
+        }
+    return NULL;
+}
+
+/* The same cycle is told the same way wherever it was entered. */
+static bool begins_before(const struct wait_node *a, const struct wait_node *b)
+{
+    if (a->comm != b->comm)
+        return a->comm->order < b->comm->order;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    if (a->number != b->number)
+        return a->number < b->number;
+    return a->sender != b->sender ? a->sender < b->sender : a->receiver < b->receiver;
+}
+
+static void rotate(struct cycle *cycle)
+{
+    struct cycle turned = {.steps = cycle->steps};
+    int first = 0;
+    for (int i = 1; i < cycle->steps; i++)
+        if (begins_before(cycle->step[i].wait, cycle->step[first].wait))
+            first = i;
+    for (int i = 0; i < cycle->steps; i++)
+        turned.step[i] = cycle->step[(first + i) % cycle->steps];
+    *cycle = turned;
+}
+
+void cycle_find(const struct wait_graph *graph, const struct wait_node *start, struct cycle *cycle)
+{
+    const struct wait_node *wait = start;
+    cycle->steps = 0;
+    while (wait && cycle->steps < CYCLE_STEPS_MAX) {
+        for (int i = 0; i < cycle->steps; i++)
+            if (cycle->step[i].wait == wait) {
+                cycle->steps -= i;
+                memmove(cycle->step, cycle->step + i, (size_t)cycle->steps * sizeof *cycle->step);
+                rotate(cycle);
+                return;
+            }
+        struct cycle_step *step = &cycle->step[cycle->steps++];
+        *step = (struct cycle_step){.wait = wait};
+        wait = follow(graph, step);
+    }
+    cycle->steps = 0;
+}
+
+/* More ranks wait than are missing: then those are told, who did not do what the others did. */
+static bool few_are_missing(const struct wait_node *wait)
+{
+    return wait->missing_count && wait->kind == WAIT_COLLECTIVE &&
+           2 * wait->missing_count < wait->comm->members;
+}
+
+const char *cycle_code(const struct cycle *cycle, const struct wait_node **culprit)
+{
+    bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
+    *culprit = NULL;
+    for (int i = 0; i < cycle->steps; i++) {
+        const struct cycle_step *step = &cycle->step[i];
+        any_peer |= step->wait->kind == WAIT_PEER;
+        all_peers &= step->wait->kind == WAIT_PEER;
+        setup |= step->wait->kind > WAIT_PEER;
+        all_issued &= step->behind != NULL;
+        one_comm &= step->wait->comm == cycle->step[0].wait->comm;
+        if (step->missing && few_are_missing(step->wait) &&
+            (!*culprit || step->wait->missing_count < (*culprit)->missing_count))
+            *culprit = step->wait;
+    }
+    if (!cycle->steps || setup)
+        return NULL;
+    if (all_peers || (all_issued && one_comm && any_peer))
+        return "DC203";
+    if (all_issued)
+        return "DC202";
+    return *culprit || one_comm ? NULL : "DC202";
+}
+
+static void who_waits(const struct wait_graph *graph, const struct wait_node *wait,
+                      struct draft *draft, struct finding_side *side,
+                      const struct pending **example)
+{
+    for (uint32_t i = 0; i < wait->comm->members; i++) {
+        const struct blocked *blocked;
+        if (hang_waits_in(graph, wait, wait->comm->member[i], &blocked))
+            draft_rank(draft, side, wait->comm->member[i]);
+    }
+    *example = NULL;
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
+        if (op->wait == wait && op->can_start &&
+            (!*example || op->pending->member->rank < (*example)->member->rank))
+            *example = op->pending;
+}
+
+/* "its call stands behind ncclAllReduce(...) #7 of comm a1b2 on its stream". */
+static void add_behind(const struct waiting_op *behind, const struct wait_node *next,
+                       struct text *text)
+{
+    const struct waiting_op *culprit = waiting_op_culprit(behind);
+    text_add(text, "its call stands behind ");
+    wait_text(next, text);
+    if (culprit->pending->place.timeline == behind->pending->place.timeline)
+        text_add(text, " on its stream");
+    else if (culprit->pending->member == behind->pending->member)
+        text_add(text, ", an earlier one of the communicator on another stream");
+    else
+        text_add(text, " on a stream that its own waits for");
+}
+
+static void add_step(const struct wait_graph *graph, const struct cycle_step *step,
+                     const struct wait_node *next, struct text *text)
+{
+    char call[CALL_BYTES];
+    const struct member *member = step->behind ? step->behind->pending->member
+                                               : step->missing->member;
+    int rank = member ? member_shown_rank(member) : step->missing->rank;
+    text_add(text, "waits for rank %d: ", rank);
+    if (step->behind) {
+        add_behind(step->behind, next, text);
+        return;
+    }
+    const struct blocked *blocked =
+        wait_graph_member(graph, step->missing->member, step->missing->process);
+    text_add(text, "it has not called it");
+    if (blocked)
+        text_add(text, ", it is in %s", record_text(&blocked->thread->enter, call, sizeof call));
+    text_add(text, " and waits in ");
+    wait_text(next, text);
+}
+
+static void add_side(struct draft *draft, const struct wait_graph *graph,
+                     const struct cycle_step *step, const struct wait_node *next, struct text *what,
+                     int place)
+{
+    char call[CALL_BYTES], ranks[RANKS_BYTES];
+    const struct pending *example;
+    struct finding_side *side = draft_side(draft, hang_call(step->wait, call, sizeof call), NULL);
+    if (!side)
+        return;
+    who_waits(graph, step->wait, draft, side, &example);
+    struct text where = {0};
+    add_step(graph, step, next, &where);
+    draft_side_where(draft, side, where.data ? where.data : "", NULL);
+    if (example)
+        draft_side_at(draft, side, &example->site);
+    side->since_ns = step->wait->begin_ns;
+    if (place < STEPS_TOLD) {
+        text_add(what, "%s%s %s in ", place ? "; " : "",
+                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
+        wait_text(step->wait, what);
+        text_add(what, " %s", where.data ? where.data : "");
+    }
+    text_free(&where);
+}
+
+/* The ranks of the steps that have no side of their own join the last one's. */
+static void cover_rest(struct draft *draft, const struct cycle *cycle)
+{
+    for (int i = 0; i < cycle->steps; i++)
+        for (uint32_t k = 0; k < cycle->step[i].wait->comm->members; k++)
+            draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
+}
+
+int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                 const struct cycle *cycle, const char *code, enum certainty certainty)
+{
+    const struct wait_node *first = cycle->step[0].wait;
+    if (findings_find(analyzer, code, first->comm->id, first->number))
+        return 0;
+    bool lost = false;
+    for (int i = 0; i < cycle->steps; i++)
+        lost |= hang_lost_records(cycle->step[i].wait);
+    struct draft draft = draft_new(code, lost ? POSSIBLE : certainty, first->comm);
+    draft.finding.number = first->number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = first->begin_ns;
+    draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
+    struct text what = {0};
+    text_add(&what, "%d waits in a circle: ", cycle->steps);
+    for (int i = 0; i < cycle->steps; i++)
+        add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait, &what,
+                 i);
+    if (cycle->steps > STEPS_TOLD)
+        text_add(&what, "; and %d more", cycle->steps - STEPS_TOLD);
+    cover_rest(&draft, cycle);
+    draft_say(&draft, &what,
+              !strcmp(code, "DC203")
+                  ? "Put sends and receives that need each other into one ncclGroupStart/End, or "
+                    "let every second rank receive first."
+                  : "Issue the operations of all communicators in one order on every rank, or on "
+                    "streams that do not wait for each other.");
+    return findings_report(analyzer, &draft, NULL);
+}

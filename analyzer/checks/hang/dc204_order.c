@@ -1,0 +1,287 @@
+/* dc204_order.c: DC204, not hung yet: two communicators whose operations come in different orders
+ * on different ranks, with nothing that orders them on one of these.
+ *
+ * The rule (NCCL user guide, "Using multiple NCCL communicators concurrently"): operations of
+ * several communicators must be issued in one order on all ranks, unless the ranks order them,
+ * because their kernels wait for data and a GPU need not run two of them at once. Two ranks differ
+ * in the order of x (of communicator X) and y (of Y) if one issued y before x and the other x
+ * before y. If on both something orders the two, the job hangs (DC202). If on one of them nothing
+ * does (no stream, event or host wait between y and x), it hangs when that GPU takes x first.
+ *
+ * It is enough to know, for each x of a member, how many operations of Y its process had issued on
+ * that device (the count), and whether the last of these is ordered before x: where counts of two
+ * members differ, the last one of the higher count is a y whose order differs. It is reported when
+ * the other member issues that y, too. What is in one ncclGroup is launched in the order of the
+ * group's communicators and counts as ordered; so does what can't be known (captured operations,
+ * streams that were made before the trace began while the default stream is used, lost records).
+ *
+ * Memory: for each pair of communicators that share a device, a ring of the last RING operations.
+ */
+#include "analyzer/checks/hang/dc204_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/order.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+enum { RING = 128, PAIRS_MAX = 128, NEIGHBOURS_MAX = 16, CALL_BYTES = 256, NAME_BYTES = 16 };
+
+struct last_collective {
+    struct place place;
+    uint64_t group, number;
+    struct site site;
+    struct signature signature;
+    bool known; /* it can be told what is ordered after it */
+};
+
+/* How X's operation `number` stands to Y's on the first member that issued it. */
+struct standing {
+    bool used, free; /* free: the last of `count` is not ordered before it, on some member with this
+                        count */
+    uint64_t number, count;
+    const struct member *member;
+    struct last_collective mine, before; /* the operation, and Y's last before it */
+};
+
+/* Two members stand differently; it is told when `late` issues Y's operation `number`. */
+struct suspect {
+    bool used;
+    const struct member *early, *late; /* of X: `early` issued Y's operation first */
+    uint64_t number;
+    struct last_collective early_x, early_y, late_x;
+};
+
+struct crossing_key {
+    uint64_t comm, other;
+};
+struct crossing {
+    struct crossing_key key;
+    struct standing ring[RING];
+    struct suspect suspect;
+    bool told;
+    UT_hash_handle hh;
+};
+
+struct crossings {
+    struct crossing *table;
+};
+
+void crossings_free(struct analyzer *analyzer)
+{
+    struct crossing *crossing, *next;
+    if (!analyzer->crossings)
+        return;
+    HASH_ITER(hh, analyzer->crossings->table, crossing, next) {
+        HASH_DEL(analyzer->crossings->table, crossing);
+        free(crossing);
+    }
+    free(analyzer->crossings);
+}
+
+static struct crossing *crossing_find(const struct analyzer *analyzer, uint64_t comm,
+                                      uint64_t other)
+{
+    struct crossing_key key = {comm, other};
+    struct crossing *crossing = NULL;
+    if (analyzer->crossings)
+        TABLE_FIND(analyzer->crossings->table, &key, crossing);
+    return crossing;
+}
+
+/* *crossing is NULL if there are too many. 0, or -1 with errno = ENOMEM. */
+static int crossing_get(struct analyzer *analyzer, uint64_t comm, uint64_t other,
+                        struct crossing **crossing)
+{
+    *crossing = crossing_find(analyzer, comm, other);
+    if (*crossing)
+        return 0;
+    if (!analyzer->crossings && !(analyzer->crossings = calloc(1, sizeof *analyzer->crossings)))
+        return -1;
+    if (HASH_COUNT(analyzer->crossings->table) >= PAIRS_MAX)
+        return 0;
+    struct crossing *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return -1;
+    fresh->key = (struct crossing_key){comm, other};
+    TABLE_ADD(analyzer->crossings->table, key, fresh);
+    if (!TABLE_ADDED(fresh)) {
+        free(fresh);
+        return -1;
+    }
+    *crossing = fresh;
+    return 0;
+}
+
+/* Nothing makes the operation wait for Y's last one. */
+static bool is_free(const struct operation *operation, const struct last_collective *last)
+{
+    return last->known && !operation->process->lost_control &&
+           (!last->group || last->group != operation->record.op.group) &&
+           order_before(operation->process, &last->place, operation->stream) == ORDER_NONE;
+}
+
+static void add_operation(struct text *text, const struct last_collective *operation,
+                          const struct comm *comm)
+{
+    char call[CALL_BYTES], name[NAME_BYTES];
+    text_add(text, "%s #%llu of %s", signature_text(&operation->signature, call, sizeof call),
+             (unsigned long long)operation->number, comm_name(comm->id, name));
+}
+
+static struct finding_side *add_side(struct draft *draft, const struct member *member,
+                                     const struct last_collective *first, const char *where)
+{
+    char call[CALL_BYTES];
+    struct finding_side *side =
+        draft_side(draft, signature_text(&first->signature, call, sizeof call), &first->site);
+    draft_rank(draft, side, member);
+    draft_side_where(draft, side, where, NULL);
+    return side;
+}
+
+static int report(struct analyzer *analyzer, const struct suspect *suspect,
+                  const struct comm *other)
+{
+    const struct comm *comm = suspect->early->comm;
+    struct draft draft = draft_new("DC204", POSSIBLE, comm);
+    draft.finding.number = suspect->early_x.number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = suspect->early_x.site.time_ns;
+    draft.finding.last_ns = suspect->late_x.site.time_ns;
+    add_side(&draft, suspect->early, &suspect->early_y,
+             "issued this one first, and nothing orders the two");
+    add_side(&draft, suspect->late, &suspect->late_x, "issued this one first");
+    struct text what = {0};
+    text_add(&what, "rank %d issued ", member_shown_rank(suspect->early));
+    add_operation(&what, &suspect->early_y, other);
+    text_add(&what, " before ");
+    add_operation(&what, &suspect->early_x, comm);
+    text_add(&what,
+             ", with no stream, event or wait between the two; rank %d issued them the other way "
+             "round: the ranks "
+             "wait for each other when a GPU runs only one of the two at a time",
+             member_shown_rank(suspect->late));
+    draft_say(&draft, &what,
+              "Issue the operations of all communicators in one order on every rank, or let an "
+              "event or a wait "
+              "order them in the same way everywhere.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+/* Both ranks have issued both operations: their orders differ for certain. */
+static int confirm(struct analyzer *analyzer, struct crossing *crossing, const struct comm *other)
+{
+    const struct crossing *turned =
+        crossing_find(analyzer, crossing->key.other, crossing->key.comm);
+    bool told = crossing->told || (turned && turned->told);
+    crossing->suspect.used = false;
+    crossing->told = true;
+    return told ? 0 : report(analyzer, &crossing->suspect, other);
+}
+
+/* The member issues an operation that a suspicion about its neighbour waits for. */
+static int confirm_neighbour(struct analyzer *analyzer, const struct operation *operation,
+                             const struct member *neighbour)
+{
+    struct crossing *crossing =
+        crossing_find(analyzer, neighbour->comm->id, operation->member->comm->id);
+    if (!crossing || !crossing->suspect.used || crossing->suspect.late != neighbour ||
+        crossing->suspect.number != operation->record.op.number)
+        return 0;
+    return confirm(analyzer, crossing, operation->member->comm);
+}
+
+static bool has_issued(const struct member *late, const struct comm *other, uint64_t number)
+{
+    for (const struct member *member = late->process->members; member;
+         member = member->process_next)
+        if (member->comm == other && member->device == late->device)
+            return member->next > number;
+    return false;
+}
+
+static int compare(struct analyzer *analyzer, struct crossing *crossing,
+                   const struct standing *first, const struct standing *now,
+                   const struct comm *other)
+{
+    const struct standing *high = first->count > now->count ? first : now,
+                          *low = high == first ? now : first;
+    if (!high->free || crossing->suspect.used)
+        return 0;
+    crossing->suspect = (struct suspect){
+        .used = true,
+        .early = high->member,
+        .late = low->member,
+        .number = high->count - 1,
+        .early_x = high->mine,
+        .early_y = high->before,
+        .late_x = low->mine,
+    };
+    return has_issued(low->member, other, high->count - 1) ? confirm(analyzer, crossing, other) : 0;
+}
+
+/* How the operation stands to those of one other communicator on its device. */
+static int stand(struct analyzer *analyzer, const struct operation *operation,
+                 const struct member *neighbour)
+{
+    const struct last_collective *last = neighbour->last_collective;
+    struct standing now = {
+        .used = true,
+        .number = operation->record.op.number,
+        .count = last ? last->number + 1 : 0,
+        .free = last && is_free(operation, last),
+        .member = operation->member,
+        .mine = *operation->member->last_collective,
+    };
+    if (last)
+        now.before = *last;
+    struct crossing *crossing;
+    if (crossing_get(analyzer, operation->member->comm->id, neighbour->comm->id, &crossing))
+        return -1;
+    if (!crossing || crossing->told)
+        return 0;
+    struct standing *first = &crossing->ring[now.number % RING];
+    if (!first->used || first->number < now.number)
+        *first = now;
+    else if (first->number == now.number && first->count != now.count)
+        return compare(analyzer, crossing, first, &now, neighbour->comm);
+    else if (first->number == now.number && now.free && !first->free)
+        *first = now;
+    return 0;
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct member *member = operation->member;
+    if (api_class_of(operation->record.api) != CLASS_COLLECTIVE || member->comm->nranks == 1 ||
+        (operation->record.flags & RECORD_FLAG_CAPTURE))
+        return 0;
+    if (!member->last_collective &&
+        !(member->last_collective = calloc(1, sizeof *member->last_collective)))
+        return -1;
+    *member->last_collective = (struct last_collective){
+        .place = operation->place,
+        .group = operation->record.op.group,
+        .number = operation->record.op.number,
+        .site = operation->site,
+        .signature = operation->signature,
+        .known = operation->stream && !operation->process->lost_control &&
+                 !(operation->process->info.lacks & (LACKS_CUDA | LACKS_STREAM)),
+    };
+    int neighbours = 0;
+    for (const struct member *other = operation->process->members; other;
+         other = other->process_next) {
+        if (other->comm == member->comm || other->device != member->device || other->device < 0 ||
+            other->comm->nranks == 1 || other->destroyed || neighbours++ == NEIGHBOURS_MAX)
+            continue;
+        if (confirm_neighbour(analyzer, operation, other) || stand(analyzer, operation, other))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_order = {.name = "order", .operation = operation};

@@ -1,0 +1,98 @@
+/* dc207_groups.c: DC207 where nobody is stuck because of it (dc2xx_waits.c has the rest): a wait
+ * inside a group for a stream on which its calls are to run, and a process that ended with calls in
+ * an open group. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/waits.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t number,
+                    const struct process *process)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (!strcmp(reported->finding.code, "DC207") && reported->finding.comm == comm &&
+            reported->finding.number == number && rankset_has(&reported->processes, process->index))
+            return true;
+    }
+    return false;
+}
+
+static int report(struct analyzer *analyzer, const struct operation *held, enum certainty certainty,
+                  const struct site *wait, const char *where)
+{
+    uint64_t comm = held->member->comm->id, number = held->record.op.number;
+    if (is_told(analyzer, comm, number, held->process))
+        return 0;
+    char call[CALL_BYTES], name[16];
+    struct draft draft = draft_new("DC207", certainty, held->member->comm);
+    draft.merges_ranks = true;
+    struct finding_side *side =
+        draft_side(&draft, signature_text(&held->signature, call, sizeof call), &held->site);
+    draft_rank(&draft, side, held->member);
+    draft_side_where(&draft, side, where, wait);
+    draft.finding.number = number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = held->site.time_ns;
+    draft.finding.last_ns = wait->time_ns;
+    struct text what = {0};
+    text_add(&what,
+             "rank %d called %s #%llu of %s in an ncclGroup that it has not ended, and %s: the "
+             "call is not launched "
+             "before the outermost ncclGroupEnd",
+             member_shown_rank(held->member), call, (unsigned long long)number,
+             comm_name(comm, name), where);
+    draft_say(
+        &draft, &what,
+        "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+/* The first call of the open group whose result the wait seems to be for; NULL if there is none. */
+static const struct operation *waited_for(const struct thread *thread, const struct record *record)
+{
+    if (record->api != API_cudaStreamSynchronize && record->api != API_cudaDeviceSynchronize)
+        return NULL;
+    for (uint32_t i = 0; i < thread->group_calls; i++) {
+        const struct operation *held = &thread->group[i];
+        if (record->api == API_cudaStreamSynchronize ? held->record.stream == record->stream
+                                                     : held->member->device == record->device)
+            return held;
+    }
+    return NULL;
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    const struct operation *held = thread->group_depth ? waited_for(thread, record) : NULL;
+    if (!held || thread->process->lost_control)
+        return 0;
+    char where[CALL_BYTES];
+    snprintf(where, sizeof where, "waits in %s", api_name(record->api));
+    struct site site = thread_site(thread, record);
+    return report(analyzer, held, POSSIBLE, &site, where);
+}
+
+/* Nobody else is stuck for it, but what was called never ran. */
+static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+{
+    (void)graph;
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *process = analyzer->process[i];
+        if (!process || process->end_class != END_CLASS_CLEAN || process->lost_control)
+            continue;
+        struct site end = {.time_ns = process->end_ns};
+        for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+            if (thread->group_depth && thread->group_calls &&
+                report(analyzer, &thread->group[0], CERTAIN, &end, "ended"))
+                return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_groups = {.name = "groups", .call = call, .waits = waits};

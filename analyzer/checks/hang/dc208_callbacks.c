@@ -1,0 +1,113 @@
+#include "analyzer/checks/hang/dc208_callbacks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/callbacks.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/where.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+/* What keeps the thread from going on is the host function. */
+static bool waits_for(const struct blocked *blocked, const struct waiting_op *function)
+{
+    for (uint32_t i = 0; i < blocked->ops; i++)
+        if (!blocked->op[i]->can_finish && waiting_op_culprit(blocked->op[i]) == function)
+            return true;
+    return false;
+}
+
+/* Another thread of the process that waits for it; NULL if there is none. */
+static const struct blocked *waiter_of(const struct wait_graph *graph,
+                                       const struct waiting_op *function)
+{
+    for (uint32_t i = 0; i < graph->blocked_count; i++) {
+        const struct blocked *blocked = &graph->blocked[i];
+        if (blocked->thread->process == function->process &&
+            blocked->thread != function->callback->thread && waits_for(blocked, function))
+            return blocked;
+    }
+    return NULL;
+}
+
+static bool is_told(const struct analyzer *analyzer, const struct process *process,
+                    enum certainty certainty)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (!strcmp(reported->finding.code, "DC208") && reported->finding.state == FINDING_OPEN &&
+            reported->finding.certainty <= certainty &&
+            rankset_has(&reported->processes, process->index))
+            return true;
+    }
+    return false;
+}
+
+static void add_side(struct draft *draft, const struct process *process, const char *call,
+                     const struct site *site, const char *where, const struct site *where_site)
+{
+    struct finding_side *side = draft_side(draft, call, site);
+    int rank = process_shown_rank(process);
+    if (rank >= 0 && rankset_add(&side->ranks, rank))
+        draft->failed = true;
+    side->process = process->index;
+    draft_side_where(draft, side, where, where_site);
+    draft_cover(draft, process);
+}
+
+static int report(struct analyzer *analyzer, const struct wait_graph *graph,
+                  const struct waiting_op *function, const struct blocked *waiter,
+                  enum certainty certainty)
+{
+    const struct callback *callback = function->callback;
+    const struct thread *thread = callback->thread;
+    const struct process *process = function->process;
+    char call[CALL_BYTES], where[CALL_BYTES + 32];
+    struct draft draft = draft_new("DC208", process->lost_control ? POSSIBLE : certainty, NULL);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = callback->begin_ns;
+    draft.finding.last_ns = graph->now_ns > callback->begin_ns ? graph->now_ns : callback->begin_ns;
+    struct text what = {0};
+    text_add(&what, "rank %d: the host function that %s put on a stream has not returned",
+             process_shown_rank(process), api_name(callback->api));
+    if (graph->now_ns > callback->begin_ns)
+        text_add(&what, " for %.1f s", (double)(graph->now_ns - callback->begin_ns) / 1e9);
+    snprintf(where, sizeof where, thread->in_call ? "in %s" : "not in a call of NCCL or CUDA%s",
+             thread->in_call ? record_text(&thread->enter, call, sizeof call) : "");
+    add_side(&draft, process, api_name(callback->api), &callback->site, where,
+             thread->in_call ? &thread->enter_site : NULL);
+    text_add(&what, ": it is %s", where);
+    if (certainty == CERTAIN)
+        text_add(&what, ", which waits for work that comes after the function on its stream");
+    if (waiter) {
+        record_text(&waiter->thread->enter, call, sizeof call);
+        add_side(&draft, process, call, &waiter->thread->enter_site, "waits for the host function",
+                 &waiter->thread->enter_site);
+        text_add(&what, "; %s of another thread waits for it", call);
+    }
+    draft_say(&draft, &what,
+              "Let host functions only take note and return: no call of CUDA or NCCL, no lock that "
+              "a thread holds "
+              "while it waits for the stream.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+int callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                     enum certainty certainty)
+{
+    for (const struct waiting_op *op = graph->ops; op; op = op->next) {
+        if (!op->callback || !op->callback->thread || op->can_finish ||
+            is_told(analyzer, op->process, certainty))
+            continue;
+        const struct blocked *own = wait_graph_blocked(graph, op->callback->thread);
+        const struct blocked *waiter = waiter_of(graph, op);
+        if (own ? waits_for(own, op) : waiter != NULL) {
+            if (report(analyzer, graph, op, waiter, certainty))
+                return -1;
+        }
+    }
+    return 0;
+}

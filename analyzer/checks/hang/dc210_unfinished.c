@@ -1,0 +1,99 @@
+/* dc210_unfinished.c: DC210 of dumps: an operation that every member has issued alike, and some
+ * have done and others not.
+ *
+ * Live, the analyzer sees a stream that gets on or does not. A dump is one moment: all that can be
+ * said is that these ranks were not through with it then although others were. The latter prove
+ * that all had begun, so it is no missing rank: the GPU or the network is late there, or only the
+ * watchdog, which notices late what is done (PyTorch calls it COLLECTIVE_STATE_MISMATCH). */
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+
+enum { CALL_BYTES = 256 };
+
+static bool tells_progress(const struct member *member)
+{
+    return member->process->info.lacks && !(member->process->info.lacks & LACKS_STATE) &&
+           member->has_progress && member->next;
+}
+
+/* The first number that somebody has done and somebody else has only issued; UINT64_MAX: none. */
+static uint64_t first_unfinished(const struct comm *comm)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (!tells_progress(member))
+            continue;
+        if (member->done > most)
+            most = member->done;
+        if (member->done < member->next && member->done < least)
+            least = member->done;
+    }
+    return least < most ? least : UINT64_MAX;
+}
+
+/* A mismatch or a missing rank says why. */
+static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct finding *finding = &analyzer->reported[i].finding;
+        if (finding->comm == comm->id && finding->state == FINDING_OPEN &&
+            (finding->code[2] == '1' || finding->code[2] == '2'))
+            return true;
+    }
+    return false;
+}
+
+static int report(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
+{
+    struct draft draft = draft_new("DC210", POSSIBLE, comm);
+    struct finding_side *late = NULL, *done = NULL;
+    char call[CALL_BYTES] = "its operation", name[16], ranks[128];
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (!tells_progress(member) || member->next <= number)
+            continue;
+        bool is_late = member->done <= number;
+        if (is_late && member->next == number + 1 && member->has_last)
+            signature_text(&member->last, call, sizeof call);
+        struct finding_side **side = is_late ? &late : &done;
+        if (!*side && !(*side = draft_side(
+                            &draft, is_late ? "has not finished it" : "has finished it", NULL)))
+            continue;
+        (*side)->process = member->process->index;
+        draft_rank(&draft, *side, member);
+    }
+    draft.finding.number = number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns =
+        late ? analyzer->process[late->process]->last_ns : 0;
+    struct text what = {0};
+    if (late && done) {
+        bool one = rankset_count(&late->ranks) == 1;
+        text_add(&what, "%s %s %s not finished %s #%llu of %s", one ? "rank" : "ranks",
+                 rankset_text(&late->ranks, ranks, sizeof ranks), one ? "has" : "have", call,
+                 (unsigned long long)number, comm_name(comm->id, name));
+        one = rankset_count(&done->ranks) == 1;
+        text_add(&what, ", which %s %s %s: all had begun it", one ? "rank" : "ranks",
+                 rankset_text(&done->ranks, ranks, sizeof ranks), one ? "has" : "have");
+    }
+    draft_say(&draft, &what,
+              "Look at that rank's GPU and network first; its watchdog may only have noticed late "
+              "that it was done.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int finish(struct analyzer *analyzer)
+{
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        uint64_t number = first_unfinished(comm);
+        if (number != UINT64_MAX && !is_known(analyzer, comm) && report(analyzer, comm, number))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_unfinished = {.name = "unfinished", .finish = finish};

@@ -1,0 +1,168 @@
+#include "analyzer/checks/hang/hang_late.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HOW_BYTES = 64 };
+
+enum standing {
+    STANDS_ELSEWHERE, /* it waits for others, who are the root, or it ended; or it is too early to
+                         tell */
+    STANDS_STILL,  /* nothing is known to hold it back, and it has been silent, or has not come, for
+                      so long */
+    STANDS_WORKING /* it issues calls, or its GPU gets on */
+};
+
+/* One that could bring what the member has to. */
+static bool is_candidate(const struct member *member, const struct thread *thread)
+{
+    if (!member || !member->issuers || member->more_issuers)
+        return true;
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (member->issuer[i] == thread)
+            return true;
+    return false;
+}
+
+static enum standing standing_of(const struct wait_graph *graph, const struct wait_node *wait,
+                                 const struct missing *missing)
+{
+    const struct process *process = missing->process;
+    if (!process)
+        return wait->kind == WAIT_INIT ? STANDS_STILL : STANDS_ELSEWHERE;
+    if (process->ended)
+        return STANDS_ELSEWHERE;
+    uint64_t last_ns = process->several_ranks ? 0 : process->last_ns;
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next) {
+        if (!is_candidate(missing->member, thread))
+            continue;
+        const struct blocked *blocked = wait_graph_blocked(graph, thread);
+        if (blocked && blocked->waits)
+            return STANDS_ELSEWHERE;
+        if (last_ns < thread->last_ns)
+            last_ns = thread->last_ns;
+    }
+    if (last_ns < process->gpu_ns)
+        last_ns = process->gpu_ns;
+    if (wait->kind == WAIT_INIT ||
+        process_known_until(process) >= last_ns + graph->analyzer->options.hang_after_ns)
+        return STANDS_STILL;
+    return last_ns >= wait->begin_ns + graph->analyzer->options.hang_after_ns / 2
+               ? STANDS_WORKING
+               : STANDS_ELSEWHERE;
+}
+
+/* The first one of a communicator stands for the rest. */
+static bool is_first(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    for (const struct wait_node *other = graph->waits; other; other = other->next)
+        if (other != wait && other->satisfiable && other->missing_count &&
+            other->comm == wait->comm && other->kind == wait->kind && other->number < wait->number)
+            return false;
+    return true;
+}
+
+/* It is told anew each time the wait has doubled. */
+static int report_working(struct analyzer *analyzer, const struct wait_graph *graph,
+                          const struct wait_node *wait)
+{
+    if (wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER)
+        return 0;
+    uint32_t known = findings_find(analyzer, "DC210", wait->comm->id, wait->number);
+    const struct finding *finding = known ? &analyzer->reported[known - 1].finding : NULL;
+    if (finding && graph->now_ns - wait->begin_ns < 2 * (finding->last_ns - finding->first_ns))
+        return 0;
+    return hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
+}
+
+int hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
+{
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
+        if (!wait->satisfiable || !wait->missing_count ||
+            graph->now_ns < wait->begin_ns + analyzer->options.hang_after_ns)
+            continue;
+        bool working = false, elsewhere = false;
+        for (uint32_t i = 0; i < wait->missing_count && !elsewhere; i++) {
+            enum standing standing = standing_of(graph, wait, &wait->missing[i]);
+            elsewhere = standing == STANDS_ELSEWHERE;
+            working |= standing == STANDS_WORKING;
+        }
+        if (elsewhere || !is_first(graph, wait))
+            continue;
+        if (working ? report_working(analyzer, graph, wait)
+                    : hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1))
+            return -1;
+    }
+    return 0;
+}
+
+static const struct comm *comm_of(const struct analyzer *analyzer, const struct finding *finding)
+{
+    const struct comm *comm = analyzer->first_comm;
+    while (comm && comm->id != finding->comm)
+        comm = comm->next;
+    return comm;
+}
+
+static bool all_came(const struct comm *comm)
+{
+    int came = 0;
+    for (uint32_t i = 0; i < comm->members; i++)
+        came += comm->member[i]->arrived || comm->member[i]->next;
+    return comm->nranks > 0 && came >= comm->nranks;
+}
+
+static bool all_issued(const struct comm *comm, uint64_t number)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->next <= number)
+            return false;
+    return true;
+}
+
+/* In a circle nobody does anything any more. */
+static bool one_went_on(const struct analyzer *analyzer, const struct reported *reported)
+{
+    for (int i = 0; i < analyzer->processes; i++)
+        if (analyzer->process[i] && rankset_has(&reported->processes, i) &&
+            analyzer->process[i]->last_ns > reported->finding.last_ns)
+            return true;
+    return false;
+}
+
+/* A reported hang that is over: every member has issued the operation, every rank has come. */
+static bool is_over(const struct analyzer *analyzer, const struct reported *reported)
+{
+    const struct finding *finding = &reported->finding;
+    if (!strcmp(finding->code, "DC202") || !strcmp(finding->code, "DC203") ||
+        !strcmp(finding->code, "DC208"))
+        return one_went_on(analyzer, reported);
+    const struct comm *comm = comm_of(analyzer, finding);
+    if (!comm)
+        return false;
+    if (!strcmp(finding->code, "DC209"))
+        return all_came(comm);
+    if (!strcmp(finding->code, "DC201") || !strcmp(finding->code, "DC210"))
+        return finding->has_number && all_issued(comm, finding->number);
+    return false;
+}
+
+void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct finding *finding = &analyzer->reported[i].finding;
+        bool late = !strcmp(finding->code, "DC210");
+        if (finding->state != FINDING_OPEN || finding->code[2] != '2' ||
+            (finding->certainty == CERTAIN && !late))
+            continue;
+        if (late && findings_find(analyzer, "DC201", finding->comm, finding->number)) {
+            findings_resolve(analyzer, finding->id, "it does nothing any more: DC201");
+        } else if (is_over(analyzer, &analyzer->reported[i])) {
+            char how[HOW_BYTES] = "the missing ranks came after all";
+            if (late)
+                snprintf(how, sizeof how, "came within %.1f s",
+                         (double)(graph->now_ns - finding->first_ns) / 1e9);
+            findings_resolve(analyzer, finding->id, how);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+#include "analyzer/checks/hang/hang_report.h"
+
+#include <string.h>
+
+#include "analyzer/hang/where.h"
+
+enum { RANKS_BYTES = 128 };
+
+static const struct rule {
+    const char *code, *todo;
+} rules[] = {
+    [HANG_ENDED] = {"DC205", "Find out why that rank ended (its own output and core dump come "
+                             "first); the others only wait for it."},
+    [HANG_LEFT] = {"DC206", "Give every rank the same number of iterations (drop the last partial "
+                            "batch, pad, or use Join)."},
+    [HANG_GROUP] = {"DC207", "End the group (ncclGroupEnd, on every path out of it) before "
+                             "anything waits: its calls are launched there."},
+    [HANG_MISSING] =
+        {"DC201",
+         "Let every rank make this call, or none: look for a condition on the rank around it."},
+    [HANG_SETUP] =
+        {"DC209",
+         "Start every rank with the same world size, and see why the missing ranks do not come."},
+    [HANG_LATE] = {"DC210", "See what that rank does meanwhile; give every rank the same work, or "
+                            "raise the timeout if this is meant."},
+    [HANG_SPLIT] = {"DC109", "Call ncclCommSplit on every rank of the parent, with "
+                             "NCCL_SPLIT_NOCOLOR where no part is wanted."},
+};
+
+/* Of DC201, where one thread drives them all (NCCL user guide: "Management Of Multiple GPUs From
+ * One Thread"). */
+static const char all_in_one_group[] =
+    "Make this call for all ranks that the thread drives, in one ncclGroup, before it "
+    "waits for any of them.";
+
+static bool left_cleanly(const struct missing *missing)
+{
+    return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
+           (missing->member && missing->member->leaving && !missing->member->aborted);
+}
+
+enum hang_kind hang_kind(const struct wait_node *wait)
+{
+    if (wait->kind == WAIT_INIT || wait->kind == WAIT_LEAVE)
+        return HANG_SETUP;
+    bool all_left = wait->missing_count > 0;
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (wait->missing[i].held)
+            return HANG_GROUP;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        if (missing->process && missing->process->end_class == END_CLASS_CAUSE)
+            return HANG_ENDED;
+        all_left = all_left && left_cleanly(missing);
+    }
+    if (all_left)
+        return HANG_LEFT;
+    return wait->kind == WAIT_SPLIT ? HANG_SPLIT : HANG_MISSING;
+}
+
+/* What the late ones do: "; it still works: in ncclAllReduce, in phase "checkpoint"". */
+static void add_work(const struct draft *draft, const struct wait_node *wait, struct text *what)
+{
+    if (draft->finding.sides < 2)
+        return;
+    const struct finding_side *side = &draft->finding.side[1];
+    text_add(what, "; %s still %s: %s", wait->missing_count == 1 ? "it" : "they",
+             wait->missing_count == 1 ? "works" : "work", *side->where ? side->where : "running");
+    if (*side->phase)
+        text_add(what, ", in phase \"%s\"", side->phase);
+}
+
+static void say(struct draft *draft, enum hang_kind kind, const struct wait_node *wait,
+                uint64_t now_ns, bool in_one_thread)
+{
+    struct text what = {0};
+    char waiting[RANKS_BYTES], missing[RANKS_BYTES];
+    const struct rankset *ranks = &draft->finding.side[0].ranks;
+    bool one_waits = rankset_count(ranks) == 1, one_missing = wait->missing_count == 1;
+    rankset_text(ranks, waiting, sizeof waiting);
+    missing_text(wait, false, missing, sizeof missing);
+    if (kind == HANG_ENDED && draft->finding.sides > 1) { /* the cause alone */
+        rankset_text(&draft->finding.side[1].ranks, missing, sizeof missing);
+        one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
+    }
+    const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
+    const char *first_where = draft->finding.sides > 1 ? draft->finding.side[1].where : "";
+    if (kind == HANG_LEFT)
+        text_add(&what, "%s %s left after %llu operations; %s %s %s in ",
+                 one_missing ? "rank" : "ranks", missing,
+                 wait->missing[0].member ? (unsigned long long)wait->missing[0].member->next : 0,
+                 one_waits ? "rank" : "ranks", waiting,
+                 one_waits ? "goes on and waits" : "go on and wait");
+    else if (kind == HANG_LATE)
+        text_add(&what, "%s %s %s late: %s %s %s in ", one_missing ? "rank" : "ranks", missing,
+                 one_missing ? "is" : "are", one_waits ? "rank" : "ranks", waiting,
+                 one_waits ? "waits" : "wait");
+    else if (kind == HANG_ENDED)
+        text_add(&what, "%s %s %s, while %s %s %s in ", one_missing ? "rank" : "ranks", missing,
+                 first, one_waits ? "rank" : "ranks", waiting, one_waits ? "waits" : "wait");
+    else
+        text_add(&what, "%s %s %s in ", one_waits ? "rank" : "ranks", waiting,
+                 one_waits ? "waits" : "wait");
+    wait_text(wait, &what);
+    if (wait->begin_ns && now_ns > wait->begin_ns)
+        text_add(&what, " (for %.1f s)", (double)(now_ns - wait->begin_ns) / 1e9);
+    if (kind == HANG_SETUP)
+        text_add(&what, "; %s %s %s not come%s%s", one_missing ? "rank" : "ranks", missing,
+                 one_missing ? "has" : "have", *first_where ? ": " : "", first_where);
+    else if (kind == HANG_LATE)
+        add_work(draft, wait, &what);
+    else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
+        text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
+                 *first_where ? ": " : "", first_where);
+    draft_say(draft, &what,
+              kind == HANG_MISSING && in_one_thread ? all_in_one_group : rules[kind].todo);
+}
+
+/* Some have left, and others are about to or are not: at the end of a training run rank 0 still
+ * saves when its peers have exited. Until that is seen, or nothing has come of it for so long, who
+ * is missing would be half told. */
+static bool is_settling(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    bool some_left = false, some_here = false;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        bool left = left_cleanly(missing);
+        some_left |= left;
+        some_here |= !left && missing->process && !process_is_gone(missing->process);
+    }
+    return some_left && some_here &&
+           graph->now_ns < wait->begin_ns + graph->analyzer->options.hang_after_ns;
+}
+
+int hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
+                int component)
+{
+    const char *code = rules[kind].code;
+    uint32_t known = findings_find(analyzer, code, wait->comm->id, wait->number);
+    bool better = known && kind != HANG_LATE && certainty == CERTAIN &&
+                  analyzer->reported[known - 1].finding.certainty == POSSIBLE;
+    if ((known && !better && kind != HANG_LATE) ||
+        (kind == HANG_MISSING && is_settling(graph, wait)))
+        return 0;
+    struct draft draft =
+        draft_new(code, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
+    draft.finding.number = wait->number;
+    draft.finding.has_number = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
+    draft.finding.first_ns = wait->begin_ns;
+    draft.finding.last_ns = graph->now_ns > wait->begin_ns ? graph->now_ns : wait->begin_ns;
+    hang_add_waiting(&draft, graph, wait);
+    hang_add_missing(&draft, graph, wait);
+    for (uint32_t i = 0; i < graph->blocked_count; i++)
+        if (component >= 0 && graph->blocked[i].component == component)
+            draft_cover(&draft, graph->blocked[i].thread->process);
+    say(&draft, kind, wait, graph->now_ns, hang_in_one_thread(graph, wait));
+    if (better && draft.finding.certainty == POSSIBLE) {
+        draft_drop(&draft);
+        return 0;
+    }
+    return known ? findings_replace(analyzer, known, &draft)
+                 : findings_report(analyzer, &draft, NULL);
+}

@@ -1,0 +1,232 @@
+#include "analyzer/checks/hang/hang_sides.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/match/channel.h"
+#include "analyzer/hang/ends.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/where.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+static bool is_waiting(const struct wait_graph *graph, const struct member *member,
+                       const struct wait_node *wait, const struct blocked **blocked)
+{
+    for (const struct thread *thread = member->process->threads; thread; thread = thread->hh.next) {
+        *blocked = wait_graph_blocked(graph, thread);
+        for (uint32_t i = 0; *blocked && i < (*blocked)->waits; i++)
+            if ((*blocked)->wait[i] == wait)
+                return true;
+    }
+    *blocked = NULL;
+    return false;
+}
+
+const char *hang_call(const struct wait_node *wait, char *call, size_t bytes)
+{
+    static const char *const setups[] = {
+        [WAIT_INIT] = "ncclCommInitRank",
+        [WAIT_SPLIT] = "ncclCommSplit",
+        [WAIT_LEAVE] = "ncclCommDestroy",
+    };
+    if (wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER)
+        return signature_text(&wait->signature, call, bytes);
+    return setups[wait->kind];
+}
+
+static bool is_missing(const struct wait_node *wait, const struct member *member)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (wait->missing[i].member == member)
+            return true;
+    return false;
+}
+
+const struct site *hang_issued_at(const struct wait_node *wait)
+{
+    struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number)
+                                                      : NULL;
+    return slot ? &slot_variant(slot, 0)->site : NULL;
+}
+
+/* Where the thread waits. The side's stacks are of one process, so that of the call goes if it is
+ * of another. */
+static void place_waiting(struct draft *draft, struct finding_side *side,
+                          const struct blocked *blocked)
+{
+    char call[CALL_BYTES];
+    struct text where = {0};
+    const struct site *site = &blocked->thread->enter_site;
+    text_add(&where, "in %s", record_text(&blocked->thread->enter, call, sizeof call));
+    draft_side_where(draft, side, where.data ? where.data : "", site);
+    text_free(&where);
+    if (side->process == blocked->thread->process->index)
+        return;
+    side->process = blocked->thread->process->index;
+    side->stack = 0;
+    if (*side->phase)
+        return;
+    free(side->phase);
+    side->phase = strdup(site_phase(site));
+    draft->failed = draft->failed || !side->phase;
+}
+
+bool hang_is_behind(const struct wait_node *wait, const struct member *member)
+{
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (wait->behind[i]->pending->member == member && !wait->behind[i]->can_start)
+            return true;
+    return false;
+}
+
+bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
+                   const struct member *member, const struct blocked **blocked)
+{
+    if (!is_waiting(graph, member, wait, blocked))
+        *blocked = NULL;
+    if (is_missing(wait, member) || hang_is_behind(wait, member))
+        return false;
+    return wait->kind != WAIT_PEER ||
+           member->rank == (wait->receives ? wait->receiver : wait->sender);
+}
+
+/* Where the member has issued nothing yet, any thread of its process may be meant to. */
+static bool issues_for(const struct thread *thread, const struct member *member)
+{
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (member->issuer[i] == thread)
+            return true;
+    return member->issuers == 0 && member->process == thread->process;
+}
+
+bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->comm->members; i++) {
+        const struct member *member = wait->comm->member[i];
+        const struct blocked *blocked;
+        uint32_t driven = 0;
+        if (!hang_waits_in(graph, wait, member, &blocked) || !blocked ||
+            !issues_for(blocked->thread, member))
+            continue;
+        while (driven < wait->missing_count && wait->missing[driven].member &&
+               issues_for(blocked->thread, wait->missing[driven].member))
+            driven++;
+        if (driven > 0 && driven == wait->missing_count)
+            return true;
+    }
+    return false;
+}
+
+void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
+                      const struct wait_node *wait)
+{
+    char call[CALL_BYTES];
+    const struct site *issued = hang_issued_at(wait);
+    struct finding_side *side = draft_side(draft, hang_call(wait, call, sizeof call), issued);
+    const struct blocked *example = NULL;
+    for (uint32_t i = 0; i < wait->comm->members; i++) {
+        const struct member *member = wait->comm->member[i];
+        const struct blocked *blocked;
+        if (!hang_waits_in(graph, wait, member, &blocked))
+            continue;
+        draft_rank(draft, side, member);
+        if (blocked && (!example || (issued && member->process == issued->process)))
+            example = blocked;
+    }
+    const struct site *message =
+        wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
+    if (example)
+        place_waiting(draft, side, example);
+    else if (side && message)
+        draft_side_at(draft, side, message);
+    side->since_ns = wait->begin_ns;
+}
+
+static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call,
+                         size_t bytes)
+{
+    if (missing->held)
+        snprintf(call, bytes, "called it in an ncclGroup that it has not ended");
+    else if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||
+                                  missing->process->end_class == END_CLASS_CLEAN))
+        end_text(missing->process, call, bytes);
+    else if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
+        snprintf(call, bytes, "aborted the communicator");
+    else if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
+        snprintf(call, bytes, "left the communicator");
+    else
+        snprintf(call, bytes, wait->kind == WAIT_INIT ? "has not come" : "never called it");
+}
+
+/* The side with this call and place, made if there is room; else the last one. */
+static struct finding_side *missing_side(struct draft *draft, const char *call, const char *where,
+                                         const struct site *site)
+{
+    for (int i = 1; i < draft->finding.sides; i++) {
+        struct finding_side *side = &draft->finding.side[i];
+        if (side->call && side->where && !strcmp(side->call, call) && !strcmp(side->where, where))
+            return side;
+    }
+    struct finding_side *side = draft_side(draft, call, site);
+    if (!side)
+        return &draft->finding.side[FINDING_SIDES_MAX - 1];
+    draft_side_where(draft, side, where, site);
+    return side;
+}
+
+static void add_missing(struct draft *draft, const struct wait_graph *graph,
+                        const struct wait_node *wait, const struct missing *missing)
+{
+    char call[CALL_BYTES];
+    struct text where = {0};
+    struct site site;
+    missing_call(wait, missing, call, sizeof call);
+    where_text(graph, missing->process, missing->member, &where, &site);
+    if (!site.process)
+        site.process = missing->process;
+    struct finding_side *side = missing_side(draft, call, where.data ? where.data : "", &site);
+    text_free(&where);
+    if (missing->held)
+        draft_side_at(draft, side, &missing->held->site);
+    if (rankset_add(&side->ranks, missing_shown_rank(missing)))
+        draft->failed = true;
+}
+
+static bool ended_as(const struct missing *missing, enum end_class end_class)
+{
+    return missing->process && missing->process->end_class == end_class;
+}
+
+void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
+                      const struct wait_node *wait)
+{
+    bool has_cause = false;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        draft_cover(draft, wait->missing[i].process);
+        if (!ended_as(&wait->missing[i], END_CLASS_CAUSE))
+            continue;
+        add_missing(draft, graph, wait, &wait->missing[i]);
+        has_cause = true;
+    }
+    /* Ranks that ended because another did may have been on their way: how far they came is chance.
+     */
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!ended_as(&wait->missing[i], END_CLASS_CAUSE) &&
+            !(has_cause && ended_as(&wait->missing[i], END_CLASS_CONSEQUENCE)))
+            add_missing(draft, graph, wait, &wait->missing[i]);
+}
+
+bool hang_lost_records(const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (wait->missing[i].process && wait->missing[i].process->lost_control)
+            return true;
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (wait->behind[i]->pending->member->process->lost_control)
+            return true;
+    return false;
+}

@@ -1,0 +1,113 @@
+/* dc304_overlap.c: DC304: the send and the receive buffer of one call overlap and are not in place.
+ *
+ * The forms in place are those of nccl.h's comments on each call (2.28) and of the NCCL user guide,
+ * "In-place Operations". For AlltoAll neither has one (RCCL's header says "NOT supported"): its
+ * blocks are sent and received side by side. As NCCL does not forbid it in words either, equal
+ * buffers there are only possible. */
+#include "analyzer/model/comm.h"
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+/* Where the send buffer must begin for the call to be in place; false if its kind has no such form.
+ */
+static bool place_of_send(const struct record *record, uint64_t *send)
+{
+    uint64_t block = record->op.count * datatype_bytes(record->op.datatype);
+    switch (record->api) {
+    case API_ncclAllReduce:
+    case API_ncclReduce:
+    case API_ncclBroadcast:
+    case API_ncclBcast:
+        *send = record->op.recvbuff;
+        return true;
+    case API_ncclAllGather:
+        *send = record->op.recvbuff + (uint64_t)record->op.rank * block;
+        return true;
+    case API_ncclReduceScatter:
+        *send = record->op.recvbuff - (uint64_t)record->op.rank * block;
+        return true;
+    case API_ncclGather:
+        *send = record->op.recvbuff + (uint64_t)record->op.root * block;
+        return true;
+    case API_ncclScatter:
+        *send = record->op.recvbuff - (uint64_t)record->op.root * block;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* "the receive buffer begins 64 bytes before the send buffer". */
+static void add_offset(struct text *what, uint64_t send, uint64_t recv)
+{
+    if (send == recv)
+        text_add(what, "both begin at one address");
+    else
+        text_add(what, "the receive buffer begins %llu bytes %s the send buffer",
+                 (unsigned long long)(recv > send ? recv - send : send - recv),
+                 recv > send ? "behind" : "before");
+}
+
+static void add_expected(struct text *what, const struct record *record, uint64_t place)
+{
+    uint64_t recv = record->op.recvbuff;
+    if (place == recv)
+        text_add(what, "; in place they must be equal");
+    else
+        text_add(what, "; in place it must begin %llu bytes %s it",
+                 (unsigned long long)(recv > place ? recv - place : place - recv),
+                 recv > place ? "behind" : "before");
+}
+
+static int report(struct analyzer *analyzer, const struct operation *operation, bool has_form,
+                  uint64_t place)
+{
+    const struct record *record = &operation->record;
+    struct one_call one = {
+        .code = "DC304",
+        .certainty = has_form || record->op.sendbuff != record->op.recvbuff ? CERTAIN : POSSIBLE,
+        .comm = operation->member->comm,
+        .member = operation->member,
+        .process = operation->process,
+        .record = record,
+        .site = operation->site,
+    };
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what,
+             "rank %d: the send and receive buffers of %s of %s overlap: ", one_call_rank(&one),
+             record_text(record, call, sizeof call), comm_name(operation->member->comm->id, name));
+    add_offset(&what, record->op.sendbuff, record->op.recvbuff);
+    if (has_form)
+        add_expected(&what, record, place);
+    else
+        text_add(&what, "; this call has no form in place");
+    return one_call_report(
+        analyzer, &one, &what,
+        "Use separate buffers, or the form in place of this call (ddpcheck explain DC304).");
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct record *record = &operation->record;
+    uint64_t send = record->op.sendbuff, recv = record->op.recvbuff, place = 0, send_end, recv_end;
+    struct op_extent extent;
+    if (!send || !recv || record->flags & RECORD_FLAG_REPLAY ||
+        !op_extent_of(record, operation->member->comm->nranks, &extent) || !extent.send_bytes ||
+        !extent.recv_bytes)
+        return 0;
+    if (__builtin_add_overflow(send, extent.send_bytes, &send_end) ||
+        __builtin_add_overflow(recv, extent.recv_bytes, &recv_end))
+        return 0;
+    if (send >= recv_end || recv >= send_end)
+        return 0;
+    bool has_form = place_of_send(record, &place);
+    if (!has_form && send == recv && analyzer->options.no_inferred)
+        return 0;
+    return has_form && send == place ? 0 : report(analyzer, operation, has_form, place);
+}
+
+const struct check_group checks_overlap = {.name = "overlap", .operation = operation};

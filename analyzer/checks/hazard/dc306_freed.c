@@ -1,0 +1,241 @@
+/* dc306_freed.c: DC306: what an operation uses is given back while it may still run, or was given
+ * back before.
+ *
+ * Rules: cudaFreeAsync, "the allocation must not be accessed after stream execution reaches the
+ * free"; cudaFree, "will not perform any implicit synchronization when the pointer was allocated
+ * with cudaMallocAsync" (CUDA runtime API; of other memory it waits for the device); memory of
+ * cudaMallocAsync "can be accessed in stream order" behind its allocation only (programming guide,
+ * "Stream Ordered Memory Allocator"). ncclMemFree unmaps without waiting. Legal are
+ * cudaStreamDestroy and cudaEventDestroy while work is under way, which ends first, and
+ * ncclCommFinalize and ncclCommDestroy, which complete what was issued; a graph must not be
+ * launched after that (NCCL user guide, "Using NCCL with CUDA Graphs"). */
+#include "analyzer/hazard/accesses.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/dead_streams.h"
+#include "analyzer/model/freed.h"
+#include "analyzer/model/graphs.h"
+#include "analyzer/hazard/hazards.h"
+#include "analyzer/model/memory.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+/* Two calls and what is between them. */
+struct ending {
+    struct process *process;
+    const struct member *member;
+    const struct record *later, *earlier; /* earlier: NULL, not known */
+    struct site later_site, earlier_site;
+    enum certainty certainty;
+};
+
+static void add_side(struct draft *draft, const struct ending *ending, const struct record *record,
+                     const struct site *site)
+{
+    char call[CALL_BYTES];
+    draft_rank(draft, draft_side(draft, record_text(record, call, sizeof call), site),
+               ending->member);
+}
+
+/* Takes `what`, which goes on after "rank 3: ". */
+static int report(struct analyzer *analyzer, const struct ending *ending,
+                  const struct record *operation, struct text *what, const char *todo)
+{
+    struct hazard_key key = {
+        .comm = ending->member->comm->id,
+        .rank = ending->member->rank,
+        .certainty = ending->certainty,
+        .place = {hazard_place_of(ending->later)},
+    };
+    if (ending->earlier)
+        key.place[1] = hazard_place_of(ending->earlier);
+    bool is_left_out = analyzer->options.no_inferred && ending->certainty == POSSIBLE;
+    struct draft *draft =
+        is_left_out ? NULL : hazards_found(ending->process, &key, ending->later_site.time_ns);
+    if (!draft) {
+        text_free(what);
+        return 0;
+    }
+    *draft = draft_new("DC306", ending->certainty, ending->member->comm);
+    draft->merges_sides = true;
+    add_side(draft, ending, ending->later, &ending->later_site);
+    if (ending->earlier)
+        add_side(draft, ending, ending->earlier, &ending->earlier_site);
+    draft->finding.number = operation->op.number;
+    draft->finding.has_number = !(operation->flags & RECORD_FLAG_CAPTURE);
+    draft->finding.first_ns = draft->finding.last_ns = ending->later_site.time_ns;
+    draft_say(draft, what, todo);
+    return 0;
+}
+
+/* Memory is freed while an operation may use it. */
+static int freed_in_flight(struct analyzer *analyzer, struct thread *thread,
+                           const struct record *record, uint64_t begin, uint64_t end,
+                           const struct stream_state *stream, enum certainty certainty)
+{
+    const struct flight *flight = hazards_in_flight(thread->process, begin, end, stream);
+    if (!flight)
+        return 0;
+    struct ending ending = {
+        thread->process, flight->member, record, &flight->record, thread_site(thread, record),
+        flight->site,    certainty,
+    };
+    char freeing[CALL_BYTES];
+    struct text what = {0};
+    text_add(&what, "rank %d: %s frees memory that ", member_shown_rank(flight->member),
+             record_text(record, freeing, sizeof freeing));
+    flight_text(thread->process, flight, &what);
+    text_add(&what, " uses, and nothing orders it after that operation, which may still run");
+    return report(analyzer, &ending, &flight->record, &what,
+                  "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
+                  "for it, other calls after the host waited.");
+}
+
+/* An operation is given memory that was freed before, or that its stream can't use yet. */
+static int check_use(struct analyzer *analyzer, const struct operation *operation,
+                     const struct use *use)
+{
+    struct process *process = operation->process;
+    const struct allocation *allocation = memory_find(process, use->stretch.begin);
+    const struct freed *freed =
+        allocation ? NULL : freed_find(process, use->stretch.begin, use->stretch.end);
+    bool early = allocation && allocation->stream_ordered && allocation->birth.position &&
+                 order_before(process, &allocation->birth, operation->stream) == ORDER_NONE;
+    if (!freed && !early)
+        return 0;
+    struct record earlier = {.api = freed ? freed->api : API_cudaMallocAsync};
+    const struct site *site = freed ? &freed->site : &allocation->site;
+    earlier.stack = site->stack;
+    struct ending ending = {
+        process, operation->member, &operation->record, &earlier, operation->site, *site, CERTAIN,
+    };
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what, "rank %d: %s #%llu of %s is given memory that ",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name));
+    if (freed)
+        text_add(&what, "%s freed before", api_name(freed->api));
+    else
+        text_add(&what,
+                 "was allocated on another stream, and nothing orders it after the allocation");
+    return report(analyzer, &ending, &operation->record, &what,
+                  freed ? "Keep the memory until the last operation on it is over."
+                        : "Let the operation's stream wait for an event recorded behind "
+                          "cudaMallocAsync, or allocate on its own stream.");
+}
+
+static int check_stream(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct site *destroyed = dead_streams_find(operation->process, operation->record.stream);
+    if (!destroyed)
+        return 0;
+    struct record earlier = {.api = API_cudaStreamDestroy, .stack = destroyed->stack};
+    struct ending ending = {
+        operation->process, operation->member, &operation->record, &earlier, operation->site,
+        *destroyed,         CERTAIN,
+    };
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what, "rank %d: %s #%llu of %s is issued on a stream that was destroyed before",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name));
+    return report(analyzer, &ending, &operation->record, &what,
+                  "Destroy the stream after the last operation on it was issued.");
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct use use[USES_MAX];
+    if (operation->record.flags & (RECORD_FLAG_REPLAY | RECORD_FLAG_CAPTURE) ||
+        !operation->stream || hazards_are_off(operation->process->hazards))
+        return 0;
+    if (check_stream(analyzer, operation))
+        return -1;
+    uint32_t uses = uses_of_operation(&operation->record, operation->member->comm->nranks, use);
+    for (uint32_t i = 0; i < uses; i++)
+        if (check_use(analyzer, operation, &use[i]))
+            return -1;
+    return 0;
+}
+
+static int memory_freed(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *record)
+{
+    struct process *process = thread->process;
+    uint64_t pointer = record->memory.pointer;
+    const struct allocation *allocation = memory_find(process, pointer);
+    const struct freed *freed = allocation ? NULL : freed_find(process, pointer, pointer + 1);
+    uint64_t bytes = allocation && allocation->base == pointer ? allocation->bytes
+                     : freed && freed->base == pointer         ? freed->bytes
+                                                               : 1;
+    bool is_on_stream = record->api == API_cudaFreeAsync;
+    if (!pointer || record->result != 0 || record->flags & RECORD_FLAG_CAPTURE ||
+        (is_on_stream && !thread->work.stream))
+        return 0;
+    enum certainty certainty = record->api == API_cudaHostUnregister ? POSSIBLE : CERTAIN;
+    int result = freed_in_flight(analyzer, thread, record, pointer, pointer + bytes,
+                                 is_on_stream ? thread->work.stream : NULL, certainty);
+    hazards_forget_memory(process, pointer, pointer + bytes);
+    return result;
+}
+
+/* cudaFree of memory that it does not wait for. */
+static int freed_without_waiting(struct analyzer *analyzer, struct thread *thread,
+                                 const struct record *record)
+{
+    const struct allocation *allocation = memory_find(thread->process, record->wait.dst);
+    if (!allocation || !allocation->stream_ordered || allocation->base != record->wait.dst)
+        return 0;
+    uint64_t begin = allocation->base, end = begin + allocation->bytes;
+    int result = freed_in_flight(analyzer, thread, record, begin, end, NULL, CERTAIN);
+    hazards_forget_memory(thread->process, begin, end);
+    return result;
+}
+
+static int graph_launched_late(struct analyzer *analyzer, struct thread *thread,
+                               const struct record *record)
+{
+    const struct graph_content *content = graph_launched(thread->process, record->graph.exec);
+    for (uint32_t i = 1; content && i <= content->ranges.used; i++) {
+        const struct flight *flight = content->ranges.node[i].flight;
+        if (!flight || !flight->member || !flight->member->destroyed)
+            continue;
+        struct ending ending = {
+            thread->process, flight->member, record, &flight->record, thread_site(thread, record),
+            flight->site,    CERTAIN,
+        };
+        struct text what = {0};
+        text_add(&what, "rank %d: cudaGraphLaunch runs ", member_shown_rank(flight->member));
+        flight_text(thread->process, flight, &what);
+        text_add(&what, ", whose communicator was destroyed before");
+        return report(analyzer, &ending, &flight->record, &what,
+                      "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+    }
+    return 0;
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    if (hazards_are_off(thread->process->hazards))
+        return 0;
+    switch (record->api) {
+    case API_cudaFreeAsync:
+    case API_ncclMemFree:
+    case API_cudaHostUnregister:
+        return memory_freed(analyzer, thread, record);
+    case API_cudaFree:
+        return freed_without_waiting(analyzer, thread, record);
+    case API_cudaGraphLaunch:
+        return graph_launched_late(analyzer, thread, record);
+    default:
+        return api_class_of(record->api) == CLASS_STREAM ? dead_streams_feed(thread, record) : 0;
+    }
+}
+
+const struct check_group checks_freed = {.name = "freed", .operation = operation, .call = call};

@@ -1,0 +1,216 @@
+/* dc307_versions.c: DC307: a tensor that was saved for backward was modified in place before
+ * backward used it.
+ *
+ * The program says so itself, by marks (docs/nvtx.md): the version of a tensor when it is saved,
+ * after each write in place, and when backward reads it. Autograd frameworks count versions for
+ * this very comparison; PyTorch makes it only for tensors without saved-tensor hooks, and not for
+ * writes through .data or in custom kernels.
+ *
+ * The tensors kept here are for the places, and for programs that do not say at use what was saved.
+ */
+#include "analyzer/hazard/versions.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { TENSORS_MAX = 65536, NAME_BYTES = 160 };
+
+struct tensor {
+    uint64_t id;
+    uint64_t version, name; /* when it was saved last */
+    bool is_saved, is_modified;
+    uint64_t written, writer; /* its version after the last write in place, and who wrote */
+    struct site saved_at, modified_at;
+    UT_hash_handle hh;
+};
+
+struct versions {
+    struct tensor *tensors; /* table; the oldest go */
+};
+
+void versions_free(struct versions *versions)
+{
+    struct tensor *tensor, *next;
+    if (!versions)
+        return;
+    HASH_ITER(hh, versions->tensors, tensor, next) {
+        HASH_DEL(versions->tensors, tensor);
+        free(tensor);
+    }
+    free(versions);
+}
+
+static struct tensor *tensor_find(const struct process *process, uint64_t id)
+{
+    struct tensor *tensor = NULL;
+    if (process->versions)
+        TABLE_FIND(process->versions->tensors, &id, tensor);
+    return tensor;
+}
+
+static struct tensor *tensor_get(struct process *process, uint64_t id)
+{
+    struct tensor *tensor = tensor_find(process, id);
+    if (tensor)
+        return tensor;
+    if (!process->versions && !(process->versions = calloc(1, sizeof *process->versions)))
+        return NULL;
+    struct versions *versions = process->versions;
+    if (HASH_COUNT(versions->tensors) >= TENSORS_MAX) {
+        struct tensor *oldest = versions->tensors; /* uthash iterates in order of addition */
+        HASH_DEL(versions->tensors, oldest);
+        free(oldest);
+    }
+    tensor = calloc(1, sizeof *tensor);
+    if (!tensor)
+        return NULL;
+    tensor->id = id;
+    TABLE_ADD(versions->tensors, id, tensor);
+    if (TABLE_ADDED(tensor))
+        return tensor;
+    free(tensor);
+    return NULL;
+}
+
+static int save(struct thread *thread, const struct record *record)
+{
+    struct tensor *tensor = tensor_get(thread->process, record->tensor.tensor);
+    if (!tensor)
+        return -1;
+    tensor->is_saved = record->tensor.version != RECORD_NO_VERSION;
+    tensor->version = record->tensor.version;
+    tensor->name = record->tensor.name;
+    tensor->saved_at = thread_site(thread, record);
+    if (tensor->is_modified && tensor->written != tensor->version)
+        tensor->is_modified = false; /* the number now names another tensor */
+    return 0;
+}
+
+static int modify(struct thread *thread, const struct record *record)
+{
+    struct tensor *tensor = tensor_find(thread->process, record->tensor.tensor);
+    if (!tensor)
+        return 0; /* nobody saved it */
+    tensor->is_modified = true;
+    tensor->written = record->tensor.version;
+    tensor->writer = record->tensor.name;
+    tensor->modified_at = thread_site(thread, record);
+    return 0;
+}
+
+/* What was saved and what is there now, as far as the mark or the marks before it say. */
+static bool versions_of(const struct process *process, const struct record *record,
+                        const struct tensor *tensor, uint64_t *saved, uint64_t *now)
+{
+    bool complete = !process->lost_bulk; /* no mark is missing */
+    *saved = record->tensor.saved;
+    *now = record->tensor.version;
+    if (*saved == RECORD_NO_VERSION && complete && tensor && tensor->is_saved)
+        *saved = tensor->version;
+    if (*now == RECORD_NO_VERSION && complete && tensor && tensor->is_modified)
+        *now = tensor->written;
+    return *saved != RECORD_NO_VERSION && *now != RECORD_NO_VERSION;
+}
+
+/* Of a process with several ranks: the one whose operations this thread issues, else whose device
+ * it works on. */
+static int rank_of(const struct thread *thread, const struct record *record)
+{
+    for (const struct member *member = thread->process->members; member;
+         member = member->process_next)
+        for (uint32_t i = 0; i < member->issuers; i++)
+            if (member->issuer[i] == thread)
+                return member_shown_rank(member);
+    for (const struct member *member = thread->process->members;
+         member && thread->process->several_ranks; member = member->process_next)
+        if (member->device == record->device)
+            return member_shown_rank(member);
+    int rank = process_shown_rank(thread->process);
+    return rank >= 0 ? rank : thread->process->index;
+}
+
+static void describe(const struct process *process, uint64_t name, uint64_t other, uint64_t id,
+                     char *text, size_t bytes)
+{
+    const char *known = process_string(process, name);
+    if (!*known)
+        known = process_string(process, other);
+    if (*known)
+        snprintf(text, bytes, "%s", known);
+    else
+        snprintf(text, bytes, "tensor 0x%" PRIx64, id);
+}
+
+static void add_places(struct draft *draft, struct finding_side *side,
+                       const struct process *process, const struct tensor *tensor)
+{
+    if (!tensor)
+        return;
+    struct text where = {0};
+    const char *writer = process_string(process, tensor->writer);
+    if (tensor->is_modified) {
+        text_add(&where, "modified in place%s%s%s%s", *writer ? " by " : "", writer,
+                 *site_phase(&tensor->modified_at) ? ", in " : "",
+                 site_phase(&tensor->modified_at));
+        draft_side_where(draft, side, where.data ? where.data : "", &tensor->modified_at);
+    } else if (tensor->is_saved) {
+        text_add(&where, "saved%s%s", *site_phase(&tensor->saved_at) ? " in " : "",
+                 site_phase(&tensor->saved_at));
+        draft_side_where(draft, side, where.data ? where.data : "", &tensor->saved_at);
+    }
+    text_free(&where);
+}
+
+static int use(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    struct process *process = thread->process;
+    const struct tensor *tensor = tensor_find(process, record->tensor.tensor);
+    uint64_t saved, now;
+    if (!versions_of(process, record, tensor, &saved, &now) || saved == now)
+        return 0;
+    char name[NAME_BYTES], call[NAME_BYTES + 64];
+    struct site site = thread_site(thread, record);
+    describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name,
+             sizeof name);
+    snprintf(call, sizeof call, "backward reads %s", name);
+    struct draft draft = draft_new("DC307", CERTAIN, NULL);
+    struct finding_side *side = draft_side(&draft, call, &site);
+    if (rankset_add(&side->ranks, rank_of(thread, record)))
+        draft.failed = true;
+    draft_cover(&draft, process);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
+    add_places(&draft, side, process, tensor);
+    struct text what = {0};
+    text_add(&what,
+             "%s was saved for backward at version %" PRIu64
+             "; when backward reads it, it is at version %" PRIu64,
+             name, saved, now);
+    if (tensor && tensor->is_modified && side->where)
+        text_add(&what, ": %s", side->where);
+    draft_say(&draft, &what,
+              "Use the operation's out-of-place form, or apply it to a clone; write to the tensor "
+              "only after backward.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int range(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    switch (record->api) {
+    case API_ddpcheck_save:
+        return save(thread, record);
+    case API_ddpcheck_modify:
+        return modify(thread, record);
+    case API_ddpcheck_use:
+        return use(analyzer, thread, record);
+    default:
+        return 0;
+    }
+}
+
+const struct check_group checks_versions = {.name = "versions", .range = range};

@@ -1,0 +1,93 @@
+/* dc310_unwritten.c: DC310: an operation reads memory that nothing ever wrote, as far as that can
+ * be known (unwritten.h). Always possible only: kernels reach memory in ways that nobody sees. */
+#include "analyzer/hazard/accesses.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/graphs.h"
+#include "analyzer/hazard/hazards.h"
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hazard/unwritten.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+static int report(struct analyzer *analyzer, const struct operation *operation,
+                  const struct allocation *allocation)
+{
+    const struct record *record = &operation->record;
+    struct one_call one = {
+        .code = "DC310",
+        .certainty = POSSIBLE,
+        .comm = operation->member->comm,
+        .member = operation->member,
+        .process = operation->process,
+        .record = record,
+        .site = operation->site,
+    };
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what,
+             "rank %d: %s of %s reads memory that nothing has been seen to write since it was "
+             "allocated (%llu bytes)",
+             one_call_rank(&one), record_text(record, call, sizeof call),
+             comm_name(operation->member->comm->id, name), (unsigned long long)allocation->bytes);
+    return one_call_report(analyzer, &one, &what,
+                           "Fill the buffer first (cudaMemsetAsync on the operation's stream), or "
+                           "pass the one that was meant.");
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct record *record = &operation->record;
+    struct process *process = operation->process;
+    struct op_extent extent;
+    uint64_t send = record->op.sendbuff, recv = record->op.recvbuff, end;
+    if (!op_extent_of(record, operation->member->comm->nranks, &extent))
+        return 0;
+    int result = 0;
+    bool is_run = !(record->flags & RECORD_FLAG_CAPTURE);
+    if (is_run && !analyzer->options.no_inferred && !hazards_are_off(process->hazards) && send &&
+        extent.send_bytes && !__builtin_add_overflow(send, extent.send_bytes, &end)) {
+        const struct allocation *allocation = unwritten_find(process, send, end);
+        result = allocation ? report(analyzer, operation, allocation) : 0;
+        unwritten_wrote(process, send, end); /* said once */
+    }
+    if (recv && extent.recv_bytes && !__builtin_add_overflow(recv, extent.recv_bytes, &end))
+        unwritten_wrote(process, recv, end);
+    return result;
+}
+
+static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    (void)analyzer;
+    uint32_t count = record->launch.count < USES_MAX ? record->launch.count : USES_MAX;
+    if (record->launch.known & LAUNCH_PARTLY_KNOWN)
+        unwritten_wrote_anything(process);
+    for (uint32_t i = 0; i < count; i++)
+        if (record->launch.written >> i & 1)
+            unwritten_wrote_all(process, record->launch.pointer[i]);
+    return 0;
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    (void)analyzer;
+    struct use use[USES_MAX];
+    enum api_class class = api_class_of(record->api);
+    if (class == CLASS_GRAPH && record->api == API_cudaGraphLaunch) {
+        const struct graph_content *content = graph_launched(thread->process, record->graph.exec);
+        if (!content || content->partly_known)
+            unwritten_wrote_anything(thread->process);
+        return 0;
+    }
+    if (class != CLASS_COPY && class != CLASS_WAIT)
+        return 0;
+    uint32_t uses = uses_of_copy(thread->process, record, use);
+    for (uint32_t i = 0; i < uses; i++)
+        if (use[i].access.writes)
+            unwritten_wrote(thread->process, use[i].stretch.begin, use[i].stretch.end);
+    return 0;
+}
+
+const struct check_group checks_unwritten = {
+    .name = "unwritten", .operation = operation, .launch = launch, .call = call};

@@ -1,0 +1,264 @@
+/* dc101_match.c: DC101 to DC106: members of a communicator make different calls at one place of its
+ * sequence.
+ *
+ * One finding for each communicator: the first place where they part. What comes after is a
+ * consequence, and only counted. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/checks/match/dc102_empty.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/match/divergence.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+
+enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+
+/* In order of priority: the first that differs gives the code. */
+static const struct field_rule {
+    unsigned fields;
+    const char *code, *name, *todo;
+} field_rules[] = {
+    {FIELD_GROUP, "DC106", "the calls of its group",
+     "Make the same calls in the same order between ncclGroupStart and ncclGroupEnd on every "
+     "rank."},
+    {FIELD_KIND, "DC101", "the operation",
+     "Make every rank issue the same sequence of collectives: look for a branch, a skipped or a "
+     "repeated call."},
+    {FIELD_DATATYPE, "DC103", "the datatype",
+     "Use one datatype on every rank (look for mixed precision on some ranks only)."},
+    {FIELD_COUNT, "DC102", "the count",
+     "Use the same count on every rank: check shapes, bucket sizes and the last batch."},
+    {FIELD_REDOP | FIELD_SCALAR, "DC104", "the reduction operator",
+     "Use the same reduction operator and scale on every rank."},
+    {FIELD_ROOT, "DC105", "the root", "Give every rank the same root."},
+};
+
+static unsigned variant_count(struct slot *slot, uint32_t i)
+{
+    return (unsigned)rankset_count(&slot_variant(slot, i)->ranks);
+}
+
+/* Order of the sides: most ranks first, then the lowest rank. */
+static void sort_variants(struct slot *slot, uint32_t *order, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = i;
+        for (; place; place--) {
+            uint32_t above = order[place - 1];
+            unsigned mine = variant_count(slot, i), theirs = variant_count(slot, above);
+            bool before = mine > theirs || (mine == theirs &&
+                                            rankset_next(&slot_variant(slot, i)->ranks, 0) <
+                                                rankset_next(&slot_variant(slot, above)->ranks, 0));
+            if (!before)
+                break;
+            order[place] = above;
+        }
+        order[place] = i;
+    }
+}
+
+static void describe_call(const struct signature *signature, bool with_group, char *text,
+                          size_t bytes)
+{
+    signature_text(signature, text, bytes);
+    size_t len = strlen(text);
+    if (with_group && signature->group_size)
+        snprintf(text + len, bytes - len, ", call %u of %u in its group",
+                 signature->group_index + 1, signature->group_size);
+}
+
+static void add_variant_side(struct draft *draft, const struct comm *comm,
+                             const struct variant *variant, bool with_group)
+{
+    char call[CALL_BYTES];
+    describe_call(&variant->signature, with_group, call, sizeof call);
+    struct finding_side *side = draft_side(draft, call, &variant->site);
+    if (!side) { /* the last side stands for all the rest */
+        side = &draft->finding.side[FINDING_SIDES_MAX - 1];
+        free(side->call);
+        side->call = strdup("one of several other calls");
+        draft->failed |= !side->call;
+    }
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (rankset_has(&variant->ranks, comm->member[i]->rank))
+            draft_rank(draft, side, comm->member[i]);
+    if (!draft->finding.first_ns || variant->site.time_ns < draft->finding.first_ns)
+        draft->finding.first_ns = variant->site.time_ns;
+    if (variant->site.time_ns > draft->finding.last_ns)
+        draft->finding.last_ns = variant->site.time_ns;
+}
+
+/* "rank 3 is one operation ahead: its #117 is what the others call #118". */
+static void say_shift(struct text *what, const struct finding *finding, int side, int shift)
+{
+    static const char *const counts[] = {"no", "one", "two", "three"};
+    char ranks[RANKS_BYTES];
+    bool one = rankset_count(&finding->side[side].ranks) == 1;
+    unsigned by = (unsigned)abs(shift);
+    if (!by)
+        return;
+    unsigned long long number = finding->number, later = finding->number + by;
+    text_add(what,
+             "; %s %s %s %s operation%s %s: %s #%llu is what the others call #%llu (%s seem%s to "
+             "have %s)",
+             one ? "rank" : "ranks", rankset_text(&finding->side[side].ranks, ranks, sizeof ranks),
+             one ? "is" : "are", counts[by], by > 1 ? "s" : "", shift > 0 ? "ahead" : "behind",
+             one ? "its" : "their", shift > 0 ? number : later, shift > 0 ? later : number,
+             one ? "it" : "they", one ? "s" : "",
+             shift > 0 ? by > 1 ? "skipped calls" : "skipped a call"
+             : by > 1  ? "made calls too many"
+                       : "made a call too many");
+}
+
+static void say(struct draft *draft, const struct comm *comm, unsigned fields,
+                const struct field_rule *rule)
+{
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16];
+    for (int i = 0; i < draft->finding.sides; i++) {
+        const struct finding_side *side = &draft->finding.side[i];
+        bool one = rankset_count(&side->ranks) == 1;
+        text_add(&what, "%s%s %s %s %s", i ? ", " : "", one ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks), one ? "calls" : "call",
+                 side->call ? side->call : "?");
+    }
+    text_add(&what, " as operation #%llu of %s: ", (unsigned long long)draft->finding.number,
+             comm_name(comm->id, name));
+    const char *separator = "";
+    for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
+        if (fields & field_rules[i].fields) {
+            text_add(&what, "%s%s", separator, field_rules[i].name);
+            separator = ", ";
+        }
+    text_add(&what, " must be the same on every rank");
+    for (int i = 1; i < draft->finding.sides; i++)
+        say_shift(&what, &draft->finding, i, comm->divergence->shift[i]);
+    draft_say(draft, &what, rule->todo);
+}
+
+static const struct field_rule *rule_of(unsigned fields)
+{
+    for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
+        if (fields & field_rules[i].fields)
+            return &field_rules[i];
+    return field_rules;
+}
+
+/* How each side's sequence is shifted against that of the most. */
+static void find_shifts(const struct comm *comm, const uint32_t *order)
+{
+    struct divergence *divergence = comm->divergence;
+    struct slot *slot = &divergence->slot[0];
+    int most = rankset_next(&slot_variant(slot, order[0])->ranks, 0);
+    for (uint32_t i = 1; i < slot->variants && i < FINDING_SIDES_MAX; i++)
+        divergence->shift[i] =
+            divergence_shift(comm, rankset_next(&slot_variant(slot, order[i])->ranks, 0), most);
+}
+
+/* The finding about where the communicator's members part, as far as it is known now. */
+static int report(struct analyzer *analyzer, struct comm *comm)
+{
+    struct divergence *divergence = comm->divergence;
+    struct slot *slot = &divergence->slot[0];
+    uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
+    if (!order)
+        return slot->variants ? -1 : 0;
+    sort_variants(slot, order, slot->variants);
+    const struct variant *most = slot_variant(slot, order[0]);
+    unsigned fields = 0;
+    for (uint32_t i = 1; i < slot->variants; i++)
+        fields |= signature_differs(&most->signature, &slot_variant(slot, order[i])->signature);
+    const struct field_rule *rule = rule_of(fields);
+    int empty = empty_report(analyzer, comm, divergence->number, most, &divergence->finding);
+    if (empty) {
+        free(order);
+        return empty < 0 ? -1 : 0;
+    }
+    find_shifts(comm, order);
+    /* Peers may scale by different factors on purpose: the scalar is applied locally (nccl.h). */
+    bool doubtful = fields == FIELD_SCALAR || comm_lost(comm);
+    struct draft draft = draft_new(rule->code, doubtful ? POSSIBLE : CERTAIN, comm);
+    draft.finding.number = divergence->number;
+    draft.finding.has_number = true;
+    for (uint32_t i = 0; i < slot->variants; i++)
+        add_variant_side(&draft, comm, slot_variant(slot, order[i]), fields & FIELD_GROUP);
+    free(order);
+    draft_cover_comm(&draft, comm);
+    say(&draft, comm, fields, rule);
+    if (divergence->finding)
+        return findings_replace(analyzer, divergence->finding, &draft);
+    return findings_report(analyzer, &draft, &divergence->finding);
+}
+
+static int follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
+{
+    struct divergence *divergence = comm->divergence;
+    if (!divergence->finding || number < divergence->number ||
+        number > divergence->number + LOOK_AHEAD)
+        return 0;
+    if (divergence_follow(comm, number))
+        return -1;
+    if (number == divergence->number)
+        return report(analyzer, comm);
+    struct slot *slot = &divergence->slot[0];
+    uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
+    int before[FINDING_SIDES_MAX];
+    if (!order)
+        return slot->variants ? -1 : 0;
+    sort_variants(slot, order, slot->variants);
+    memcpy(before, divergence->shift, sizeof before);
+    find_shifts(comm, order);
+    free(order);
+    return memcmp(before, divergence->shift, sizeof before) ? report(analyzer, comm) : 0;
+}
+
+static int report_block(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct comm *comm = operation->member->comm;
+    struct draft draft = draft_new("DC101", POSSIBLE, comm);
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    struct finding_side *side = draft_side(
+        &draft, signature_text(&operation->signature, call, sizeof call), &operation->site);
+    draft_rank(&draft, side, operation->member);
+    draft_cover_comm(&draft, comm);
+    draft.finding.number = operation->match->block_first;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
+    text_add(&what,
+             "rank %d's calls on %s differ from the other ranks' somewhere between #%llu and #%llu "
+             "(it came so late that only a summary of theirs was kept)",
+             member_shown_rank(operation->member), comm_name(comm->id, name),
+             (unsigned long long)operation->match->block_first,
+             (unsigned long long)operation->record.op.number);
+    draft_say(&draft, &what, field_rules[1].todo);
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct comm *comm = operation->member->comm;
+    const struct window_answer *match = operation->match;
+    uint64_t number = operation->record.op.number;
+    if (match->result == WINDOW_BLOCK_DIFFERS)
+        return report_block(analyzer, operation);
+    bool first = match->result == WINDOW_DIFFERS &&
+                 (!comm->divergence || number < comm->divergence->number);
+    if (first) {
+        /* Members that part earlier than the ones known so far take the finding over. */
+        if (comm->divergence && comm->divergence->finding)
+            findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
+        if (divergence_begin(comm, number))
+            return -1;
+        return report(analyzer, comm);
+    }
+    if (!comm->divergence)
+        return 0;
+    if (match->fresh && comm->divergence->finding)
+        findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
+    return follow(analyzer, comm, number);
+}
+
+const struct check_group checks_match = {.name = "match", .operation = operation};

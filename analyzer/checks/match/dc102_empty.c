@@ -1,0 +1,142 @@
+/* dc102_empty.c: DC102 where a rank's count is 0 and its peers' is not. Whether that is a fault
+ * shows only when the rank makes another call in its place, or can't make it any more: a rank may
+ * call with 0 what the others do not call. */
+#include "analyzer/checks/match/dc102_empty.h"
+
+#include <stdio.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/match/empties.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/waits.h"
+
+enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+
+/* Those who made the call of the variant did not all make an empty one before it, as part of the
+ * same sequence. */
+static bool peers_have_none(const struct comm *comm, uint64_t number, const struct variant *peers,
+                            const struct member *member)
+{
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *peer = comm->member[i];
+        bool among = peer->next > number &&
+                     (!rankset_count(&peers->ranks) || rankset_has(&peers->ranks, peer->rank));
+        if (peer != member && among && !empties_find(peer, number, &peers->signature))
+            return true;
+    }
+    return false;
+}
+
+/* The member called it with 0 where the peers gave elements. */
+static const struct empty_call *empty_of(const struct comm *comm, uint64_t number,
+                                         const struct variant *peers, const struct member *member)
+{
+    const struct empty_call *empty = empties_find(member, number, &peers->signature);
+    return empty && peers_have_none(comm, number, peers, member) ? empty : NULL;
+}
+
+static void add_peers(struct draft *draft, const struct comm *comm, uint64_t number,
+                      const struct variant *peers)
+{
+    char call[CALL_BYTES];
+    struct finding_side *side =
+        draft_side(draft, signature_text(&peers->signature, call, sizeof call), &peers->site);
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *peer = comm->member[i];
+        if (peer->next > number &&
+            (!rankset_count(&peers->ranks) || rankset_has(&peers->ranks, peer->rank)) &&
+            !empties_find(peer, number, &peers->signature))
+            draft_rank(draft, side, peer);
+    }
+}
+
+static void add_empty(struct draft *draft, const struct comm *comm, uint64_t number,
+                      const struct variant *peers)
+{
+    struct finding_side *side = NULL;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct empty_call *empty = empty_of(comm, number, peers, comm->member[i]);
+        char call[CALL_BYTES];
+        if (empty && !side)
+            side = draft_side(draft, signature_text(&empty->signature, call, sizeof call),
+                              &empty->site);
+        if (!empty || !side)
+            continue;
+        draft_rank(draft, side, comm->member[i]);
+        if (empty->site.time_ns > draft->finding.last_ns)
+            draft->finding.last_ns = empty->site.time_ns;
+    }
+}
+
+int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
+                 const struct variant *peers, uint32_t *finding)
+{
+    bool any = false, lost = false;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        any = any ||
+              (comm->member[i]->next >= number && empty_of(comm, number, peers, comm->member[i]));
+        lost = lost || comm->member[i]->process->lost_control;
+    }
+    if (!any)
+        return 0;
+    struct draft draft = draft_new("DC102", lost ? POSSIBLE : CERTAIN, comm);
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16];
+    draft.finding.number = number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = peers->site.time_ns;
+    add_peers(&draft, comm, number, peers);
+    add_empty(&draft, comm, number, peers);
+    draft_cover_comm(&draft, comm);
+    for (int i = 0; i < draft.finding.sides; i++)
+        text_add(&what, "%srank%s %s: %s", i ? ", " : "",
+                 rankset_count(&draft.finding.side[i].ranks) == 1 ? "" : "s",
+                 rankset_text(&draft.finding.side[i].ranks, ranks, sizeof ranks),
+                 draft.finding.side[i].call ? draft.finding.side[i].call : "?");
+    text_add(&what,
+             " as operation #%llu of %s: NCCL drops a call of no elements, so that the rank's next "
+             "call, if any, takes its place",
+             (unsigned long long)number, comm_name(comm->id, name));
+    draft_say(&draft, &what,
+              "Use the same count on every rank: reduce zeros where there is nothing to give, or "
+              "leave the call out on every rank.");
+    uint32_t replaced = *finding;
+    if (!replaced && findings_find(analyzer, "DC102", comm->id, number)) {
+        draft_drop(&draft);
+        return 1;
+    }
+    int result = replaced ? findings_replace(analyzer, replaced, &draft)
+                          : findings_report(analyzer, &draft, finding);
+    return result ? -1 : 1;
+}
+
+/* The member issues nothing more on the communicator, or is stuck somewhere. */
+static bool will_not_come(const struct wait_graph *graph, const struct member *member)
+{
+    if (member->leaving || process_is_gone(member->process))
+        return true;
+    const struct blocked *blocked = wait_graph_member(graph, member, member->process);
+    return blocked && blocked->waits && !blocked->can_go_on;
+}
+
+/* Members that stopped after an empty call whose peers wait for elements. */
+static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+{
+    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        for (uint32_t i = 0; comm->has_empties && i < comm->members; i++) {
+            const struct member *member = comm->member[i];
+            struct slot *slot = window_slot(comm, member->next);
+            uint32_t finding = 0;
+            if (!slot || slot->variants != 1 ||
+                !empty_of(comm, member->next, &slot->first, member) ||
+                !will_not_come(graph, member))
+                continue;
+            if (empty_report(analyzer, comm, member->next, &slot->first, &finding) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+const struct check_group checks_empty = {.name = "empty", .waits = waits};

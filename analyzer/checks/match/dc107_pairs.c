@@ -1,0 +1,76 @@
+/* dc107_pairs.c: DC107: a send and the receive that it meets differ in count or datatype (NCCL user
+ * guide, "Point To Point Communication Functions": the same datatype and the same count). */
+#include "analyzer/match/channel.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+static void add_side(struct analyzer *analyzer, struct draft *draft,
+                     const struct channel_call *call, uint64_t comm, int rank)
+{
+    char text[CALL_BYTES];
+    struct finding_side *side =
+        draft_side(draft, signature_text(&call->signature, text, sizeof text), &call->site);
+    const struct member *member = member_find(analyzer, comm, rank);
+    if (member)
+        draft_rank(draft, side, member);
+}
+
+static uint64_t bytes_of(const struct signature *signature)
+{
+    return signature->count * datatype_bytes(signature->datatype);
+}
+
+/* enum signature_field; what a side's source does not say is no difference. */
+static unsigned pair_differs(const struct signature *send, const struct signature *recv)
+{
+    bool types = send->datatype != TYPE_NONE && recv->datatype != TYPE_NONE;
+    bool counts = !((send->unknown | recv->unknown) & FIELD_COUNT);
+    return (types && send->datatype != recv->datatype ? FIELD_DATATYPE : 0) |
+           (counts && send->count != recv->count ? FIELD_COUNT : 0);
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    if (!operation->pair->complete)
+        return 0;
+    const struct channel_call *send = &operation->pair->send, *recv = &operation->pair->recv;
+    const unsigned differs = pair_differs(&send->signature, &recv->signature);
+    bool types = differs & FIELD_DATATYPE;
+    if (!differs)
+        return 0;
+    const struct comm *comm = operation->member->comm;
+    int sender = recv->signature.root, receiver = send->signature.root;
+    const struct member *from = member_find(analyzer, comm->id, sender),
+                        *to = member_find(analyzer, comm->id, receiver);
+    bool lost = !from || !to || from->process->lost_control || to->process->lost_control ||
+                operation->pair->doubtful;
+    /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the
+     * same. */
+    bool only_types = bytes_of(&send->signature) == bytes_of(&recv->signature);
+    struct draft draft = draft_new("DC107", lost || only_types ? POSSIBLE : CERTAIN, comm);
+    if (only_types)
+        draft.finding.severity = SEVERITY_WARNING;
+    struct text what = {0};
+    char name[16];
+    draft.finding.number = send->number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
+    add_side(analyzer, &draft, send, comm->id, sender);
+    add_side(analyzer, &draft, recv, comm->id, receiver);
+    text_add(&what, "rank %d sends %llu %s to rank %d on %s (send #%llu), which receives %llu %s",
+             from ? member_shown_rank(from) : sender, (unsigned long long)send->signature.count,
+             datatype_name(send->signature.datatype), to ? member_shown_rank(to) : receiver,
+             comm_name(comm->id, name), (unsigned long long)send->number,
+             (unsigned long long)recv->signature.count, datatype_name(recv->signature.datatype));
+    draft_say(&draft, &what,
+              types ? "Use one datatype in the send and its receive."
+                    : "Use one count in the send and its receive; check that sends and receives "
+                      "are issued in the same order.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+const struct check_group checks_pairs = {.name = "pairs", .operation = operation};

@@ -1,0 +1,211 @@
+/* dc108_unmatched.c: DC108: sends and receives that nothing meets: the peer left without its part,
+ * the peer is no rank, or a message to itself has not both its ends in one group.
+ *
+ * NCCL user guide, "Point-to-point communication": any communication needs a send on one rank and
+ * the corresponding receive on the other. A message of no elements is no exception: NCCL uses it to
+ * synchronise (its enqueue.cc: "zero size send/recv are syncs"), though a send of nothing may
+ * happen to pass unmet. A rank's message to itself must have both its ends in one group: NCCL
+ * refuses it otherwise ("Trying to send to self without a matching recv").
+ *
+ * Whose call is late rather than missing is for the hang checks (dc2xx_waits.c). */
+#include <stdio.h>
+
+#include "analyzer/match/channel.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/hang/ends.h"
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+/* How the peer left, if it is sure that it issues nothing more; NULL otherwise. */
+static const char *left_how(const struct member *peer, char *text, size_t bytes)
+{
+    if (peer->process->end_class == END_CLASS_CLEAN)
+        return end_text(peer->process, text, bytes);
+    if (peer->leaving && !peer->aborted && peer->process->end_class != END_CLASS_CAUSE)
+        return "left the communicator";
+    return NULL;
+}
+
+static void add_waiter(struct draft *draft, const struct channel_waiting *waiting,
+                       const struct member *waiter)
+{
+    char call[CALL_BYTES];
+    struct finding_side *side =
+        draft_side(draft, signature_text(&waiting->first->signature, call, sizeof call),
+                   &waiting->first->site);
+    draft_rank(draft, side, waiter);
+}
+
+static void add_peer(struct draft *draft, const struct channel_waiting *waiting,
+                     const struct member *peer, int waiter, const char *how)
+{
+    char call[CALL_BYTES];
+    snprintf(call, sizeof call,
+             waiting->receives ? "never sent it to rank %d" : "never received it from rank %d",
+             waiter);
+    const struct site site = {.process = peer->process};
+    struct finding_side *side = draft_side(draft, call, &site);
+    draft_rank(draft, side, peer);
+    draft_side_where(draft, side, how, NULL);
+}
+
+static int report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting,
+                          const struct member *waiter, const struct member *peer, const char *how)
+{
+    bool may_pass = waiting->is_empty && !waiting->receives;
+    struct draft draft = draft_new("DC108", may_pass ? POSSIBLE : CERTAIN, waiter->comm);
+    struct text what = {0};
+    char name[16];
+    int shown = member_shown_rank(waiter), peer_shown = member_shown_rank(peer);
+    if (may_pass)
+        draft.finding.severity = SEVERITY_WARNING;
+    draft.finding.number = waiting->first->number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = waiting->first->site.time_ns;
+    draft.finding.times = waiting->count;
+    add_waiter(&draft, waiting, waiter);
+    add_peer(&draft, waiting, peer, shown, how);
+    text_add(&what, "rank %d %s %llu %s %s rank %d on %s (%s #%llu)", shown,
+             waiting->receives ? "receives" : "sends",
+             (unsigned long long)waiting->first->signature.count,
+             datatype_name(waiting->first->signature.datatype), waiting->receives ? "from" : "to",
+             peer_shown, comm_name(waiter->comm->id, name), waiting->receives ? "receive" : "send",
+             (unsigned long long)waiting->first->number);
+    if (waiting->count > 1)
+        text_add(&what, " and %u more", waiting->count - 1);
+    text_add(&what, ", but rank %d never %s: it %s", peer_shown,
+             waiting->receives ? "sent it" : "received it", how);
+    draft_say(&draft, &what,
+              "Let each send meet a receive of the peer: count them on both sides, the last "
+              "micro-batch and empty messages included.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int look_at(struct analyzer *analyzer, const struct channel_waiting *waiting)
+{
+    const struct comm *comm = comm_find(analyzer, waiting->comm);
+    if (!comm || !comm->has_ended || *waiting->told)
+        return 0;
+    const struct member *waiter =
+        member_find(analyzer, comm->id, waiting->receives ? waiting->receiver : waiting->sender);
+    const struct member *peer =
+        member_find(analyzer, comm->id, waiting->receives ? waiting->sender : waiting->receiver);
+    char text[CALL_BYTES];
+    const char *how = peer ? left_how(peer, text, sizeof text) : NULL;
+    if (!how || !waiter || waiter->aborted || waiter->process->end_class == END_CLASS_CAUSE ||
+        waiter->process->lost_control || peer->process->lost_control)
+        return 0;
+    *waiting->told = true;
+    return report_waiting(analyzer, waiting, waiter, peer, how);
+}
+
+static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+{
+    (void)graph;
+    return channels_visit_waiting(analyzer, look_at);
+}
+
+static int report_call(struct analyzer *analyzer, const struct operation *operation,
+                       const char *side, const char *why, const char *todo)
+{
+    struct one_call one = {
+        .code = "DC108",
+        .certainty = CERTAIN,
+        .comm = operation->member->comm,
+        .member = operation->member,
+        .process = operation->process,
+        .record = &operation->record,
+        .call = side,
+        .site = operation->site,
+    };
+    struct text what = {0};
+    char call[CALL_BYTES], name[16];
+    text_add(&what, "rank %d calls %s on %s: %s", one_call_rank(&one),
+             record_text(&operation->record, call, sizeof call),
+             comm_name(operation->member->comm->id, name), why);
+    return one_call_report(analyzer, &one, &what, todo);
+}
+
+/* A peer that is no rank, and a message to itself outside of any group. */
+static int nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    if (api_class_of(record->api) != CLASS_P2P || record->flags & RECORD_FLAG_GONE ||
+        !record->op.comm)
+        return 0;
+    struct operation operation = {
+        .process = thread->process,
+        .thread = thread,
+        .record = *record,
+        .site = thread_site(thread, record),
+        .member = member_find(analyzer, record->op.comm, record->op.rank),
+    };
+    if (!operation.member || operation.member->process != thread->process)
+        return 0;
+    int nranks = operation.member->comm->nranks, peer = record->op.root;
+    bool out_of_range = peer < 0 || (nranks > 0 && peer >= nranks),
+         alone = peer == record->op.rank && !record->op.group;
+    if (!out_of_range && !alone)
+        return 0;
+    thread->invalid_call = record->serial;
+    thread->invalid_group |= thread->group_depth > 0;
+    char why[96];
+    if (alone)
+        return report_call(analyzer, &operation,
+                           record->api == API_ncclRecv ? "ncclRecv from itself"
+                                                       : "ncclSend to itself",
+                           "a message to itself needs its send and its receive in one group",
+                           "Put the send and the receive between ncclGroupStart and ncclGroupEnd, "
+                           "or copy with cudaMemcpyAsync.");
+    snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)", peer,
+             nranks - 1);
+    return report_call(analyzer, &operation, NULL, why,
+                       "Give the peer as a rank in this communicator, not in the whole job; the "
+                       "first and the last rank of a chain have one neighbour.");
+}
+
+static bool is_to_itself(const struct operation *call, const struct member *member)
+{
+    return api_class_of(call->record.api) == CLASS_P2P && call->member == member &&
+           call->record.op.root == call->record.op.rank;
+}
+
+/* Messages of a member to itself: as many sends as receives. */
+static int check_itself(struct analyzer *analyzer, const struct operation *calls, uint32_t count,
+                        uint32_t first)
+{
+    const struct member *member = calls[first].member;
+    const struct operation *last[2] = {NULL, NULL};
+    int balance = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_to_itself(&calls[i], member))
+            continue;
+        if (i < first)
+            return 0; /* counted from there */
+        bool receives = calls[i].record.api == API_ncclRecv;
+        balance += receives ? -1 : 1;
+        last[receives] = &calls[i];
+    }
+    if (!balance)
+        return 0;
+    calls[first].thread->invalid_group = true;
+    return report_call(
+        analyzer, last[balance < 0], balance > 0 ? "ncclSend to itself" : "ncclRecv from itself",
+        balance > 0 ? "it sends to itself, and its group has no receive for it"
+                    : "it receives from itself, and its group has no send for it",
+        "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.");
+}
+
+static int group(struct analyzer *analyzer, struct thread *thread, const struct operation *calls,
+                 uint32_t count)
+{
+    for (uint32_t i = 0; i < count && !thread->process->lost_control; i++)
+        if (is_to_itself(&calls[i], calls[i].member) && check_itself(analyzer, calls, count, i))
+            return -1;
+    return 0;
+}
+
+const struct check_group checks_unmatched = {
+    .name = "unmatched", .nccl = nccl, .group = group, .waits = waits};

@@ -1,0 +1,350 @@
+/* dc109_setup.c: DC109 (ranks set a communicator up differently) and DC405 (two ranks on one GPU),
+ * as soon as the second of them calls. A split that leaves someone waiting is found among the waits
+ * (dc2xx_waits.c).
+ *
+ * Ranks may differ in their ncclConfig_t (blocking or not), colours and keys of a split: nothing is
+ * wrong with that. Sources: NCCL user guide, "Creating a communicator" (nranks, ranks, one unique
+ * id for one communicator), "Creating a communicator with options", "Shrinking a communicator" (the
+ * same list on every rank that stays); nccl.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/names.h"
+
+enum { RANKS_BYTES = 128 };
+
+static int begin_claims(struct comm *comm, const struct member *newcomer)
+{
+    comm->claims = calloc(1, sizeof *comm->claims);
+    if (!comm->claims)
+        return -1;
+    comm->claims->variants = 1;
+    comm->claims->first.signature.count = (uint64_t)comm->nranks;
+    int failed = 0;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i] != newcomer && comm->member[i]->arrivals) {
+            failed |= rankset_add(&comm->claims->first.ranks, comm->member[i]->rank);
+            comm->claims->first.site = comm->member[i]->arrival;
+        }
+    return failed;
+}
+
+static int add_claim(struct comm *comm, const struct member *member, int nranks)
+{
+    struct slot *claims = comm->claims;
+    for (uint32_t i = 0; i < claims->variants; i++)
+        if (slot_variant(claims, i)->signature.count == (uint64_t)nranks)
+            return rankset_add(&slot_variant(claims, i)->ranks, member->rank);
+    struct variant *more = realloc(claims->more, claims->variants * sizeof *more);
+    if (!more)
+        return -1;
+    claims->more = more;
+    more[claims->variants - 1] = (struct variant){.site = member->arrival};
+    more[claims->variants - 1].signature.count = (uint64_t)nranks;
+    claims->variants++;
+    return rankset_add(&more[claims->variants - 2].ranks, member->rank);
+}
+
+static int report_claims(struct analyzer *analyzer, struct comm *comm)
+{
+    struct draft draft = draft_new("DC109", CERTAIN, comm);
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16];
+    for (uint32_t i = 0; i < comm->claims->variants; i++) {
+        const struct variant *variant = slot_variant(comm->claims, i);
+        text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "",
+                 rankset_count(&variant->ranks) == 1 ? "rank" : "ranks",
+                 rankset_text(&variant->ranks, ranks, sizeof ranks),
+                 rankset_count(&variant->ranks) == 1 ? "makes" : "make", comm_name(comm->id, name),
+                 (unsigned long long)variant->signature.count);
+        struct text text = {0};
+        text_add(&text, "ncclCommInitRank with nranks=%llu",
+                 (unsigned long long)variant->signature.count);
+        struct finding_side *side = draft_side(&draft, text.data ? text.data : "", &variant->site);
+        text_free(&text);
+        for (uint32_t k = 0; side && k < comm->members; k++)
+            if (rankset_has(&variant->ranks, comm->member[k]->rank))
+                draft_rank(&draft, side, comm->member[k]);
+        if (!draft.finding.first_ns || variant->site.time_ns < draft.finding.first_ns)
+            draft.finding.first_ns = variant->site.time_ns;
+        if (variant->site.time_ns > draft.finding.last_ns)
+            draft.finding.last_ns = variant->site.time_ns;
+    }
+    text_add(&what, ": the number of ranks must be the same");
+    draft_cover_comm(&draft, comm);
+    draft_say(
+        &draft, &what,
+        "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).");
+    return comm->claims_finding ? findings_replace(analyzer, comm->claims_finding, &draft)
+                                : findings_report(analyzer, &draft, &comm->claims_finding);
+}
+
+static int report_one(struct analyzer *analyzer, const struct member *member, const char *call,
+                      const struct site *second, struct text *what, const char *todo)
+{
+    struct draft draft = draft_new("DC109", CERTAIN, member->comm);
+    struct finding_side *side = draft_side(&draft, call, &member->arrival);
+    draft_rank(&draft, side, member);
+    draft_cover_comm(&draft, member->comm);
+    draft.finding.first_ns = draft.finding.last_ns = second->time_ns;
+    if (second->process != member->process || second->stack != member->arrival.stack) {
+        struct finding_side *other = draft_side(&draft, call, second);
+        int shown = second->process->info.rank;
+        if (rankset_add(&other->ranks,
+                        shown >= 0 && !second->process->several_ranks ? shown : member->rank))
+            draft.failed = true;
+        draft_cover(&draft, second->process);
+    }
+    draft_say(&draft, what, todo);
+    return findings_report(analyzer, &draft, NULL);
+}
+
+/* A side for each of two callers that gave different things. */
+static int report_two(struct analyzer *analyzer, const struct comm *comm, const struct site *first,
+                      int first_rank, const char *first_call, const struct site *second,
+                      int second_rank, const char *second_call, struct text *what, const char *todo)
+{
+    struct draft draft = draft_new("DC109", CERTAIN, comm);
+    struct finding_side *side = draft_side(&draft, first_call, first),
+                        *other = draft_side(&draft, second_call, second);
+    if (rankset_add(&side->ranks, first_rank) || rankset_add(&other->ranks, second_rank))
+        draft.failed = true;
+    draft_cover(&draft, first->process);
+    draft_cover(&draft, second->process);
+    draft.finding.first_ns = first->time_ns < second->time_ns ? first->time_ns : second->time_ns;
+    draft.finding.last_ns = first->time_ns < second->time_ns ? second->time_ns : first->time_ns;
+    draft_say(&draft, what, todo);
+    return findings_report(analyzer, &draft, NULL);
+}
+
+/* All ranks must give ncclCommInitRankScalable the same list of ids. */
+static int check_unique_ids(struct analyzer *analyzer, struct process *process,
+                            const struct record *record, struct member *member,
+                            const struct site *site)
+{
+    struct comm *comm = member->comm;
+    uint32_t ids = record->comm.ordinal;
+    (void)process;
+    if (!ids || ids == comm->unique_ids || findings_find(analyzer, "DC109", comm->id, 0))
+        return 0;
+    if (!comm->unique_ids) {
+        comm->unique_ids = ids;
+        comm->unique_ids_site = *site;
+        comm->unique_ids_rank = member_shown_rank(member);
+        return 0;
+    }
+    struct text what = {0};
+    char first[64], second[64], name[16];
+    snprintf(first, sizeof first, "ncclCommInitRankScalable with %u unique ids", comm->unique_ids);
+    snprintf(second, sizeof second, "ncclCommInitRankScalable with %u unique ids", ids);
+    text_add(&what,
+             "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
+             comm->unique_ids_rank, comm_name(comm->id, name), comm->unique_ids,
+             member_shown_rank(member), ids);
+    return report_two(analyzer, comm, &comm->unique_ids_site, comm->unique_ids_rank, first, site,
+                      member_shown_rank(member), second, &what,
+                      "Send the whole list of unique ids, and their number, to every rank.");
+}
+
+/* The communicator of this unique id exists, or did: NCCL's bootstrap answers for an id only once.
+ */
+static int report_reuse(struct analyzer *analyzer, const struct member *member,
+                        const struct record *record, const struct site *site)
+{
+    struct one_call one = {
+        .code = "DC109",
+        .certainty = CERTAIN,
+        .comm = member->comm,
+        .member = member,
+        .process = site->process,
+        .record = record,
+        .call = "ncclCommInitRank with a unique id that was used before",
+        .site = *site,
+    };
+    struct text what = {0};
+    char name[16];
+    text_add(&what,
+             "rank %d makes a communicator from the unique id of %s, which %s: an id is good for "
+             "one communicator",
+             one_call_rank(&one), comm_name(member->comm->id, name),
+             member->destroyed ? "it made before" : "exists already");
+    return one_call_report(analyzer, &one, &what,
+                           "Call ncclGetUniqueId once for each communicator and send the new id to "
+                           "all ranks; or use ncclCommSplit.");
+}
+
+/* The ranks that stay must leave out the same ones. */
+static int check_shrink(struct analyzer *analyzer, struct process *process,
+                        const struct record *record)
+{
+    struct comm *parent = comm_find(analyzer, record->comm.parent);
+    const struct member *member = parent ? member_find(analyzer, parent->id, record->comm.rank)
+                                         : NULL;
+    if (!member || !record->comm.bytes)
+        return 0;
+    struct site site = {
+        .process = process,
+        .stack = record->stack,
+        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+        .time_ns = record_realtime(process, record),
+    };
+    if (!parent->shrink.seen || record->comm.ordinal > parent->shrink.ordinal) {
+        parent->shrink.seen = true;
+        parent->shrink.ordinal = record->comm.ordinal;
+        parent->shrink.excluded = record->comm.pointer;
+        parent->shrink.count = record->comm.bytes;
+        parent->shrink.site = site;
+        parent->shrink.member = member;
+        return 0;
+    }
+    if (record->comm.ordinal != parent->shrink.ordinal ||
+        record->comm.pointer == parent->shrink.excluded ||
+        findings_find(analyzer, "DC109", parent->id, 0))
+        return 0;
+    struct text what = {0};
+    char name[16];
+    int first = member_shown_rank(parent->shrink.member), second = member_shown_rank(member);
+    text_add(&what,
+             "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
+             first, second, comm_name(parent->id, name), (unsigned long long)parent->shrink.count,
+             (unsigned long long)record->comm.bytes);
+    return report_two(analyzer, parent, &parent->shrink.site, first, "ncclCommShrink", &site,
+                      second, "ncclCommShrink without other ranks", &what,
+                      "Agree on the ranks that failed before ncclCommShrink: give every rank that "
+                      "stays the same list.");
+}
+
+static int check_init(struct analyzer *analyzer, struct process *process,
+                      const struct record *record, struct member *member)
+{
+    struct comm *comm = member->comm;
+    char name[16];
+    struct text what = {0};
+    struct site site = {
+        .process = process,
+        .stack = record->stack,
+        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+        .time_ns = record_realtime(process, record),
+    };
+    comm_name(comm->id, name);
+    if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !comm->claims &&
+        begin_claims(comm, member))
+        return -1;
+    if (comm->claims && member->arrivals == 1 &&
+        (add_claim(comm, member, record->comm.nranks) || report_claims(analyzer, comm)))
+        return -1;
+    if (comm->claims)
+        return 0; /* which rank is out of range depends on whom one believes */
+    if (record->comm.nranks > 0 && record->comm.rank >= record->comm.nranks) {
+        text_add(&what, "rank %d joins %s, which has ranks 0 to %d only", record->comm.rank, name,
+                 record->comm.nranks - 1);
+        return report_one(
+            analyzer, member, "ncclCommInitRank with a rank out of range", &member->arrival, &what,
+            "Give each process a rank from 0 to nranks - 1 (check RANK and WORLD_SIZE).");
+    }
+    if (record->api == API_ncclCommInitRankScalable &&
+        check_unique_ids(analyzer, process, record, member, &site))
+        return -1;
+    if (member->arrivals > 1 && (member->exists || member->destroyed))
+        return report_reuse(analyzer, member, record, &site);
+    if (member->arrivals > 1) {
+        text_add(&what, "rank %d of %s is given to two callers: process %d and process %d on %s",
+                 member->rank, name, (int)member->arrival.process->info.pid, (int)process->info.pid,
+                 process->info.host);
+        return report_one(
+            analyzer, member, "ncclCommInitRank with a rank that is taken", &site, &what,
+            "Give each process a rank of its own (check RANK and the launcher's arguments).");
+    }
+    return 0;
+}
+
+/* ncclCommInitAll with a device that is listed twice. */
+static int check_list(struct analyzer *analyzer, struct process *process,
+                      const struct record *record)
+{
+    struct one_call one = {
+        .code = "DC405",
+        .certainty = CERTAIN,
+        .comm = comm_find(analyzer, record->comm.comm),
+        .process = process,
+        .record = record,
+        .site = {.process = process,
+                 .stack = record->stack,
+                 .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+                 .time_ns = record_realtime(process, record)},
+    };
+    struct text what = {0};
+    text_add(&what, "rank %d lists device %d twice in ncclCommInitAll", one_call_rank(&one),
+             record->comm.device);
+    return one_call_report(analyzer, &one, &what,
+                           "List each device once; NULL stands for the first ndev devices.");
+}
+
+/* NCCL made the communicator all the same: it was told to allow it (NCCL_MULTI_RANK_GPU_ENABLE). */
+static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
+{
+    uint32_t finding = findings_find(analyzer, "DC405", comm->id, 0);
+    bool all = comm->nranks > 0 && comm->members >= (uint32_t)comm->nranks;
+    for (uint32_t i = 0; i < comm->members && all; i++)
+        all = comm->member[i]->exists;
+    if (finding && all)
+        findings_resolve(analyzer, finding, "NCCL accepts it: NCCL_MULTI_RANK_GPU_ENABLE");
+}
+
+static int check_gpu(struct analyzer *analyzer, struct process *process,
+                     const struct record *record, struct member *member)
+{
+    const struct comm *comm = member->comm;
+    const struct member *other = NULL;
+    for (uint32_t i = 0; i < comm->members && member->gpu && !other; i++)
+        if (comm->member[i] != member && comm->member[i]->gpu == member->gpu &&
+            !comm->member[i]->destroyed)
+            other = comm->member[i];
+    if (!other)
+        return 0;
+    struct draft draft = draft_new("DC405", CERTAIN, comm);
+    struct site site = {.process = process,
+                        .stack = record->stack,
+                        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS};
+    struct text what = {0};
+    char name[16];
+    struct finding_side *side = draft_side(&draft, "drives the same GPU as another rank", &site);
+    draft_rank(&draft, side, other);
+    draft_rank(&draft, side, member);
+    draft_cover_comm(&draft, comm);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = record_realtime(process, record);
+    text_add(&what, "ranks %d and %d of %s drive the same GPU (devices %d and %d on %s)",
+             member_shown_rank(other), member_shown_rank(member), comm_name(comm->id, name),
+             other->device, member->device, process->info.host);
+    draft_say(&draft, &what,
+              "Give each rank a GPU of its own: cudaSetDevice(local rank) before anything else, "
+              "and check CUDA_VISIBLE_DEVICES.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int setup(struct analyzer *analyzer, struct process *process, const struct record *record,
+                 struct member *member)
+{
+    if (record->phase == RECORD_ENTER && record->api == API_ncclCommShrink)
+        return check_shrink(analyzer, process, record);
+    if (record->phase == RECORD_ENTER && record->api == API_ncclCommInitAll &&
+        record->comm.flags & RECORD_COMM_DUPLICATE)
+        return check_list(analyzer, process, record);
+    if (!member)
+        return 0;
+    if (record->phase == RECORD_POINT) {
+        accept_gpu(analyzer, member->comm);
+        return 0;
+    }
+    if (record->api != API_ncclCommSplit && check_init(analyzer, process, record, member))
+        return -1;
+    return member->process == process ? check_gpu(analyzer, process, record, member) : 0;
+}
+
+const struct check_group checks_setup = {.name = "setup", .setup = setup};

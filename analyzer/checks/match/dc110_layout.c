@@ -1,0 +1,202 @@
+/* dc110_layout.c: DC110: ranks reduce the same total in other pieces, or the same pieces in another
+ * order.
+ *
+ * It explains a DC102 (findings.c): the counts differ because gradients were put into buckets in
+ * another way. The pieces are followed from the first mismatch on, of one rank on each side, until
+ * their sums meet. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/match/divergence.h"
+#include "analyzer/findings.h"
+#include "analyzer/match/layout.h"
+#include "analyzer/loop/parting.h"
+#include "lib/trace/names.h"
+
+enum { TEXT_BYTES = 384, SHOWN_PIECES = 8, RANKS_BYTES = 128 };
+
+static void add_piece(struct layout *layout, int side, const struct signature *signature,
+                      const struct arrival *arrival)
+{
+    if (layout->pieces[side] == LAYOUT_PIECES_MAX)
+        return;
+    struct piece *piece = &layout->piece[side][layout->pieces[side]++];
+    *piece =
+        (struct piece){.signature = *signature, .in_iteration = arrival && arrival->loop.iteration};
+    if (piece->in_iteration)
+        piece->iteration = arrival->loop.numbered ? arrival->loop.number : arrival->laps;
+}
+
+static const struct member *find_member(const struct comm *comm, int rank)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->rank == rank)
+            return comm->member[i];
+    return NULL;
+}
+
+/* What the one that came first has called since, from the window. Who is ahead stands with it:
+ * their places are alike. */
+static void add_what_is_known(struct layout *layout, const struct comm *comm)
+{
+    const struct member *ahead = find_member(comm, layout->rank[0]);
+    for (uint64_t number = layout->number; ahead && number < ahead->next; number++) {
+        struct slot *slot = window_slot(comm, number);
+        int variant = slot && slot->variants > 1 ? slot_variant_of(slot, ahead->rank) : 0;
+        const struct meeting *meeting = lockstep_find(comm, number);
+        if (!slot || !slot->variants || variant < 0)
+            return;
+        add_piece(layout, 0, &slot_variant(slot, (uint32_t)variant)->signature,
+                  meeting ? &meeting->first : NULL);
+    }
+}
+
+static int begin(struct comm *comm, const struct operation *operation)
+{
+    const struct slot *slot = &comm->divergence->slot[0];
+    if (slot->variants < 2)
+        return 0;
+    struct layout *layout = calloc(1, sizeof *layout);
+    if (!layout)
+        return -1;
+    layout->number = comm->divergence->number;
+    layout->rank[0] = rankset_next(&slot->first.ranks, 0);
+    layout->rank[1] = operation->member->rank;
+    comm->layout = layout;
+    add_what_is_known(layout, comm);
+    return 0;
+}
+
+static void piece_text(const struct layout *layout, int side, char *text, size_t bytes)
+{
+    const struct signature *signature = &layout->piece[side][0].signature;
+    size_t used = (size_t)snprintf(text, bytes, "%s of ", api_name(signature->api));
+    for (uint32_t i = 0; i < layout->whole[side] && used < bytes; i++) {
+        bool cut = i == SHOWN_PIECES - 1 && layout->whole[side] > SHOWN_PIECES;
+        if (cut)
+            used += (size_t)snprintf(text + used, bytes - used, " + %" PRIu32 " more",
+                                     layout->whole[side] - i);
+        else
+            used += (size_t)snprintf(text + used, bytes - used, "%s%" PRIu64, i ? " + " : "",
+                                     layout->piece[side][i].signature.count);
+        if (cut)
+            break;
+    }
+    if (used < bytes)
+        snprintf(text + used, bytes - used, " %s", datatype_name(signature->datatype));
+}
+
+/* The side's ranks are those that parted with its rank at the first piece. */
+static void add_side(struct draft *draft, const struct comm *comm, const struct layout *layout,
+                     int side)
+{
+    struct slot *slot = &comm->divergence->slot[0];
+    int variant = slot_variant_of(slot, layout->rank[side]);
+    if (variant < 0)
+        return;
+    const struct variant *part = slot_variant(slot, (uint32_t)variant);
+    char text[TEXT_BYTES];
+    piece_text(layout, side, text, sizeof text);
+    struct finding_side *added = draft_side(draft, text, &part->site);
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (rankset_has(&part->ranks, comm->member[i]->rank))
+            draft_rank(draft, added, comm->member[i]);
+    if (!draft->finding.first_ns || part->site.time_ns < draft->finding.first_ns)
+        draft->finding.first_ns = part->site.time_ns;
+    if (part->site.time_ns > draft->finding.last_ns)
+        draft->finding.last_ns = part->site.time_ns;
+}
+
+static int report(struct analyzer *analyzer, struct comm *comm)
+{
+    struct layout *layout = comm->layout;
+    struct slot *slot = &comm->divergence->slot[0];
+    int a = slot_variant_of(slot, layout->rank[0]), b = slot_variant_of(slot, layout->rank[1]);
+    bool swap = a >= 0 && b >= 0 &&
+                rankset_count(&slot_variant(slot, (uint32_t)b)->ranks) >
+                    rankset_count(&slot_variant(slot, (uint32_t)a)->ranks);
+    struct draft draft = draft_new("DC110", comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16];
+    draft.finding.number = layout->number;
+    draft.finding.has_number = true;
+    add_side(&draft, comm, layout, swap);
+    add_side(&draft, comm, layout, !swap);
+    for (int i = 0; i < draft.finding.sides; i++)
+        text_add(&what, "%s%s make%s %s", i ? ", " : "",
+                 draft_ranks_text(&draft, i, ranks, sizeof ranks),
+                 rankset_count(&draft.finding.side[i].ranks) == 1 ? "s" : "",
+                 draft.finding.side[i].call ? draft.finding.side[i].call : "?");
+    text_add(&what, " from operation #%" PRIu64 " of %s on: the same whole in %s", layout->number,
+             comm_name(comm->id, name), layout->other_order ? "another order" : "other pieces");
+    draft_cover_comm(&draft, comm);
+    draft_say(&draft, &what,
+              "Build the model and its buckets alike on every rank: the same order of parameters, "
+              "the same bucket size, "
+              "and find_unused_parameters=True where ranks leave parameters out.");
+    if (layout->finding)
+        return findings_replace(analyzer, layout->finding, &draft);
+    return findings_report(analyzer, &draft, &layout->finding);
+}
+
+/* Groups in another order, other kinds or types have codes of their own. */
+static bool is_about_counts(const struct analyzer *analyzer, const struct divergence *divergence)
+{
+    return divergence->finding &&
+           !strcmp(analyzer->reported[divergence->finding - 1].finding.code, "DC102");
+}
+
+static int judge(struct analyzer *analyzer, struct comm *comm, bool is_all)
+{
+    if (!is_about_counts(analyzer, comm->divergence))
+        return 0;
+    enum layout_answer answer = layout_judge(comm->layout, is_all);
+    comm->layout->other_order = answer == LAYOUT_OTHER_ORDER;
+    return answer == LAYOUT_OTHER_PIECES || answer == LAYOUT_OTHER_ORDER ? report(analyzer, comm)
+                                                                         : 0;
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct comm *comm = operation->member->comm;
+    struct divergence *divergence = comm->divergence;
+    uint64_t number = operation->record.op.number;
+    if (!divergence || !divergence->finding || comm->parting ||
+        api_class_of(operation->record.api) != CLASS_COLLECTIVE)
+        return 0;
+    if (comm->layout && comm->layout->number != divergence->number) {
+        free(comm->layout);
+        comm->layout = NULL;
+    }
+    if (!comm->layout && (number != divergence->number || begin(comm, operation)))
+        return number != divergence->number ? 0 : -1;
+    struct layout *layout = comm->layout;
+    int side = !layout                                      ? -1
+               : operation->member->rank == layout->rank[0] ? 0
+               : operation->member->rank == layout->rank[1] ? 1
+                                                            : -1;
+    bool is_next = side >= 0 && number == layout->number + layout->pieces[side];
+    if (layout && layout->finding && number == layout->number)
+        return report(analyzer, comm);
+    if (!is_next || layout->finding)
+        return 0;
+    struct arrival arrival = {.loop = operation->loop, .laps = operation->member->laps};
+    add_piece(layout, side, &operation->signature, &arrival);
+    return judge(analyzer, comm, false);
+}
+
+/* Ranks that hang after their first buckets make no more calls that could prove it. */
+static int finish(struct analyzer *analyzer)
+{
+    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
+        if (comm->layout && !comm->layout->finding && comm->divergence &&
+            comm->divergence->number == comm->layout->number && judge(analyzer, comm, true))
+            return -1;
+    return 0;
+}
+
+const struct check_group checks_layout = {
+    .name = "layout", .operation = operation, .finish = finish};

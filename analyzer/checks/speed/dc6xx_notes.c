@@ -1,0 +1,197 @@
+/* dc6xx_notes.c: DC601 and DC602: what costs time and is no fault. (DC603 is told with the
+ * iterations, dc506_steps.c.) */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/loop/lockstep.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+/* When it is worth a word. */
+enum {
+    /* DC601. A delay is time in which all members but one wait. Hosts' clocks are as good as NTP
+     * keeps them over a network: some ten milliseconds (RFC 5905, section 1). */
+    DELAY_NS = 1000000,
+    DELAY_OTHER_HOST_NS = 50000000,
+    DELAYS_WINDOW = 32,  /* judged together */
+    DELAYS_PERCENT = 90, /* of them by one rank: chance would spread them */
+    LOST_PERCENT = 10,   /* of the time */
+    /* DC602. An operation of this size takes about as long as an empty one: some ten microseconds
+     * of latency against one microsecond of transfer (64 KiB at 50 GB/s). PyTorch's buckets are 25
+     * MiB. */
+    SMALL_BYTES = 64 << 10,
+    SMALL_RUN = 32,        /* one after the other, with no wait in between */
+    SMALL_RUN_AGAIN = 128, /* a longer row counts again */
+    SMALL_RUNS = 3,        /* once may be the set-up */
+    CALL_BYTES = 256
+};
+
+/* --- DC601
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_one_host(const struct comm *comm)
+{
+    for (uint32_t i = 1; i < comm->members; i++)
+        if (comm->member[i]->process->host != comm->member[0]->process->host)
+            return false;
+    return true;
+}
+
+static int report_late(struct analyzer *analyzer, const struct comm *comm,
+                       const struct member *member, uint64_t elapsed_ns, const struct site *site)
+{
+    const struct lateness *lateness = &comm->lateness;
+    struct draft draft = draft_new("DC601", POSSIBLE, comm);
+    struct text what = {0};
+    char name[16];
+    draft_rank(&draft, draft_side(&draft, "comes last", site), member);
+    draft.finding.first_ns = lateness->begin_ns;
+    draft.finding.last_ns = site->time_ns;
+    text_add(&what,
+             "rank %d came last to %" PRIu32 " of %" PRIu32
+             " operations of %s for which the others had to wait, by %.1f ms on "
+             "average: %.0f%% of the time was lost",
+             member_shown_rank(member), member->delays, lateness->delays, comm_name(comm->id, name),
+             (double)member->delayed_ns / member->delays / 1e6,
+             100.0 * (double)member->delayed_ns / (double)elapsed_ns);
+    if (!is_one_host(comm))
+        text_add(&what, " (the hosts' clocks are trusted to %d ms)", DELAY_OTHER_HOST_NS / 1000000);
+    draft_say(&draft, &what,
+              "See what this rank does besides: its share of the data, logging, evaluation, "
+              "checkpoints, its GPU's clock, its host's other load.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static void begin_window(struct comm *comm, uint64_t now_ns)
+{
+    comm->lateness.begin_ns = now_ns;
+    comm->lateness.delays = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        comm->member[i]->delays = 0;
+        comm->member[i]->delayed_ns = 0;
+    }
+}
+
+/* All have come. Time that was lost for an operation before is not lost again. */
+static int judge_meeting(struct analyzer *analyzer, struct comm *comm,
+                         const struct meeting *meeting, const struct site *site)
+{
+    struct lateness *lateness = &comm->lateness;
+    struct member *late = comm->member[0];
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i] == meeting->last)
+            late = comm->member[i];
+    uint64_t from = meeting->last_ns[1] > lateness->end_ns ? meeting->last_ns[1] : lateness->end_ns,
+             to = meeting->last_ns[0];
+    if (!lateness->begin_ns)
+        begin_window(comm, to);
+    if (to > lateness->end_ns)
+        lateness->end_ns = to;
+    if (to <= from || to - from < (uint64_t)(is_one_host(comm) ? DELAY_NS : DELAY_OTHER_HOST_NS))
+        return 0;
+    lateness->delays++;
+    late->delays++;
+    late->delayed_ns += to - from;
+    if (lateness->delays < DELAYS_WINDOW)
+        return 0;
+    uint64_t elapsed_ns = to - lateness->begin_ns;
+    bool is_habit = 100 * (uint64_t)late->delays >= DELAYS_PERCENT * (uint64_t)lateness->delays &&
+                    100 * late->delayed_ns >= LOST_PERCENT * elapsed_ns;
+    int result = is_habit ? report_late(analyzer, comm, late, elapsed_ns, site) : 0;
+    begin_window(comm, to);
+    return result;
+}
+
+/* --- DC602
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_small(const struct operation *operation, uint64_t bytes)
+{
+    unsigned api = operation->record.api;
+    return (api == API_ncclAllReduce || api == API_ncclBroadcast || api == API_ncclBcast ||
+            api == API_ncclReduce) &&
+           operation->signature.group_size < 2 && bytes <= SMALL_BYTES &&
+           !operation->member->comm->divergence;
+}
+
+static uint64_t alike(const struct operation *operation)
+{
+    const struct signature *signature = &operation->signature;
+    const uint64_t words[] = {
+        signature->api,          signature->datatype,       signature->redop,
+        signature->scalar,       (uint64_t)signature->root, operation->loop.iteration,
+        operation->record.stream};
+    return hash_bytes(HASH_START, words, sizeof words);
+}
+
+static int report_small(struct analyzer *analyzer, const struct operation *operation,
+                        const struct small_run *run)
+{
+    struct draft draft = draft_new("DC602", POSSIBLE, operation->member->comm);
+    struct text what = {0};
+    char name[16], call[CALL_BYTES];
+    snprintf(call, sizeof call, "%s, small, many times", api_name(operation->record.api));
+    draft_rank(&draft, draft_side(&draft, call, &operation->site), operation->member);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
+    text_add(&what,
+             "%s is called %" PRIu32 " times in a row on %s for %" PRIu64
+             " bytes on average, again and again: each takes as long as one "
+             "for all would",
+             api_name(operation->record.api), run->operations,
+             comm_name(operation->member->comm->id, name), run->bytes / run->operations);
+    draft_say(&draft, &what,
+              "Put the tensors into one buffer (a bucket) and make one call, or put the calls into "
+              "one ncclGroup.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int count_small(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct small_run *run = &operation->member->small;
+    uint64_t bytes = operation->record.op.count * datatype_bytes(operation->record.op.datatype);
+    uint64_t kind = alike(operation);
+    if (operation->record.op.flags & RECORD_OP_NO_COUNT ||
+        operation->record.op.datatype == TYPE_NONE)
+        return 0;
+    if (!is_small(operation, bytes)) {
+        *run = (struct small_run){.runs = run->runs};
+        return 0;
+    }
+    if (run->alike != kind)
+        *run = (struct small_run){.alike = kind, .runs = run->runs};
+    run->operations++;
+    run->bytes += bytes;
+    if (run->operations != SMALL_RUN && run->operations % SMALL_RUN_AGAIN)
+        return 0;
+    return ++run->runs == SMALL_RUNS ? report_small(analyzer, operation, run) : 0;
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    struct comm *comm = operation->member->comm;
+    if (api_class_of(operation->record.api) != CLASS_COLLECTIVE)
+        return 0;
+    if (count_small(analyzer, operation))
+        return -1;
+    const struct meeting *meeting = lockstep_find(comm, operation->record.op.number);
+    bool complete = meeting && comm->nranks > 1 && meeting->arrivals == (uint32_t)comm->nranks &&
+                    !comm->divergence;
+    return complete ? judge_meeting(analyzer, comm, meeting, &operation->site) : 0;
+}
+
+/* The host waits: what comes after may need what came before. */
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    (void)analyzer;
+    if (api_class_of(record->api) != CLASS_WAIT)
+        return 0;
+    for (struct member *member = thread->process->members; member; member = member->process_next)
+        member->small = (struct small_run){.runs = member->small.runs};
+    return 0;
+}
+
+const struct check_group checks_notes = {.name = "notes", .operation = operation, .call = call};

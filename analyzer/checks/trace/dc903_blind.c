@@ -1,0 +1,139 @@
+/* dc903_blind.c: DC903: what can't be seen from the host, and which checks are weaker for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+enum { NCCL_KNOWN = 22899 }; /* the newest NCCL whose calls calls.def has: 2.28 */
+
+struct blind {
+    bool told_nccl, saw_runtime;
+};
+
+#define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
+#define ALL_MEMORY     "hazards and devices (DC301 to DC310, DC401 to DC407)"
+
+static int report(struct analyzer *analyzer, struct process *process, const char *unseen,
+                  const char *weaker, uint64_t time_ns)
+{
+    struct draft draft = draft_new("DC903", CERTAIN, NULL);
+    const struct site site = {.process = process};
+    struct finding_side *side = draft_side(&draft, unseen, &site);
+    struct text what = {0};
+    int rank = process_shown_rank(process);
+    if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
+        draft.failed = true;
+    draft_cover(&draft, process);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = time_ns;
+    text_add(&what, "not seen: %s; what goes wrong there is missed: %s", unseen, weaker);
+    draft_say(&draft, &what, "Nothing need be wrong; know that these checks did not see all.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static struct blind *blind_of(struct process *process)
+{
+    if (!process->blind)
+        process->blind = calloc(1, sizeof *process->blind);
+    return process->blind;
+}
+
+/* What is weaker for texts of the shim, by words in them; the last holds for all others. */
+static const struct {
+    const char *words, *weaker;
+} weaker_for[] = {
+    {"ncclDevCommCreate",
+     "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), "
+     "and their buffers are not checked (DC301 to DC310)"},
+    {"--hash", "their bytes are not compared (DC308, DC309, DC501 to DC503)"},
+    {"CUDA graph", "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its "
+                   "accesses are not checked (DC301 to DC310)"},
+    {"", ALL_OPERATIONS ", " ALL_MEMORY},
+};
+
+/* The shim says so itself; its text names what is not seen. */
+static int notice(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    const char *text = process_string(process, record->range.text);
+    int i = 0;
+    while (!strstr(text, weaker_for[i].words))
+        i++;
+    return report(analyzer, process, *text ? text : "something that the shim gave no name",
+                  weaker_for[i].weaker, record_realtime(process, record));
+}
+
+static int setup(struct analyzer *analyzer, struct process *process, const struct record *record,
+                 struct member *member)
+{
+    (void)member;
+    struct blind *blind = blind_of(process);
+    int version = process->info.nccl_version;
+    if (!blind)
+        return -1;
+    if (version <= NCCL_KNOWN || blind->told_nccl)
+        return 0;
+    blind->told_nccl = true;
+    struct text unseen = {0};
+    text_add(&unseen, "calls that NCCL %d.%d has and 2.28 had not", version / 10000,
+             version / 100 % 100);
+    char *text = text_take(&unseen);
+    int result =
+        text ? report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record))
+             : -1;
+    free(text);
+    return result;
+}
+
+static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    (void)analyzer;
+    (void)record;
+    struct blind *blind = blind_of(process);
+    if (!blind)
+        return -1;
+    blind->saw_runtime = true;
+    return 0;
+}
+
+static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    return launch(analyzer, thread->process, record);
+}
+
+static bool issued_operations(const struct process *process)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if (member->has_last)
+            return true;
+    return false;
+}
+
+/* No libcudart was loaded when the process woke the shim, and no call of it was ever seen. */
+static int finish(struct analyzer *analyzer)
+{
+    for (int i = 0; i < analyzer->processes; i++) {
+        struct process *process = analyzer->process[i];
+        bool unseen = process && !(process->info.lacks & LACKS_CUDA) &&
+                      process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
+                      !(process->blind && process->blind->saw_runtime) &&
+                      issued_operations(process);
+        if (unseen && report(analyzer, process,
+                             "calls of the CUDA runtime (none was seen: it is linked into the "
+                             "program, or another API is used)",
+                             "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_blind = {
+    .name = "blind",
+    .blind = notice,
+    .setup = setup,
+    .call = call,
+    .launch = launch,
+    .finish = finish,
+};

@@ -1,0 +1,63 @@
+/* dc904_said.c: DC904: what NCCL, PyTorch or another tool has said itself, in an imported file
+ * (notice_said).
+ *
+ * It is passed on in its own words: whether it is the fault, or what follows from it, is not
+ * judged. */
+#include <ctype.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/record.h"
+
+enum { KIND_BYTES = 160 };
+
+/* The same message with other numbers, addresses and sizes is the same kind: they differ from rank
+ * to rank. */
+static void kind_of(const char *text, char *kind, size_t bytes)
+{
+    size_t used = 0;
+    while (*text && used + 1 < bytes) {
+        bool number = isdigit((unsigned char)*text);
+        kind[used++] = number ? '#' : *text;
+        text++;
+        while (number && (isxdigit((unsigned char)*text) || *text == 'x'))
+            text++;
+    }
+    kind[used] = '\0';
+}
+
+static enum severity severity_of(uint64_t said)
+{
+    return said == SAID_ERROR  ? SEVERITY_ERROR
+           : said == SAID_NOTE ? SEVERITY_NOTE
+                               : SEVERITY_WARNING;
+}
+
+static int said(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    const char *text = process_string(process, record->range.text),
+               *by = process_string(process, record->range.domain);
+    const struct site site = {.process = process, .time_ns = record_realtime(process, record)};
+    char kind[KIND_BYTES];
+    if (!*text)
+        return 0;
+    kind_of(text, kind, sizeof kind);
+    struct draft draft = draft_new("DC904", CERTAIN, NULL);
+    struct finding_side *side = draft_side(&draft, kind, &site);
+    struct text what = {0};
+    int rank = process_shown_rank(process);
+    if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
+        draft.failed = true;
+    draft_cover(&draft, process);
+    draft.merges_ranks = true;
+    draft.finding.severity = severity_of(record->range.id);
+    draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
+    text_add(&what, "%s: %s", *by ? by : "another tool", text);
+    draft_say(&draft, &what,
+              "This is passed on in the words of who said it; findings with other codes say what "
+              "ddpcheck makes of it.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+const struct check_group checks_said = {.name = "said", .said = said};

@@ -1,0 +1,110 @@
+/* dc905_behind.c: DC905: where the ranks of an imported trace stand, whose source can't tell
+ * whether they wait there.
+ *
+ * RAS counts launches, a log holds calls, Inspector what finished. Ranks that stand at different
+ * places are what a hang looks like, and what a running job looks like at any moment: so this is a
+ * note, and quiet where a finding says more. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/lacks.h"
+
+enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+
+/* Another finding says what is wrong on this communicator. */
+static bool is_explained(const struct analyzer *analyzer, const struct comm *comm)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        const struct finding *finding = &reported->finding;
+        if (finding->comm == comm->id && finding->state == FINDING_OPEN && !reported->suppressed &&
+            strchr("12", finding->code[2]))
+            return true;
+    }
+    return false;
+}
+
+static void add_side(struct draft *draft, const struct comm *comm,
+                     const struct standing_apart *apart, bool behind, bool finished)
+{
+    char call[CALL_BYTES], text[CALL_BYTES];
+    const struct member *example = NULL;
+    struct finding_side *side = NULL;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (member->next == apart->most ? behind : !behind)
+            continue;
+        if (!example) {
+            bool timed = !(member->process->info.lacks & LACKS_TIMING);
+            const struct site site = {.process = member->process,
+                                      .time_ns = timed ? member->process->last_ns : 0};
+            example = member;
+            if (member->has_last)
+                snprintf(call, sizeof call, "last %s %s", finished ? "finished" : "called",
+                         signature_text(&member->last, text, sizeof text));
+            else
+                snprintf(call, sizeof call, "%llu collectives %s", (unsigned long long)member->next,
+                         finished ? "finished" : "launched");
+            side = draft_side(draft, call, &site);
+        }
+        if (side)
+            draft_rank(draft, side, member);
+    }
+}
+
+static int report(struct analyzer *analyzer, const struct comm *comm,
+                  const struct standing_apart *apart, bool finished)
+{
+    struct draft draft = draft_new("DC905", POSSIBLE, comm);
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16], call[CALL_BYTES];
+    const struct slot *slot = window_slot(comm, apart->least);
+    add_side(&draft, comm, apart, true, finished);
+    add_side(&draft, comm, apart, false, finished);
+    draft.finding.number = apart->least;
+    draft.finding.has_number = true;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (draft.finding.last_ns < comm->member[i]->process->last_ns)
+            draft.finding.first_ns = draft.finding.last_ns = comm->member[i]->process->last_ns;
+    bool one = rankset_count(&draft.finding.side[0].ranks) == 1;
+    text_add(&what, "%s %s of %s %s %llu collectives%s", one ? "rank" : "ranks",
+             rankset_text(&draft.finding.side[0].ranks, ranks, sizeof ranks),
+             comm_name(comm->id, name),
+             finished ? one ? "has finished" : "have finished"
+             : one    ? "has called"
+                      : "have called",
+             (unsigned long long)apart->least, one ? "" : " or more, but not all");
+    text_add(&what,
+             ", %s %s %llu: ", rankset_count(&draft.finding.side[1].ranks) == 1 ? "rank" : "ranks",
+             rankset_text(&draft.finding.side[1].ranks, ranks, sizeof ranks),
+             (unsigned long long)apart->most);
+    if (slot && slot->variants)
+        text_add(&what, "%s #%llu is the first that is missing; ",
+                 signature_text(&slot->first.signature, call, sizeof call),
+                 (unsigned long long)apart->least);
+    text_add(&what, "whether the job hangs there this source can't tell");
+    draft_say(&draft, &what,
+              finished
+                  ? "If the job hangs, look at what these ranks do instead (ddpcheck stacks --pid)."
+                  : "If the job hangs, look at what these ranks do instead (ddpcheck stacks "
+                    "--pid); of a running job this is a moment's picture.");
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static int finish(struct analyzer *analyzer)
+{
+    struct standing_apart apart;
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        bool finished = comm_stands_apart(comm, LACKS_UNFINISHED, &apart);
+        if ((finished || comm_stands_apart(comm, LACKS_STATE, &apart)) &&
+            !is_explained(analyzer, comm) && report(analyzer, comm, &apart, finished))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_behind = {.name = "behind", .finish = finish};

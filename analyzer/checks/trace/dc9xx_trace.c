@@ -1,0 +1,111 @@
+/* dc9xx_trace.c: what the trace itself lacks: DC901 (lost records), DC902 (ranks without a trace).
+ */
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+
+static int lost(struct analyzer *analyzer, struct process *process)
+{
+    struct draft draft = draft_new("DC901", CERTAIN, NULL);
+    struct text what = {0};
+    uint64_t control = process->lost_control, bulk = process->lost_bulk,
+             hashes = process->lost_hashes;
+    /* Bulk records only weaken the checks of memory and streams. */
+    draft.finding.severity = control ? SEVERITY_WARNING : SEVERITY_NOTE;
+    struct finding_side *side = draft_side(&draft,
+                                           control ? "lost records of collectives and waits"
+                                           : bulk  ? "lost bulk records"
+                                                   : "lost payload hashes",
+                                           NULL);
+    int rank = process_shown_rank(process);
+    if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
+        draft.failed = true;
+    side->process = process->index;
+    draft.finding.first_ns = draft.finding.last_ns = process->last_ns;
+    text_add(&what, "of rank %d (process %d) ", rank, (int)process->info.pid);
+    if (control + bulk) {
+        text_add(&what,
+                 "%llu records were lost (%llu of collectives, waits and communicators, %llu of "
+                 "CUDA calls)",
+                 (unsigned long long)(control + bulk), (unsigned long long)control,
+                 (unsigned long long)bulk);
+        text_add(&what,
+                 control
+                     ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
+                       "are only possible, and may be missed"
+                     : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
+                       "are only possible or silent, and waits through events may be missed");
+    }
+    if (hashes)
+        text_add(&what,
+                 "%s%llu payload hashes were not made (the collector was behind, or the driver "
+                 "refused): what they would have shown (DC308, DC309, DC501 to DC503) is missed",
+                 control + bulk ? "; " : "", (unsigned long long)hashes);
+    draft_say(&draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
+    struct reported *known = NULL;
+    for (uint32_t i = 0; i < analyzer->reported_count && !known; i++)
+        if (analyzer->reported[i].finding.code == draft.finding.code &&
+            analyzer->reported[i].finding.side[0].process == process->index)
+            known = &analyzer->reported[i];
+    if (known && known->finding.severity == draft.finding.severity) {
+        /* The counts only grow; they are told again at each doubling. */
+        if (control + bulk + hashes < 2 * process->lost_told) {
+            draft_drop(&draft);
+            return 0;
+        }
+    }
+    process->lost_told = control + bulk + hashes;
+    return known ? findings_replace(analyzer, known->finding.id, &draft)
+                 : findings_report(analyzer, &draft, NULL);
+}
+
+/* Of a communicator that was never made the rest of the ranks need not exist. */
+static bool was_made(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->exists || comm->member[i]->has_last)
+            return true;
+    return false;
+}
+
+static int finish(struct analyzer *analyzer)
+{
+    for (int i = 0; i < analyzer->processes; i++) {
+        struct process *process = analyzer->process[i];
+        if (process && process->lost_told &&
+            process->lost_told !=
+                process->lost_control + process->lost_bulk + process->lost_hashes) {
+            process->lost_told = 0;
+            if (lost(analyzer, process))
+                return -1;
+        }
+    }
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        if (comm->nranks <= 0 || comm->members >= (uint32_t)comm->nranks || !was_made(comm))
+            continue;
+        struct draft draft = draft_new("DC902", CERTAIN, comm);
+        struct text what = {0};
+        char name[16], ranks[128];
+        struct finding_side *side = draft_side(&draft, "has no trace", NULL);
+        uint32_t next = 0;
+        for (int rank = 0; rank < comm->nranks; rank++) {
+            while (next < comm->members && comm->member[next]->rank < rank)
+                next++;
+            bool seen = next < comm->members && comm->member[next]->rank == rank;
+            if (!seen && rankset_add(&side->ranks, rank))
+                draft.failed = true;
+        }
+        draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
+        text_add(&what,
+                 "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
+                 comm_name(comm->id, name), comm->nranks,
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
+        draft_say(
+            &draft, &what,
+            "Give the report the databases of all hosts; see that every rank ran under ddpcheck.");
+        if (findings_report(analyzer, &draft, NULL))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_trace = {.name = "trace", .lost = lost, .finish = finish};

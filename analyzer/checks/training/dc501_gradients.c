@@ -1,0 +1,186 @@
+/* dc501_gradients.c: DC501: ranks give the same bytes to one reduction after the other: they
+ * compute the same.
+ *
+ * Counted are reductions (sum, average, scaled sum) of at least ELEMENTS floats whose hashes all
+ * ranks told, that hold no single value throughout (zeros, a token), no NaN or Inf, and not what
+ * one of the last few held. The classes of ranks that have been alike in all of them are kept; when
+ * none of two ranks or more is left it begins again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/loop/payloads.h"
+
+enum { ELEMENTS = 256, OPERATIONS = 16, RECENT = 4, RANKS_BYTES = 128 };
+
+struct likeness {
+    uint32_t *label; /* by rank: its class, named by the lowest rank in it */
+    uint32_t ranks;
+    uint32_t operations;     /* in which the classes were alike */
+    uint64_t recent[RECENT]; /* hashes of the lowest class with two ranks or more */
+    uint32_t next, finding;
+    uint64_t first_ns;
+};
+
+void likeness_free(struct likeness *likeness)
+{
+    if (likeness)
+        free(likeness->label);
+    free(likeness);
+}
+
+static void start_again(struct likeness *likeness)
+{
+    memset(likeness->label, 0, likeness->ranks * sizeof *likeness->label);
+    memset(likeness->recent, 0, sizeof likeness->recent);
+    likeness->operations = 0;
+}
+
+static struct likeness *likeness_of(const struct payload *payload)
+{
+    struct payloads *payloads = payload->comm->payloads;
+    if (payloads->likeness)
+        return payloads->likeness;
+    struct likeness *likeness = calloc(1, sizeof *likeness);
+    if (!likeness)
+        return NULL;
+    likeness->label = calloc(payload->cells, sizeof *likeness->label);
+    if (!likeness->label) {
+        free(likeness);
+        return NULL;
+    }
+    likeness->ranks = payload->cells;
+    return payloads->likeness = likeness;
+}
+
+static bool is_float(uint8_t datatype)
+{
+    return (datatype >= TYPE_FLOAT16 && datatype <= TYPE_BFLOAT16) || datatype == TYPE_FLOAT8E4M3 ||
+           datatype == TYPE_FLOAT8E5M2;
+}
+
+/* Whether it says anything about what the ranks compute. */
+static bool counts(const struct payload *payload)
+{
+    const struct signature *s = &payload->signature;
+    bool reduces = s->api == API_ncclAllReduce || s->api == API_ncclReduceScatter ||
+                   s->api == API_ncclReduce;
+    bool adds = s->redop == REDOP_SUM || s->redop == REDOP_AVG || s->redop == REDOP_PREMULSUM;
+    uint64_t elements = s->api == API_ncclReduceScatter ? s->count * payload->cells : s->count;
+    if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed || payload->cells < 2 ||
+        !reduces || !adds || !is_float(s->datatype) || elements < ELEMENTS)
+        return false;
+    for (uint32_t rank = 0; rank < payload->cells; rank++) {
+        const struct payload_cell *cell = &payload->cell[rank];
+        if (!(cell->told & 1 << HASH_SEND_BEFORE) || cell->uniform & 1 << HASH_SEND_BEFORE ||
+            cell->nans || cell->infs)
+            return false;
+    }
+    return true;
+}
+
+/* Splits the classes by hash. Returns the lowest rank of a class of two or more, or -1. Quadratic
+ * in the number of different classes only: a rank looks for the first one before it that is in its
+ * class and sent the same. */
+static int refine(struct likeness *likeness, const struct payload *payload)
+{
+    int shared = -1;
+    uint32_t classes = 0, *first = malloc(likeness->ranks * sizeof *first),
+             *label = malloc(likeness->ranks * sizeof *label);
+    if (!first || !label) {
+        free(first);
+        free(label);
+        return -2;
+    }
+    for (uint32_t rank = 0; rank < likeness->ranks; rank++) {
+        uint32_t i = 0;
+        while (i < classes && (likeness->label[first[i]] != likeness->label[rank] ||
+                               payload->cell[first[i]].hash[HASH_SEND_BEFORE] !=
+                                   payload->cell[rank].hash[HASH_SEND_BEFORE]))
+            i++;
+        if (i == classes)
+            first[classes++] = rank;
+        else if (shared < 0 || first[i] < (uint32_t)shared)
+            shared = (int)first[i];
+        label[rank] = first[i];
+    }
+    memcpy(likeness->label, label, likeness->ranks * sizeof *label);
+    free(first);
+    free(label);
+    return shared;
+}
+
+static bool seen_lately(struct likeness *likeness, uint64_t hash)
+{
+    for (int i = 0; i < RECENT; i++)
+        if (likeness->recent[i] == hash)
+            return true;
+    likeness->recent[likeness->next++ % RECENT] = hash;
+    return false;
+}
+
+static int report(struct analyzer *analyzer, const struct payload *payload,
+                  struct likeness *likeness)
+{
+    struct draft draft = draft_new("DC501", POSSIBLE, payload->comm);
+    struct text what = {0};
+    char call[256], name[16], ranks[RANKS_BYTES];
+    signature_text(&payload->signature, call, sizeof call);
+    for (uint32_t first = 0; first < likeness->ranks && draft.finding.sides < FINDING_SIDES_MAX;
+         first++) {
+        struct finding_side *side = NULL;
+        uint32_t last = first;
+        for (uint32_t rank = first + 1; rank < likeness->ranks; rank++)
+            last = likeness->label[rank] == first ? rank : last;
+        if (likeness->label[first] != first || last == first)
+            continue;
+        side = draft_side(&draft, call, &payload->cell[first].site);
+        for (uint32_t rank = first; rank <= last; rank++)
+            if (likeness->label[rank] == first)
+                draft_rank(&draft, side, payload->cell[rank].member);
+        text_add(&what, "%sranks %s", draft.finding.sides > 1 ? ", " : "",
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
+    }
+    draft.finding.first_ns = likeness->first_ns;
+    draft.finding.last_ns = payload->cell[0].site.time_ns;
+    draft.finding.number = payload->number;
+    draft.finding.has_number = true;
+    text_add(&what,
+             " gave the same bytes to each of the last %u reductions of %s, up to %s #%llu: they "
+             "seem to work on the same samples",
+             likeness->operations, comm_name(payload->comm->id, name), call,
+             (unsigned long long)payload->number);
+    draft_say(&draft, &what,
+              "Give each rank a part of the data of its own: a DistributedSampler with the right "
+              "rank and number of replicas, and "
+              "sampler.set_epoch(epoch) before each epoch.");
+    return findings_report(analyzer, &draft, &likeness->finding);
+}
+
+static int payload(struct analyzer *analyzer, const struct payload *payload)
+{
+    if (!counts(payload))
+        return 0;
+    struct likeness *likeness = likeness_of(payload);
+    if (!likeness || likeness->ranks != payload->cells)
+        return likeness ? 0 : -1;
+    int shared = refine(likeness, payload);
+    if (shared == -2)
+        return -1;
+    if (shared < 0) {
+        if (likeness->finding)
+            findings_resolve(analyzer, likeness->finding, "what they give differs now");
+        likeness->finding = 0;
+        start_again(likeness);
+        return 0;
+    }
+    if (seen_lately(likeness, payload->cell[shared].hash[HASH_SEND_BEFORE]))
+        return 0;
+    if (!likeness->operations++)
+        likeness->first_ns = payload->cell[shared].site.time_ns;
+    if (likeness->finding)
+        findings_count(analyzer, likeness->finding, payload->cell[shared].site.time_ns);
+    return likeness->operations == OPERATIONS ? report(analyzer, payload, likeness) : 0;
+}
+
+const struct check_group checks_gradients = {.name = "gradients", .payload = payload};

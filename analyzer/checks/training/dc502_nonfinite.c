@@ -1,0 +1,143 @@
+/* dc502_nonfinite.c: DC502: NaN or Inf in what a rank sends: the first operation that had it, and
+ * on which ranks. After a reduction all ranks have it, so the first is the one to look at; the
+ * others are counted. */
+#include <stdio.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/loop/payloads.h"
+#include "analyzer/model/process.h"
+
+/* Operations like the faulty one that were finite again on all ranks before it counts as over: a
+ * loss scaler skips one step, but another bucket of the same size may come in between. */
+enum { FINITE_AGAIN = 8, CALL_BYTES = 256 };
+
+/* A sum with Inf is Inf or NaN. A maximum with -Inf is ordinary, so is a mask of it that is
+ * broadcast. */
+static bool spreads(const struct signature *signature)
+{
+    bool adds = signature->redop == REDOP_SUM || signature->redop == REDOP_PROD ||
+                signature->redop == REDOP_AVG || signature->redop == REDOP_PREMULSUM;
+    return adds && (signature->api == API_ncclAllReduce || signature->api == API_ncclReduce ||
+                    signature->api == API_ncclReduceScatter);
+}
+
+static bool is_bad(const struct payload *payload, const struct payload_cell *cell)
+{
+    return cell->told & 1 << HASH_SEND_BEFORE &&
+           (cell->nans || (cell->infs && spreads(&payload->signature)));
+}
+
+/* The earliest call among the ranks that have it; NULL if none has. */
+static const struct payload_cell *first_bad(const struct payload *payload)
+{
+    const struct payload_cell *first = NULL;
+    for (uint32_t i = 0; i < payload->cells; i++)
+        if (is_bad(payload, &payload->cell[i]) &&
+            (!first || payload->cell[i].site.time_ns < first->site.time_ns))
+            first = &payload->cell[i];
+    return first;
+}
+
+static void add_sides(struct draft *draft, const struct payload *payload,
+                      const struct payload_cell *first, uint64_t *nans, uint64_t *infs)
+{
+    char call[CALL_BYTES];
+    struct finding_side *bad =
+        draft_side(draft, signature_text(&payload->signature, call, sizeof call), &first->site);
+    for (uint32_t i = 0; i < payload->cells; i++) {
+        const struct payload_cell *cell = &payload->cell[i];
+        if (!is_bad(payload, cell))
+            continue;
+        draft_rank(draft, bad, cell->member);
+        *nans += cell->nans;
+        *infs += cell->infs;
+        if (cell->site.time_ns > draft->finding.last_ns)
+            draft->finding.last_ns = cell->site.time_ns;
+    }
+    for (uint32_t i = 0; i < payload->cells; i++) {
+        const struct payload_cell *cell = &payload->cell[i];
+        if (!(cell->told & 1 << HASH_SEND_BEFORE) || is_bad(payload, cell))
+            continue;
+        if (draft->finding.sides == 1)
+            draft_side(draft, "sends finite values", &cell->site);
+        draft_rank(draft, &draft->finding.side[1], cell->member);
+    }
+}
+
+static int report(struct analyzer *analyzer, const struct payload *payload,
+                  const struct payload_cell *first)
+{
+    struct nonfinite *state = &analyzer->nonfinite;
+    uint64_t nans = 0, infs = 0;
+    struct draft draft = draft_new("DC502", POSSIBLE, payload->comm);
+    struct text what = {0};
+    char call[CALL_BYTES], name[16], ranks[128];
+    draft.finding.first_ns = first->site.time_ns;
+    add_sides(&draft, payload, first, &nans, &infs);
+    draft.finding.certainty = nans ? CERTAIN : POSSIBLE;
+    draft.finding.number = payload->number;
+    draft.finding.has_number = true;
+    const struct rankset *bad = &draft.finding.side[0].ranks;
+    bool one = rankset_count(bad) == 1;
+    text_add(&what, "%s %s %s %s to %s #%llu of %s (%llu NaN, %llu Inf)", one ? "rank" : "ranks",
+             rankset_text(bad, ranks, sizeof ranks), one ? "gives" : "give",
+             nans && infs ? "NaN and Inf"
+             : nans       ? "NaN"
+                          : "Inf",
+             signature_text(&payload->signature, call, sizeof call),
+             (unsigned long long)payload->number, comm_name(payload->comm->id, name),
+             (unsigned long long)nans, (unsigned long long)infs);
+    if (*site_phase(&first->site))
+        text_add(&what, " in \"%s\"", site_phase(&first->site));
+    text_add(&what, "; nothing before it had any");
+    draft_say(&draft, &what,
+              "Look at what filled this buffer on these ranks (the loss, its inputs, the learning "
+              "rate, an overflow of half "
+              "precision); torch.autograd.set_detect_anomaly(True) names the operation.");
+    state->first_ns = first->site.time_ns;
+    state->signature = payload->signature;
+    return state->finding ? findings_replace(analyzer, state->finding, &draft)
+                          : findings_report(analyzer, &draft, &state->finding);
+}
+
+/* Another one while the first is open. */
+static int another(struct analyzer *analyzer, const struct payload *payload,
+                   const struct payload_cell *first)
+{
+    struct nonfinite *state = &analyzer->nonfinite;
+    state->finite = 0;
+    if (first->site.time_ns < state->first_ns)
+        return report(analyzer, payload, first);
+    findings_count(analyzer, state->finding, first->site.time_ns);
+    return 0;
+}
+
+static bool all_told(const struct payload *payload)
+{
+    for (uint32_t i = 0; i < payload->cells; i++)
+        if (!(payload->cell[i].told & 1 << HASH_SEND_BEFORE))
+            return false;
+    return true;
+}
+
+static int payload(struct analyzer *analyzer, const struct payload *payload)
+{
+    struct nonfinite *state = &analyzer->nonfinite;
+    const struct payload_cell *first = payload->key.kind == PAYLOAD_NAMED ? NULL
+                                                                          : first_bad(payload);
+    if (first)
+        return state->finding ? another(analyzer, payload, first)
+                              : report(analyzer, payload, first);
+    bool like_it = state->finding && !signature_differs(&payload->signature, &state->signature) &&
+                   all_told(payload);
+    if (like_it && ++state->finite == FINITE_AGAIN) {
+        findings_resolve(
+            analyzer, state->finding,
+            "later ones are finite again: a loss scaler that skips such a step does that");
+        state->finding = 0;
+        state->finite = 0;
+    }
+    return 0;
+}
+
+const struct check_group checks_nonfinite = {.name = "NaN and Inf", .payload = payload};

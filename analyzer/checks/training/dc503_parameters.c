@@ -1,0 +1,102 @@
+/* dc503_parameters.c: DC503: buffers that the program itself says to be replicas (ddpcheck_hash,
+ * interpose/ddpcheck.h) do not hold the same bytes on all ranks. One finding for each communicator:
+ * the first time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/loop/payloads.h"
+#include "analyzer/model/process.h"
+
+enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+
+/* The lowest number of a collective that a rank had not issued yet when it announced the buffer. */
+static uint64_t lowest_before(const struct payload *payload)
+{
+    uint64_t lowest = UINT64_MAX;
+    for (uint32_t i = 0; i < payload->cells; i++)
+        if (payload->cell[i].member && payload->cell[i].before < lowest)
+            lowest = payload->cell[i].before;
+    return lowest == UINT64_MAX ? 0 : lowest;
+}
+
+static void add_sides(struct draft *draft, const struct payload *payload, const char *call,
+                      const struct payload_group *groups, int count)
+{
+    for (int i = 0; i < count; i++)
+        draft_side(draft, call, &payload->cell[groups[i].first].site);
+    for (uint32_t rank = 0; rank < payload->cells; rank++) {
+        const struct payload_cell *cell = &payload->cell[rank];
+        int group = payload_group_of(cell, HASH_NAMED, groups, count);
+        if (group < 0)
+            continue;
+        draft_rank(draft, &draft->finding.side[group], cell->member);
+        /* The last rank's call: hosts run ahead, so the first one's may come before what parted
+         * them. */
+        if (cell->site.time_ns > draft->finding.first_ns)
+            draft->finding.first_ns = draft->finding.last_ns = cell->site.time_ns;
+    }
+}
+
+static void say(struct draft *draft, const struct payload *payload, const char *call,
+                const struct payload_group *groups, int count)
+{
+    const struct payloads *state = payload->comm->payloads;
+    struct text what = {0};
+    char name[16], ranks[RANKS_BYTES];
+    text_add(&what, "the replicas of %s differ: ", call);
+    for (int i = 0; i < count; i++) {
+        const struct rankset *set = &draft->finding.side[i].ranks;
+        text_add(&what, "%s%s %s %s", i ? " and " : "", rankset_count(set) == 1 ? "rank" : "ranks",
+                 rankset_text(set, ranks, sizeof ranks),
+                 i                      ? "others"
+                 : groups[i].ranks == 1 ? "holds some bytes"
+                                        : "hold the same bytes");
+    }
+    text_add(&what, "; found before collective #%llu of %s",
+             (unsigned long long)lowest_before(payload), comm_name(payload->comm->id, name));
+    if (state->was_equal)
+        text_add(&what, ", and all that was announced before #%llu was equal",
+                 (unsigned long long)state->equal_before);
+    else
+        text_add(&what, "; they were never seen equal");
+    draft_say(draft, &what,
+              state->was_equal ? "Look at what changed them since: a step that one rank skipped or "
+                                 "made alone, a reduction that was not waited for, "
+                                 "a gradient that is not reduced."
+                               : "Start from the same parameters: the same seed on every rank, or "
+                                 "a broadcast from rank 0 before the first step.");
+}
+
+static int payload(struct analyzer *analyzer, const struct payload *payload)
+{
+    struct payload_group groups[PAYLOAD_GROUPS_MAX];
+    struct payloads *state = payload->comm->payloads;
+    if (payload->key.kind != PAYLOAD_NAMED)
+        return 0;
+    int count = payload_groups(payload, HASH_NAMED, groups);
+    if (count < 2) {
+        if (count == 1 && payload->complete == payload->cells && !state->parted) {
+            uint64_t before = lowest_before(payload);
+            state->was_equal = true;
+            state->equal_before = before > state->equal_before ? before : state->equal_before;
+        }
+        return 0;
+    }
+    uint64_t now_ns = payload->cell[groups[0].first].site.time_ns;
+    if (state->parted) {
+        findings_count(analyzer, state->parted, now_ns);
+        return 0;
+    }
+    struct draft draft = draft_new("DC503", CERTAIN, payload->comm);
+    char call[CALL_BYTES];
+    const struct payload_cell *cell = &payload->cell[groups[0].first];
+    snprintf(call, sizeof call, "ddpcheck_hash(\"%s\") #%llu",
+             process_string(cell->member->process, payload->key.name),
+             (unsigned long long)payload->key.number);
+    add_sides(&draft, payload, call, groups, count);
+    say(&draft, payload, call, groups, count);
+    return findings_report(analyzer, &draft, &state->parted);
+}
+
+const struct check_group checks_parameters = {.name = "parameters", .payload = payload};

@@ -1,0 +1,396 @@
+/* dc504_lockstep.c: DC504, DC505 and DC507: the members of a communicator make one operation in
+ * different places of their training loops: in another iteration, in another micro-step, for
+ * another model.
+ *
+ * The calls may match all the same (every iteration reduces the same buckets), so nothing else may
+ * show: gradients of different iterations are averaged. Where they don't match the finding takes
+ * the place of the mismatch's (findings.c, `explains`): it says why.
+ *
+ * What the ranges say is believed only of members that agreed before: two iterations in which all
+ * had the same place. Pipelines, evaluation, several models and gradients accumulated in step are
+ * all alike on all ranks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/match/divergence.h"
+#include "analyzer/loop/parting.h"
+#include "analyzer/model/process.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/names.h"
+
+enum {
+    LAPS_AGREED = 2, /* iterations in step before a difference means something */
+    REACH = 64,      /* operations within which it must show whether what differs is comparable */
+    PLACE_BYTES = 96,
+    RANKS_BYTES = 160
+};
+
+static bool is_reduction(const struct signature *signature)
+{
+    return signature->api == API_ncclAllReduce || signature->api == API_ncclReduceScatter;
+}
+
+static bool is_in_reduction(const struct arrival *arrival)
+{
+    return is_reduction(&arrival->signature) &&
+           (arrival->loop.in_backward || arrival->loop.phase == RANGE_REDUCE);
+}
+
+static bool is_ahead_of(const struct arrival *a, const struct arrival *b)
+{
+    return a->loop.numbered ? a->loop.number > b->loop.number : a->laps > b->laps;
+}
+
+/* --- DC504: another iteration
+ * ------------------------------------------------------------------------------------- */
+
+/* What the one that is ahead made in the iteration that the other is still in, and what it usually
+ * makes. */
+static void laps_of(const struct arrival *ahead, const struct arrival *behind, uint32_t *made,
+                    uint32_t *usual)
+{
+    bool took_part = ahead->loop.numbered ? ahead->before.number == behind->loop.number
+                                          : ahead->laps == behind->laps + 1;
+    *made = took_part ? ahead->before.operations : 0;
+    *usual = took_part ? ahead->earlier.operations : ahead->before.operations;
+}
+
+/* It went on too early. If the other makes more than it usually does instead, it is that one's call
+ * too many. */
+static bool went_on_early(const struct arrival *a, const struct arrival *b)
+{
+    const struct arrival *ahead = is_ahead_of(a, b) ? a : b, *behind = ahead == a ? b : a;
+    uint32_t made, usual;
+    laps_of(ahead, behind, &made, &usual);
+    return made < usual && behind->now.operations <= behind->before.operations;
+}
+
+static void describe_iteration(const struct parting *parting, const struct arrival *arrival,
+                               char *text, size_t bytes)
+{
+    bool ahead = false;
+    for (int i = 0; i < parting->sides; i++)
+        ahead = ahead || is_ahead_of(arrival, &parting->side[i].example);
+    snprintf(text, bytes, ahead ? "in the next iteration already" : "of the iteration before");
+}
+
+static void say_iteration(struct draft *draft, const struct parting *parting,
+                          const struct comm *comm)
+{
+    const struct arrival *a = parting_example(parting, 0), *b = parting_example(parting, 1);
+    int early = is_ahead_of(a, b) ? 0 : 1;
+    const struct arrival *ahead = early ? b : a, *behind = early ? a : b;
+    char ranks[RANKS_BYTES], others[RANKS_BYTES], next[PLACE_BYTES], before[PLACE_BYTES], name[16];
+    uint32_t made, usual;
+    laps_of(ahead, behind, &made, &usual);
+    struct text what = {0};
+    text_add(&what,
+             "%s began %s after %" PRIu32 " of the %" PRIu32
+             " operations that it makes on %s in an iteration; "
+             "at operation #%" PRIu64 " %s %s still in %s",
+             draft_ranks_text(draft, early, ranks, sizeof ranks),
+             arrival_iteration_text(ahead, next, sizeof next), made, usual,
+             comm_name(comm->id, name), parting->number,
+             draft_ranks_text(draft, !early, others, sizeof others),
+             rankset_count(&draft->finding.side[!early].ranks) == 1 ? "is" : "are",
+             arrival_iteration_text(behind, before, sizeof before));
+    if (*site_phase(&behind->site))
+        text_add(&what, " (%s)", site_phase(&behind->site));
+    text_add(&what, parting->mismatch ? ", and the calls there do not match"
+                                      : ": what is reduced there mixes two iterations");
+    draft_say(draft, &what,
+              "Make every rank reduce all buckets in every iteration: reduce zeros where a batch "
+              "is skipped, "
+              "an exception was caught or parameters were not used.");
+}
+
+/* --- DC504 where no range tells iterations
+ * ------------------------------------------------------------------------- */
+
+/* One side goes on with the round that all have made so far; the other begins the next, and leaves
+ * out reductions only. */
+static bool is_next_round(const struct comm *comm, uint64_t number, const struct arrival *usual,
+                          const struct arrival *early)
+{
+    uint32_t place;
+    const struct round *round = period_place(lockstep_period(comm), number, &place);
+    return round && place && signature_hash(&usual->signature) == round->hash[place] &&
+           signature_hash(&early->signature) == round->hash[0] && is_reduction(&usual->signature) &&
+           is_reduction(&early->signature);
+}
+
+static void keep_round(struct parting *parting, const struct comm *comm)
+{
+    const struct round *round =
+        period_place(lockstep_period(comm), parting->number, &parting->place);
+    parting->round = round->operations;
+    parting->round_begin = round->begin;
+    parting->round_first = round->hash[0];
+}
+
+static bool is_early(const struct parting *parting, const struct arrival *arrival)
+{
+    return signature_hash(&arrival->signature) == parting->round_first;
+}
+
+static void describe_round(const struct parting *parting, const struct arrival *arrival, char *text,
+                           size_t bytes)
+{
+    snprintf(text, bytes,
+             is_early(parting, arrival) ? "in the next round already" : "of the round before");
+}
+
+static void say_round(struct draft *draft, const struct parting *parting, const struct comm *comm)
+{
+    int early = is_early(parting, parting_example(parting, 0)) ? 0 : 1;
+    char ranks[RANKS_BYTES], others[RANKS_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what,
+             "%s began the next round after %" PRIu32 " of the %" PRIu32
+             " operations that all ranks repeat on %s since #%" PRIu64 "; at operation #%" PRIu64
+             " %s still %s the one before, and the calls there do not match",
+             draft_ranks_text(draft, early, ranks, sizeof ranks), parting->place, parting->round,
+             comm_name(comm->id, name), parting->round_begin, parting->number,
+             draft_ranks_text(draft, !early, others, sizeof others),
+             rankset_count(&draft->finding.side[!early].ranks) == 1 ? "makes" : "make");
+    draft_say(draft, &what,
+              "Make every rank reduce all buckets in every iteration: reduce zeros where a batch "
+              "is skipped, "
+              "an exception was caught or parameters were not used.");
+}
+
+/* --- DC505: another micro-step
+ * ------------------------------------------------------------------------------------- */
+
+static void describe_micro(const struct parting *parting, const struct arrival *arrival, char *text,
+                           size_t bytes)
+{
+    (void)parting;
+    snprintf(text, bytes, "in micro-step %" PRIu32, arrival->loop.micro);
+}
+
+static void say_micro(struct draft *draft, const struct parting *parting, const struct comm *comm)
+{
+    char ranks[RANKS_BYTES], iteration[PLACE_BYTES], name[16];
+    struct text what = {0};
+    for (int i = 0; i < parting->sides; i++)
+        text_add(&what, "%s%s %s in micro-step %" PRIu32, i ? ", " : "",
+                 draft_ranks_text(draft, i, ranks, sizeof ranks),
+                 rankset_count(&draft->finding.side[i].ranks) == 1 ? "reduces" : "reduce",
+                 parting_example(parting, i)->loop.micro);
+    text_add(&what,
+             " of %s, as operation #%" PRIu64
+             " of %s: gradients of different micro-steps are reduced together",
+             arrival_iteration_text(parting_example(parting, 0), iteration, sizeof iteration),
+             parting->number, comm_name(comm->id, name));
+    draft_say(draft, &what,
+              "Reduce after the same micro-step on every rank: no_sync() must not depend on the "
+              "rank or its data.");
+}
+
+/* --- DC507: another model
+ * ------------------------------------------------------------------------------------------ */
+
+static void describe_model(const struct parting *parting, const struct arrival *arrival, char *text,
+                           size_t bytes)
+{
+    (void)parting;
+    const char *phase = site_phase(&arrival->site);
+    snprintf(text, bytes, "in %s", *phase ? phase : "another model's reduction");
+}
+
+static void say_model(struct draft *draft, const struct parting *parting, const struct comm *comm)
+{
+    char ranks[RANKS_BYTES], name[16];
+    struct text what = {0};
+    for (int i = 0; i < parting->sides; i++)
+        text_add(&what, "%s%s %s in %s", i ? ", " : "",
+                 draft_ranks_text(draft, i, ranks, sizeof ranks),
+                 rankset_count(&draft->finding.side[i].ranks) == 1 ? "is" : "are",
+                 site_phase(&parting_example(parting, i)->site));
+    text_add(&what,
+             " at operation #%" PRIu64
+             " of %s: two models share the communicator, and their reductions come in "
+             "another order",
+             parting->number, comm_name(comm->id, name));
+    draft_say(draft, &what,
+              "Give each model a communicator of its own (new_group, ncclCommSplit), or reduce the "
+              "models in one order on every rank.");
+}
+
+/* --- all
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static const struct parting_rule {
+    const char *code;
+    void (*describe)(const struct parting *, const struct arrival *, char *, size_t);
+    void (*say)(struct draft *, const struct parting *, const struct comm *);
+} rules[] = {
+    [PARTING_ITERATION] = {"DC504", describe_iteration, say_iteration},
+    [PARTING_ROUND] = {"DC504", describe_round, say_round},
+    [PARTING_MICRO_STEP] = {"DC505", describe_micro, say_micro},
+    [PARTING_MODEL] = {"DC507", describe_model, say_model},
+};
+
+/* One reduces a model. Where the calls do not match the other may be at any collective of another
+ * model, such as the Broadcast of its buffers. */
+static bool are_of_two_models(const struct arrival *a, const struct arrival *b, bool mismatch)
+{
+    bool reduces_a = is_in_reduction(a), reduces_b = is_in_reduction(b);
+    return a->loop.model && b->loop.model && a->loop.model != b->loop.model &&
+           (mismatch ? reduces_a || reduces_b : reduces_a && reduces_b);
+}
+
+static enum parting_kind kind_of(const struct arrival *a, const struct arrival *b, bool mismatch)
+{
+    enum sameness iteration = arrivals_iteration(a, b);
+    if (iteration == DIFFERENT)
+        return went_on_early(a, b) ? PARTING_ITERATION : PARTING_NONE;
+    if (iteration == NOT_KNOWN)
+        return PARTING_NONE;
+    if (are_of_two_models(a, b, mismatch))
+        return PARTING_MODEL;
+    if (!is_in_reduction(a) || !is_in_reduction(b))
+        return PARTING_NONE;
+    return a->loop.micro != b->loop.micro && a->loop.backward == b->loop.backward
+               ? PARTING_MICRO_STEP
+               : PARTING_NONE;
+}
+
+static bool is_told(const struct parting *parting)
+{
+    return parting->kind == PARTING_ITERATION || parting->kind == PARTING_ROUND ||
+           (parting->seen[0] && parting->seen[1]);
+}
+
+static int report(struct analyzer *analyzer, struct comm *comm)
+{
+    struct parting *parting = comm->parting;
+    const struct parting_rule *rule = &rules[parting->kind];
+    struct draft draft = parting_draft(parting, rule->code, comm, rule->describe);
+    rule->say(&draft, parting, comm);
+    return parting_report(analyzer, parting, &draft);
+}
+
+/* The other model's turn has come at this member, in the same iteration: its order differs, it left
+ * nothing out. */
+static bool see_swap(struct parting *parting, const struct arrival *arrival)
+{
+    bool was_told = is_told(parting);
+    for (int i = 0; i < 2; i++)
+        if (rankset_has(&parting->side[i].ranks, arrival->member->rank) &&
+            arrival->loop.model == parting->side[!i].example.loop.model &&
+            arrivals_iteration(arrival, &parting->side[i].example) != DIFFERENT)
+            parting->seen[i] = true;
+    return !was_told && is_told(parting);
+}
+
+/* Who came first may have gone further already. */
+static void see_swaps_before(struct parting *parting, const struct comm *comm)
+{
+    for (uint64_t i = 1; parting->kind == PARTING_MODEL && i <= REACH; i++) {
+        const struct meeting *meeting = lockstep_find(comm, parting->number + i);
+        if (meeting)
+            see_swap(parting, &meeting->first);
+    }
+}
+
+/* Ranks that only keep others company (Join) make other passes, and are not compared. */
+static bool see_totals(struct parting *parting)
+{
+    if (parting->kind != PARTING_MICRO_STEP || is_told(parting))
+        return false;
+    uint32_t a = parting->side[0].example.micro_steps, b = parting->side[1].example.micro_steps;
+    parting->seen[0] = parting->seen[1] = a && a == b;
+    return is_told(parting);
+}
+
+static int part(struct analyzer *analyzer, const struct operation *operation,
+                const struct meeting *meeting, const struct arrival *arrival)
+{
+    struct comm *comm = operation->member->comm;
+    const struct arrival *first = &meeting->first;
+    if (arrivals_iteration(first, arrival) == DIFFERENT &&
+        (first->laps <= LAPS_AGREED || arrival->laps <= LAPS_AGREED))
+        comm->counts_apart = true; /* each rank numbers its iterations in its own way */
+    enum parting_kind kind =
+        comm->counts_apart ? PARTING_NONE
+                           : kind_of(first, arrival, operation->match->result == WINDOW_DIFFERS);
+    bool no_ranges = !first->loop.iteration && !arrival->loop.iteration &&
+                     operation->match->result == WINDOW_DIFFERS;
+    if (no_ranges && (is_next_round(comm, meeting->number, first, arrival) ||
+                      is_next_round(comm, meeting->number, arrival, first)))
+        kind = PARTING_ROUND;
+    if (kind == PARTING_NONE)
+        return 0;
+    comm->parting = parting_new(kind, comm, meeting, arrival);
+    if (!comm->parting)
+        return -1;
+    comm->parting->mismatch = operation->match->result == WINDOW_DIFFERS;
+    if (kind == PARTING_ROUND)
+        keep_round(comm->parting, comm);
+    see_totals(comm->parting);
+    see_swaps_before(comm->parting, comm);
+    return is_told(comm->parting) ? report(analyzer, comm) : 0;
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    if (api_class_of(operation->record.api) != CLASS_COLLECTIVE)
+        return 0;
+    struct comm *comm = operation->member->comm;
+    struct arrival arrival;
+    const struct meeting *meeting = lockstep_arrive(operation, &arrival);
+    uint64_t number = operation->record.op.number;
+    if (!meeting)
+        return errno == ENOMEM ? -1 : 0;
+    struct parting *parting = comm->parting;
+    if (parting && number == parting->number &&
+        (arrival.loop.iteration || parting->kind == PARTING_ROUND)) {
+        parting_join(parting, &arrival);
+        parting->mismatch = parting->mismatch || operation->match->result == WINDOW_DIFFERS;
+        return is_told(parting) ? report(analyzer, comm) : 0;
+    }
+    if (parting && parting->kind == PARTING_MODEL && number > parting->number &&
+        see_swap(parting, &arrival))
+        return report(analyzer, comm);
+    if (parting && !is_told(parting) && number > parting->number + REACH) {
+        parting_free(parting);
+        parting = comm->parting = NULL;
+    }
+    bool diverged = comm->divergence && comm->divergence->number < number;
+    return parting || diverged || meeting->arrivals < 2
+               ? 0
+               : part(analyzer, operation, meeting, &arrival);
+}
+
+/* Its arrivals in the parting, and those that others may yet be compared with, learn what the
+ * iteration was. */
+static void end_lap(struct member *member, uint32_t micro_steps)
+{
+    struct parting *parting = member->comm->parting;
+    lockstep_end_lap(member, micro_steps);
+    for (int i = 0; parting && i < parting->sides; i++)
+        if (parting->side[i].example.member == member &&
+            parting->side[i].example.loop.iteration == member->lap[0].iteration)
+            parting->side[i].example.micro_steps = micro_steps;
+}
+
+static int iteration(struct analyzer *analyzer, struct thread *thread)
+{
+    const struct loop *loop = &thread->loop;
+    for (struct member *member = thread->process->members; member; member = member->process_next) {
+        struct comm *comm = member->comm;
+        if (member->lap[0].owner != thread || member->lap[0].iteration != loop->ordinal)
+            continue;
+        end_lap(member, loop->micro_steps ? loop->micro_steps : loop->backwards);
+        if (comm->parting && see_totals(comm->parting) && report(analyzer, comm))
+            return -1;
+    }
+    return 0;
+}
+
+const struct check_group checks_lockstep = {
+    .name = "lockstep", .operation = operation, .iteration = iteration};

@@ -1,0 +1,245 @@
+/* dc506_steps.c: DC506, and what else shows when an iteration is over: DC505 (every micro-step
+ * reduces) and DC603 (communication waits for the end of backward). All of it needs NVTX ranges: of
+ * iterations, of the optimizer's steps, of backward. Told when the iteration's range ends. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/loop/ballots.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+/* When it is worth a word. */
+enum {
+    EVERY_ITERATIONS = 2, /* in a row: an iteration that is different once is none */
+    EVERY_BACKWARDS =
+        3, /* without named micro-steps: two backward passes are what a GAN's discriminator does */
+    OVERLAP_ITERATIONS = 3,
+    OVERLAP_BYTES = 4 << 20, /* per iteration: less is through in a fraction of a millisecond */
+    OVERLAP_REDUCTIONS = 2,  /* one bucket can't begin before backward is over */
+    NAME_BYTES = 160,
+    RANKS_BYTES = 128
+};
+
+static bool is_reduction(unsigned api)
+{
+    return api == API_ncclAllReduce || api == API_ncclReduceScatter;
+}
+
+/* --- while the iteration goes on
+ * ---------------------------------------------------------------------------------- */
+
+static void close_set(struct tally *tally)
+{
+    if (!tally->sets)
+        return;
+    if (tally->sets == 1)
+        tally->first_set = tally->set;
+    else if (tally->set != tally->first_set)
+        tally->other_sets++;
+}
+
+static int operation(struct analyzer *analyzer, const struct operation *operation)
+{
+    (void)analyzer;
+    const struct record *record = &operation->record;
+    struct tally *tally = &operation->member->tally;
+    const struct loop_place *loop = &operation->loop;
+    if (!loop->iteration || !is_reduction(record->api))
+        return 0;
+    if (tally->iteration != loop->iteration) {
+        uint32_t waits = tally->waits, every = tally->every;
+        *tally = (struct tally){
+            .iteration = loop->iteration, .owner = loop->owner, .waits = waits, .every = every};
+    }
+    if (!tally->sets || tally->micro != loop->micro) {
+        close_set(tally);
+        tally->sets++;
+        tally->set = 0;
+        tally->micro = loop->micro;
+    }
+    tally->set += signature_hash(&operation->signature);
+    tally->reductions++;
+    tally->site = operation->site;
+    tally->overlapped += loop->in_backward;
+    tally->bytes += record->op.count * datatype_bytes(record->op.datatype);
+    return 0;
+}
+
+/* --- DC506
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void step_call(const struct ballot_side *side, const char *name, char *text, size_t bytes)
+{
+    if (side->count == 0)
+        snprintf(text, bytes, "no step of its optimizer (%s)", name);
+    else
+        snprintf(text, bytes, "%" PRIu32 " step%s of its optimizer (%s)", side->count,
+                 side->count == 1 ? "" : "s", name);
+}
+
+static int report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot,
+                        const struct vote *vote)
+{
+    const struct process *process = vote->member->process;
+    const char *name = process_string(process, ballot->text);
+    struct draft draft = draft_new("DC506", POSSIBLE, comm);
+    struct text what = {0};
+    char call[NAME_BYTES], ranks[RANKS_BYTES], id[16];
+    for (int i = 0; i < ballot->sides; i++) {
+        const struct ballot_side *from = &ballot->side[i];
+        step_call(from, *name ? name : "step", call, sizeof call);
+        struct finding_side *side = draft_side(&draft, call, &from->site);
+        for (uint32_t k = 0; k < comm->members; k++)
+            if (rankset_has(&from->ranks, comm->member[k]->rank))
+                draft_rank(&draft, side, comm->member[k]);
+        text_add(&what, "%s%s %s made %s", i ? ", " : "",
+                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks), call);
+        if (!draft.finding.first_ns || from->site.time_ns < draft.finding.first_ns)
+            draft.finding.first_ns = from->site.time_ns;
+        if (from->site.time_ns > draft.finding.last_ns)
+            draft.finding.last_ns = from->site.time_ns;
+    }
+    text_add(&what,
+             " in iteration %" PRIu64
+             ", though all had reduced the gradients on %s: from here on their parameters differ",
+             ballot->key, comm_name(comm->id, id));
+    draft_cover_comm(&draft, comm);
+    draft_say(&draft, &what,
+              "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as "
+              "GradScaler does on reduced gradients.");
+    if (ballot->finding)
+        return findings_replace(analyzer, ballot->finding, &draft);
+    return findings_report(analyzer, &draft, &ballot->finding);
+}
+
+/* Of its last step; without one, where it reduced last: there the step should follow. */
+static struct site step_site(struct thread *thread, const struct loop_steps *steps,
+                             const struct tally *tally)
+{
+    if (!steps->count)
+        return tally->site;
+    return (struct site){
+        .process = thread->process,
+        .phase = steps->text,
+        .stack = steps->stack,
+        .stack_is_address = steps->stack_is_address,
+        .time_ns = steps->time_ns,
+    };
+}
+
+/* Only optimizers that this rank has stepped before: ranks may well have optimizers of their own.
+ */
+static int compare_steps(struct analyzer *analyzer, struct thread *thread, struct member *member)
+{
+    const struct loop *loop = &thread->loop;
+    bool numbered = loop->has_iterations && loop->range.meaning.has_number;
+    for (uint32_t i = 0; i < loop->steps_count && loop->has_iterations; i++) {
+        struct vote vote = {
+            .member = member,
+            .numbered = numbered,
+            .key = numbered ? loop->range.meaning.number : member->laps,
+            .model = loop->steps[i].model,
+            .text = loop->steps[i].text,
+            .backwards = loop->backwards,
+            .count = loop->steps[i].count,
+            .site = step_site(thread, &loop->steps[i], &member->tally),
+        };
+        struct ballot *ballot = ballots_enter(member->comm, &vote);
+        if (!ballot && errno == ENOMEM)
+            return -1;
+        if (ballot && ballot->sides > 1 && report_steps(analyzer, member->comm, ballot, &vote))
+            return -1;
+    }
+    return 0;
+}
+
+/* --- DC505, DC603: what one rank does in every iteration
+ * ------------------------------------------------------------- */
+
+static int report_habit(struct analyzer *analyzer, const char *code, const char *call,
+                        const struct member *member, struct text *what, const char *todo)
+{
+    struct draft draft = draft_new(code, POSSIBLE, member->comm);
+    draft_rank(&draft, draft_side(&draft, call, &member->tally.site), member);
+    draft.merges_ranks = true;
+    draft.finding.first_ns = draft.finding.last_ns = member->tally.site.time_ns;
+    draft_say(&draft, what, todo);
+    return findings_report(analyzer, &draft, NULL);
+}
+
+static uint32_t all_steps(const struct loop *loop)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < loop->steps_count; i++)
+        count += loop->steps[i].count;
+    return count;
+}
+
+static int check_every(struct analyzer *analyzer, const struct thread *thread,
+                       struct member *member)
+{
+    const struct loop *loop = &thread->loop;
+    struct tally *tally = &member->tally;
+    uint32_t micro_steps = loop->micro_steps ? loop->micro_steps : loop->backwards;
+    bool is_named = loop->micro_steps >= 2 || loop->backwards >= EVERY_BACKWARDS;
+    bool every = is_named && tally->sets == micro_steps && tally->sets >= 2 && !tally->other_sets &&
+                 all_steps(loop) == 1;
+    tally->every = every ? tally->every + 1 : 0;
+    if (tally->every < EVERY_ITERATIONS)
+        return 0;
+    struct text what = {0};
+    char name[16];
+    text_add(&what,
+             "all %" PRIu32 " micro-steps of an iteration reduce the same gradients on %s, but the "
+             "optimizer steps once: one reduction, "
+             "after the last, would do",
+             tally->sets, comm_name(member->comm->id, name));
+    return report_habit(analyzer, "DC505", "reduces in every micro-step", member, &what,
+                        "Accumulate locally and reduce in the last micro-step only (PyTorch: "
+                        "no_sync() in all but the last).");
+}
+
+static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
+                         struct member *member)
+{
+    const struct loop *loop = &thread->loop;
+    struct tally *tally = &member->tally;
+    bool could = loop->backwards && tally->reductions >= OVERLAP_REDUCTIONS &&
+                 tally->bytes >= OVERLAP_BYTES && all_steps(loop);
+    tally->waits = could && !tally->overlapped ? tally->waits + 1 : 0;
+    if (tally->waits < OVERLAP_ITERATIONS)
+        return 0;
+    struct text what = {0};
+    char name[16];
+    text_add(&what,
+             "the %" PRIu32
+             " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
+             tally->reductions, comm_name(member->comm->id, name),
+             (double)tally->bytes / (1 << 20));
+    return report_habit(analyzer, "DC603", "reduces after backward", member, &what,
+                        "Reduce a bucket as soon as its gradients are there, while backward goes "
+                        "on (DistributedDataParallel's hooks do).");
+}
+
+static int iteration(struct analyzer *analyzer, struct thread *thread)
+{
+    if (thread->process->lost_bulk)
+        return 0;
+    for (struct member *member = thread->process->members; member; member = member->process_next) {
+        if (member->tally.owner != thread || member->tally.iteration != thread->loop.ordinal)
+            continue;
+        close_set(&member->tally);
+        if (compare_steps(analyzer, thread, member) || check_every(analyzer, thread, member) ||
+            check_overlap(analyzer, thread, member))
+            return -1;
+        member->tally.iteration = 0;
+    }
+    return 0;
+}
+
+const struct check_group checks_steps = {
+    .name = "steps", .operation = operation, .iteration = iteration};

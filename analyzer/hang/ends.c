@@ -1,0 +1,146 @@
+#include "analyzer/hang/ends.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/hang/waits.h"
+
+#define FOLLOW_NS                                                                  \
+    UINT64_C(60000000000) /* launchers give ranks 30 s between SIGTERM and SIGKILL \
+                           */
+
+#define ONE_LOOK_NS                                                              \
+    UINT64_C(250000000) /* ends within that time may be noticed in another order \
+                         */
+
+enum { EXIT_BY_SIGNAL = 128 }; /* shells' way to say it in an exit status */
+
+int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    if (record->end.how > END_UNKNOWN)
+        return ENGINE_SKIPPED;
+    if (process->ended)
+        return ENGINE_OK;
+    process->ended = true;
+    process->end = *record;
+    process->end_ns = record_realtime(process, record);
+    process->end_class = END_CLASS_PENDING;
+    analyzer->ends_pending = true;
+    for (struct member *member = process->members; member; member = member->process_next)
+        member->comm->has_ended = true;
+    return ENGINE_OK;
+}
+
+static bool is_clean(const struct process *process)
+{
+    return process->end.end.how == END_EXIT && process->end.end.value == 0;
+}
+
+static int signal_of(const struct process *process)
+{
+    int value = process->end.end.value;
+    if (process->end.end.how == END_SIGNAL)
+        return value;
+    if (process->end.end.how == END_EXIT && value > EXIT_BY_SIGNAL && value < EXIT_BY_SIGNAL + 64)
+        return value - EXIT_BY_SIGNAL;
+    return 0;
+}
+
+static bool from_outside(const struct process *process)
+{
+    int number = signal_of(process);
+    return !process->end.end.oom &&
+           (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL);
+}
+
+/* Processes of one job: the same launcher's, or members of a communicator. */
+static bool same_job(const struct process *a, const struct process *b)
+{
+    if (a->info.restart != b->info.restart)
+        return false;
+    if (a->info.job[0] && !strncmp(a->info.job, b->info.job, sizeof a->info.job))
+        return true;
+    for (const struct member *mine = a->members; mine; mine = mine->process_next)
+        for (const struct member *other = b->members; other; other = other->process_next)
+            if (mine->comm == other->comm)
+                return true;
+    return !a->members || !b->members;
+}
+
+/* Both ended by signals from outside, `killed` by SIGKILL and `ended` by a softer one that
+ * followed. */
+static bool is_killed_before(const struct process *killed, const struct process *ended)
+{
+    return from_outside(killed) && from_outside(ended) && signal_of(killed) == SIGKILL &&
+           signal_of(ended) != SIGKILL && killed->end_ns <= ended->end_ns + ONE_LOOK_NS &&
+           ended->end_ns <= killed->end_ns + FOLLOW_NS;
+}
+
+/* `other` ended wrongly, before `process` and not long before. */
+static bool precedes(const struct process *other, const struct process *process)
+{
+    if (!other->ended || is_clean(other))
+        return false;
+    if (from_outside(other) != from_outside(process)) {
+        uint64_t limit = process->end_ns + JUDGE_AFTER_NS;
+        return !from_outside(other) && other->end_ns <= limit &&
+               other->end_ns + FOLLOW_NS >= process->end_ns;
+    }
+    if (is_killed_before(other, process) || is_killed_before(process, other))
+        return is_killed_before(other, process);
+    bool earlier = other->end_ns < process->end_ns ||
+                   (other->end_ns == process->end_ns && other->index < process->index);
+    return earlier && other->end_ns + FOLLOW_NS >= process->end_ns;
+}
+
+static bool is_consequence(const struct analyzer *analyzer, const struct process *process)
+{
+    bool others = false, all_from_outside = from_outside(process);
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *other = analyzer->process[i];
+        if (!other || other == process || !other->member_count || !same_job(other, process))
+            continue;
+        others = true;
+        if (precedes(other, process))
+            return true;
+        uint64_t apart = other->end_ns > process->end_ns ? other->end_ns - process->end_ns
+                                                         : process->end_ns - other->end_ns;
+        if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS ||
+            is_killed_before(process, other))
+            all_from_outside = false;
+    }
+    return others && all_from_outside;
+}
+
+void ends_judge(struct analyzer *analyzer, bool final)
+{
+    bool pending = false;
+    for (int i = 0; analyzer->ends_pending && i < analyzer->processes; i++) {
+        struct process *process = analyzer->process[i];
+        if (!process || process->end_class != END_CLASS_PENDING)
+            continue;
+        if (!final && process_known_until(process) < process->end_ns + JUDGE_AFTER_NS)
+            pending = true;
+        else if (is_clean(process))
+            process->end_class = END_CLASS_CLEAN;
+        else
+            process->end_class = is_consequence(analyzer, process) ? END_CLASS_CONSEQUENCE
+                                                                   : END_CLASS_CAUSE;
+    }
+    analyzer->ends_pending = pending;
+}
+
+char *end_text(const struct process *process, char *text, size_t bytes)
+{
+    int value = process->end.end.value;
+    if (process->end.end.how == END_EXIT)
+        snprintf(text, bytes, "exited with status %d", value);
+    else if (process->end.end.how == END_SIGNAL)
+        snprintf(text, bytes, "was killed by signal %d (%s)%s", value,
+                 value > 0 && value < NSIG ? strsignal(value) : "?",
+                 process->end.end.oom ? ": the kernel ran out of memory" : "");
+    else
+        snprintf(text, bytes, "is gone (how it ended is not known)");
+    return text;
+}

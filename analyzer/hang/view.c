@@ -1,0 +1,85 @@
+/* view.c: the state of members, for tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/where.h"
+
+enum {
+    CALL_BYTES = 256,
+    UNSEEN_MAX = 4096
+}; /* ranks without a trace that are shown of one communicator */
+
+static void view_member(const struct wait_graph *graph, const struct member *member,
+                        void (*visit)(void *context, const struct member_view *member),
+                        void *context)
+{
+    char call[CALL_BYTES] = "";
+    struct text text = {0};
+    struct site site;
+    where_text(member->process->ended ? NULL : graph, member->process, member, &text, &site);
+    char *where = text_take(&text);
+    const struct member_view view = {
+        .comm = member->comm->id,
+        .rank = member->rank,
+        .shown_rank = member_shown_rank(member),
+        .nranks = member->comm->nranks,
+        .process = member->process->index,
+        .device = member->device,
+        .issued = member->next,
+        .started = member->started,
+        .done = member->done,
+        .calls_p2p = member->calls_p2p,
+        .destroyed = member->destroyed,
+        .ended = member->process->ended,
+        .where = where ? where : "",
+        .phase = process_string(member->process, site.phase),
+        .where_stack = site.stack,
+        .where_stack_is_address = site.stack_is_address,
+        .where_since_ns = site.time_ns,
+        .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
+    };
+    visit(context, &view);
+    free(where);
+}
+
+static void view_unseen(const struct comm *comm, int rank,
+                        void (*visit)(void *context, const struct member_view *member),
+                        void *context)
+{
+    const struct member_view view = {
+        .comm = comm->id,
+        .rank = rank,
+        .shown_rank = rank,
+        .nranks = comm->nranks,
+        .process = -1,
+        .device = RECORD_NO_DEVICE,
+        .where = "not seen",
+        .phase = "",
+        .last_call = "",
+    };
+    visit(context, &view);
+}
+
+void analyzer_visit_members(struct analyzer *analyzer,
+                            void (*visit)(void *context, const struct member_view *member),
+                            void *context)
+{
+    struct wait_graph graph;
+    bool built = wait_graph_build(analyzer, analyzer->finished, &graph) == 0;
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        int rank = 0, unseen = 0;
+        for (uint32_t i = 0; i < comm->members; i++) {
+            for (; rank < comm->member[i]->rank && comm->nranks > 0 && rank < comm->nranks; rank++)
+                if (unseen++ < UNSEEN_MAX)
+                    view_unseen(comm, rank, visit, context);
+            view_member(built ? &graph : NULL, comm->member[i], visit, context);
+            rank = comm->member[i]->rank + 1;
+        }
+        for (; rank < comm->nranks && unseen++ < UNSEEN_MAX; rank++)
+            view_unseen(comm, rank, visit, context);
+    }
+    if (built)
+        wait_graph_free(&graph);
+}

@@ -1,0 +1,324 @@
+#include "analyzer/hang/waits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/callbacks.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/hang/pending_index.h"
+#include "analyzer/model/progress.h"
+#include "analyzer/hang/waits_nodes.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+enum {
+    WAITS_MAX = 256,      /* of one thread; leaving some out can only make it look less stuck */
+    FIRST_OF_A_STREAM = 4 /* operations that are looked at although no thread waits for them */
+};
+
+uint64_t process_known_until(const struct process *process)
+{
+    return process->host->tick_ns;
+}
+
+bool process_is_gone(const struct process *process)
+{
+    return process &&
+           (process->end_class == END_CLASS_CAUSE || process->end_class == END_CLASS_CLEAN);
+}
+
+struct building {
+    struct wait_graph *graph;
+    struct blocked *blocked;
+};
+
+static int blocked_add_wait(struct blocked *blocked, struct wait_node *node)
+{
+    if (!node->missing_count && !node->behind_count)
+        return 0;
+    struct wait_node **grown =
+        array_room(blocked->wait, sizeof(*grown), blocked->waits, &blocked->capacity, 4);
+    if (!grown)
+        return -1;
+    blocked->wait = grown;
+    blocked->wait[blocked->waits++] = node;
+    return 0;
+}
+
+static int blocked_add_op(struct blocked *blocked, struct waiting_op *op)
+{
+    if (!op)
+        return errno ? -1 : 0;
+    struct waiting_op **grown =
+        array_room(blocked->op, sizeof(*grown), blocked->ops, &blocked->op_capacity, 4);
+    if (!grown)
+        return -1;
+    blocked->op = grown;
+    blocked->op[blocked->ops++] = op;
+    return 0;
+}
+
+static int add_op(void *context, const struct pending *pending)
+{
+    struct building *building = context;
+    errno = 0;
+    return building->blocked->ops == WAITS_MAX
+               ? 0
+               : blocked_add_op(building->blocked, wait_op_get(building->graph, pending));
+}
+
+/* Host functions that must have returned before the call can. */
+static int add_callbacks(struct wait_graph *graph, struct blocked *blocked)
+{
+    struct process *process = blocked->thread->process;
+    for (struct callback *callback = process->callbacks; callback; callback = callback->next) {
+        errno = 0;
+        if (clock_at(&blocked->thread->waits_for, callback->place.timeline) >=
+                callback->place.position &&
+            blocked_add_op(blocked, wait_callback_get(graph, process, callback)))
+            return -1;
+    }
+    return 0;
+}
+
+struct leaving {
+    struct building building;
+    const struct member *member;
+};
+
+static int add_own_op(void *context, const struct pending *pending)
+{
+    struct leaving *leaving = context;
+    return pending->member == leaving->member ? add_op(&leaving->building, pending) : 0;
+}
+
+static int add_setup(struct building *building, const struct setup *setup)
+{
+    static const enum wait_kind kinds[] = {
+        [SETUP_INIT] = WAIT_INIT,
+        [SETUP_SPLIT] = WAIT_SPLIT,
+        [SETUP_LEAVE] = WAIT_LEAVE,
+    };
+    struct wait_node key = {
+        .kind = kinds[setup->kind],
+        .comm = setup->comm,
+        .number = setup->ordinal,
+        .begin_ns = building->blocked->thread->enter_site.time_ns,
+    };
+    struct wait_node *node = wait_get(building->graph, &key);
+    if (!node || blocked_add_wait(building->blocked, node))
+        return -1;
+    /* "ncclCommDestroy ... waits for outstanding operations": both end what was issued first. */
+    struct leaving leaving = {*building, setup->member};
+    return setup->kind != SETUP_LEAVE || !setup->member
+               ? 0
+               : progress_visit_first(building->blocked->thread->process, WAITS_MAX, add_own_op,
+                                      &leaving);
+}
+
+static bool is_settled(const struct wait_graph *graph, const struct thread *thread)
+{
+    return graph->final ||
+           process_known_until(thread->process) >= thread->enter_site.time_ns + SETTLE_NS;
+}
+
+static bool may_be_blocked(const struct wait_graph *graph, const struct thread *thread)
+{
+    /* Setups in an open group do not block; the ncclGroupEnd does. */
+    bool deferred = thread->group_depth && api_class_of(thread->enter.api) == CLASS_COMM;
+    return !process_is_gone(thread->process) && thread->process->end_class != END_CLASS_PENDING &&
+           !deferred && is_settled(graph, thread);
+}
+
+static int add_blocked(struct wait_graph *graph, struct thread *thread)
+{
+    struct blocked *blocked = &graph->blocked[graph->blocked_count++];
+    *blocked = (struct blocked){.thread = thread, .component = -1};
+    thread->blocked_node = graph->blocked_count;
+    struct building building = {graph, blocked};
+    if (progress_visit(thread->process, &thread->waits_for, add_op, &building) ||
+        add_callbacks(graph, blocked))
+        return -1;
+    for (uint32_t i = 0; i < thread->setups; i++)
+        if (add_setup(&building, &thread->setup[i]))
+            return -1;
+    return 0;
+}
+
+struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm,
+                                        uint64_t number, const struct signature *signature,
+                                        uint64_t begin_ns)
+{
+    struct wait_node key = {
+        .kind = WAIT_COLLECTIVE,
+        .comm = comm,
+        .number = number,
+        .signature = *signature,
+        .begin_ns = begin_ns,
+    };
+    struct wait_node *node = wait_get(graph, &key);
+    if (node)
+        wait_graph_ask(graph, node);
+    return node;
+}
+
+static int add_first_op(void *context, const struct pending *pending)
+{
+    struct wait_graph *graph = context;
+    const struct process *process = pending->member->process;
+    if (!graph->final && process_known_until(process) < pending->site.time_ns + SETTLE_NS)
+        return 0;
+    errno = 0;
+    return wait_op_get(graph, pending) || !errno ? 0 : -1;
+}
+
+/* What no thread waits for can be stuck as well: a program may poll, or find out only at its end.
+ */
+static int add_ops_of_all(struct wait_graph *graph)
+{
+    for (int i = 0; i < graph->analyzer->processes; i++) {
+        struct process *process = graph->analyzer->process[i];
+        if (process && !process_is_gone(process) && process->end_class != END_CLASS_PENDING &&
+            progress_visit_first(process, FIRST_OF_A_STREAM, add_first_op, graph))
+            return -1;
+    }
+    return 0;
+}
+
+/* Nonblocking communicators are set up in the background. */
+static int add_initialising(struct wait_graph *graph)
+{
+    for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
+        const struct member *first = NULL;
+        for (uint32_t i = 0; comm->initialising && i < comm->members && !first; i++) {
+            const struct member *member = comm->member[i];
+            if (member->initialising && !member->aborted && !member->process->ended)
+                first = member;
+        }
+        const struct wait_node key = {
+            .kind = WAIT_INIT,
+            .comm = comm,
+            .begin_ns = first ? first->arrival.time_ns : 0,
+            .waiter = first ? first->process : NULL,
+        };
+        if (first && !wait_get(graph, &key))
+            return -1;
+    }
+    return 0;
+}
+
+/* Of imported operations nobody may say how far they are; one that a member has not issued yet is
+ * done on none. */
+static int add_untold(struct wait_graph *graph)
+{
+    struct standing_apart apart;
+    for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
+        const struct slot *slot =
+            comm_stands_apart(comm, LACKS_STATE, &apart) ? window_slot(comm, apart.least) : NULL;
+        if (slot && slot->variants &&
+            !wait_graph_collective(graph, comm, apart.least, &slot->first.signature,
+                                   slot->first.site.time_ns))
+            return -1;
+    }
+    return 0;
+}
+
+static int add_waits_of_blocked(struct wait_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->blocked_count; i++) {
+        struct blocked *blocked = &graph->blocked[i];
+        for (uint32_t k = 0; k < blocked->ops; k++)
+            if (blocked->op[k]->wait && blocked_add_wait(blocked, blocked->op[k]->wait))
+                return -1;
+    }
+    return 0;
+}
+
+static int build(struct wait_graph *graph)
+{
+    struct analyzer *analyzer = graph->analyzer;
+    for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
+        if (may_be_blocked(graph, thread) && add_blocked(graph, thread))
+            return -1;
+    if (add_ops_of_all(graph) || add_initialising(graph) || add_untold(graph) ||
+        wait_ops_expand(graph) || add_waits_of_blocked(graph))
+        return -1;
+    return wait_graph_solve(graph);
+}
+
+int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph)
+{
+    *graph = (struct wait_graph){.analyzer = analyzer, .final = final};
+    uint32_t count = 0;
+    for (const struct host *host = analyzer->hosts; host; host = host->next)
+        if (host->tick_ns > graph->now_ns)
+            graph->now_ns = host->tick_ns;
+    for (const struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
+        count++;
+    graph->blocked = calloc((size_t)count + 1, sizeof *graph->blocked);
+    graph->op_bucket = calloc(OP_BUCKETS, sizeof(*graph->op_bucket));
+    graph->index = pending_index_new(analyzer);
+    if (graph->blocked && graph->op_bucket && graph->index && !build(graph))
+        return 0;
+    wait_graph_free(graph);
+    return -1;
+}
+
+void wait_graph_free(struct wait_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->blocked_count; i++) {
+        graph->blocked[i].thread->blocked_node = 0;
+        free(graph->blocked[i].wait);
+        free(graph->blocked[i].op);
+    }
+    free(graph->blocked);
+    wait_nodes_free(graph);
+}
+
+const struct waiting_op *waiting_op_culprit(const struct waiting_op *op)
+{
+    for (uint32_t steps = 0; !op->can_start && steps < GRAPH_OPS_MAX; steps++) {
+        uint32_t i = 0;
+        while (i < op->aheads && op->ahead[i]->can_finish)
+            i++;
+        if (i == op->aheads)
+            break;
+        op = op->ahead[i];
+    }
+    return op;
+}
+
+const struct blocked *wait_graph_blocked(const struct wait_graph *graph,
+                                         const struct thread *thread)
+{
+    return thread->blocked_node ? &graph->blocked[thread->blocked_node - 1] : NULL;
+}
+
+struct wait_node *blocked_reason(const struct blocked *blocked)
+{
+    struct wait_node *reason = NULL;
+    for (uint32_t i = 0; i < blocked->waits; i++) {
+        struct wait_node *wait = blocked->wait[i];
+        if (!reason || (reason->satisfiable && !wait->satisfiable) ||
+            (reason->satisfiable == wait->satisfiable && wait->begin_ns < reason->begin_ns))
+            reason = wait;
+    }
+    return reason;
+}
+
+const struct blocked *wait_graph_member(const struct wait_graph *graph, const struct member *member,
+                                        const struct process *process)
+{
+    const struct blocked *blocked = NULL;
+    for (uint32_t i = 0; member && i < member->issuers && !blocked; i++)
+        blocked = wait_graph_blocked(graph, member->issuer[i]);
+    /* Where a process holds several ranks, another thread's wait is another rank's. */
+    if (member && process && process->several_ranks && member->issuers && !member->more_issuers)
+        return blocked;
+    for (const struct thread *thread = process ? process->threads : NULL; thread && !blocked;
+         thread = thread->hh.next)
+        blocked = wait_graph_blocked(graph, thread);
+    return blocked;
+}

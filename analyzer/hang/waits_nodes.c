@@ -1,0 +1,374 @@
+#include "analyzer/hang/waits_nodes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/callbacks.h"
+#include "analyzer/match/channel.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/hang/pending_index.h"
+#include "analyzer/model/progress.h"
+#include "lib/trace/names.h"
+
+enum { MISSING_MAX = 4096 }; /* ranks named in one wait */
+
+static int add_missing(struct wait_node *node, int rank, struct member *member,
+                       struct process *process, bool issued)
+{
+    if (node->missing_count == MISSING_MAX)
+        return 0;
+    if ((node->missing_count & (node->missing_count - 1)) == 0) { /* full at each power of two */
+        uint32_t capacity = node->missing_count ? 2 * node->missing_count : 1;
+        struct missing *grown = realloc(node->missing, capacity * sizeof *grown);
+        if (!grown)
+            return -1;
+        node->missing = grown;
+    }
+    node->missing[node->missing_count++] = (struct missing){
+        .rank = rank,
+        .member = member,
+        .process = process,
+        .issued = issued,
+    };
+    return 0;
+}
+
+static int add_behind(struct wait_node *node, struct waiting_op *op)
+{
+    struct waiting_op **grown =
+        array_room(node->behind, sizeof(*grown), node->behind_count, &node->behind_capacity, 2);
+    if (!grown)
+        return -1;
+    node->behind = grown;
+    node->behind[node->behind_count++] = op;
+    return 0;
+}
+
+/* The member has issued it; something may be ahead of it. */
+static int add_issued(struct wait_graph *graph, struct wait_node *node, const struct member *member,
+                      const struct channel *channel, bool receives)
+{
+    const struct pending *pending;
+    if (pending_index_find(graph->index, member, channel, receives, node->number, &pending))
+        return -1;
+    if (!pending || member->aborted)
+        return 0;
+    if (!pending->serial.position && progress_has_started(member->process, pending))
+        return 0;
+    errno = 0;
+    struct waiting_op *op = wait_op_get(graph, pending);
+    return op ? add_behind(node, op) : errno ? -1 : 0;
+}
+
+/* Its call in a group that is still open: it is no part of the sequence yet. */
+static const struct operation *held_by(const struct member *member, const struct wait_node *node)
+{
+    enum api_class class = node->kind == WAIT_PEER ? CLASS_P2P : CLASS_COLLECTIVE;
+    for (const struct thread *thread = member->process->threads; thread; thread = thread->hh.next)
+        for (uint32_t i = 0; i < thread->group_calls; i++) {
+            const struct record *record = &thread->group[i].record;
+            if (thread->group[i].member == member && record->op.number == node->number &&
+                api_class_of(record->api) == class &&
+                (class == CLASS_COLLECTIVE || (record->api == API_ncclRecv) != node->receives))
+                return &thread->group[i];
+        }
+    return NULL;
+}
+
+/* Whose host call has not come, or whose GPU work ended with its process; or whose stream is not
+ * there yet. */
+static int find_members(struct wait_graph *graph, struct wait_node *node)
+{
+    for (uint32_t i = 0; i < node->comm->members; i++) {
+        struct member *member = node->comm->member[i];
+        bool issued = member->next > node->number;
+        bool died_in_it = issued && member->process->end_class == END_CLASS_CAUSE &&
+                          member->has_progress && member->done <= node->number;
+        if (issued && !died_in_it) {
+            if (add_issued(graph, node, member, NULL, false))
+                return -1;
+            continue;
+        }
+        if (add_missing(node, member->rank, member, member->process, issued))
+            return -1;
+        if (!issued && node->missing_count)
+            node->missing[node->missing_count - 1].held = held_by(member, node);
+    }
+    return 0;
+}
+
+static int find_peer(struct wait_graph *graph, struct wait_node *node)
+{
+    int rank = node->receives ? node->sender : node->receiver;
+    struct member *member = member_find(graph->analyzer, node->comm->id, rank);
+    if (!member)
+        return 0;
+    if (!channel_is_waiting(node->channel, node->receives, node->number))
+        return add_issued(graph, node, member, node->channel, !node->receives);
+    if (add_missing(node, rank, member, member->process, false))
+        return -1;
+    node->missing[0].held = held_by(member, node);
+    return 0;
+}
+
+static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
+{
+    uint32_t next = 0;
+    for (int rank = 0; rank < node->comm->nranks && node->missing_count < MISSING_MAX; rank++) {
+        while (next < node->comm->members && node->comm->member[next]->rank < rank)
+            next++;
+        struct member *member = next < node->comm->members ? node->comm->member[next] : NULL;
+        if (member && member->rank == rank) { /* known at all: it came; it may have gone again */
+            if (!member->exists && process_is_gone(member->process) &&
+                add_missing(node, rank, member, member->process, true))
+                return -1;
+            continue;
+        }
+        if (add_missing(node, rank, NULL, comm_guess_process(graph->analyzer, node->comm, rank),
+                        false))
+            return -1;
+    }
+    return 0;
+}
+
+static int find_callers(struct wait_node *node)
+{
+    for (uint32_t i = 0; i < node->comm->members; i++) {
+        struct member *member = node->comm->member[i];
+        bool came = node->kind == WAIT_SPLIT
+                        ? member->splits > node->number
+                        : member->leaving || member->aborted || member->process->ended;
+        if (!came && add_missing(node, member->rank, member, member->process, false))
+            return -1;
+    }
+    return 0;
+}
+
+static int find_whom(struct wait_graph *graph, struct wait_node *node)
+{
+    switch (node->kind) {
+    case WAIT_COLLECTIVE:
+        return find_members(graph, node);
+    case WAIT_PEER:
+        return find_peer(graph, node);
+    case WAIT_INIT:
+        return find_ranks_of_init(graph, node);
+    case WAIT_SPLIT:
+    case WAIT_LEAVE:
+        return find_callers(node);
+    }
+    return 0;
+}
+
+static bool same_wait(const struct wait_node *a, const struct wait_node *b)
+{
+    return a->kind == b->kind && a->comm == b->comm && a->number == b->number &&
+           a->sender == b->sender && a->receiver == b->receiver && a->receives == b->receives;
+}
+
+static void wait_free(struct wait_node *node)
+{
+    free(node->missing);
+    free(node->behind);
+    free(node);
+}
+
+struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key)
+{
+    uint64_t hash = (key->comm->id ^ key->number * UINT64_C(0x9e3779b97f4a7c15) ^
+                     (uint64_t)key->kind << 7 ^ (uint64_t)(uint32_t)key->sender << 13 ^
+                     (uint64_t)(uint32_t)key->receiver << 29);
+    struct wait_node **bucket = &graph->bucket[(hash ^ hash >> 17 ^ hash >> 41) % WAIT_BUCKETS];
+    for (struct wait_node *node = *bucket; node; node = node->bucket_next)
+        if (same_wait(node, key)) {
+            if (key->begin_ns < node->begin_ns)
+                node->begin_ns = key->begin_ns;
+            return node;
+        }
+    struct wait_node *node = malloc(sizeof *node);
+    if (!node)
+        return NULL;
+    *node = *key;
+    node->component = -1;
+    if (find_whom(graph, node)) {
+        wait_free(node);
+        return NULL;
+    }
+    node->bucket_next = *bucket;
+    *bucket = node;
+    node->next = graph->waits;
+    graph->waits = node;
+    return node;
+}
+
+/* NULL with errno = ENOMEM, or 0 if there are too many. */
+static struct waiting_op *op_new(struct wait_graph *graph, struct process *process)
+{
+    if (graph->op_count == GRAPH_OPS_MAX) {
+        errno = 0;
+        return NULL;
+    }
+    struct waiting_op *op = calloc(1, sizeof *op);
+    if (!op)
+        return NULL;
+    op->process = process;
+    op->previous = graph->last_op;
+    if (graph->last_op)
+        graph->last_op->next = op;
+    else
+        graph->ops = op;
+    graph->last_op = op;
+    graph->op_count++;
+    return op;
+}
+
+struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *pending)
+{
+    uint64_t hash = (uintptr_t)pending * UINT64_C(0x9e3779b97f4a7c15);
+    struct waiting_op **bucket = &graph->op_bucket[(hash >> 32) % OP_BUCKETS];
+    for (struct waiting_op *op = *bucket; op; op = op->bucket_next)
+        if (op->pending == pending)
+            return op;
+    struct waiting_op *op = op_new(graph, pending->member->process);
+    if (!op)
+        return NULL;
+    op->pending = pending;
+    op->started = progress_has_started(op->process, pending);
+    op->bucket_next = *bucket;
+    *bucket = op;
+    return op;
+}
+
+struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *process,
+                                     struct callback *callback)
+{
+    if (callback->node)
+        return callback->node;
+    struct waiting_op *op = op_new(graph, process);
+    if (!op)
+        return NULL;
+    op->callback = callback;
+    op->started = callback->thread != NULL;
+    return callback->node = op;
+}
+
+struct expansion {
+    struct wait_graph *graph;
+    struct waiting_op *op;
+};
+
+static int op_add_ahead(struct waiting_op *op, struct waiting_op *ahead)
+{
+    if (!ahead)
+        return errno ? -1 : 0;
+    struct waiting_op **grown = array_room(op->ahead, sizeof(*grown), op->aheads, &op->capacity, 2);
+    if (!grown)
+        return -1;
+    op->ahead = grown;
+    op->ahead[op->aheads++] = ahead;
+    return 0;
+}
+
+static int add_ahead(void *context, const struct pending *pending)
+{
+    struct expansion *expansion = context;
+    errno = 0;
+    return op_add_ahead(expansion->op, wait_op_get(expansion->graph, pending));
+}
+
+/* Host functions on the timeline up to the position. */
+static int add_callbacks(struct wait_graph *graph, struct waiting_op *op, struct place upto)
+{
+    for (struct callback *callback = op->process->callbacks; callback; callback = callback->next) {
+        if (callback->place.timeline != upto.timeline || callback->place.position > upto.position ||
+            callback == op->callback)
+            continue;
+        errno = 0;
+        if (op_add_ahead(op, wait_callback_get(graph, op->process, callback)))
+            return -1;
+    }
+    return 0;
+}
+
+static int expand_callback(struct wait_graph *graph, struct waiting_op *op)
+{
+    struct expansion expansion = {graph, op};
+    struct place before = {op->callback->place.timeline, op->callback->place.position - 1};
+    if (op->started)
+        return 0;
+    return progress_visit_before(op->process, op->callback->place, add_ahead, &expansion) ||
+                   add_callbacks(graph, op, before)
+               ? -1
+               : 0;
+}
+
+static int expand_ahead(struct wait_graph *graph, struct waiting_op *op)
+{
+    const struct pending *pending = op->pending;
+    struct expansion expansion = {graph, op};
+    if (progress_visit_ahead(op->process, pending, add_ahead, &expansion))
+        return -1;
+    if (op->started)
+        return 0;
+    int result = add_callbacks(graph, op, pending->place);
+    for (uint32_t i = 0; i < pending->before.count && !result; i++)
+        result = add_callbacks(graph, op, pending->before.entry[i]);
+    return result;
+}
+
+static int expand(struct wait_graph *graph, struct waiting_op *op)
+{
+    const struct pending *pending = op->pending;
+    if (op->callback)
+        return expand_callback(graph, op);
+    if (pending->member->aborted)
+        return 0;
+    if (expand_ahead(graph, op))
+        return -1;
+    struct wait_node key = {
+        .kind = pending->channel ? WAIT_PEER : WAIT_COLLECTIVE,
+        .comm = pending->member->comm,
+        .number = pending->number,
+        .signature = pending->signature,
+        .begin_ns = pending->site.time_ns,
+    };
+    if (pending->channel) {
+        key.channel = pending->channel;
+        key.sender = channel_sender(pending->channel);
+        key.receiver = channel_receiver(pending->channel);
+        key.receives = pending->receives;
+    }
+    op->wait = wait_get(graph, &key);
+    return op->wait ? 0 : -1;
+}
+
+int wait_ops_expand(struct wait_graph *graph)
+{
+    struct waiting_op *op = graph->expanded ? graph->expanded->next : graph->ops;
+    for (; op; op = op->next) {
+        if (expand(graph, op))
+            return -1;
+        graph->expanded = op;
+    }
+    return 0;
+}
+
+void wait_nodes_free(struct wait_graph *graph)
+{
+    while (graph->waits) {
+        struct wait_node *next = graph->waits->next;
+        wait_free(graph->waits);
+        graph->waits = next;
+    }
+    while (graph->ops) {
+        struct waiting_op *next = graph->ops->next;
+        if (graph->ops->callback)
+            graph->ops->callback->node = NULL;
+        free(graph->ops->ahead);
+        free(graph->ops);
+        graph->ops = next;
+    }
+    free(graph->op_bucket);
+    pending_index_free(graph->index);
+}

@@ -1,0 +1,149 @@
+#include "analyzer/hazard/hazard_sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240, CALL_TEXT_BYTES = 256 };
+
+struct hazard_site {
+    struct hazard_key key;
+    bool told, holds_draft;
+    uint32_t finding;         /* 0 while not told, or kept quiet */
+    uint64_t untold, last_ns; /* since it was told */
+    struct draft draft;       /* of the first */
+};
+
+struct hazard_place hazard_place_of(const struct record *record)
+{
+    return (struct hazard_place){
+        .stack = record->stack,
+        .api = record->api,
+        .function = api_class_of(record->api) == CLASS_LAUNCH ? record->launch.function : 0,
+    };
+}
+
+static bool same_place(const struct hazard_place *a, const struct hazard_place *b)
+{
+    return a->stack == b->stack && a->function == b->function && a->api == b->api;
+}
+
+static bool same_key(const struct hazard_key *a, const struct hazard_key *b)
+{
+    if (a->comm != b->comm || a->rank != b->rank || a->certainty != b->certainty)
+        return false;
+    return (same_place(&a->place[0], &b->place[0]) && same_place(&a->place[1], &b->place[1])) ||
+           (same_place(&a->place[0], &b->place[1]) && same_place(&a->place[1], &b->place[0]));
+}
+
+static struct hazard_site *site_get(struct hazard_sites *sites, const struct hazard_key *key)
+{
+    for (uint32_t i = 0; i < sites->count; i++)
+        if (same_key(&sites->site[i].key, key))
+            return &sites->site[i];
+    if (sites->count == SITES_MAX)
+        return NULL;
+    struct hazard_site *grown =
+        array_room(sites->site, sizeof *grown, sites->count, &sites->capacity, 4);
+    if (!grown)
+        return NULL; /* one finding less */
+    sites->site = grown;
+    struct hazard_site *site = &sites->site[sites->count++];
+    *site = (struct hazard_site){.key = *key};
+    return site;
+}
+
+struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key,
+                                 uint64_t time_ns)
+{
+    struct hazard_site *site = site_get(sites, key);
+    if (!site)
+        return NULL;
+    site->untold++;
+    site->last_ns = time_ns;
+    sites->has_untold = true;
+    if (site->told || site->holds_draft)
+        return NULL;
+    site->holds_draft = true;
+    return &site->draft;
+}
+
+static int tell(struct analyzer *analyzer, struct hazard_site *site)
+{
+    uint64_t times = site->untold;
+    site->untold = 0;
+    if (site->holds_draft) {
+        site->holds_draft = false;
+        site->told = true;
+        if (findings_report(analyzer, &site->draft, &site->finding))
+            return -1;
+        times--;
+    }
+    for (; times && site->finding; times--)
+        findings_count(analyzer, site->finding, site->last_ns);
+    return 0;
+}
+
+int hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites)
+{
+    if (!sites->has_untold)
+        return 0;
+    sites->has_untold = false;
+    for (uint32_t i = 0; i < sites->count; i++)
+        if (tell(analyzer, &sites->site[i]))
+            return -1;
+    return 0;
+}
+
+void hazard_sites_drop_untold(struct hazard_sites *sites)
+{
+    for (uint32_t i = 0; i < sites->count; i++) {
+        if (sites->site[i].holds_draft)
+            draft_drop(&sites->site[i].draft);
+        sites->site[i].holds_draft = false;
+        sites->site[i].untold = 0;
+    }
+    sites->has_untold = false;
+}
+
+void hazard_sites_free(struct hazard_sites *sites)
+{
+    hazard_sites_drop_untold(sites);
+    free(sites->site);
+    *sites = (struct hazard_sites){0};
+}
+
+char *flight_call(const struct process *process, const struct flight *flight, char *text,
+                  size_t bytes)
+{
+    if (flight->kind != FLIGHT_KERNEL)
+        return record_text(&flight->record, text, bytes);
+    char kernel[KERNEL_TEXT_BYTES];
+    const char *name = process_string(process, flight->record.launch.function);
+    snprintf(text, bytes, "kernel %s",
+             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
+    return text;
+}
+
+void flight_text(const struct process *process, const struct flight *flight, struct text *text)
+{
+    char call[CALL_TEXT_BYTES], name[16];
+    text_add(text, "%s", flight_call(process, flight, call, sizeof call));
+    if (flight->kind == FLIGHT_OPERATION && !flight->from_graph)
+        text_add(text, " #%llu", (unsigned long long)flight->record.op.number);
+    if (flight->kind == FLIGHT_OPERATION)
+        text_add(text, " of %s", comm_name(flight->member->comm->id, name));
+    if (flight->from_graph)
+        text_add(text, " (captured into a graph)");
+}
+
+void hazard_number(struct draft *draft, const struct flight *operation)
+{
+    draft->finding.number = operation->record.op.number;
+    draft->finding.has_number = !operation->from_graph;
+}

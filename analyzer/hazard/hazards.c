@@ -1,0 +1,451 @@
+#include "analyzer/hazard/hazards.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/graphs.h"
+#include "analyzer/hazard/hazard_sites.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { COVERED_MAX = 32, ROWS_MAX = 16, FLIGHT_TEXT_BYTES = 256 };
+
+struct hazards {
+    bool off; /* records were lost: order may be missing */
+    struct intervals ranges;
+    struct hazard_sites sites;
+};
+
+/* A piece of work that is looked up. */
+struct search {
+    struct process *process;
+    const struct stream_state *stream;
+    const struct flight *later;
+    const struct use *use;
+    bool no_inferred;
+    struct flight *best; /* that it conflicts with; NULL */
+    struct conflict conflict;
+    struct interval *covered[COVERED_MAX];
+    uint32_t covered_count;
+    struct interval *same; /* one of these, of just this range */
+};
+
+static const struct hazard_rule *const rules[] = {&hazard_write, &hazard_read, &hazard_fill,
+                                                  &hazard_operations};
+
+struct hazards *hazards_of(struct process *process)
+{
+    if (!process->hazards)
+        process->hazards = calloc(1, sizeof *process->hazards);
+    return process->hazards;
+}
+
+bool hazards_are_off(const struct hazards *hazards)
+{
+    return hazards && hazards->off;
+}
+
+void hazards_switch_off(struct hazards *hazards)
+{
+    hazards->off = true;
+    hazard_sites_drop_untold(&hazards->sites);
+    intervals_free(&hazards->ranges);
+}
+
+void hazards_free(struct hazards *hazards)
+{
+    if (!hazards)
+        return;
+    hazard_sites_free(&hazards->sites);
+    intervals_free(&hazards->ranges);
+    free(hazards);
+}
+
+static const struct hazard_rule *rule_of(const struct conflict *conflict)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i]->applies(conflict))
+            return rules[i];
+    return NULL;
+}
+
+/* Calls of one communicator in one ncclGroup run at the same time. A send to itself and its receive
+ * at one address move nothing. */
+static bool is_one_launch(const struct flight *a, const struct flight *b)
+{
+    return a->kind == FLIGHT_OPERATION && b->kind == FLIGHT_OPERATION && a->member == b->member &&
+           a->record.op.group && a->record.op.group == b->record.op.group &&
+           a->place.position == b->place.position;
+}
+
+static bool is_to_itself(const struct flight *flight)
+{
+    return api_class_of(flight->record.api) == CLASS_P2P &&
+           flight->record.op.root == flight->member->rank;
+}
+
+static bool covers(const struct search *search, const struct interval *range)
+{
+    const struct stretch *stretch = &search->use->stretch;
+    const struct access *access = &search->use->access;
+    return range->begin >= stretch->begin && range->end <= stretch->end &&
+           stretch->pitch <= stretch->width && (access->writes || !range->access.writes) &&
+           access->sureness <= range->access.sureness &&
+           (search->later->kind == FLIGHT_OPERATION || range->flight->kind != FLIGHT_OPERATION);
+}
+
+static bool is_better(const struct interval *range, const struct search *search)
+{
+    const struct access *than = &search->conflict.before;
+    if (!search->best || range->access.sureness != than->sureness)
+        return !search->best || range->access.sureness < than->sureness;
+    if (range->access.writes != than->writes)
+        return range->access.writes;
+    return range->flight->place.position > search->best->place.position;
+}
+
+static bool was_told(const struct flight *flight, enum certainty certainty)
+{
+    return flight->told == FLIGHT_TOLD_CERTAIN || (flight->told && certainty == POSSIBLE);
+}
+
+static void consider(struct search *search, struct interval *range)
+{
+    struct conflict conflict = {
+        .process = search->process,
+        .earlier = range->flight,
+        .later = search->later,
+        .before = range->access,
+        .after = search->use->access,
+    };
+    if (!is_better(range, search))
+        return;
+    const struct hazard_rule *rule = rule_of(&conflict);
+    enum certainty certainty = rule ? rule->certainty(&conflict) : POSSIBLE;
+    if (!rule || (certainty == POSSIBLE && search->no_inferred) ||
+        was_told(range->flight, certainty) || was_told(search->later, certainty))
+        return;
+    search->best = range->flight;
+    search->conflict = conflict;
+}
+
+static void look_at(void *context, struct interval *range)
+{
+    struct search *search = context;
+    const struct flight *earlier = range->flight, *later = search->later;
+    if (earlier == later || !stretch_meets(&search->use->stretch, range->begin, range->end))
+        return;
+    bool conflicts = (range->access.writes || search->use->access.writes) &&
+                     (earlier->kind == FLIGHT_OPERATION || later->kind == FLIGHT_OPERATION);
+    bool is_covered = search->covered_count < COVERED_MAX && covers(search, range);
+    if (!conflicts && !is_covered)
+        return;
+    bool one_launch = is_one_launch(earlier, later);
+    if (one_launch && is_to_itself(earlier) && is_to_itself(later) &&
+        range->begin == search->use->stretch.begin)
+        return;
+    enum order order = one_launch ? ORDER_NONE
+                                  : order_before(search->process, &earlier->place, search->stream);
+    if (order == ORDER_BEFORE && is_covered)
+        search->covered[search->covered_count++] = range;
+    else if (order == ORDER_NONE && conflicts)
+        consider(search, range);
+}
+
+static bool was_seen(void *process, const struct interval *range)
+{
+    return order_was_seen(process, &range->flight->place);
+}
+
+static int enter(struct process *process, struct intervals *ranges, const struct use *use,
+                 struct flight *flight)
+{
+    if (intervals_want_sweep(ranges)) {
+        intervals_remove_where(ranges, was_seen, process);
+        intervals_swept(ranges);
+    }
+    const struct stretch *stretch = &use->stretch;
+    if (stretch->pitch <= stretch->width)
+        return intervals_add(ranges, stretch->begin, stretch->end, use->access, flight);
+    uint64_t begin = stretch->begin;
+    for (int row = 0; row < ROWS_MAX && begin < stretch->end; row++, begin += stretch->pitch)
+        if (intervals_add(ranges, begin, begin + stretch->width, use->access, flight))
+            return -1;
+    return 0;
+}
+
+/* What is covered goes; one of just the same range is kept for who takes its place. */
+static void drop_covered(struct search *search, struct intervals *ranges)
+{
+    const struct stretch *stretch = &search->use->stretch;
+    search->same = NULL;
+    for (uint32_t i = 0; i < search->covered_count; i++) {
+        struct interval *range = search->covered[i];
+        if (!search->same && range->begin == stretch->begin && range->end == stretch->end)
+            search->same = range;
+        else
+            intervals_remove(ranges, range);
+    }
+}
+
+static struct hazard_key key_of(const struct conflict *conflict, enum certainty certainty)
+{
+    const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
+    return (struct hazard_key){
+        .comm = operation->member->comm->id,
+        .rank = operation->member->rank,
+        .certainty = certainty,
+        .place = {hazard_place_of(&conflict->later->record),
+                  hazard_place_of(&conflict->earlier->record)},
+    };
+}
+
+static void add_side(struct draft *draft, const struct conflict *conflict,
+                     const struct flight *flight)
+{
+    char call[FLIGHT_TEXT_BYTES];
+    const struct flight *other = flight == conflict->later ? conflict->earlier : conflict->later;
+    struct finding_side *side =
+        draft_side(draft, flight_call(conflict->process, flight, call, sizeof call), &flight->site);
+    draft_rank(draft, side, flight->member ? flight->member : other->member);
+}
+
+static void make_draft(struct draft *draft, const struct hazard_rule *rule,
+                       const struct conflict *conflict, enum certainty certainty)
+{
+    const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
+    *draft = draft_new(rule->code, certainty, operation->member->comm);
+    draft->merges_sides = true;
+    add_side(draft, conflict, conflict->later);
+    add_side(draft, conflict, conflict->earlier);
+    hazard_number(draft, operation);
+    draft->finding.first_ns = draft->finding.last_ns = conflict->later->site.time_ns;
+    struct text what = {0};
+    text_add(&what, "rank %d: ", member_shown_rank(operation->member));
+    rule->say(conflict, &what);
+    draft_say(draft, &what, rule->todo);
+}
+
+static void tell_conflict(struct search *search, struct flight *later)
+{
+    const struct hazard_rule *rule = rule_of(&search->conflict);
+    enum certainty certainty = rule->certainty(&search->conflict);
+    struct hazard_key key = key_of(&search->conflict, certainty);
+    uint8_t told = certainty == CERTAIN ? FLIGHT_TOLD_CERTAIN : FLIGHT_TOLD_POSSIBLE;
+    search->best->told = later->told = told;
+    struct draft *draft = hazards_found(search->process, &key, later->site.time_ns);
+    if (draft)
+        make_draft(draft, rule, &search->conflict, certainty);
+}
+
+static void look_up(struct search *search, const struct intervals *ranges)
+{
+    search->covered_count = 0;
+    intervals_visit(ranges, search->use->stretch.begin, search->use->stretch.end, look_at, search);
+}
+
+/* Its own uses do not conflict with each other. */
+static int put(struct analyzer *analyzer, struct process *process,
+               const struct stream_state *stream, struct intervals *ranges, struct flight *flight,
+               const struct use *use, uint32_t uses)
+{
+    struct search search = {
+        .process = process,
+        .stream = stream,
+        .later = flight,
+        .no_inferred = analyzer->options.no_inferred,
+    };
+    int result = 0;
+    flight->ranges++; /* ours */
+    for (uint32_t i = 0; i < uses && !result; i++) {
+        if (search.no_inferred && use[i].access.sureness == GUESSED)
+            continue;
+        search.use = &use[i];
+        look_up(&search, ranges);
+        if (search.best &&
+            (flight->kind == FLIGHT_KERNEL || i + 1 == uses)) { /* pointers stand for themselves */
+            tell_conflict(&search, flight);
+            search.best = NULL;
+        }
+        drop_covered(&search, ranges);
+        if (search.same)
+            intervals_take_over(search.same, use[i].access, flight);
+        else
+            result = enter(process, ranges, &use[i], flight);
+    }
+    if (!--flight->ranges)
+        free(flight);
+    return result;
+}
+
+int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
+                const struct record *record, enum flight_kind kind, struct member *member,
+                const struct use *use, uint32_t uses)
+{
+    struct hazards *hazards = hazards_of(thread->process);
+    if (!hazards)
+        return -1;
+    if (hazards->off || !work->stream || !uses)
+        return 0;
+    struct flight *flight = malloc(sizeof *flight);
+    if (!flight)
+        return -1;
+    bool is_captured = work->stream->is_captured;
+    *flight = (struct flight){
+        .kind = (uint8_t)kind,
+        .from_graph = is_captured,
+        .place = work->place,
+        .member = member,
+        .record = *record,
+        .site = thread_site(thread, record),
+    };
+    struct intervals *ranges = is_captured ? capture_intervals(work->stream->capture)
+                                           : &hazards->ranges;
+    if (record->flags & RECORD_FLAG_LATE) { /* its conflicts are those of who comes after it */
+        flight->ranges++;
+        int result = 0;
+        for (uint32_t i = 0; i < uses && !result; i++)
+            result = enter(thread->process, ranges, &use[i], flight);
+        if (!--flight->ranges)
+            free(flight);
+        return result;
+    }
+    return put(analyzer, thread->process, work->stream, ranges, flight, use, uses);
+}
+
+static bool is_not_entered(const struct intervals *ranges, uint32_t i)
+{
+    return !ranges->node[i].flight || !ranges->node[i].flight->copy;
+}
+
+/* Each piece of captured work runs once more, at the place of the launch. Nothing in the graph is
+ * looked up against the rest of it: that was done in the capture. */
+static int copy_content(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *launch, const struct intervals *content)
+{
+    struct process *process = thread->process;
+    struct search search = {
+        .process = process,
+        .stream = thread->work.stream,
+        .no_inferred = analyzer->options.no_inferred,
+    };
+    for (uint32_t i = 1; i <= content->used; i++) {
+        const struct interval *range = &content->node[i];
+        if (!range->flight)
+            continue;
+        if (!range->flight->copy) {
+            struct flight *copy = malloc(sizeof *copy);
+            if (!copy)
+                return -1;
+            *copy = *range->flight;
+            copy->ranges = 1;
+            copy->told = FLIGHT_UNTOLD;
+            copy->place = thread->work.place;
+            copy->site.time_ns = record_realtime(process, launch);
+            range->flight->copy = copy;
+        }
+        struct use use = {{range->begin, range->end, range->end - range->begin, 0}, range->access};
+        search.later = range->flight->copy;
+        search.use = &use;
+        search.best = NULL;
+        look_up(&search, &process->hazards->ranges);
+        if (search.best)
+            tell_conflict(&search, range->flight->copy);
+        for (uint32_t k = 0; k < search.covered_count; k++)
+            intervals_remove(&process->hazards->ranges, search.covered[k]);
+    }
+    return 0;
+}
+
+int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
+{
+    struct process *process = thread->process;
+    struct hazards *hazards = hazards_of(process);
+    const struct graph_content *graph = graph_launched(process, record->graph.exec);
+    if (!hazards)
+        return -1;
+    if (!graph || hazards->off || !thread->work.stream || thread->work.stream->is_captured)
+        return 0;
+    const struct intervals *content = &graph->ranges;
+    int result = copy_content(analyzer, thread, record, content);
+    for (uint32_t i = 1; i <= content->used && !result; i++) {
+        if (is_not_entered(content, i))
+            continue;
+        const struct interval *range = &content->node[i];
+        struct use use = {{range->begin, range->end, range->end - range->begin, 0}, range->access};
+        result = enter(process, &hazards->ranges, &use, range->flight->copy);
+    }
+    for (uint32_t i = 1; i <= content->used; i++) {
+        if (is_not_entered(content, i))
+            continue;
+        struct flight *copy = content->node[i].flight->copy;
+        content->node[i].flight->copy = NULL;
+        if (!--copy->ranges)
+            free(copy);
+    }
+    return result;
+}
+
+struct in_flight {
+    const struct process *process;
+    const struct stream_state *stream;
+    const struct flight *found;
+};
+
+static void look_for_operation(void *context, struct interval *range)
+{
+    struct in_flight *search = context;
+    const struct flight *flight = range->flight;
+    if (flight->kind != FLIGHT_OPERATION ||
+        (search->found && search->found->place.position >= flight->place.position))
+        return;
+    if (!search->stream
+            ? order_was_seen(search->process, &flight->place) ||
+                  flight->place.position <= search->process->unknown
+            : order_before(search->process, &flight->place, search->stream) != ORDER_NONE)
+        return;
+    search->found = flight;
+}
+
+const struct flight *hazards_in_flight(struct process *process, uint64_t begin, uint64_t end,
+                                       const struct stream_state *stream)
+{
+    struct in_flight search = {process, stream, NULL};
+    if (process->hazards)
+        intervals_visit(&process->hazards->ranges, begin, end, look_for_operation, &search);
+    return search.found;
+}
+
+void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end)
+{
+    if (process->hazards)
+        intervals_remove_meeting(&process->hazards->ranges, begin, end);
+}
+
+static bool is_of_comm(void *comm, const struct interval *range)
+{
+    return range->flight->member && range->flight->member->comm->id == *(const uint64_t *)comm;
+}
+
+void hazards_forget_comm(struct process *process, uint64_t comm)
+{
+    if (process->hazards)
+        intervals_remove_where(&process->hazards->ranges, is_of_comm, &comm);
+}
+
+struct draft *hazards_found(struct process *process, const struct hazard_key *key, uint64_t time_ns)
+{
+    struct hazards *hazards = hazards_of(process);
+    return hazards && !hazards->off ? hazard_sites_found(&hazards->sites, key, time_ns) : NULL;
+}
+
+int hazards_tell(struct analyzer *analyzer)
+{
+    for (int i = 0; i < analyzer->processes; i++) {
+        struct hazards *hazards = analyzer->process[i] ? analyzer->process[i]->hazards : NULL;
+        if (hazards && hazard_sites_tell(analyzer, &hazards->sites))
+            return -1;
+    }
+    return 0;
+}

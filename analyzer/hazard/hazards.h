@@ -1,0 +1,90 @@
+/* hazards.h: conflicting accesses that nothing orders, over one interval map per process (and one
+ * per capture).
+ *
+ * Every piece of work is looked up when it is put on its stream: whatever touches the same memory,
+ * one of the two writing, one of the two an operation of NCCL, must be ordered before it (order.h).
+ * The rules of DC301, DC302, DC303 and DC305 (checks/) say which finding a conflict is. Work then
+ * enters the map until the host has seen it done, or until later work covers it that is ordered
+ * after it: who comes after that one comes after both.
+ *
+ * Conflicts between the same two places of the program are one finding, whichever comes first, and
+ * a piece of work is told of once: the first conflict is the fault, what follows from it is not. A
+ * finding is told at the next tick, which comes after all rings were read: records that were lost,
+ * and could hold the missing order, have been counted by then, and what was not told is dropped. */
+#ifndef DDPCHECK_HAZARDS_H
+#define DDPCHECK_HAZARDS_H
+
+#include "analyzer/hazard/accesses.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/order.h"
+#include "analyzer/hazard/intervals.h"
+
+struct conflict {
+    struct process *process;
+    const struct flight *earlier, *later;
+    struct access before, after; /* of the two */
+};
+
+/* What a kind of conflict is called. */
+struct hazard_rule {
+    const char *code;
+    bool (*applies)(const struct conflict *conflict);
+    enum certainty (*certainty)(const struct conflict *conflict);
+    void (*say)(const struct conflict *conflict, struct text *what);
+    const char *todo;
+};
+
+extern const struct hazard_rule hazard_write, hazard_read, hazard_fill, hazard_operations;
+
+/* Two places of the program, in any order, and what is between them. */
+struct hazard_place {
+    uint64_t stack, function;
+    uint16_t api;
+};
+struct hazard_key {
+    uint64_t comm;
+    int rank; /* in comm: of several members in one process each has its own */
+    struct hazard_place place[2];
+    enum certainty certainty;
+};
+
+struct hazard_place hazard_place_of(const struct record *record);
+
+/* The state of the process, made if it is not there; NULL with errno = ENOMEM. */
+struct hazards *hazards_of(struct process *process);
+/* Records were lost: order may be missing, from now on nothing is found. */
+bool hazards_are_off(const struct hazards *hazards);
+void hazards_switch_off(struct hazards *hazards);
+
+/* Looks up work that was just put on its stream (thread->work) and enters it. `kind`: enum
+ * flight_kind; member: for operations. 0 or -1 (ENOMEM). */
+int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
+                const struct record *record, enum flight_kind kind, struct member *member,
+                const struct use *use, uint32_t uses);
+/* Likewise for all that a graph does, which is launched on thread->work. */
+int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record);
+/* The operation that uses [begin, end) and is not ordered before the next work on `stream` (NULL:
+ * before the host); the latest. NULL if there is none. Valid until the next change. */
+const struct flight *hazards_in_flight(struct process *process, uint64_t begin, uint64_t end,
+                                       const struct stream_state *stream);
+/* The memory is given back or out anew: whoever gives it answers for the order. */
+void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end);
+/* The communicator is finalized, destroyed or aborted, which ends its operations. */
+void hazards_forget_comm(struct process *process, uint64_t comm);
+
+/* Counts a hazard; returns where its finding is to be made if it is new, else NULL. */
+struct draft *hazards_found(struct process *process, const struct hazard_key *key,
+                            uint64_t time_ns);
+/* The latest operation that gives the finding its number. */
+void hazard_number(struct draft *draft, const struct flight *operation);
+/* "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7"; "kernel clip";
+ * "cudaMemcpyAsync(...)". */
+void flight_text(const struct process *process, const struct flight *flight, struct text *text);
+char *flight_call(const struct process *process, const struct flight *flight, char *text,
+                  size_t bytes);
+/* Tells what was found up to the tick. 0 or -1 (ENOMEM). */
+int hazards_tell(struct analyzer *analyzer);
+void hazards_free(struct hazards *hazards);
+
+#endif

@@ -1,0 +1,56 @@
+/* channel.h: sends and receives of one (communicator, sender, receiver) that have no counterpart
+ * yet.
+ *
+ * The n-th send meets the n-th receive, so at most one side has calls that wait. */
+#ifndef DDPCHECK_CHANNEL_H
+#define DDPCHECK_CHANNEL_H
+
+#include "analyzer/model/model.h"
+
+struct channel_call {
+    uint64_t number;
+    struct signature signature;
+    struct site site;
+};
+
+/* Both calls of a pair, when the second one comes. */
+struct channel_pair {
+    bool complete, doubtful; /* doubtful: channel_is_doubtful */
+    struct channel_call send, recv;
+};
+
+struct analyzer;
+struct channel;
+
+/* A send or receive is issued. *channel is set; `pair` says whether its counterpart was there.
+ * 0, or -1 with errno = ENOMEM. */
+int channel_post(struct analyzer *analyzer, const struct operation *operation,
+                 struct channel **channel, struct channel_pair *pair);
+/* The call is still without its counterpart. */
+bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t number);
+/* Where that call was made; NULL if it waits no more. Valid until the channel changes. */
+const struct site *channel_site(const struct channel *channel, bool receives, uint64_t number);
+/* Calls of one side that wait for the other's; nothing if their number can't be trusted (below). */
+struct channel_waiting {
+    uint64_t comm;
+    int sender, receiver;
+    bool receives; /* which side waits */
+    uint32_t count;
+    const struct channel_call *first; /* valid until the channel changes */
+    bool is_empty;                    /* all of them are messages of no elements */
+    bool *told;                       /* the visitor's */
+};
+/* Calls `visit` for each channel in which calls wait, the oldest channel first. A channel is left
+ * out if records of its calls were lost, or if one of its calls was captured into a graph: a replay
+ * repeats it unseen. Stops at a result that is not 0, and returns it. */
+int channels_visit_waiting(struct analyzer *analyzer,
+                           int (*visit)(struct analyzer *analyzer,
+                                        const struct channel_waiting *waiting));
+/* Pairs of the channel may be wrongly made, for the same reasons. */
+bool channel_is_doubtful(const struct channel *channel);
+/* Ranks in the communicator. */
+int channel_sender(const struct channel *channel);
+int channel_receiver(const struct channel *channel);
+void channels_free(struct analyzer *analyzer);
+
+#endif

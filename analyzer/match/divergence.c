@@ -1,0 +1,79 @@
+#include "analyzer/match/divergence.h"
+
+#include <stdlib.h>
+
+enum { SHIFT_MAX = 3, SHIFT_PROOF = 2 };
+
+void divergence_free(struct divergence *divergence)
+{
+    for (int i = 0; divergence && i <= LOOK_AHEAD; i++)
+        slot_clear(&divergence->slot[i]);
+    free(divergence);
+}
+
+int divergence_follow(struct comm *comm, uint64_t number)
+{
+    struct divergence *divergence = comm->divergence;
+    if (!divergence || number < divergence->number || number > divergence->number + LOOK_AHEAD)
+        return 0;
+    struct slot *slot = window_slot(comm, number);
+    return slot && slot->variants ? slot_copy(&divergence->slot[number - divergence->number], slot)
+                                  : 0;
+}
+
+int divergence_begin(struct comm *comm, uint64_t number)
+{
+    uint32_t finding = 0;
+    if (comm->divergence)
+        finding = comm->divergence->finding;
+    divergence_free(comm->divergence);
+    comm->divergence = calloc(1, sizeof *comm->divergence);
+    if (!comm->divergence)
+        return -1;
+    comm->divergence->number = number;
+    comm->divergence->finding = finding;
+    for (uint64_t i = 0; i <= LOOK_AHEAD; i++)
+        if (divergence_follow(comm, number + i))
+            return -1;
+    return 0;
+}
+
+/* What the rank called `after` operations later; NULL if not known. */
+static const struct signature *call_of(const struct comm *comm, int rank, int after)
+{
+    struct slot *slot = &comm->divergence->slot[after];
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->rank == rank &&
+            comm->member[i]->next <= comm->divergence->number + (uint64_t)after)
+            return NULL;
+    if (slot->variants == 0)
+        return NULL;
+    int variant = slot->variants == 1 ? 0 : slot_variant_of(slot, rank);
+    return variant < 0 ? NULL : &slot_variant(slot, (uint32_t)variant)->signature;
+}
+
+/* The calls of `early` from the divergence on are those of `late` from `shift` later on. */
+static bool is_shifted(const struct comm *comm, int early, int late, int shift)
+{
+    int agreeing = 0;
+    for (int i = 0; i + shift <= LOOK_AHEAD; i++) {
+        const struct signature *a = call_of(comm, early, i), *b = call_of(comm, late, i + shift);
+        if (!a || !b)
+            break;
+        if (signature_hash(a) != signature_hash(b))
+            return false;
+        agreeing++;
+    }
+    return agreeing >= SHIFT_PROOF;
+}
+
+int divergence_shift(const struct comm *comm, int odd_rank, int other_rank)
+{
+    for (int shift = 1; shift <= SHIFT_MAX; shift++) {
+        if (is_shifted(comm, odd_rank, other_rank, shift))
+            return shift;
+        if (is_shifted(comm, other_rank, odd_rank, shift))
+            return -shift;
+    }
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* divergence.h: the first place where the members of a communicator part, kept after it left the
+ * window. */
+#ifndef DDPCHECK_DIVERGENCE_H
+#define DDPCHECK_DIVERGENCE_H
+
+#include "analyzer/match/window.h"
+
+enum { LOOK_AHEAD = 8 }; /* operations after it that say whether a rank skipped or doubled a call */
+
+struct divergence {
+    uint64_t number;
+    uint32_t finding;             /* id, 0 none */
+    int shift[FINDING_SIDES_MAX]; /* side i of the finding is this many calls ahead of (> 0) or
+                                     behind (< 0) side 0 */
+    struct slot slot[1 + LOOK_AHEAD];
+};
+
+void divergence_free(struct divergence *divergence);
+/* Makes comm->divergence begin at `number`, with what the window has from there. 0 or -1 (ENOMEM).
+ */
+int divergence_begin(struct comm *comm, uint64_t number);
+/* Takes over the window's slot of `number`, if it is one of those kept. 0 or -1 (ENOMEM). */
+int divergence_follow(struct comm *comm, uint64_t number);
+/* How far the sequence of the odd rank is shifted against that of the other: at least two calls in
+ * a row that agree after it, and all that is known. 0: not, or not known. */
+int divergence_shift(const struct comm *comm, int odd_rank, int other_rank);
+
+#endif

@@ -1,0 +1,30 @@
+#include "analyzer/match/empties.h"
+
+#include <stdlib.h>
+
+struct empties {
+    uint64_t count;
+    struct empty_call call[EMPTIES_KEPT];
+};
+
+int empties_add(struct member *member, uint64_t number, const struct signature *signature,
+                const struct site *site)
+{
+    if (!member->empties && !(member->empties = calloc(1, sizeof *member->empties)))
+        return -1;
+    member->comm->has_empties = true;
+    member->empties->call[member->empties->count++ % EMPTIES_KEPT] =
+        (struct empty_call){number, *signature, *site};
+    return 0;
+}
+
+const struct empty_call *empties_find(const struct member *member, uint64_t number,
+                                      const struct signature *signature)
+{
+    const struct empties *empties = member->empties;
+    for (uint64_t i = 0; empties && i < empties->count && i < EMPTIES_KEPT; i++)
+        if (empties->call[i].number == number && empties->call[i].signature.api == signature->api &&
+            empties->call[i].signature.datatype == signature->datatype)
+            return &empties->call[i];
+    return NULL;
+}

@@ -1,0 +1,139 @@
+#include "analyzer/match/layout.h"
+
+enum { SHIFT_PROOF = 2, SEQUEL_PROOF = 2, ORDER_PIECES = 3 };
+
+static bool is_reducible(const struct signature *signature)
+{
+    return signature->api == API_ncclAllReduce || signature->api == API_ncclReduceScatter ||
+           signature->api == API_ncclBroadcast || signature->api == API_ncclBcast;
+}
+
+/* Pieces of one whole: all but the count is equal. */
+static bool is_like(const struct piece *a, const struct piece *b)
+{
+    const struct signature *x = &a->signature, *y = &b->signature;
+    return is_reducible(x) && x->api == y->api && x->datatype == y->datatype &&
+           x->redop == y->redop && x->scalar == y->scalar && x->root == y->root;
+}
+
+/* The pieces of `early` are those of `late` from the shift on, as far as both are known. */
+static bool is_shifted(const struct layout *layout, int early, uint32_t shift)
+{
+    int late = !early;
+    uint32_t agreeing = 0;
+    for (uint32_t i = 0; i < layout->pieces[early] && i + shift < layout->pieces[late];
+         i++, agreeing++)
+        if (signature_hash(&layout->piece[early][i].signature) !=
+            signature_hash(&layout->piece[late][i + shift].signature))
+            return false;
+    return agreeing >= SHIFT_PROOF;
+}
+
+/* All pieces of the whole lie in one iteration, on both ranks: KNOWN, or the ranges say otherwise:
+ * REFUTED. */
+enum evidence { UNKNOWN, KNOWN, REFUTED };
+static enum evidence is_one_iteration(const struct layout *layout, const uint32_t whole[2])
+{
+    const struct piece *first = &layout->piece[0][0];
+    enum evidence evidence = KNOWN;
+    for (int side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < whole[side]; i++) {
+            const struct piece *piece = &layout->piece[side][i];
+            if (!piece->in_iteration || !first->in_iteration)
+                evidence = evidence == REFUTED ? REFUTED : UNKNOWN;
+            else if (piece->iteration != first->iteration)
+                evidence = REFUTED;
+        }
+    return evidence;
+}
+
+/* The sums of counts meet: at the first place. */
+static enum layout_answer find_whole(const struct layout *layout, uint32_t whole[2])
+{
+    uint64_t sum[2] = {0, 0};
+    whole[0] = whole[1] = 0;
+    do {
+        int side = sum[0] <= sum[1] ? 0 : 1;
+        if (whole[side] == layout->pieces[side])
+            return whole[side] == LAYOUT_PIECES_MAX ? LAYOUT_NEVER : LAYOUT_OPEN;
+        const struct piece *piece = &layout->piece[side][whole[side]++];
+        if (!is_like(piece, &layout->piece[0][0]))
+            return LAYOUT_NEVER;
+        sum[side] += piece->signature.count;
+    } while (sum[0] != sum[1]);
+    return LAYOUT_OTHER_PIECES;
+}
+
+/* Each count as often on both sides. */
+static bool is_permutation(const struct layout *layout, const uint32_t whole[2])
+{
+    if (whole[0] != whole[1])
+        return false;
+    for (uint32_t i = 0; i < whole[0]; i++) {
+        int balance = 0;
+        for (uint32_t k = 0; k < whole[0]; k++)
+            balance +=
+                (layout->piece[0][k].signature.count == layout->piece[0][i].signature.count) -
+                (layout->piece[1][k].signature.count == layout->piece[0][i].signature.count);
+        if (balance)
+            return false;
+    }
+    return true;
+}
+
+static bool is_same(const struct piece *a, const struct piece *b)
+{
+    return signature_hash(&a->signature) == signature_hash(&b->signature);
+}
+
+/* What comes after the whole: both make the same calls again (nothing is shifted), until, perhaps,
+ * they part again in the same way (every iteration differs). NOT_YET: too little is known. */
+enum sequel { NOT_YET, IN_STEP, REPEATED, ELSE };
+static enum sequel sequel_of(const struct layout *layout, const uint32_t whole[2])
+{
+    const struct piece *a = layout->piece[0], *b = layout->piece[1];
+    uint32_t common = 0;
+    for (; whole[0] + common < layout->pieces[0] && whole[1] + common < layout->pieces[1];
+         common++) {
+        const struct piece *next_a = &a[whole[0] + common], *next_b = &b[whole[1] + common];
+        if (!is_same(next_a, next_b))
+            return is_same(next_a, a) && is_same(next_b, b) ? REPEATED : ELSE;
+    }
+    return common >= SEQUEL_PROOF ? IN_STEP : NOT_YET;
+}
+
+/* A call too many or too few in a sequence that repeats itself: its sums meet after a round, but
+ * one round is the other's, shifted by less than itself. */
+static bool is_shift(const struct layout *layout, const uint32_t whole[2])
+{
+    uint32_t round = whole[0] > whole[1] ? whole[0] : whole[1];
+    for (uint32_t shift = 1; shift <= round; shift++)
+        if (is_shifted(layout, 0, shift) || is_shifted(layout, 1, shift))
+            return true;
+    return false;
+}
+
+enum layout_answer layout_judge(struct layout *layout, bool is_all)
+{
+    uint32_t whole[2];
+    enum layout_answer answer = find_whole(layout, whole);
+    if (answer != LAYOUT_OTHER_PIECES)
+        return answer;
+    enum evidence one_iteration = is_one_iteration(layout, whole);
+    if (one_iteration == REFUTED)
+        return LAYOUT_NEVER;
+    if (is_permutation(layout, whole))
+        answer = LAYOUT_OTHER_ORDER;
+    if (one_iteration == UNKNOWN) {
+        enum sequel sequel = sequel_of(layout, whole);
+        if (answer == LAYOUT_OTHER_ORDER && whole[0] < ORDER_PIECES)
+            return LAYOUT_NEVER; /* two calls swapped are two calls swapped */
+        if (sequel == ELSE || (sequel != IN_STEP && is_shift(layout, whole)))
+            return LAYOUT_NEVER;
+        if (sequel == NOT_YET && !is_all)
+            return LAYOUT_OPEN;
+    }
+    layout->whole[0] = whole[0];
+    layout->whole[1] = whole[1];
+    return answer;
+}

@@ -1,0 +1,35 @@
+#include "analyzer/match/one_call.h"
+
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { CALL_BYTES = 256 };
+
+int one_call_rank(const struct one_call *one)
+{
+    if (one->member)
+        return member_shown_rank(one->member);
+    int rank = process_shown_rank(one->process);
+    return rank >= 0 ? rank : one->process->index;
+}
+
+int one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
+                    const char *todo)
+{
+    char call[CALL_BYTES];
+    struct draft draft = draft_new(one->code, one->certainty, one->comm);
+    struct finding_side *side = draft_side(
+        &draft, one->call ? one->call : record_text(one->record, call, sizeof call), &one->site);
+    enum api_class class = api_class_of(one->record->api);
+    if (rankset_add(&side->ranks, one_call_rank(one)))
+        draft.failed = true;
+    draft_cover(&draft, one->process);
+    if (one->is_warning && draft.finding.severity == SEVERITY_ERROR)
+        draft.finding.severity = SEVERITY_WARNING;
+    draft.merges_ranks = true;
+    draft.finding.has_number = one->comm && (class == CLASS_COLLECTIVE || class == CLASS_P2P);
+    draft.finding.number = draft.finding.has_number ? one->record->op.number : 0;
+    draft.finding.first_ns = draft.finding.last_ns = one->site.time_ns;
+    draft_say(&draft, what, todo);
+    return findings_report(analyzer, &draft, NULL);
+}

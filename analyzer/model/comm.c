@@ -1,0 +1,356 @@
+#include "analyzer/model/comm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/loop/ballots.h"
+#include "analyzer/match/divergence.h"
+#include "analyzer/loop/lockstep.h"
+#include "analyzer/loop/parting.h"
+#include "analyzer/loop/payloads.h"
+#include "analyzer/model/process.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/names.h"
+
+enum { RESULT_IN_PROGRESS = 7 }; /* ncclInProgress (nccl.h) */
+
+struct comm *comm_find(struct analyzer *analyzer, uint64_t id)
+{
+    struct comm *comm;
+    TABLE_FIND(analyzer->comms, &id, comm);
+    return comm;
+}
+
+struct comm *comm_get(struct analyzer *analyzer, uint64_t id)
+{
+    struct comm *comm = comm_find(analyzer, id);
+    if (comm)
+        return comm;
+    comm = calloc(1, sizeof *comm);
+    if (!comm)
+        return NULL;
+    comm->id = id;
+    comm->nranks = -1;
+    comm->order = analyzer->comm_count;
+    TABLE_ADD(analyzer->comms, id, comm);
+    if (!TABLE_ADDED(comm)) {
+        free(comm);
+        return NULL;
+    }
+    analyzer->comm_count++;
+    if (analyzer->last_comm)
+        analyzer->last_comm->next = comm;
+    else
+        analyzer->first_comm = comm;
+    analyzer->last_comm = comm;
+    return comm;
+}
+
+void comm_free(struct comm *comm)
+{
+    window_free(comm->window);
+    divergence_free(comm->divergence);
+    payloads_free(comm);
+    lockstep_free(comm->lockstep);
+    parting_free(comm->parting);
+    free(comm->layout);
+    ballots_free(comm->ballots);
+    if (comm->claims)
+        slot_clear(comm->claims);
+    free(comm->claims);
+    free(comm->member);
+    free(comm);
+}
+
+struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank)
+{
+    struct member_key key = {comm, rank};
+    struct member *member;
+    TABLE_FIND(analyzer->members, &key, member);
+    return member;
+}
+
+/* Puts the member at its place among the ranks. */
+static int comm_add_member(struct comm *comm, struct member *member)
+{
+    struct member **grown =
+        array_room(comm->member, sizeof(*grown), comm->members, &comm->capacity, 8);
+    if (!grown)
+        return -1;
+    comm->member = grown;
+    uint32_t place = comm->members++;
+    for (; place && comm->member[place - 1]->rank > member->rank; place--)
+        comm->member[place] = comm->member[place - 1];
+    comm->member[place] = member;
+    return 0;
+}
+
+static void member_join(struct member *member, struct process *process)
+{
+    for (struct member *other = process->members; other; other = other->process_next)
+        if (other->comm == member->comm)
+            process->several_ranks = true;
+    member->process = process;
+    member->process_next = process->members;
+    process->members = member;
+    process->member_count++;
+    if (process->ended)
+        member->comm->has_ended = true;
+}
+
+struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank,
+                          struct process *process)
+{
+    struct member *member = member_find(analyzer, comm->id, rank);
+    if (member)
+        return member;
+    if (rank < 0 || rank >= MEMBERS_MAX) {
+        errno = EINVAL;
+        return NULL;
+    }
+    member = calloc(1, sizeof *member);
+    if (!member)
+        return NULL;
+    member->key = (struct member_key){comm->id, rank};
+    member->comm = comm;
+    member->rank = rank;
+    member->device = RECORD_NO_DEVICE;
+    TABLE_ADD(analyzer->members, key, member);
+    if (!TABLE_ADDED(member)) {
+        free(member);
+        return NULL;
+    }
+    if (comm_add_member(comm, member)) {
+        HASH_DEL(analyzer->members, member);
+        free(member);
+        errno = ENOMEM;
+        return NULL;
+    }
+    member_join(member, process);
+    return member;
+}
+
+static void thread_add_setup(struct thread *thread, enum setup_kind kind, struct comm *comm,
+                             struct member *member, uint32_t ordinal)
+{
+    if (thread->setups < THREAD_SETUPS_MAX)
+        thread->setup[thread->setups++] = (struct setup){kind, comm, member, ordinal};
+}
+
+static void member_learn(struct member *member, const struct record *record)
+{
+    if (record->comm.device >= 0)
+        member->device = record->comm.device;
+    if (record->comm.gpu)
+        member->gpu = record->comm.gpu;
+    if (member->comm->nranks < 0 && record->comm.nranks > 0 && record->comm.nranks <= MEMBERS_MAX)
+        member->comm->nranks = record->comm.nranks;
+    if (record->comm.parent)
+        member->comm->parent = record->comm.parent;
+}
+
+static int enter_init(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                      struct member **member)
+{
+    if (!record->comm.comm)
+        return ENGINE_OK;
+    struct comm *comm = comm_get(analyzer, record->comm.comm);
+    if (!comm)
+        return ENGINE_FAILED;
+    if (!comm->first_setup_ns)
+        comm->first_setup_ns = record_realtime(thread->process, record);
+    if (comm->nranks < 0 && record->comm.nranks > 0 && record->comm.nranks <= MEMBERS_MAX)
+        comm->nranks = record->comm.nranks;
+    /* ncclCommInitAll names all its members later, by notice_member. */
+    if (record->comm.rank >= 0 && record->api != API_ncclCommInitAll) {
+        *member = member_get(analyzer, comm, record->comm.rank, thread->process);
+        if (!*member)
+            return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
+        if (!(*member)->arrivals++)
+            (*member)->arrival = thread_site(thread, record);
+        (*member)->arrived = true;
+        if ((*member)->process == thread->process)
+            member_learn(*member, record);
+        thread_add_setup(thread, SETUP_INIT, comm, *member, 0);
+    }
+    return ENGINE_OK;
+}
+
+static struct member *own_member(const struct process *process, uint64_t comm, int rank)
+{
+    for (struct member *member = process->members; member; member = member->process_next)
+        if (member->key.comm == comm &&
+            (rank < 0 || member->rank == rank || !process->several_ranks))
+            return member;
+    return NULL;
+}
+
+static int enter_split(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
+{
+    struct comm *parent = comm_find(analyzer, record->comm.parent);
+    if (!parent)
+        return ENGINE_OK; /* made before the trace began */
+    /* A split names the rank on the parent only as far as the process holds one member of it. */
+    struct member *member = own_member(thread->process, parent->id, record->comm.rank);
+    if (!member || record->api == API_ncclCommShrink)
+        return ENGINE_OK; /* excluded ranks do not call ncclCommShrink */
+    if (record->comm.ordinal >= member->splits && record->comm.ordinal < UINT32_MAX)
+        member->splits = record->comm.ordinal + 1;
+    thread_add_setup(thread, SETUP_SPLIT, parent, member, record->comm.ordinal);
+    return ENGINE_OK;
+}
+
+static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
+{
+    struct comm *comm = comm_find(analyzer, record->comm.comm);
+    struct member *member = comm ? own_member(thread->process, comm->id, record->comm.rank) : NULL;
+    if (!member)
+        return ENGINE_OK;
+    comm->has_ended = true;
+    if (record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke)
+        member->aborted = true;
+    else
+        member->leaving = true;
+    if (!member->aborted)
+        thread_add_setup(thread, SETUP_LEAVE, comm, member, 0);
+    return ENGINE_OK;
+}
+
+int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+               struct member **member)
+{
+    thread->uses_nccl = true;
+    switch (record->api) {
+    case API_ncclCommInitRank:
+    case API_ncclCommInitRankConfig:
+    case API_ncclCommInitRankScalable:
+    case API_ncclCommInitAll:
+        return enter_init(analyzer, thread, record, member);
+    case API_ncclCommSplit:
+    case API_ncclCommShrink:
+        return enter_split(analyzer, thread, record);
+    case API_ncclCommFinalize:
+    case API_ncclCommDestroy:
+    case API_ncclCommAbort:
+    case API_ncclCommRevoke:
+        return enter_leaving(analyzer, thread, record);
+    default:
+        return ENGINE_OK;
+    }
+}
+
+void comm_goes_on(struct thread *thread, const struct record *record)
+{
+    bool nonblocking = record->result == RESULT_IN_PROGRESS ||
+                       (!record->result && thread->in_call &&
+                        api_class_of(thread->enter.api) == CLASS_COMM &&
+                        (thread->enter.comm.flags & RECORD_COMM_NONBLOCKING));
+    for (uint32_t i = 0; nonblocking && i < thread->setups; i++)
+        if (thread->setup[i].kind == SETUP_INIT && thread->setup[i].member &&
+            !thread->setup[i].member->exists)
+            thread->setup[i].member->initialising = thread->setup[i].comm->initialising = true;
+}
+
+int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    if (record->api != API_ncclCommDestroy && record->api != API_ncclCommAbort)
+        return ENGINE_OK;
+    uint64_t id = record->leave.comm;
+    int rank = RECORD_NO_RANK;
+    if (thread->in_call && thread->enter.api == record->api) {
+        rank = thread->enter.comm.rank;
+        if (!id)
+            id = thread->enter.comm.comm;
+    }
+    struct comm *comm = comm_find(analyzer, id);
+    struct member *member = comm ? own_member(thread->process, id, rank) : NULL;
+    if (!member || record->result != 0)
+        return ENGINE_OK;
+    member->destroyed = true;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (!comm->member[i]->destroyed)
+            return ENGINE_OK;
+    if (comm->nranks >= 0 && comm->members >= (uint32_t)comm->nranks)
+        window_shrink(comm);
+    return ENGINE_OK;
+}
+
+int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
+                struct member **member)
+{
+    if (!record->comm.comm || record->comm.rank < 0 || record->comm.nranks < 0 ||
+        record->comm.nranks > MEMBERS_MAX)
+        return ENGINE_SKIPPED;
+    struct comm *comm = comm_get(analyzer, record->comm.comm);
+    if (!comm)
+        return ENGINE_FAILED;
+    if (!comm->first_setup_ns)
+        comm->first_setup_ns = record_realtime(process, record);
+    if (!record->comm.nranks && process->info.world_size > 0 &&
+        process->info.world_size <= MEMBERS_MAX)
+        comm->ranks_max = (uint32_t)process->info.world_size;
+    *member = member_get(analyzer, comm, record->comm.rank, process);
+    if (!*member)
+        return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
+    if ((*member)->process == process)
+        member_learn(*member, record);
+    (*member)->arrived = (*member)->exists = true;
+    (*member)->initialising = false;
+    return ENGINE_OK;
+}
+
+int comm_reached(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    if (!record->reached.comm || record->reached.rank < 0 ||
+        record->reached.issued >> NUMBER_MAX_BITS)
+        return ENGINE_SKIPPED;
+    struct comm *comm = comm_get(analyzer, record->reached.comm);
+    struct member *member = comm ? member_get(analyzer, comm, record->reached.rank, process) : NULL;
+    if (!member)
+        return comm && errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
+    if (member->process != process)
+        return ENGINE_OK;
+    if (record->reached.done != UINT64_MAX && member->done < record->reached.done)
+        member->done = record->reached.done;
+    return window_skip(comm, member, record->reached.issued) ? ENGINE_FAILED : ENGINE_OK;
+}
+
+struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank)
+{
+    struct process *guess = NULL;
+    for (int i = 0; i < analyzer->processes; i++) {
+        struct process *process = analyzer->process[i];
+        if (!process || process->info.rank != rank || process->info.world_size != comm->nranks)
+            continue;
+        if (!guess || process->info.restart > guess->info.restart)
+            guess = process;
+    }
+    return guess;
+}
+
+bool comm_lost(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->process->lost_control)
+            return true;
+    return false;
+}
+
+bool comm_stands_apart(const struct comm *comm, uint32_t what, struct standing_apart *apart)
+{
+    *apart = (struct standing_apart){.least = UINT64_MAX};
+    if (comm->has_ended)
+        return false;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (!(member->process->info.lacks & what))
+            return false;
+        apart->least = member->next < apart->least ? member->next : apart->least;
+        apart->most = member->next > apart->most ? member->next : apart->most;
+    }
+    return comm->members > 1 && apart->least < apart->most;
+}

@@ -1,0 +1,67 @@
+#include "analyzer/model/dead_streams.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/model/table.h"
+
+enum { DEAD_STREAMS_MAX = 1024, HANDLE_PER_THREAD = 2 };
+
+struct dead_stream {
+    uint64_t handle;
+    struct site site;
+    UT_hash_handle hh;
+};
+
+static struct dead_stream *find(const struct process *process, uint64_t handle)
+{
+    struct dead_stream *dead;
+    TABLE_FIND(process->dead_streams, &handle, dead);
+    return dead;
+}
+
+static void drop(struct process *process, struct dead_stream *dead)
+{
+    HASH_DEL(process->dead_streams, dead);
+    free(dead);
+}
+
+void dead_streams_revive(struct process *process, uint64_t handle)
+{
+    struct dead_stream *dead = find(process, handle);
+    if (dead)
+        drop(process, dead);
+}
+
+int dead_streams_feed(struct thread *thread, const struct record *record)
+{
+    struct process *process = thread->process;
+    dead_streams_revive(process, record->stream);
+    if (record->api != API_cudaStreamDestroy || record->result != 0 ||
+        record->stream <= HANDLE_PER_THREAD)
+        return 0;
+    if (HASH_COUNT(process->dead_streams) >= DEAD_STREAMS_MAX)
+        drop(process, process->dead_streams);
+    struct dead_stream *dead = calloc(1, sizeof *dead);
+    if (!dead)
+        return -1;
+    dead->handle = record->stream;
+    dead->site = thread_site(thread, record);
+    TABLE_ADD(process->dead_streams, handle, dead);
+    if (TABLE_ADDED(dead))
+        return 0;
+    free(dead);
+    return -1;
+}
+
+const struct site *dead_streams_find(const struct process *process, uint64_t handle)
+{
+    const struct dead_stream *dead = process->dead_streams ? find(process, handle) : NULL;
+    return dead ? &dead->site : NULL;
+}
+
+void dead_streams_free(struct process *process)
+{
+    while (process->dead_streams)
+        drop(process, process->dead_streams);
+}

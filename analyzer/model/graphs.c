@@ -1,0 +1,235 @@
+#include "analyzer/model/graphs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/order.h"
+#include "analyzer/model/timelines.h"
+
+enum { CAPTURES_MAX = 256, GRAPHS_MAX = 16384 };
+
+struct capture {
+    uint64_t id;
+    struct stream_state *streams; /* counterparts, by the key of the stream */
+    struct graph_content *content;
+    struct capture *next;
+};
+
+/* A graph or what was instantiated from one: a handle and what it does. */
+struct graph {
+    uint64_t handle;
+    struct graph_content *content;
+    UT_hash_handle hh;
+};
+
+uint64_t capture_id(const struct capture *capture)
+{
+    return capture->id;
+}
+
+struct intervals *capture_intervals(struct capture *capture)
+{
+    return &capture->content->ranges;
+}
+
+static void content_release(struct graph_content *content)
+{
+    if (--content->references)
+        return;
+    intervals_free(&content->ranges);
+    free(content);
+}
+
+static void graph_remove(struct process *process, struct graph *graph)
+{
+    HASH_DEL(process->graphs, graph);
+    content_release(graph->content);
+    free(graph);
+}
+
+static struct graph *graph_find(const struct process *process, uint64_t handle)
+{
+    struct graph *graph;
+    TABLE_FIND(process->graphs, &handle, graph);
+    return graph;
+}
+
+/* The handle stands for this content from now on. ENGINE_*. */
+static int graph_put(struct process *process, uint64_t handle, struct graph_content *content)
+{
+    struct graph *graph = graph_find(process, handle);
+    content->references++;
+    if (graph) {
+        content_release(graph->content);
+        graph->content = content;
+        return ENGINE_OK;
+    }
+    if (HASH_COUNT(process->graphs) >= GRAPHS_MAX)
+        graph_remove(process, process->graphs);
+    graph = calloc(1, sizeof *graph);
+    if (graph) {
+        graph->handle = handle;
+        graph->content = content;
+        TABLE_ADD(process->graphs, handle, graph);
+        if (TABLE_ADDED(graph))
+            return ENGINE_OK;
+    }
+    free(graph);
+    content_release(content);
+    return ENGINE_FAILED;
+}
+
+static void capture_end(struct process *process, struct capture *capture)
+{
+    for (struct capture **link = &process->captures; *link; link = &(*link)->next)
+        if (*link == capture) {
+            *link = capture->next;
+            break;
+        }
+    for (uint32_t i = 0; i < process->timelines; i++)
+        if (process->timeline[i]->capture == capture)
+            process->timeline[i]->capture = NULL;
+    struct stream_state *stream, *next;
+    HASH_ITER(hh, capture->streams, stream, next) {
+        HASH_DEL(capture->streams, stream);
+        timeline_free(process, stream);
+    }
+    content_release(capture->content);
+    free(capture);
+}
+
+static int capture_begin(struct process *process, const struct record *record)
+{
+    struct stream_state *stream = timeline_get(process, record);
+    if (!stream)
+        return ENGINE_FAILED;
+    if (stream->capture)
+        capture_end(process, stream->capture); /* its end was lost */
+    uint32_t open = 0;
+    for (struct capture *capture = process->captures, *next; capture; capture = next) {
+        next = capture->next;
+        if (++open >= CAPTURES_MAX)
+            capture_end(process, capture);
+    }
+    struct capture *capture = calloc(1, sizeof *capture);
+    if (!capture || !(capture->content = calloc(1, sizeof *capture->content))) {
+        free(capture);
+        return ENGINE_FAILED;
+    }
+    capture->content->references = 1;
+    capture->id = ++process->last_capture;
+    capture->next = process->captures;
+    process->captures = stream->capture = capture;
+    return ENGINE_OK;
+}
+
+int capture_join(struct process *process, const struct record *record, uint64_t id)
+{
+    struct stream_state *stream = timeline_get(process, record);
+    if (!stream)
+        return -1;
+    for (struct capture *capture = process->captures; capture && !stream->capture;
+         capture = capture->next)
+        if (capture->id == id)
+            stream->capture = capture;
+    return 0;
+}
+
+struct stream_state *capture_stream(struct process *process, const struct stream_state *stream)
+{
+    struct capture *capture = stream->capture;
+    struct stream_state *counterpart;
+    TABLE_FIND(capture->streams, &stream->key, counterpart);
+    if (counterpart)
+        return counterpart;
+    counterpart = timeline_new(process, &stream->key, stream->device);
+    if (!counterpart)
+        return NULL;
+    counterpart->is_captured = counterpart->known = true;
+    counterpart->capture = capture;
+    TABLE_ADD(capture->streams, key, counterpart);
+    if (TABLE_ADDED(counterpart))
+        return counterpart;
+    timeline_free(process, counterpart);
+    return NULL;
+}
+
+static int capture_became_graph(struct process *process, const struct record *record)
+{
+    struct stream_state *stream = timeline_get(process, record);
+    if (!stream)
+        return ENGINE_FAILED;
+    struct graph *before = graph_find(process, record->graph.graph);
+    if (!stream->capture) { /* began unseen: nothing is known of what the handle stands for */
+        if (before)
+            graph_remove(process, before);
+        return ENGINE_OK;
+    }
+    int result = ENGINE_OK;
+    if (record->result == 0 && record->graph.graph)
+        result = graph_put(process, record->graph.graph, stream->capture->content);
+    capture_end(process, stream->capture);
+    return result;
+}
+
+/* A handle gets what another one stands for, or stands for nothing that is known. */
+static int graph_copied(struct process *process, uint64_t from, uint64_t to)
+{
+    struct graph *graph = graph_find(process, from), *before = graph_find(process, to);
+    if (graph)
+        return graph_put(process, to, graph->content);
+    if (before)
+        graph_remove(process, before);
+    return ENGINE_OK;
+}
+
+static void graph_destroyed(struct process *process, uint64_t handle)
+{
+    struct graph *graph = graph_find(process, handle);
+    if (graph)
+        graph_remove(process, graph);
+}
+
+int graphs_feed(struct process *process, const struct record *record)
+{
+    struct graph *graph;
+    if (record->api == API_cudaStreamEndCapture)
+        return capture_became_graph(process, record);
+    if (record->result != 0)
+        return ENGINE_OK;
+    switch (record->api) {
+    case API_cudaStreamBeginCapture:
+        return capture_begin(process, record);
+    case API_cudaGraphInstantiate:
+    case API_cudaGraphClone:
+    case API_cudaGraphExecUpdate:
+        return graph_copied(process, record->graph.graph, record->graph.exec);
+    case API_cudaGraphAddNode:
+        if ((graph = graph_find(process, record->graph.graph)))
+            graph->content->partly_known = true;
+        return ENGINE_OK;
+    case API_cudaGraphExecDestroy:
+        graph_destroyed(process, record->graph.exec);
+        return ENGINE_OK;
+    case API_cudaGraphDestroy:
+        graph_destroyed(process, record->graph.graph);
+        return ENGINE_OK;
+    default:
+        return ENGINE_OK;
+    }
+}
+
+const struct graph_content *graph_launched(struct process *process, uint64_t exec)
+{
+    struct graph *graph = graph_find(process, exec);
+    return graph ? graph->content : NULL;
+}
+
+void captures_free(struct process *process)
+{
+    while (process->captures)
+        capture_end(process, process->captures);
+    struct graph *graph, *next;
+    HASH_ITER(hh, process->graphs, graph, next)
+        graph_remove(process, graph);
+}

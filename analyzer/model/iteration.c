@@ -1,0 +1,285 @@
+#include "analyzer/model/iteration.h"
+
+#include <string.h>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/process.h"
+
+static uint32_t kept_ranges(const struct thread *thread)
+{
+    return thread->ranges < THREAD_RANGES_MAX ? thread->ranges : THREAD_RANGES_MAX;
+}
+
+uint64_t thread_phase(const struct thread *thread)
+{
+    uint32_t kept = kept_ranges(thread);
+    return kept ? thread->range[kept - 1].text : 0;
+}
+
+bool thread_is_in(const struct thread *thread, enum range_kind kind)
+{
+    for (uint32_t i = 0; i < kept_ranges(thread); i++)
+        if (thread->range[i].meaning.kind == kind)
+            return true;
+    return false;
+}
+
+static struct range_meaning meaning_of(const struct thread *thread, uint64_t text)
+{
+    struct range_meaning meaning = process_range_meaning(thread->process, text);
+    if (meaning.kind == RANGE_STEP_OR_ITERATION)
+        meaning.kind = thread->loop.open && thread->loop.has_iterations ? RANGE_STEP
+                                                                        : RANGE_ITERATION;
+    return meaning;
+}
+
+static void forget_counts(struct loop *loop)
+{
+    loop->micro_steps = loop->backwards = loop->backward_models = 0;
+    for (uint32_t i = 0; i < loop->steps_count; i++)
+        loop->steps[i].count = 0;
+}
+
+static void begin_iteration(struct thread *thread, const struct open_range *range,
+                            const struct record *record)
+{
+    struct loop *loop = &thread->loop;
+    struct process *process = thread->process;
+    if (!loop->ordinal) {
+        process->loops++;
+        process->loop_thread = thread;
+    }
+    forget_counts(loop);
+    loop->open = true;
+    loop->ordinal++;
+    loop->begin_ns = record_realtime(process, record);
+    loop->range = range ? *range : (struct open_range){0};
+}
+
+static void count_step(struct thread *thread, const struct open_range *range,
+                       const struct record *record)
+{
+    struct loop *loop = &thread->loop;
+    uint32_t i = 0;
+    while (i < loop->steps_count && loop->steps[i].model != range->meaning.model)
+        i++;
+    if (i == LOOP_STEPS_MAX)
+        return;
+    if (i == loop->steps_count)
+        loop->steps[loop->steps_count++] =
+            (struct loop_steps){.model = range->meaning.model, .text = range->text};
+    struct loop_steps *steps = &loop->steps[i];
+    steps->count++;
+    steps->stack = record->stack;
+    steps->stack_is_address = record->flags & RECORD_FLAG_ADDRESS;
+    steps->time_ns = record_realtime(thread->process, record);
+}
+
+static const uint32_t *backwards_of(const struct loop *loop, uint64_t model)
+{
+    for (uint32_t i = 0; i < loop->backward_models; i++)
+        if (loop->backward[i].model == model)
+            return &loop->backward[i].count;
+    return NULL;
+}
+
+static void count_backward(struct loop *loop, uint64_t model)
+{
+    uint32_t i = 0;
+    loop->backwards++;
+    while (i < loop->backward_models && loop->backward[i].model != model)
+        i++;
+    if (!model || i == LOOP_STEPS_MAX)
+        return;
+    if (i == loop->backward_models) {
+        loop->backward[i].model = model;
+        loop->backward[i].count = 0;
+        loop->backward_models++;
+    }
+    loop->backward[i].count++;
+}
+
+/* Ranges of one kind nest where a library's are inside the program's: the outermost counts. */
+static bool begins(struct thread *thread, const struct open_range *range,
+                   const struct record *record)
+{
+    struct loop *loop = &thread->loop;
+    enum range_kind kind = range->meaning.kind;
+    if (kind == RANGE_OTHER || thread_is_in(thread, kind))
+        return false;
+    if (kind == RANGE_ITERATION) {
+        loop->has_iterations = true;
+        begin_iteration(thread, range, record);
+    } else if (kind == RANGE_MICRO_STEP) {
+        loop->micro_steps++;
+    } else if (kind == RANGE_BACKWARD) {
+        count_backward(loop, range->meaning.model);
+    } else if (kind == RANGE_STEP) {
+        count_step(thread, range, record);
+    }
+    return true;
+}
+
+static void push(struct thread *thread, const struct record *record)
+{
+    struct open_range range = {
+        .text = record->range.text,
+        .domain = record->range.domain,
+        .id = record->api == API_nvtxRangeStart ? record->range.id : 0,
+        .meaning = meaning_of(thread, record->range.text),
+    };
+    begins(thread, &range, record);
+    if (thread->ranges < THREAD_RANGES_MAX)
+        thread->range[thread->ranges] = range;
+    if (thread->ranges < UINT32_MAX)
+        thread->ranges++;
+}
+
+/* Takes a range off the stack. Tells whether an iteration ends with it. */
+static enum loop_event take_off(struct thread *thread, uint32_t place, const struct record *record)
+{
+    struct loop *loop = &thread->loop;
+    struct open_range range = thread->range[place];
+    thread->ranges = kept_ranges(thread) - 1;
+    memmove(&thread->range[place], &thread->range[place + 1],
+            (thread->ranges - place) * sizeof range);
+    if (range.meaning.kind == RANGE_ITERATION)
+        return loop->open && !thread_is_in(thread, RANGE_ITERATION) ? LOOP_ENDS : LOOP_NOTHING;
+    if (range.meaning.kind != RANGE_STEP || loop->has_iterations ||
+        thread_is_in(thread, RANGE_STEP))
+        return LOOP_NOTHING;
+    if (!loop->boundary)
+        loop->boundary = range.meaning.model + 1;
+    if (loop->boundary != range.meaning.model + 1)
+        return LOOP_NOTHING;
+    if (loop->open)
+        return LOOP_ENDS;
+    begin_iteration(thread, NULL, record);
+    return LOOP_NOTHING;
+}
+
+static enum loop_event pop(struct thread *thread, const struct record *record)
+{
+    if (thread->ranges > THREAD_RANGES_MAX) {
+        thread->ranges--;
+        return LOOP_NOTHING;
+    }
+    for (uint32_t i = kept_ranges(thread); i-- > 0;)
+        if (!thread->range[i].id && thread->range[i].domain == record->range.domain)
+            return take_off(thread, i, record);
+    return LOOP_NOTHING; /* it was pushed before the shim woke */
+}
+
+static int find_started(const struct thread *thread, uint64_t id)
+{
+    for (uint32_t i = kept_ranges(thread); i-- > 0;)
+        if (thread->range[i].id == id)
+            return (int)i;
+    return -1;
+}
+
+/* Any thread may end a started range. Another thread's iteration ends silently: its hooks belong to
+ * that thread. */
+static enum loop_event end_started(struct thread *thread, const struct record *record)
+{
+    int place = record->range.id ? find_started(thread, record->range.id) : -1;
+    if (place >= 0)
+        return take_off(thread, (uint32_t)place, record);
+    for (struct thread *other = thread->process->threads; other && record->range.id;
+         other = other->hh.next) {
+        place = other == thread ? -1 : find_started(other, record->range.id);
+        if (place < 0)
+            continue;
+        if (take_off(other, (uint32_t)place, record) == LOOP_ENDS)
+            loop_end(other);
+        break;
+    }
+    return LOOP_NOTHING;
+}
+
+enum loop_event loop_feed(struct thread *thread, const struct record *record)
+{
+    switch (record->api) {
+    case API_nvtxRangePush:
+    case API_nvtxRangeStart:
+        push(thread, record);
+        return LOOP_NOTHING;
+    case API_nvtxRangePop:
+        return pop(thread, record);
+    case API_nvtxRangeEnd:
+        return end_started(thread, record);
+    case API_ddpcheck_iteration:
+        process_name_iterations(thread->process, record->range.text);
+        return LOOP_NOTHING;
+    default:
+        return LOOP_NOTHING;
+    }
+}
+
+void loop_end(struct thread *thread)
+{
+    struct loop *loop = &thread->loop;
+    forget_counts(loop);
+    loop->open = !loop->has_iterations;
+    if (loop->open) { /* what one step ends the next begins */
+        loop->ordinal++;
+        loop->begin_ns = thread->process->last_ns;
+    }
+}
+
+/* An engine's own thread (autograd, Horovod) works for the loop's thread, which may be elsewhere by
+ * then: only while that waits in backward, in the reduction or in its step does it stand where its
+ * helper's calls belong. */
+const struct thread *loop_thread_of(const struct thread *thread)
+{
+    const struct process *process = thread->process;
+    if (process->lost_bulk)
+        return NULL;
+    if (thread->loop.ordinal)
+        return thread;
+    const struct thread *loop = process->loops == 1 ? process->loop_thread : NULL;
+    bool stands = loop && (thread_is_in(loop, RANGE_BACKWARD) || thread_is_in(loop, RANGE_REDUCE) ||
+                           thread_is_in(loop, RANGE_STEP));
+    return stands ? loop : NULL;
+}
+
+/* From the innermost range outwards: the first that means something, and the first that names a
+ * model. */
+static void take_phase(const struct thread *thread, struct loop_place *place)
+{
+    for (uint32_t i = kept_ranges(thread); i-- > 0;) {
+        const struct range_meaning *meaning = &thread->range[i].meaning;
+        if (meaning->kind == RANGE_ITERATION || meaning->kind == RANGE_OTHER)
+            continue;
+        if (!place->phase)
+            place->phase = meaning->kind;
+        if (!place->model)
+            place->model = meaning->model;
+        if (meaning->kind == RANGE_BACKWARD && !place->in_backward) {
+            place->in_backward = true;
+            place->backward = meaning->model;
+        }
+    }
+}
+
+struct loop_place loop_place_of(const struct thread *thread)
+{
+    struct loop_place place = {0};
+    const struct thread *owner = loop_thread_of(thread);
+    if (!owner)
+        return place;
+    const struct loop *loop = &owner->loop;
+    place.owner = owner;
+    place.iteration = loop->open ? loop->ordinal : 0;
+    if (place.iteration && loop->has_iterations) {
+        place.numbered = loop->range.meaning.has_number;
+        place.number = loop->range.meaning.number;
+        place.text = loop->range.text;
+    }
+    take_phase(thread, &place);
+    if (owner != thread)
+        take_phase(owner, &place);
+    const uint32_t *backwards = place.backward ? backwards_of(loop, place.backward) : NULL;
+    place.micro = loop->micro_steps ? loop->micro_steps : backwards ? *backwards : loop->backwards;
+    return place;
+}

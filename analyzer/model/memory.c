@@ -1,0 +1,197 @@
+#include "analyzer/model/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/freed.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hazard/unwritten.h"
+
+enum { ALLOCATIONS_MAX = 1 << 20, PEER_ACCESS_ALREADY_ENABLED = 704 };
+
+/* Index of the first allocation whose end is above the address. */
+static uint32_t lower_bound(const struct process *process, uint64_t pointer)
+{
+    uint32_t low = 0, high = process->allocations;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct allocation *allocation = &process->allocation[middle];
+        if (allocation->base + allocation->bytes <= pointer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct allocation *memory_find(const struct process *process, uint64_t pointer)
+{
+    uint32_t i = lower_bound(process, pointer);
+    if (!pointer || i == process->allocations || process->allocation[i].base > pointer)
+        return NULL;
+    return &process->allocation[i];
+}
+
+static void remove_range(struct process *process, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        unwritten_forget(&process->allocation[i]);
+    memmove(&process->allocation[from], &process->allocation[to],
+            (process->allocations - to) * sizeof *process->allocation);
+    process->allocations -= to - from;
+}
+
+/* Adds it in the place of whatever it overlaps: that was freed without our seeing it. Takes over
+ * what it holds. */
+static int memory_add(struct process *process, struct allocation *allocation)
+{
+    uint64_t end;
+    if (!allocation->base || !allocation->bytes ||
+        __builtin_add_overflow(allocation->base, allocation->bytes, &end))
+        return ENGINE_SKIPPED;
+    freed_forget(process, allocation->base, end);
+    uint32_t from = lower_bound(process, allocation->base), to = from;
+    while (to < process->allocations && process->allocation[to].base < end)
+        to++;
+    allocation->took_over = to > from;
+    if (to > from)
+        remove_range(process, from, to);
+    if (process->allocations >= ALLOCATIONS_MAX)
+        return ENGINE_OK;
+    struct allocation *grown = array_room(process->allocation, sizeof *grown, process->allocations,
+                                          &process->allocation_capacity, 64);
+    if (!grown)
+        return ENGINE_FAILED;
+    process->allocation = grown;
+    memmove(&process->allocation[from + 1], &process->allocation[from],
+            (process->allocations++ - from) * sizeof *process->allocation);
+    process->allocation[from] = *allocation;
+    return ENGINE_OK;
+}
+
+int memory_notice(struct process *process, const struct record *record)
+{
+    struct allocation allocation = {
+        .base = record->buffer.base,
+        .bytes = record->buffer.bytes,
+        .device = record->buffer.device,
+        .type = record->buffer.type,
+    };
+    if (memory_is_pageable(&allocation)) { /* how far it goes is not known */
+        if (freed_find(process, record->buffer.pointer, record->buffer.pointer + 1))
+            return ENGINE_OK; /* CUDA no longer knows it */
+        allocation.base = record->buffer.pointer;
+        allocation.bytes = 1;
+    } else if (allocation.type == MEMORY_UNKNOWN) {
+        return ENGINE_OK;
+    }
+    const struct allocation *known = memory_find(process, allocation.base);
+    if (known && known->base == allocation.base && known->bytes >= allocation.bytes)
+        return ENGINE_OK; /* its allocation was seen, which told more */
+    return memory_add(process, &allocation);
+}
+
+int memory_release(struct thread *thread, const struct record *record, uint64_t pointer)
+{
+    struct process *process = thread->process;
+    const struct allocation *allocation = memory_find(process, pointer);
+    if (!allocation || allocation->base != pointer)
+        return ENGINE_OK;
+    struct freed freed = {pointer, allocation->bytes, thread_site(thread, record), record->api};
+    bool is_sure = !allocation->took_over && !memory_is_pageable(allocation);
+    uint32_t i = (uint32_t)(allocation - process->allocation);
+    remove_range(process, i, i + 1);
+    return is_sure && freed_add(process, &freed) ? ENGINE_FAILED : ENGINE_OK;
+}
+
+void memory_free(struct process *process)
+{
+    for (uint32_t i = 0; i < process->allocations; i++)
+        unwritten_forget(&process->allocation[i]);
+    free(process->allocation);
+    free(process->freed);
+}
+
+/* Device memory that was made just now. */
+static int memory_born(struct thread *thread, const struct record *record,
+                       struct allocation *allocation)
+{
+    struct process *process = thread->process;
+    allocation->birth.position = process->now;
+    if (allocation->stream_ordered && thread->work.stream)
+        allocation->birth = thread->work.place;
+    allocation->site = thread_site(thread, record);
+    if (record->api != API_ncclMemAlloc) /* peers may write to that */
+        unwritten_watch(allocation);
+    int result = memory_add(thread->process, allocation);
+    if (result != ENGINE_OK)
+        unwritten_forget(allocation);
+    return result;
+}
+
+int memory_feed(struct thread *thread, const struct record *record)
+{
+    struct process *process = thread->process;
+    struct allocation allocation = {
+        .base = record->memory.pointer,
+        .bytes = record->memory.bytes,
+        .device = record->device,
+        .type = MEMORY_DEVICE,
+    };
+    if (record->result != 0 || record->flags & RECORD_FLAG_CAPTURE)
+        return ENGINE_OK;
+    switch (record->api) {
+    case API_cudaMallocHost:
+    case API_cudaHostAlloc:
+    case API_cudaHostRegister:
+        allocation.device = RECORD_NO_DEVICE;
+        allocation.type = MEMORY_HOST_PINNED;
+        return memory_add(process, &allocation);
+    case API_cudaMallocManaged:
+        allocation.type = MEMORY_MANAGED;
+        return memory_add(process, &allocation);
+    case API_cudaMallocAsync:
+    case API_cudaMallocFromPoolAsync:
+        allocation.stream_ordered = true;
+        /* fall through */
+    case API_ncclMemAlloc:
+        allocation.type = MEMORY_DEVICE_MAPPED;
+        return memory_born(thread, record, &allocation);
+    case API_cudaMalloc:
+    case API_cudaMallocPitch:
+        return memory_born(thread, record, &allocation);
+    case API_cudaIpcGetMemHandle: /* others can write to it */
+        unwritten_wrote_all(process, record->memory.pointer);
+        return ENGINE_OK;
+    case API_cudaIpcOpenMemHandle: /* its extent and true device are not known */
+    case API_cudaFreeAsync:
+    case API_cudaHostUnregister:
+    case API_cudaIpcCloseMemHandle:
+    case API_ncclMemFree:
+        return memory_release(thread, record, record->memory.pointer);
+    default:
+        return ENGINE_OK;
+    }
+}
+
+int memory_peer_access(struct process *process, const struct record *record)
+{
+    int64_t from = record->device, to = record->device_access.peer;
+    if (from < 0 || from >= PEER_DEVICES_MAX || to < 0 || to >= PEER_DEVICES_MAX)
+        return ENGINE_SKIPPED;
+    if (record->api == API_cudaDeviceDisablePeerAccess && record->result == 0)
+        process->peer_access[from] &= ~(UINT64_C(1) << to);
+    else if (record->api == API_cudaDeviceEnablePeerAccess &&
+             (record->result == 0 || record->result == PEER_ACCESS_ALREADY_ENABLED))
+        process->peer_access[from] |= UINT64_C(1) << to;
+    return ENGINE_OK;
+}
+
+bool memory_can_access(const struct process *process, int from, int to)
+{
+    if (from == to || from < 0 || to < 0)
+        return true;
+    return from < PEER_DEVICES_MAX && to < PEER_DEVICES_MAX &&
+           (process->peer_access[from] >> to & 1);
+}

@@ -1,0 +1,385 @@
+/* model.h: what the analyzer knows about processes, threads, communicators and their members.
+ *
+ * Plain state. engine.c owns it; process.c, comm.c, order.c, progress.c, operations.c and channel.c
+ * keep it up to date; checks only read it. All times are realtime, nanoseconds. */
+#ifndef DDPCHECK_MODEL_H
+#define DDPCHECK_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/analyzer.h"
+#include "analyzer/model/clock.h"
+#include "analyzer/model/iteration.h"
+#include "analyzer/model/signature.h"
+#include "analyzer/model/table.h"
+
+enum {
+    THREAD_SETUPS_MAX = 64, /* communicators set up in one ncclGroup */
+    GROUP_CALLS_MAX = 4096, /* calls of one ncclGroup that are compared as a group */
+    THREADS_MAX = 4096,     /* kept of one process; the oldest that is in no call goes */
+    MEMBER_ISSUERS_MAX = 4, /* threads that issue operations of one member */
+    MEMBERS_MAX = 1 << 20,  /* a larger communicator is noise */
+    NUMBER_MAX_BITS = 62,   /* a larger operation number is noise */
+    PEER_DEVICES_MAX = 64
+};
+
+/* Where a call was made. */
+struct site {
+    struct process *process;
+    uint64_t stack;
+    uint64_t phase; /* string id of the innermost NVTX range, 0 none */
+    uint64_t time_ns;
+    bool stack_is_address;
+};
+
+/* One machine: its collector's ticks say up to when everything that happened there is known. */
+struct host {
+    char boot_id[40];
+    uint64_t tick_ns;
+    struct host *next;
+};
+
+/* A call that makes or ends a communicator and has not returned. */
+enum setup_kind { SETUP_INIT, SETUP_SPLIT, SETUP_LEAVE };
+struct setup {
+    enum setup_kind kind;
+    struct comm *comm; /* SETUP_SPLIT: the parent */
+    struct member
+        *member; /* that waits; SETUP_SPLIT: on the parent; NULL if its rank is not known */
+    uint32_t ordinal;
+};
+
+/* Where the record in hand was put. */
+struct work {
+    struct stream_state *stream; /* NULL: on none, or captured into a graph that is not known */
+    struct place place;
+};
+
+struct thread {
+    uint32_t tid;
+    struct process *process;
+    bool in_call; /* `enter` has no LEAVE yet */
+    struct record enter;
+    struct site enter_site;
+    struct clock waits_for; /* while in_call: what must be done before the call can return */
+    struct work work;       /* of its last record that put work on a stream */
+    struct setup setup[THREAD_SETUPS_MAX];
+    uint32_t setups;
+    uint32_t group_depth;
+    struct operation *group; /* calls of the open ncclGroup, not yet issued */
+    uint32_t group_calls, group_capacity;
+    uint64_t group_id;
+    struct open_range range[THREAD_RANGES_MAX]; /* NVTX's, outermost first */
+    bool group_cut;                             /* the group is too large to be compared as one */
+    uint64_t invalid_call; /* checks/dc111_invalid.c: the ENTER that a finding was made of */
+    bool invalid_group;    /* likewise one in the open ncclGroup */
+    uint32_t ranges;
+    struct loop loop;
+    bool uses_nccl;
+    uint64_t last_ns;      /* of its last record */
+    uint32_t blocked_node; /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
+    struct thread *blocked_next, *blocked_prev; /* list of threads in a call */
+    UT_hash_handle hh;
+};
+
+struct slot_state {
+    uint64_t key; /* the record's slot */
+    uint64_t started, done;
+    struct stream_state *stream; /* NULL: gone */
+    UT_hash_handle hh;
+};
+
+/* An operation that was issued and that its stream has not passed yet. */
+struct pending {
+    uint64_t launch, number;
+    struct slot_state
+        *slot; /* NULL: without progress; done when a host wait that covers it has returned */
+    struct member *member;
+    struct channel *channel; /* point to point; NULL for a collective */
+    struct signature signature;
+    struct site site;
+    bool receives;
+    uint64_t stream; /* the handle */
+    uint64_t group;  /* ncclGroup that it is of, 0 none */
+    struct place place;
+    /* What must be done before it can start, beside what is ahead of it on its own stream: by
+     * events, default streams, and the launch of the member before (a communicator's operations run
+     * one after the other whatever their streams are: NCCL, ncclLaunchPrepare). */
+    struct clock before;
+    struct place serial; /* position 0: none */
+    uint64_t unit; /* calls of one group and member are one; numbered as they were first used */
+};
+
+/* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread on a
+ * device. */
+struct stream_key {
+    uint64_t handle;
+    uint32_t device, thread; /* of the default streams, else 0 */
+};
+/* A timeline (order.h). */
+struct stream_state {
+    struct stream_key key;
+    uint64_t timeline;
+    uint64_t position; /* of the last work on it */
+    uint64_t seen;     /* the host has seen all up to here done */
+    int device;
+    bool known, blocking; /* creation seen; ordered with the legacy default stream */
+    bool gone;            /* destroyed; what it still does goes on */
+    bool is_captured;     /* the counterpart of a stream in a capture */
+    uint64_t born;        /* position of its creation; 0 not seen */
+    uint64_t joined; /* position of its last work that was joined with the legacy default stream, or
+                        the default's with all */
+    struct capture *capture; /* that it is in; NULL */
+    struct clock ahead;      /* of its next work, but for its own earlier work */
+    struct pending *queue;   /* ring (progress.h) */
+    uint32_t head, count, capacity, counted_started;
+    struct clock
+        told; /* what `before` of its operations names: later ones need not name it again */
+    UT_hash_handle hh;
+};
+
+struct event_state {
+    uint64_t handle;
+    int device;       /* that was current when it was made; -1 if that was not seen */
+    uint64_t capture; /* id of the capture that it was recorded in last; 0 none */
+    bool foreign;     /* of another process, or shared with one: it may have recorded it */
+    struct clock clock;
+    UT_hash_handle hh;
+};
+
+struct allocation {
+    uint64_t base, bytes;
+    int device;          /* -1 host */
+    uint32_t type;       /* enum memory_type */
+    bool stream_ordered; /* of cudaMallocAsync, cudaMallocFromPoolAsync */
+    bool took_over; /* in the place of one whose end was not seen: the next that is freed here may
+                       be that one */
+    struct place birth; /* stream_ordered: where it was made on its stream; else only when; position
+                           0: not seen */
+    struct site site;   /* of its birth */
+    struct written *written; /* unwritten.h: what is known to be written; NULL: not watched */
+};
+
+/* An allocation that was freed, until its addresses are given out again. */
+struct freed {
+    uint64_t base, bytes;
+    struct site site;
+    uint16_t api;
+};
+
+struct interned {
+    uint64_t id;
+    uint32_t bytes;
+    char *text;
+    bool is_range; /* `meaning` is known */
+    struct range_meaning meaning;
+    UT_hash_handle hh;
+};
+
+enum end_class {
+    END_CLASS_ALIVE,
+    END_CLASS_PENDING,    /* ended a moment ago; what follows may show it to be a consequence */
+    END_CLASS_CAUSE,      /* ended wrongly, and first */
+    END_CLASS_CLEAN,      /* exit status 0 */
+    END_CLASS_CONSEQUENCE /* ended because another one did, or killed with the whole job */
+};
+
+struct process {
+    int index;
+    struct process_info info;
+    uint64_t offset_ns; /* record time + offset = realtime */
+    struct host *host;
+    struct thread *threads, *last_thread;
+    struct stream_state *streams;   /* table, without those that are gone and those in captures */
+    struct stream_state **timeline; /* all, sorted by timeline */
+    uint32_t timelines, timeline_capacity, gone_streams;
+    struct stream_state *legacy[PEER_DEVICES_MAX]; /* legacy default streams by device */
+    struct event_state *events;
+    struct capture *captures;             /* open ones: graphs.h */
+    struct graph *graphs;                 /* by handle */
+    struct host_function *host_functions; /* put on streams, not run yet: order.c */
+    uint32_t host_function_count, host_function_capacity;
+    uint64_t now; /* position of the record in hand */
+    uint64_t
+        device_seen[PEER_DEVICES_MAX]; /* position of the last wait for the device that returned */
+    uint64_t last_timeline, last_capture;
+    uint64_t unknown;      /* of what was issued up to here the host may have seen anything done */
+    uint64_t seen_version; /* host waits that returned */
+    struct slot_state *slots;
+    struct interned *strings;
+    uint64_t iteration_name;       /* DDPCHECK_ITERATION, a string id; 0 not set */
+    struct thread *loop_thread;    /* the last that began its first iteration */
+    uint32_t loops;                /* threads that have iterations */
+    struct allocation *allocation; /* sorted by base, no two overlap */
+    uint32_t allocations, allocation_capacity;
+    struct freed *freed; /* sorted by base: freed.h */
+    uint32_t freed_count, freed_capacity;
+    uint64_t
+        wrote_anything; /* position of the last work that may have written anywhere: unwritten.h */
+    struct dead_stream *dead_streams;       /* table, by handle: dead_streams.h */
+    uint64_t peer_access[PEER_DEVICES_MAX]; /* bit j of [i]: i may access j */
+    struct record launch;                   /* the last LAUNCH, for records with RECORD_FLAG_MORE */
+    struct blind *blind;                    /* checks/dc903_blind.c */
+    struct redop_made *redop;               /* redops.h: ring */
+    uint64_t redops_made;
+    uint32_t redop_capacity;
+    struct member *members; /* linked by process_next */
+    uint32_t member_count;
+    bool several_ranks; /* holds several members of one communicator */
+    bool ended;
+    struct record end;
+    enum end_class end_class;
+    uint64_t end_ns, last_ns;   /* of its own last record */
+    struct callback *callbacks; /* callbacks.h */
+    uint32_t callback_count;
+    uint64_t units;                              /* made so far, struct pending's */
+    uint64_t gpu_ns;                             /* when its GPU was last seen to get on */
+    uint64_t lost_control, lost_bulk, lost_told; /* told: in the finding */
+    struct versions
+        *versions; /* checks/dc307_versions.c; NULL until the program announces a tensor */
+    bool hashes;   /* payloads.h: its payloads are hashed */
+    uint64_t lost_hashes;
+    struct hazards *hazards; /* hazards.h; NULL until something touches memory */
+};
+
+/* A member's operations in one iteration of its process. */
+struct lap {
+    const struct thread *owner; /* loop_place.owner */
+    uint64_t iteration;         /* loop_place.iteration, 0 none */
+    uint64_t number;            /* that its name gives */
+    uint32_t operations;
+};
+
+/* What a member reduced in one iteration (checks/dc506_steps.c). */
+struct tally {
+    uint64_t iteration;
+    const struct thread *owner;      /* loop_place.owner */
+    uint32_t reductions, overlapped; /* overlapped: while backward ran */
+    uint64_t bytes;
+    struct site site;          /* of the last */
+    uint32_t micro;            /* the last micro-step that reduced */
+    uint64_t set, first_set;   /* hash of what it reduced, and of what the first one did */
+    uint32_t sets, other_sets; /* micro-steps that reduced; those of them that reduced something
+                                  else than the first */
+    uint32_t waits; /* iterations in a row in which nothing overlapped although it could */
+    uint32_t every; /* iterations in a row in which every micro-step reduced the same */
+};
+
+/* A row of small operations that a member issued one after the other (checks/dc6xx_notes.c). */
+struct small_run {
+    uint64_t alike; /* hash of what must be equal for one operation to do */
+    uint64_t bytes;
+    uint32_t operations, runs;
+};
+
+/* Who came last to the operations of a communicator, in the window that is being filled
+ * (checks/dc6xx_notes.c). */
+struct lateness {
+    uint64_t begin_ns, end_ns; /* of the window; of the last time that was lost */
+    uint32_t delays;
+};
+
+struct member_key {
+    uint64_t comm;
+    int64_t rank;
+};
+struct member {
+    struct member_key key;
+    struct comm *comm;
+    int rank, device;
+    struct process *process;
+    struct member *process_next;
+    uint64_t gpu;
+    uint64_t next;          /* number of its next collective */
+    uint64_t started, done; /* collectives */
+    uint64_t calls_p2p;
+    uint32_t splits;   /* ncclCommSplit calls on this communicator */
+    bool exists;       /* the communicator was made on this rank */
+    bool arrived;      /* called ncclCommInit*, or notice_member named it */
+    bool initialising; /* of a nonblocking communicator: the call has returned, set-up goes on until
+                          it exists */
+    uint32_t arrivals; /* ncclCommInit* calls with its rank; more than one is DC109 */
+    struct site arrival; /* of the first */
+    bool leaving, aborted,
+        destroyed;     /* finalize or destroy was entered; abort likewise; destroy returned */
+    bool has_progress; /* the GPU reports how far it got */
+    struct thread *issuer[MEMBER_ISSUERS_MAX];
+    uint32_t issuers;
+    bool more_issuers;
+    struct place last_launch, launch_before; /* its last launch, and the one before that */
+    struct clock before_last;                /* what was ahead of last_launch */
+    struct place last_captured;              /* its last one that was captured into a graph */
+    uint64_t last_group;                     /* ncclGroup of last_launch, 0 none */
+    uint64_t last_unit;                      /* struct pending's, of last_launch */
+    struct empties *empties;                 /* empties.h; NULL until the first */
+    struct signature last;                   /* its last operation */
+    bool has_last;
+    uint64_t condensed_hash, condensed_next; /* window.h */
+    struct last_collective *last_collective; /* checks/dc204_order.c; NULL before the first */
+    struct lap lap[3];                       /* lockstep.h: this iteration's and the two before */
+    struct tally tally;
+    struct small_run small;
+    uint32_t delays; /* of the communicator's window in which it was the last */
+    uint64_t delayed_ns;
+    uint64_t laps; /* iterations in which it issued operations */
+    UT_hash_handle hh;
+};
+
+struct comm {
+    uint64_t id;
+    uint32_t order;     /* of creation */
+    int nranks;         /* -1 not known */
+    uint32_t ranks_max; /* where it is not: as many as the job has, 0 not known either */
+    uint64_t parent;
+    struct member **member; /* by rank */
+    uint32_t members, capacity;
+    struct window *window;
+    struct lockstep *lockstep; /* lockstep.h; NULL before the first operation */
+    struct lateness lateness;
+    struct ballots *ballots; /* checks/dc506_steps.c; NULL before an iteration's end */
+    bool counts_apart;       /* its members never agreed on which iteration they are in */
+    struct layout *
+        layout; /* checks/dc110_layout.c: what its members called since they parted; plain memory */
+    struct parting *parting; /* checks/dc504_lockstep.c: where its members were in different places
+                                of their loops */
+    struct divergence
+        *divergence; /* checks/dc101_match.c: where its members part; NULL while they agree */
+    struct slot
+        *claims; /* checks/dc109_setup.c: members by the nranks they gave; NULL while they agree */
+    uint32_t claims_finding;
+    uint32_t unique_ids; /* given to ncclCommInitRankScalable by the first that came; 0 not known */
+    struct site unique_ids_site;
+    int unique_ids_rank;
+    struct { /* the newest ncclCommShrink of it */
+        bool seen;
+        uint32_t ordinal;
+        uint64_t excluded, count;
+        struct site site;
+        const struct member *member;
+    } shrink;
+    struct payloads *payloads; /* payloads.h; NULL until one is hashed */
+    bool initialising;         /* a member is, or was */
+    bool has_ended;            /* a member's process ended or left */
+    bool has_empties;          /* a member made a call of no elements */
+    uint64_t first_setup_ns;
+    struct comm *next;
+    UT_hash_handle hh;
+};
+
+/* A collective, send or receive as it is issued. */
+struct operation {
+    struct process *process;
+    struct thread *thread;
+    struct member *member;
+    struct record record;
+    struct signature signature;
+    struct site site;
+    struct loop_place loop;      /* in the training loop */
+    struct stream_state *stream; /* captured: in the capture (order.h); NULL if that is not known */
+    struct place place;          /* calls of one ncclGroup have the same position */
+    const struct window_answer *match; /* collectives: how it compares with its peers' (window.h) */
+    const struct channel_pair *pair;   /* sends and receives: with its counterpart's (channel.h) */
+};
+
+#endif

@@ -1,0 +1,292 @@
+#include "analyzer/model/process.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/callbacks.h"
+#include "analyzer/model/dead_streams.h"
+#include "analyzer/hazard/hazards.h"
+#include "analyzer/model/memory.h"
+#include "analyzer/model/order.h"
+#include "analyzer/model/progress.h"
+#include "analyzer/hazard/versions.h"
+#include "lib/trace/lacks.h"
+
+enum {
+    STRINGS_MAX = 16384, /* of one process; the one not used for longest goes (a range per iteration
+                            is common) */
+    STRING_BYTES_MAX = 4096
+};
+
+uint64_t record_realtime(const struct process *process, const struct record *record)
+{
+    uint64_t time_ns = record->time_ns + process->offset_ns;
+    return process->info.lacks & LACKS_TIMING && time_ns < LACKS_TIME_BEGINS ? 0 : time_ns;
+}
+
+static struct host *host_find(struct analyzer *analyzer, const char *boot_id)
+{
+    for (struct host *host = analyzer->hosts; host; host = host->next)
+        if (!strncmp(host->boot_id, boot_id, sizeof host->boot_id))
+            return host;
+    struct host *host = calloc(1, sizeof *host);
+    if (!host)
+        return NULL;
+    memcpy(host->boot_id, boot_id, sizeof host->boot_id);
+    host->next = analyzer->hosts;
+    analyzer->hosts = host;
+    return host;
+}
+
+struct process *process_new(struct analyzer *analyzer, int index, const struct process_info *info)
+{
+    struct host *host = host_find(analyzer, info->boot_id);
+    struct process *process = host ? calloc(1, sizeof *process) : NULL;
+    if (!process)
+        return NULL;
+    process->index = index;
+    process->info = *info;
+    process->offset_ns = info->realtime_ns - info->monotonic_ns;
+    process->host = host;
+    return process;
+}
+
+static void thread_free(struct thread *thread)
+{
+    clock_free(&thread->waits_for);
+    free(thread->group);
+    free(thread);
+}
+
+void process_free(struct process *process)
+{
+    if (!process)
+        return;
+    struct thread *thread, *next_thread;
+    HASH_ITER(hh, process->threads, thread, next_thread) {
+        HASH_DEL(process->threads, thread);
+        thread_free(thread);
+    }
+    struct interned *string, *next_string;
+    HASH_ITER(hh, process->strings, string, next_string) {
+        HASH_DEL(process->strings, string);
+        free(string->text);
+        free(string);
+    }
+    callbacks_free(process);
+    order_free(process);
+    progress_free(process);
+    hazards_free(process->hazards);
+    dead_streams_free(process);
+    versions_free(process->versions);
+    memory_free(process);
+    free(process->redop);
+    free(process->blind);
+    free(process);
+}
+
+/* Forgets the oldest thread that is in no call: programs that make a thread per task have many. */
+static void drop_oldest_thread(struct process *process)
+{
+    struct thread *thread = process->threads;
+    while (thread && thread->in_call)
+        thread = thread->hh.next;
+    if (!thread)
+        return;
+    for (struct member *member = process->members; member; member = member->process_next)
+        for (uint32_t i = 0; i < member->issuers; i++)
+            if (member->issuer[i] == thread) {
+                member->issuer[i--] = member->issuer[--member->issuers];
+                member->more_issuers = true;
+            }
+    callbacks_forget_thread(process, thread);
+    HASH_DEL(process->threads, thread);
+    if (process->last_thread == thread)
+        process->last_thread = NULL;
+    if (process->loop_thread == thread)
+        process->loop_thread = NULL;
+    thread_free(thread);
+}
+
+struct thread *process_thread(struct process *process, uint32_t tid)
+{
+    if (process->last_thread && process->last_thread->tid == tid)
+        return process->last_thread;
+    struct thread *thread;
+    TABLE_FIND(process->threads, &tid, thread);
+    if (!thread) {
+        if (HASH_COUNT(process->threads) >= THREADS_MAX)
+            drop_oldest_thread(process);
+        thread = calloc(1, sizeof *thread);
+        if (!thread)
+            return NULL;
+        thread->tid = tid;
+        thread->process = process;
+        TABLE_ADD(process->threads, tid, thread);
+        if (!TABLE_ADDED(thread)) {
+            free(thread);
+            return NULL;
+        }
+    }
+    return process->last_thread = thread;
+}
+
+void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+{
+    thread_leave(analyzer, thread); /* its LEAVE was lost */
+    thread->in_call = true;
+    thread->enter = *record;
+    thread->enter_site = thread_site(thread, record);
+    thread->blocked_prev = NULL;
+    thread->blocked_next = analyzer->blocked;
+    if (analyzer->blocked)
+        analyzer->blocked->blocked_prev = thread;
+    analyzer->blocked = thread;
+}
+
+void thread_leave(struct analyzer *analyzer, struct thread *thread)
+{
+    if (!thread->in_call)
+        return;
+    thread->in_call = false;
+    clock_clear(&thread->waits_for);
+    if (thread->blocked_prev)
+        thread->blocked_prev->blocked_next = thread->blocked_next;
+    else
+        analyzer->blocked = thread->blocked_next;
+    if (thread->blocked_next)
+        thread->blocked_next->blocked_prev = thread->blocked_prev;
+}
+
+/* Puts a string that is used last in the order of eviction. */
+static void touch_string(struct process *process, uint64_t id)
+{
+    struct interned *string;
+    TABLE_FIND(process->strings, &id, string);
+    if (!string)
+        return;
+    HASH_DEL(process->strings, string);
+    TABLE_ADD(process->strings, id, string);
+    if (!TABLE_ADDED(string)) { /* a name less is no reason to stop */
+        free(string->text);
+        free(string);
+    }
+}
+
+struct range_meaning process_range_meaning(struct process *process, uint64_t text)
+{
+    if (HASH_COUNT(process->strings) > STRINGS_MAX / 2)
+        touch_string(process, text);
+    struct interned *string;
+    TABLE_FIND(process->strings, &text, string);
+    if (!string)
+        return (struct range_meaning){0};
+    if (!string->is_range) {
+        string->is_range = true;
+        string->meaning =
+            range_meaning_of(string->text, process_string(process, process->iteration_name));
+    }
+    return string->meaning;
+}
+
+void process_name_iterations(struct process *process, uint64_t text)
+{
+    process->iteration_name = text;
+    for (struct interned *string = process->strings; string; string = string->hh.next)
+        string->is_range = false;
+}
+
+struct site thread_site(const struct thread *thread, const struct record *record)
+{
+    return (struct site){
+        .process = thread->process,
+        .stack = record->stack,
+        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+        .phase = thread_phase(thread),
+        .time_ns = record_realtime(thread->process, record),
+    };
+}
+
+static void drop_oldest_string(struct process *process)
+{
+    struct interned *oldest = process->strings; /* uthash iterates in order of addition */
+    HASH_DEL(process->strings, oldest);
+    free(oldest->text);
+    free(oldest);
+}
+
+static struct interned *string_new(struct process *process, uint64_t id, uint32_t bytes)
+{
+    if (HASH_COUNT(process->strings) >= STRINGS_MAX)
+        drop_oldest_string(process);
+    struct interned *string = calloc(1, sizeof *string);
+    char *text = calloc(1, (size_t)bytes + 1);
+    if (string && text) {
+        string->id = id;
+        string->bytes = bytes;
+        string->text = text;
+        TABLE_ADD(process->strings, id, string);
+        if (TABLE_ADDED(string))
+            return string;
+    }
+    free(string);
+    free(text);
+    return NULL;
+}
+
+int process_add_string(struct process *process, const struct record *record)
+{
+    uint32_t bytes = record->string.bytes < STRING_BYTES_MAX ? record->string.bytes
+                                                             : STRING_BYTES_MAX;
+    uint32_t offset = record->string.offset;
+    uint64_t id = record->string.id;
+    struct interned *string;
+    TABLE_FIND(process->strings, &id, string);
+    if (!string && !(string = string_new(process, id, bytes)))
+        return ENGINE_FAILED;
+    if (offset > string->bytes)
+        return record->string.offset >= record->string.bytes ? ENGINE_SKIPPED : ENGINE_OK;
+    uint32_t piece = string->bytes - offset < sizeof record->string.text
+                         ? string->bytes - offset
+                         : (uint32_t)sizeof record->string.text;
+    memcpy(string->text + offset, record->string.text, piece);
+    return ENGINE_OK;
+}
+
+const char *process_string(const struct process *process, uint64_t id)
+{
+    struct interned *string = NULL;
+    if (id)
+        TABLE_FIND(process->strings, &id, string);
+    return string ? string->text : "";
+}
+
+uint64_t process_phase(const struct process *process)
+{
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+        if (thread->uses_nccl && thread->ranges && thread->ranges <= THREAD_RANGES_MAX)
+            return thread_phase(thread);
+    return 0;
+}
+
+const char *site_phase(const struct site *site)
+{
+    return site->process ? process_string(site->process, site->phase) : "";
+}
+
+int process_shown_rank(const struct process *process)
+{
+    if (process->info.rank >= 0 && !process->several_ranks)
+        return process->info.rank;
+    const struct member *first = process->members; /* the newest is first in the list */
+    for (const struct member *member = first; member; member = member->process_next)
+        first = member;
+    return first ? first->rank : process->info.rank;
+}
+
+int member_shown_rank(const struct member *member)
+{
+    if (member->process && member->process->info.rank >= 0 && !member->process->several_ranks)
+        return member->process->info.rank;
+    return member->rank;
+}

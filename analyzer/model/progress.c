@@ -1,0 +1,375 @@
+#include "analyzer/model/progress.h"
+
+#include <stdlib.h>
+
+#include "analyzer/match/channel.h"
+#include "analyzer/model/timelines.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/lacks.h"
+
+enum {
+    QUEUE_LONG = 4096, /* from here on operations that nobody can be waiting in are let go */
+    QUEUE_MAX = 65536  /* the oldest go; nothing in CUDA queues as many */
+};
+
+static struct slot_state *slot_get(struct process *process, uint64_t key)
+{
+    struct slot_state *slot;
+    TABLE_FIND(process->slots, &key, slot);
+    if (slot)
+        return slot;
+    slot = calloc(1, sizeof *slot);
+    if (!slot)
+        return NULL;
+    slot->key = key;
+    TABLE_ADD(process->slots, key, slot);
+    if (!TABLE_ADDED(slot)) {
+        free(slot);
+        return NULL;
+    }
+    return slot;
+}
+
+static struct pending *queue_at(const struct stream_state *stream, uint32_t index)
+{
+    return &stream->queue[(stream->head + index) & (stream->capacity - 1)];
+}
+
+static void queue_pop(struct stream_state *stream)
+{
+    clock_free(&queue_at(stream, 0)->before);
+    stream->head = (stream->head + 1) & (stream->capacity - 1);
+    stream->count--;
+    if (stream->counted_started)
+        stream->counted_started--;
+}
+
+static void count_started(const struct pending *pending)
+{
+    if (!pending->channel && pending->member->started <= pending->number)
+        pending->member->started = pending->number + 1;
+}
+
+static void count_done(const struct pending *pending)
+{
+    count_started(pending);
+    if (!pending->channel && pending->member->done <= pending->number)
+        pending->member->done = pending->number + 1;
+}
+
+/* How many at the front are done: all up to the last one that is known to be, since streams are in
+ * order. */
+static uint32_t count_passed(const struct stream_state *stream)
+{
+    uint32_t passed = 0;
+    for (uint32_t i = 0; i < stream->count; i++) {
+        const struct pending *pending = queue_at(stream, i);
+        if (pending->place.position <= stream->seen ||
+            (pending->slot && pending->launch <= pending->slot->done))
+            passed = i + 1;
+        else if (pending->slot)
+            break;
+    }
+    return passed;
+}
+
+/* Pops what is done, counts what has started. */
+static void settle(struct stream_state *stream)
+{
+    for (uint32_t passed = count_passed(stream); passed; passed--) {
+        count_done(queue_at(stream, 0));
+        queue_pop(stream);
+    }
+    while (stream->counted_started < stream->count) {
+        const struct pending *pending = queue_at(stream, stream->counted_started);
+        if (!pending->slot || pending->launch > pending->slot->started)
+            break;
+        count_started(pending);
+        stream->counted_started++;
+    }
+}
+
+static bool nobody_waits_in(const struct pending *pending)
+{
+    if (pending->channel)
+        return !channel_is_waiting(pending->channel, pending->receives, pending->number);
+    return pending->number < window_base(pending->member->comm);
+}
+
+static int queue_grow(struct stream_state *stream)
+{
+    uint32_t capacity = stream->capacity ? 2 * stream->capacity : 8;
+    struct pending *queue = malloc(capacity * sizeof *queue);
+    if (!queue)
+        return -1;
+    for (uint32_t i = 0; i < stream->count; i++)
+        queue[i] = *queue_at(stream, i);
+    free(stream->queue);
+    stream->queue = queue;
+    stream->capacity = capacity;
+    stream->head = 0;
+    return 0;
+}
+
+/* Takes over what the pending holds, or frees it if there is no memory. */
+static int queue_push(struct stream_state *stream, struct pending *pending)
+{
+    if (stream->count >= QUEUE_LONG)
+        while (stream->count && nobody_waits_in(queue_at(stream, 0)))
+            queue_pop(stream);
+    if (stream->count == QUEUE_MAX)
+        queue_pop(stream);
+    if (stream->count == stream->capacity && queue_grow(stream)) {
+        clock_free(&pending->before);
+        return -1;
+    }
+    stream->count++;
+    *queue_at(stream, stream->count - 1) = *pending;
+    return 0;
+}
+
+/* Calls of one group are one launch: none of them is before another. */
+static void note_launch(struct pending *pending)
+{
+    struct member *member = pending->member;
+    if (!pending->group || pending->group != member->last_group) {
+        member->launch_before = member->last_launch;
+        member->last_unit = ++member->process->units;
+    }
+    pending->unit = member->last_unit;
+    member->last_launch = pending->place;
+    member->last_group = pending->group;
+    bool told = !(member->process->info.lacks & LACKS_STREAM);
+    if (told && member->launch_before.position &&
+        member->launch_before.timeline != pending->place.timeline)
+        pending->serial = member->launch_before;
+}
+
+/* What is ahead of it on other streams, without what an earlier operation of its stream names. */
+static int note_before(const struct process *process, struct stream_state *stream,
+                       struct pending *pending)
+{
+    timelines_prune(process, &stream->told);
+    for (uint32_t i = 0; i < stream->ahead.count; i++) {
+        const struct place *place = &stream->ahead.entry[i];
+        if (place->timeline == stream->timeline ||
+            clock_at(&stream->told, place->timeline) >= place->position)
+            continue;
+        if (clock_raise(&stream->told, *place) || clock_raise(&pending->before, *place)) {
+            clock_free(&pending->before);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int progress_issue(struct process *process, const struct operation *operation,
+                   struct channel *channel, struct clock *launch_clock)
+{
+    const struct record *record = &operation->record;
+    struct stream_state *stream = operation->stream;
+    struct pending pending = {
+        .number = record->op.number,
+        .launch = record->op.launch,
+        .place = operation->place,
+        .member = operation->member,
+        .channel = channel,
+        .signature = operation->signature,
+        .site = operation->site,
+        .group = record->op.group,
+        .stream = record->stream,
+        .receives = record->api == API_ncclRecv,
+    };
+    note_launch(&pending);
+    if (record->op.slot != RECORD_NO_SLOT) {
+        if (!(pending.slot = slot_get(process, record->op.slot)))
+            return -1;
+        pending.slot->stream = stream;
+        if (pending.launch <=
+            pending.slot->done) { /* progress was read after the record was written */
+            count_done(&pending);
+            return 0;
+        }
+    }
+    if (note_before(process, stream, &pending))
+        return -1;
+    if (queue_push(stream, &pending))
+        return -1;
+    settle(stream);
+    return launch_clock ? clock_raise(launch_clock, operation->place) : 0;
+}
+
+int progress_feed(struct process *process, const struct record *record)
+{
+    if (record->progress.slot == RECORD_NO_SLOT)
+        return ENGINE_SKIPPED;
+    struct slot_state *slot = slot_get(process, record->progress.slot);
+    if (!slot)
+        return ENGINE_FAILED;
+    if (slot->started < record->progress.started)
+        slot->started = record->progress.started;
+    if (slot->done < record->progress.done)
+        slot->done = record->progress.done;
+    if (slot->stream)
+        settle(slot->stream);
+    return ENGINE_OK;
+}
+
+void progress_seen(struct stream_state *stream)
+{
+    for (uint32_t i = 0; i < stream->count; i++) {
+        const struct pending *pending = queue_at(stream, i);
+        if (pending->place.position > stream->seen)
+            break;
+        if (pending->slot && pending->slot->done < pending->launch)
+            pending->slot->done = pending->launch;
+    }
+    settle(stream);
+}
+
+void progress_forget(struct process *process, struct stream_state *stream)
+{
+    for (struct slot_state *slot = process->slots; slot; slot = slot->hh.next)
+        if (slot->stream == stream)
+            slot->stream = NULL;
+    while (stream->count)
+        queue_pop(stream);
+    clock_free(&stream->told);
+    free(stream->queue);
+    stream->queue = NULL;
+    stream->count = stream->capacity = 0;
+}
+
+int progress_visit(struct process *process, const struct clock *clock,
+                   int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    for (uint32_t i = 0; i < clock->count; i++) {
+        const struct stream_state *stream = timeline_find(process, clock->entry[i].timeline);
+        for (uint32_t k = stream ? count_passed(stream) : 0; stream && k < stream->count; k++) {
+            if (queue_at(stream, k)->place.position > clock->entry[i].position)
+                break;
+            int result = visit(context, queue_at(stream, k));
+            if (result)
+                return result;
+        }
+    }
+    return 0;
+}
+
+bool progress_has_started(struct process *process, const struct pending *pending)
+{
+    const struct stream_state *stream = timeline_find(process, pending->place.timeline);
+    const struct slot_state *slot = pending->slot;
+    return !stream || stream->seen >= pending->place.position ||
+           (slot && (slot->started >= pending->launch || slot->done >= pending->launch));
+}
+
+/* The index of the first operation above the position. */
+static uint32_t index_above(const struct stream_state *stream, uint64_t position)
+{
+    uint32_t low = 0, high = stream->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (queue_at(stream, middle)->place.position <= position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+enum { VISITED_MOST = 64 }; /* of one position; leaving some out can only make others look free */
+
+/* The operations from index `begin` to `end` - 1, of one position, that are of this unit, or (unit
+ * 0) of the last one. */
+static int visit_unit(const struct stream_state *stream, uint32_t begin, uint32_t end,
+                      uint64_t unit, int (*visit)(void *context, const struct pending *pending),
+                      void *context)
+{
+    uint64_t last = 0;
+    for (uint32_t i = begin; i < end; i++)
+        if ((!unit || queue_at(stream, i)->unit < unit) && queue_at(stream, i)->unit > last)
+            last = queue_at(stream, i)->unit;
+    int visited = 0;
+    for (uint32_t i = begin; i < end && last && visited < VISITED_MOST; i++) {
+        if (queue_at(stream, i)->unit != last)
+            continue;
+        int result = visit(context, queue_at(stream, i));
+        if (result)
+            return result;
+        visited++;
+    }
+    return 0;
+}
+
+/* What stands up to this place and before `pending`. Calls of one group have one position; a
+ * communicator's are launched together, and the communicators in the order of their first use
+ * (NCCL, ncclGroupCommJoin). */
+static int visit_upto(struct process *process, struct place upto, const struct pending *pending,
+                      int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    const struct stream_state *stream = timeline_find(process, upto.timeline);
+    uint32_t end = stream ? index_above(stream, upto.position) : 0,
+             passed = stream ? count_passed(stream) : 0;
+    while (end > passed) {
+        uint64_t position = queue_at(stream, end - 1)->place.position;
+        uint32_t begin = index_above(stream, position - 1);
+        bool same = position == pending->place.position;
+        if (begin < passed)
+            begin = passed;
+        int result = visit_unit(stream, begin, end, same ? pending->unit : 0, visit, context);
+        if (result || !same)
+            return result;
+        end = begin;
+    }
+    return 0;
+}
+
+int progress_visit_ahead(struct process *process, const struct pending *pending,
+                         int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    int result = 0;
+    if (pending->serial.position)
+        result = visit_upto(process, pending->serial, pending, visit, context);
+    if (result || progress_has_started(process, pending))
+        return result;
+    result = visit_upto(process, pending->place, pending, visit, context);
+    for (uint32_t i = 0; !result && i < pending->before.count; i++)
+        result = visit_upto(process, pending->before.entry[i], pending, visit, context);
+    return result;
+}
+
+int progress_visit_before(struct process *process, struct place place,
+                          int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    const struct pending last = {.place = place, .unit = UINT64_MAX};
+    return visit_upto(process, place, &last, visit, context);
+}
+
+int progress_visit_first(struct process *process, uint32_t most,
+                         int (*visit)(void *context, const struct pending *pending), void *context)
+{
+    for (uint32_t t = 0; t < process->timelines; t++) {
+        const struct stream_state *stream = process->timeline[t];
+        uint32_t visited = 0;
+        for (uint32_t i = count_passed(stream); i < stream->count && visited < most; i++) {
+            const struct pending *pending = queue_at(stream, i);
+            if (!pending->slot && process->info.lacks & LACKS_STATE && nobody_waits_in(pending))
+                continue; /* nobody will ever say that it is done */
+            visited++;
+            int result = visit(context, pending);
+            if (result)
+                return result;
+        }
+    }
+    return 0;
+}
+
+void progress_free(struct process *process)
+{
+    struct slot_state *slot, *next;
+    HASH_ITER(hh, process->slots, slot, next) {
+        HASH_DEL(process->slots, slot);
+        free(slot);
+    }
+}

@@ -1,0 +1,232 @@
+#include "analyzer/model/timelines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/order.h"
+#include "analyzer/model/progress.h"
+
+enum { HANDLE_DEFAULT = 0, HANDLE_LEGACY = 1, HANDLE_PER_THREAD = 2 };
+enum { TIMELINES_GONE_MAX = 1024 };
+
+static struct stream_key key_of(const struct record *record)
+{
+    struct stream_key key = {.handle = record->stream};
+    if (key.handle == HANDLE_LEGACY)
+        key.handle = HANDLE_DEFAULT;
+    if (key.handle == HANDLE_DEFAULT || key.handle == HANDLE_PER_THREAD)
+        key.device = (uint32_t)record->device;
+    if (key.handle == HANDLE_PER_THREAD)
+        key.thread = record->thread;
+    return key;
+}
+
+bool order_is_default(const struct stream_state *stream)
+{
+    return stream->key.handle == HANDLE_DEFAULT;
+}
+
+bool timeline_is_of_thread(uint64_t handle)
+{
+    return handle == HANDLE_PER_THREAD;
+}
+
+bool timeline_is_captured(const struct stream_state *stream)
+{
+    return stream->is_captured;
+}
+
+/* Index of the first timeline that is not below. */
+static uint32_t lower_bound(const struct process *process, uint64_t timeline)
+{
+    uint32_t low = 0, high = process->timelines;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (process->timeline[middle]->timeline < timeline)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct stream_state *timeline_find(const struct process *process, uint64_t timeline)
+{
+    uint32_t i = lower_bound(process, timeline);
+    return i < process->timelines && process->timeline[i]->timeline == timeline
+               ? process->timeline[i]
+               : NULL;
+}
+
+struct stream_state *timeline_new(struct process *process, const struct stream_key *key, int device)
+{
+    struct stream_state **grown = array_room(process->timeline, sizeof(*grown), process->timelines,
+                                             &process->timeline_capacity, 8);
+    if (!grown)
+        return NULL;
+    process->timeline = grown;
+    struct stream_state *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    stream->key = *key;
+    stream->device = device;
+    stream->timeline = ++process->last_timeline;
+    process->timeline[process->timelines++] = stream;
+    return stream;
+}
+
+void timeline_free(struct process *process, struct stream_state *stream)
+{
+    uint32_t i = lower_bound(process, stream->timeline);
+    memmove(&process->timeline[i], &process->timeline[i + 1],
+            (--process->timelines - i) * sizeof(*process->timeline));
+    process->gone_streams -= stream->gone;
+    progress_forget(process, stream);
+    clock_free(&stream->ahead);
+    free(stream);
+}
+
+static struct stream_state **legacy_of(struct process *process, int device)
+{
+    return device >= 0 && device < PEER_DEVICES_MAX ? &process->legacy[device] : NULL;
+}
+
+struct stream_state *timeline_get(struct process *process, const struct record *record)
+{
+    struct stream_key key = key_of(record);
+    struct stream_state *stream;
+    TABLE_FIND(process->streams, &key, stream);
+    if (stream)
+        return stream;
+    stream = timeline_new(process, &key, record->device);
+    if (!stream)
+        return NULL;
+    TABLE_ADD(process->streams, key, stream);
+    if (!TABLE_ADDED(stream)) {
+        timeline_free(process, stream);
+        return NULL;
+    }
+    stream->known = stream->blocking = key.handle <= HANDLE_PER_THREAD;
+    if (record->device >= 0 && record->device < PEER_DEVICES_MAX)
+        stream->seen = process->device_seen[record->device]; /* it may have been there for long */
+    struct stream_state **legacy = legacy_of(process, record->device);
+    if (order_is_default(stream) && legacy)
+        *legacy = stream;
+    return stream;
+}
+
+void timeline_end(struct process *process, const struct record *record)
+{
+    struct stream_key key = key_of(record);
+    struct stream_state *stream;
+    TABLE_FIND(process->streams, &key, stream);
+    if (!stream || key.handle <= HANDLE_PER_THREAD)
+        return;
+    HASH_DEL(process->streams, stream);
+    stream->gone = true;
+    stream->capture = NULL;
+    process->gone_streams++;
+    timelines_reap(process);
+}
+
+void timelines_reap(struct process *process)
+{
+    for (uint32_t i = 0; i < process->timelines && process->gone_streams;) {
+        struct stream_state *stream = process->timeline[i];
+        if (stream->gone &&
+            (stream->seen >= stream->position || process->gone_streams > TIMELINES_GONE_MAX))
+            timeline_free(process, stream);
+        else
+            i++;
+    }
+}
+
+int timeline_into(const struct process *process, const struct stream_state *stream,
+                  struct clock *clock)
+{
+    return clock_merge(clock, &stream->ahead)
+               ? -1
+               : clock_raise(clock, (struct place){stream->timeline, process->now});
+}
+
+/* Work on the legacy default stream comes after all that is on the other blocking streams of its
+ * device. */
+static int join_all(struct process *process, struct stream_state *legacy)
+{
+    legacy->joined = process->now;
+    for (uint32_t i = 0; i < process->timelines; i++) {
+        const struct stream_state *other = process->timeline[i];
+        if (other == legacy || other->device != legacy->device || other->is_captured)
+            continue;
+        if (!other->known)
+            clock_raise_unknown(&legacy->ahead, process->now);
+        else if (other->blocking && timeline_into(process, other, &legacy->ahead))
+            return -1;
+    }
+    return 0;
+}
+
+int timeline_join_legacy(struct process *process, struct stream_state *stream)
+{
+    if (stream->is_captured)
+        return 0;
+    if (order_is_default(stream))
+        return join_all(process, stream);
+    struct stream_state **slot =
+        stream->blocking || !stream->known ? legacy_of(process, stream->device) : NULL;
+    struct stream_state *legacy = slot ? *slot : NULL;
+    if (!legacy || legacy->joined == stream->joined)
+        return 0;
+    stream->joined = legacy->joined;
+    if (!stream->known) {
+        clock_raise_unknown(&stream->ahead, legacy->joined);
+        return 0;
+    }
+    timelines_prune(process, &legacy->ahead);
+    return clock_merge(&stream->ahead, &legacy->ahead) ||
+                   clock_raise(&stream->ahead, (struct place){legacy->timeline, legacy->joined})
+               ? -1
+               : 0;
+}
+
+void timeline_seen(struct process *process, const struct place *place)
+{
+    struct stream_state *stream = timeline_find(process, place->timeline);
+    if (!stream || stream->seen >= place->position)
+        return;
+    stream->seen = place->position;
+    process->seen_version++;
+    progress_seen(stream);
+}
+
+void timelines_prune(const struct process *process, struct clock *clock)
+{
+    if (clock->pruned == process->seen_version)
+        return;
+    clock->pruned = process->seen_version;
+    uint32_t kept = 0, t = 0;
+    for (uint32_t i = 0; i < clock->count; i++) {
+        const struct place *place = &clock->entry[i];
+        while (t < process->timelines && process->timeline[t]->timeline < place->timeline)
+            t++;
+        bool is_past = t == process->timelines ||
+                       process->timeline[t]->timeline != place->timeline ||
+                       process->timeline[t]->seen >= place->position;
+        if (!is_past)
+            clock->entry[kept++] = *place;
+    }
+    clock->version += kept != clock->count;
+    clock->count = kept;
+}
+
+void timelines_free(struct process *process)
+{
+    HASH_CLEAR(hh, process->streams);
+    for (uint32_t i = 0; i < process->timelines; i++) {
+        progress_forget(process, process->timeline[i]);
+        clock_free(&process->timeline[i]->ahead);
+        free(process->timeline[i]);
+    }
+    free(process->timeline);
+}

@@ -1,0 +1,262 @@
+#include "cmd/options/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/commands.h"
+#include "cmd/options/option_table.h"
+
+enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32 };
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance; names longer than NAME_MAX_LENGTH are far from everything. */
+static int distance(const char *a, const char *b)
+{
+    size_t length = strlen(b);
+    if (strlen(a) > NAME_MAX_LENGTH || length > NAME_MAX_LENGTH)
+        return NAME_MAX_LENGTH;
+    int row[NAME_MAX_LENGTH + 1];
+    for (size_t j = 0; j <= length; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= length; j++) {
+            int above = row[j];
+            row[j] = smaller(smaller(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[length];
+}
+
+const char *options_nearest(const char *name, const char *const *names)
+{
+    const char *nearest = NULL;
+    int best = NAME_MAX_LENGTH;
+    for (; *names; names++) {
+        int d = distance(name, *names);
+        bool is_prefix = strlen(name) >= 2 && strncmp(*names, name, strlen(name)) == 0;
+        if (is_prefix)
+            d = smaller(d, 1);
+        if (d < best && d <= 1 + (int)strlen(name) / 3) {
+            best = d;
+            nearest = *names;
+        }
+    }
+    return nearest;
+}
+
+int options_usage_error(const struct options *options, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "ddpcheck: %s: ", options->command);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "; 'ddpcheck %s --help' says more\n", options->command);
+    va_end(args);
+    return STATUS_USAGE;
+}
+
+static void print_entry(const struct option_entry *entry, FILE *out)
+{
+    char left[96];
+    int used = entry->short_name
+                   ? snprintf(left, sizeof left, "  -%c, --%s", entry->short_name, entry->name)
+                   : snprintf(left, sizeof left, "      --%s", entry->name);
+    if (entry->argument)
+        used += snprintf(left + used, sizeof left - (size_t)used, " %s", entry->argument);
+    if (used < HELP_COLUMN)
+        fprintf(out, "%-*s%s\n", HELP_COLUMN, left, entry->help);
+    else
+        fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", entry->help);
+}
+
+void options_print_help(const struct options *options, FILE *out)
+{
+    fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command,
+            options->count ? " [options]" : "", options->operands[0] ? " " : "", options->operands,
+            options->summary);
+    for (int i = 0; i < options->count; i++)
+        if (options->entries[i].help)
+            print_entry(&options->entries[i], out);
+    print_entry(&(struct option_entry){"help", 'h', OPTION_FLAG, NULL, "show this", NULL}, out);
+    if (options->details)
+        fprintf(out, "\n%s", options->details);
+}
+
+static int unknown_option(const struct options *options, const char *given, size_t length)
+{
+    char name[NAME_MAX_LENGTH + 1];
+    const char **names = calloc((size_t)options->count + 2, sizeof *names);
+    snprintf(name, sizeof name, "%.*s", (int)length, given);
+    const char *nearest = NULL;
+    if (names) {
+        for (int i = 0; i < options->count; i++)
+            names[i] = options->entries[i].name;
+        names[options->count] = "help";
+        nearest = options_nearest(name, names);
+        free(names);
+    }
+    return nearest
+               ? options_usage_error(options, "no option --%s; did you mean --%s?", name, nearest)
+               : options_usage_error(options, "no option --%s", name);
+}
+
+static bool parse_choice(const char *words, const char *text, int *value)
+{
+    for (int index = 0;; index++) {
+        size_t length = strcspn(words, "|");
+        if (strlen(text) == length && strncmp(words, text, length) == 0) {
+            *value = index;
+            return true;
+        }
+        if (!words[length])
+            return false;
+        words += length + 1;
+    }
+}
+
+static bool parse_number(const char *text, long *value)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end || errno || number < 0)
+        return false;
+    *value = number;
+    return true;
+}
+
+static bool parse_seconds(const char *text, double *value)
+{
+    char *end;
+    double number = strtod(text, &end);
+    if (end != text && strcmp(end, "s") == 0)
+        end++;
+    if (end == text || *end || !isfinite(number) || number < 0 || number > 1e9)
+        return false;
+    *value = number;
+    return true;
+}
+
+/* Stores the argument of an option. */
+static int set_value(const struct options *options, const struct option_entry *entry,
+                     const char *text)
+{
+    switch (entry->kind) {
+    case OPTION_FLAG:
+        *(bool *)entry->value = true;
+        return OPTIONS_GO;
+    case OPTION_TEXT:
+        *(const char **)entry->value = text;
+        return OPTIONS_GO;
+    case OPTION_NUMBER:
+        if (parse_number(text, entry->value))
+            return OPTIONS_GO;
+        return options_usage_error(options, "--%s needs a number, not '%s'", entry->name, text);
+    case OPTION_SECONDS:
+        if (parse_seconds(text, entry->value))
+            return OPTIONS_GO;
+        return options_usage_error(options, "--%s needs a number of seconds, not '%s'", entry->name,
+                                   text);
+    case OPTION_CHOICE:
+        if (parse_choice(entry->argument, text, entry->value))
+            return OPTIONS_GO;
+        return options_usage_error(options, "--%s is one of %s, not '%s'", entry->name,
+                                   entry->argument, text);
+    }
+    return OPTIONS_GO;
+}
+
+/* Reads a long option at argv[*at]. */
+static int parse_long(const struct options *options, char **argv, int *at)
+{
+    const char *text = argv[*at] + 2;
+    size_t length = strcspn(text, "=");
+    const char *attached = text[length] ? text + length + 1 : NULL;
+    if (length == 4 && strncmp(text, "help", 4) == 0) {
+        options_print_help(options, stdout);
+        return STATUS_CLEAN;
+    }
+    for (int i = 0; i < options->count; i++) {
+        const struct option_entry *entry = &options->entries[i];
+        if (strlen(entry->name) != length || strncmp(entry->name, text, length) != 0)
+            continue;
+        if (entry->kind == OPTION_FLAG)
+            return attached ? options_usage_error(options, "--%s takes no argument", entry->name)
+                            : set_value(options, entry, NULL);
+        if (!attached && argv[*at + 1])
+            attached = argv[++*at];
+        if (!attached)
+            return options_usage_error(options, "--%s needs an argument (%s)", entry->name,
+                                       entry->argument);
+        return set_value(options, entry, attached);
+    }
+    return unknown_option(options, text, length);
+}
+
+/* Reads the short options at argv[*at]: -q, -qv, -o DIR, -oDIR. */
+static int parse_short(const struct options *options, char **argv, int *at)
+{
+    for (const char *text = argv[*at] + 1; *text; text++) {
+        if (*text == 'h') {
+            options_print_help(options, stdout);
+            return STATUS_CLEAN;
+        }
+        const struct option_entry *entry = NULL;
+        for (int i = 0; i < options->count && !entry; i++)
+            if (options->entries[i].short_name == *text)
+                entry = &options->entries[i];
+        if (!entry)
+            return options_usage_error(options, "no option -%c", *text);
+        if (entry->kind == OPTION_FLAG) {
+            set_value(options, entry, NULL);
+            continue;
+        }
+        const char *argument = text[1] ? text + 1 : argv[*at + 1] ? argv[++*at] : NULL;
+        if (!argument)
+            return options_usage_error(options, "-%c needs an argument (%s)", *text,
+                                       entry->argument);
+        return set_value(options, entry, argument);
+    }
+    return OPTIONS_GO;
+}
+
+int options_parse(const struct options *options, int *argc, char ***argv)
+{
+    char **words = *argv;
+    int operands = 0;
+    int at = 1;
+    if (*argc == 2 && strncmp(words[1], OPTION_TABLE_WORD, strlen(OPTION_TABLE_WORD)) == 0)
+        return option_table_print(options, words[1] + strlen(OPTION_TABLE_WORD), stdout);
+    for (; at < *argc; at++) {
+        const char *word = words[at];
+        if (strcmp(word, "--") == 0) {
+            at++;
+            break;
+        }
+        if (word[0] != '-' || !word[1]) {
+            if (options->stop_at_operand)
+                break;
+            words[operands++] = words[at];
+            continue;
+        }
+        int status = word[1] == '-' ? parse_long(options, words, &at)
+                                    : parse_short(options, words, &at);
+        if (status != OPTIONS_GO)
+            return status;
+    }
+    while (at < *argc)
+        words[operands++] = words[at++];
+    words[operands] = NULL;
+    *argc = operands;
+    return OPTIONS_GO;
+}

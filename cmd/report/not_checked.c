@@ -1,0 +1,116 @@
+#include "cmd/report/not_checked.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gathering {
+    struct trace *trace;
+    struct not_checked *list;
+    int count, capacity;
+    bool failed;
+};
+
+static struct not_checked *entry_of(struct gathering *gathering, const struct lack_text *lack,
+                                    const char *title)
+{
+    for (int i = 0; i < gathering->count; i++)
+        if (gathering->list[i].lack == lack && !strcmp(gathering->list[i].title, title))
+            return &gathering->list[i];
+    if (gathering->count == gathering->capacity) {
+        int capacity = gathering->capacity ? 2 * gathering->capacity : 16;
+        struct not_checked *grown = reallocarray(gathering->list, (size_t)capacity, sizeof *grown);
+        if (!grown)
+            return NULL;
+        gathering->list = grown;
+        gathering->capacity = capacity;
+    }
+    struct not_checked *entry = &gathering->list[gathering->count++];
+    *entry = (struct not_checked){.lack = lack};
+    snprintf(entry->title, sizeof entry->title, "%s", title);
+    return entry;
+}
+
+static void add_process(struct gathering *gathering, int process, const char *title)
+{
+    const struct process_info *info = trace_process(gathering->trace, process);
+    for (const struct lack_text *lack = lack_texts; lack->bit && !gathering->failed; lack++) {
+        if (!(info->lacks & lack->bit) || !*lack->codes)
+            continue;
+        struct not_checked *entry = entry_of(gathering, lack, title);
+        gathering->failed = !entry || (info->rank >= 0 && rankset_add(&entry->ranks, info->rank));
+        if (entry)
+            entry->processes++;
+    }
+}
+
+static void add_database(struct gathering *gathering, int database)
+{
+    sqlite3_stmt *row = NULL;
+    /* Databases before schema 1.3 have no such table: all of theirs is the shim's. */
+    if (sqlite3_prepare_v2(trace_database(gathering->trace, database),
+                           "SELECT process, title FROM imported ORDER BY process", -1, &row,
+                           NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(row) == SQLITE_ROW && !gathering->failed) {
+        int process = trace_process_of(gathering->trace, database, sqlite3_column_int(row, 0));
+        const char *title = (const char *)sqlite3_column_text(row, 1);
+        if (process >= 0)
+            add_process(gathering, process, title ? title : "its source");
+    }
+    sqlite3_finalize(row);
+}
+
+static int by_title_and_bit(const void *left, const void *right)
+{
+    const struct not_checked *a = left, *b = right;
+    int titles = strcmp(a->title, b->title);
+    return titles ? titles : a->lack < b->lack ? -1 : a->lack > b->lack;
+}
+
+int not_checked_find(struct trace *trace, struct not_checked **list)
+{
+    struct gathering gathering = {.trace = trace};
+    for (int i = 0; i < trace_database_count(trace); i++)
+        add_database(&gathering, i);
+    if (gathering.failed) {
+        not_checked_free(gathering.list, gathering.count);
+        *list = NULL;
+        return -1;
+    }
+    for (int i = 0; i < gathering.count; i++)
+        gathering.list[i].all = gathering.list[i].processes == trace_process_count(trace);
+    if (gathering.count)
+        qsort(gathering.list, (size_t)gathering.count, sizeof *gathering.list, by_title_and_bit);
+    *list = gathering.list;
+    return gathering.count;
+}
+
+char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes)
+{
+    char ranks[256];
+    int count = rankset_count(&entry->ranks);
+    if (entry->all || count == 0)
+        snprintf(text, bytes, "%s does not say %s", entry->title, entry->lack->what);
+    else
+        snprintf(text, bytes, "%s does not say %s (%s %s)", entry->title, entry->lack->what,
+                 count == 1 ? "rank" : "ranks", rankset_text(&entry->ranks, ranks, sizeof ranks));
+    return text;
+}
+
+const struct not_checked *not_checked_code(const struct not_checked *list, int count,
+                                           const char *code)
+{
+    for (int i = 0; i < count; i++)
+        if (lacks_blind(list[i].lack->bit, code))
+            return &list[i];
+    return NULL;
+}
+
+void not_checked_free(struct not_checked *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        rankset_free(&list[i].ranks);
+    free(list);
+}

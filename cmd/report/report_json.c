@@ -1,0 +1,240 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/json_values.h"
+#include "cmd/report/not_checked.h"
+#include "cmd/report/report_print.h"
+#include "lib/base/moment.h"
+#include "lib/trace/site.h"
+
+struct writer {
+    struct report *report;
+    FILE *out;
+    bool failed;
+};
+
+static json_t *fingerprint_json(uint64_t fingerprint)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%016" PRIx64, fingerprint);
+    return json_string(text);
+}
+
+static json_t *time_json(uint64_t ns)
+{
+    char text[64];
+    return ns ? json_string(moment_iso(ns, text, sizeof text)) : json_null();
+}
+
+static json_t *ranks_json(const struct rankset *ranks)
+{
+    char text[4096];
+    return json_string(rankset_text(ranks, text, sizeof text));
+}
+
+static json_t *count_json(uint64_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+/* One object a line. Takes the object over. */
+static void print_line(struct writer *writer, json_t *object)
+{
+    if (!object || json_dumpf(object, writer->out, JSON_COMPACT) || putc('\n', writer->out) == EOF)
+        writer->failed = true;
+    json_decref(object);
+}
+
+static json_t *frames_json(const struct writer *writer, int process, uint64_t stack,
+                           bool is_address)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    return json_of_frames(frame,
+                          site_frames(writer->report->trace, process, stack, is_address, frame));
+}
+
+static json_t *process_json(const struct writer *writer, int process)
+{
+    if (process < 0)
+        return json_null();
+    const struct process_info *info = trace_process(writer->report->trace, process);
+    return json_pack("{s:i, s:o, s:i, s:i}", "pid", info->pid, "host", json_of_text(info->host),
+                     "rank", info->rank, "restart", info->restart);
+}
+
+static json_t *side_json(const struct writer *writer, const struct finding_side *side)
+{
+    bool is_address;
+    uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks", ranks_json(&side->ranks),
+                     "call", json_of_text(side->call), "frames",
+                     frames_json(writer, side->process, side->stack, side->stack_is_address),
+                     "phase", json_of_text(side->phase), "since", time_json(side->since_ns),
+                     "where", json_of_text(side->where), "where_frames",
+                     frames_json(writer, side->process, where_stack, is_address), "process",
+                     process_json(writer, side->process));
+}
+
+static void print_finding(void *context, const struct finding *finding)
+{
+    struct writer *writer = context;
+    const struct check *check = analyzer_check_find(finding->code);
+    struct rankset all = {0};
+    json_t *sides = json_array();
+    for (int i = 0; i < finding->sides; i++) {
+        const struct rankset *ranks = &finding->side[i].ranks;
+        for (int rank = -1; (rank = rankset_next(ranks, rank + 1)) >= 0;)
+            writer->failed |= rankset_add(&all, rank) != 0;
+        json_array_append_new(sides, side_json(writer, &finding->side[i]));
+    }
+    print_line(
+        writer,
+        json_pack(
+            "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+            "schema", "ddpcheck.finding/1", "code", finding->code, "title",
+            check ? check->title : "", "severity", severity_name(finding->severity), "certainty",
+            certainty_name(finding->certainty), "state",
+            finding->state == FINDING_RESOLVED ? "resolved" : "open", "comm",
+            finding->comm ? json_of_address(finding->comm) : json_null(), "number",
+            finding->has_number ? count_json(finding->number) : json_null(), "ranks",
+            ranks_json(&all), "what", json_of_text(finding->what), "todo",
+            json_of_text(finding->todo), "first", time_json(finding->first_ns), "last",
+            time_json(finding->last_ns), "times", count_json(finding->times), "fingerprint",
+            fingerprint_json(finding->fingerprint), "sides", sides));
+    rankset_free(&all);
+}
+
+static void print_member(struct writer *writer, const struct report_member *member)
+{
+    print_line(writer,
+               json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, "
+                         "s:o, s:o, s:o, s:o}",
+                         "schema", "ddpcheck.member/1", "comm", json_of_address(member->comm),
+                         "rank", member->shown_rank, "comm_rank", member->rank, "nranks",
+                         member->nranks, "device", member->device, "issued",
+                         count_json(member->issued), "started", count_json(member->started), "done",
+                         count_json(member->done), "p2p", count_json(member->calls_p2p),
+                         "destroyed", member->destroyed, "ended", member->ended, "last_call",
+                         json_of_text(member->last_call), "where", json_of_text(member->where),
+                         "since", time_json(member->where_since_ns), "site",
+                         json_of_text(member->site), "phase", json_of_text(member->phase),
+                         "process", process_json(writer, member->process)));
+}
+
+static void print_stacks(struct writer *writer)
+{
+    struct report *report = writer->report;
+    struct stack_group *groups;
+    char called[256];
+    int count = stack_groups(report, &groups);
+    for (int i = 0; i < count; i++) {
+        const struct standing *standing = groups[i].first;
+        const char *name = trace_string(report->trace, standing->process, standing->name);
+        print_line(writer,
+                   json_pack("{s:s, s:o, s:b, s:i, s:b, s:o, s:o, s:b, s:o, s:o, s:o}", "schema",
+                             "ddpcheck.stack/1", "ranks", ranks_json(&groups[i].ranks),
+                             "all_ranks_known", groups[i].known_ranks, "threads", groups[i].threads,
+                             "main", (standing->flags & RECORD_THREAD_MAIN) != 0, "name",
+                             name ? json_of_text(name) : json_null(), "in",
+                             json_of_text(standing_called(report, standing, called, sizeof called)),
+                             "outer_unknown", (standing->flags & RECORD_THREAD_INNER) != 0,
+                             "frames",
+                             frames_json(writer, standing->process, standing->stack, false), "at",
+                             time_json(standing->time_ns), "process",
+                             process_json(writer, standing->process)));
+    }
+    stack_groups_free(groups, count);
+}
+
+static void print_not_checked(struct writer *writer)
+{
+    struct not_checked *list;
+    int count = not_checked_find(writer->report->trace, &list);
+    for (int i = 0; i < count; i++)
+        print_line(writer, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i}", "schema",
+                                     "ddpcheck.not-checked/1", "codes", list[i].lack->codes,
+                                     "lacks", list[i].lack->name, "what", list[i].lack->what,
+                                     "source", list[i].title, "ranks", ranks_json(&list[i].ranks),
+                                     "processes", list[i].processes));
+    not_checked_free(list, count > 0 ? count : 0);
+}
+
+static void print_head(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    json_t *sources = json_array();
+    for (int i = 0; i < report->sources; i++) {
+        const struct report_source *source = &report->source[i];
+        json_array_append_new(
+            sources, json_pack("{s:o, s:o, s:i, s:o, s:b, s:b}", "path", json_of_text(source->path),
+                               "hosts", json_of_text(source->hosts), "processes", source->processes,
+                               "events", count_json(source->events), "complete", source->complete,
+                               "collecting", source->collecting));
+    }
+    print_line(writer, json_pack("{s:s, s:s, s:s, s:o}", "schema", "ddpcheck.report/1", "tool",
+                                 "ddpcheck", "version", DDPCHECK_VERSION, "databases", sources));
+}
+
+/* Lines of the suppressions file that no finding matched. */
+static json_t *unused_json(const struct suppressions *suppressions)
+{
+    json_t *lines = json_array();
+    for (int i = 0; i < suppressions->count; i++)
+        if (!suppressions->entry[i].used)
+            json_array_append_new(lines,
+                                  json_pack("{s:i, s:o}", "line", suppressions->entry[i].line,
+                                            "text", json_of_text(suppressions->entry[i].text)));
+    return lines;
+}
+
+static void print_summary(struct writer *writer)
+{
+    const struct report *report = writer->report;
+    json_t *damage = *report->damage.text ? json_of_text(report->damage.text) : json_null();
+    print_line(
+        writer,
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:i, "
+                  "s:i, s:b, s:b, s:o}",
+                  "schema", "ddpcheck.summary/1", "errors", report->count[SEVERITY_ERROR],
+                  "warnings", report->count[SEVERITY_WARNING], "notes",
+                  report->count[SEVERITY_NOTE], "resolved", report->resolved, "processes",
+                  trace_process_count(report->trace), "events", count_json(report->events), "begin",
+                  time_json(report->begin_ns), "end", time_json(report->end_ns), "lost",
+                  count_json(report->lost_total), "skipped", count_json(report->skipped), "unseen",
+                  report->unseen, "suppressed", report->choice->suppressed, "unused",
+                  unused_json(&report->choice->suppressions), "known", report->choice->known_again,
+                  "gone", choice_gone(report->choice), "complete", !report_incomplete(report),
+                  "collecting", report->collecting, "damage", damage));
+}
+
+static int finish(const struct writer *writer, struct error *err)
+{
+    if (writer->failed)
+        return error_set(err, "can't write the report: %s",
+                         errno ? strerror(errno) : "memory is short");
+    return 0;
+}
+
+int report_print_json_stacks(struct report *report, FILE *out, struct error *err)
+{
+    struct writer writer = {report, out, false};
+    print_stacks(&writer);
+    return finish(&writer, err);
+}
+
+int report_print_json(struct report *report, FILE *out, struct error *err)
+{
+    struct writer writer = {report, out, false};
+    print_head(&writer);
+    report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
+    report_visit_findings(report, FINDING_RESOLVED, print_finding, &writer);
+    print_not_checked(&writer);
+    print_stacks(&writer);
+    for (int i = 0; i < report->members; i++)
+        print_member(&writer, &report->member[i]);
+    print_summary(&writer);
+    return finish(&writer, err);
+}

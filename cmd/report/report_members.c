@@ -1,0 +1,285 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/text.h"
+#include "lib/base/moment.h"
+#include "cmd/report/report_print.h"
+#include "lib/base/rankset.h"
+
+enum {
+    ROWS_MAX = 10, /* of a communicator, unless all ranks are wanted */
+    COMMS_MAX = 12,
+    NUMBERS = 3, /* issued, started, done */
+    RANKS_WIDTH_MOST = 24,
+    RANKS_BYTES = 256
+};
+
+static const char *const number_title[NUMBERS] = {"issued", "started", "done"};
+
+/* Ranks whose state is the same, as far as the table shows it. */
+struct row {
+    const struct report_member *first;
+    struct rankset ranks;
+    uint64_t least[NUMBERS], most[NUMBERS];
+    uint64_t since_ns; /* the longest there */
+};
+
+struct table {
+    struct row *row;
+    int rows;
+    int ranks_width, number_width[NUMBERS];
+};
+
+static bool same_place(const struct report_member *a, const struct report_member *b)
+{
+    return a->process < 0 ? b->process < 0
+                          : b->process >= 0 && a->ended == b->ended &&
+                                a->destroyed == b->destroyed && !strcmp(a->where, b->where);
+}
+
+static bool same_state(const struct report_member *a, const struct report_member *b)
+{
+    return same_place(a, b) && a->issued == b->issued && a->started == b->started &&
+           a->done == b->done && a->calls_p2p == b->calls_p2p && !strcmp(a->phase, b->phase) &&
+           !strcmp(a->last_call, b->last_call) && !strcmp(a->site, b->site);
+}
+
+static bool same_member(const struct report_member *a, const struct report_member *b)
+{
+    return a == b;
+}
+
+static void row_add(struct row *row, const struct report_member *member)
+{
+    const uint64_t number[NUMBERS] = {member->issued, member->started, member->done};
+    bool is_first = !row->first;
+    if (is_first)
+        row->first = member;
+    for (int i = 0; i < NUMBERS; i++) {
+        if (is_first || number[i] < row->least[i])
+            row->least[i] = number[i];
+        if (is_first || number[i] > row->most[i])
+            row->most[i] = number[i];
+    }
+    if (is_first || member->where_since_ns < row->since_ns)
+        row->since_ns = member->where_since_ns;
+    rankset_add(&row->ranks, member->shown_rank >= 0 ? member->shown_rank : member->rank);
+}
+
+static void table_free(struct table *table)
+{
+    for (int i = 0; i < table->rows; i++)
+        rankset_free(&table->row[i].ranks);
+    free(table->row);
+    *table = (struct table){0};
+}
+
+/* Sorts members into rows of those that are the same. Without memory the table is empty. */
+static void table_fill(struct table *table, const struct report_member *member, int count,
+                       bool (*same)(const struct report_member *a, const struct report_member *b))
+{
+    table_free(table);
+    table->row = calloc(count, sizeof *table->row);
+    for (int i = 0; i < count && table->row; i++) {
+        int at = 0;
+        while (at < table->rows && !same(table->row[at].first, &member[i]))
+            at++;
+        table->rows += at == table->rows;
+        row_add(&table->row[at], &member[i]);
+    }
+}
+
+static int compare_progress(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    return (x->least[0] > y->least[0]) - (x->least[0] < y->least[0]);
+}
+
+/* "#41", "#38-41", "-" where nothing was. Counts become the number of the last one. */
+static char *number_text(uint64_t least, uint64_t most, char *text, size_t bytes)
+{
+    if (most == 0)
+        snprintf(text, bytes, "-");
+    else if (least == most)
+        snprintf(text, bytes, "#%" PRIu64, most - 1);
+    else if (least == 0)
+        snprintf(text, bytes, "-..#%" PRIu64, most - 1);
+    else
+        snprintf(text, bytes, "#%" PRIu64 "-%" PRIu64, least - 1, most - 1);
+    return text;
+}
+
+static void print_where(const struct report *report, const struct row *row, struct page *page)
+{
+    const struct report_member *member = row->first;
+    char duration[64];
+    if (member->process < 0) {
+        page_words(page, STYLE_WARNING, "left no trace");
+        return;
+    }
+    bool waits = row->since_ns && row->since_ns < report->end_ns && !member->ended;
+    if (waits)
+        page_format(page, STYLE_PLAIN, "%s",
+                    moment_duration(report->end_ns - row->since_ns, duration, sizeof duration));
+    page_format(page, member->ended ? STYLE_WARNING : STYLE_PLAIN, "%s%s", waits ? " " : "",
+                member->where);
+    if (*member->phase && !member->ended)
+        page_format(page, STYLE_PLAIN, ", phase %s", member->phase);
+    if (*member->site && !member->ended) {
+        page_line(page);
+        page_format(page, STYLE_PLAIN, "at %s", member->site);
+    }
+}
+
+static void print_right(struct page *page, enum style style, int *column, int width,
+                        const char *text)
+{
+    *column += width + 2;
+    int begin = *column - text_width(text);
+    page_column(page, begin > page->column ? begin : page->column + 1);
+    page_text(page, style, text);
+}
+
+static void print_row(const struct report *report, const struct table *table, const struct row *row,
+                      struct page *page)
+{
+    char text[RANKS_BYTES];
+    int column = 2 + table->ranks_width;
+    page_column(page, 2);
+    page_text(page, STYLE_PLAIN, rankset_text(&row->ranks, text, sizeof text));
+    if (page->column > column)
+        page_line(page);
+    for (int i = 0; i < NUMBERS; i++)
+        print_right(page, STYLE_PLAIN, &column, table->number_width[i],
+                    number_text(row->least[i], row->most[i], text, sizeof text));
+    page->indent = column + 2;
+    page_column(page, page->indent);
+    print_where(report, row, page);
+    if (*row->first->last_call && row->least[0] == row->most[0]) {
+        page_line(page);
+        page_format(page, STYLE_FAINT, "last: %s", row->first->last_call);
+    }
+    page_line(page);
+}
+
+static void print_titles(const struct table *table, struct page *page)
+{
+    int column = 2 + table->ranks_width;
+    page_column(page, 2);
+    page_text(page, STYLE_FAINT, "ranks");
+    for (int i = 0; i < NUMBERS; i++)
+        print_right(page, STYLE_FAINT, &column, table->number_width[i], number_title[i]);
+    page_column(page, column + 2);
+    page_text(page, STYLE_FAINT, "where they are");
+    page_line(page);
+}
+
+static void measure(struct table *table)
+{
+    char text[RANKS_BYTES];
+    table->ranks_width = text_width("ranks");
+    for (int i = 0; i < NUMBERS; i++)
+        table->number_width[i] = text_width(number_title[i]);
+    for (int row = 0; row < table->rows; row++) {
+        int width = text_width(rankset_text(&table->row[row].ranks, text, sizeof text));
+        if (width > table->ranks_width && width <= RANKS_WIDTH_MOST)
+            table->ranks_width = width;
+        for (int i = 0; i < NUMBERS; i++) {
+            width = text_width(
+                number_text(table->row[row].least[i], table->row[row].most[i], text, sizeof text));
+            if (width > table->number_width[i])
+                table->number_width[i] = width;
+        }
+    }
+}
+
+/* Which start of the job the communicator belongs to, where an elastic launcher started it more
+ * than once. */
+static void print_incarnation(const struct report *report, const struct report_member *member,
+                              int count, struct page *page)
+{
+    int restart = -1, last = 0;
+    for (int i = 0; i < count && restart < 0; i++)
+        if (member[i].process >= 0)
+            restart = trace_process(report->trace, member[i].process)->restart;
+    for (int i = 0; i < trace_process_count(report->trace); i++)
+        if (trace_process(report->trace, i)->restart > last)
+            last = trace_process(report->trace, i)->restart;
+    if (restart > 0)
+        page_format(page, STYLE_PLAIN, ", restart %d", restart);
+    else if (restart == 0 && last > 0)
+        page_text(page, STYLE_PLAIN, ", before the first restart");
+}
+
+static void print_communicator(const struct report *report, const struct report_member *member,
+                               int count, struct page *page, bool all_ranks)
+{
+    struct table table = {0};
+    char name[16];
+    table_fill(&table, member, count, all_ranks ? same_member : same_state);
+    if (!all_ranks && table.rows > ROWS_MAX)
+        table_fill(&table, member, count, same_place);
+    int shown = table.rows;
+    if (!all_ranks && table.rows > ROWS_MAX) {
+        qsort(table.row, table.rows, sizeof *table.row, compare_progress);
+        shown = ROWS_MAX;
+    }
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, comm_name(member->comm, name));
+    if (member->nranks < 0)
+        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", its size is not known",
+                    member->comm);
+    else
+        page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm,
+                    member->nranks, member->nranks == 1 ? "rank" : "ranks");
+    print_incarnation(report, member, count, page);
+    page_text(page, STYLE_PLAIN, ")");
+    page_line(page);
+    measure(&table);
+    print_titles(&table, page);
+    for (int i = 0; i < shown; i++)
+        print_row(report, &table, &table.row[i], page);
+    if (shown < table.rows) {
+        page->indent = 2;
+        page_format(page, STYLE_FAINT,
+                    "and %d more states, further on than these; --all-ranks shows each rank",
+                    table.rows - shown);
+    }
+    page_gap(page);
+    table_free(&table);
+}
+
+/* Nobody is in anything and nobody lags. */
+static bool is_quiet(const struct report_member *member, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (member[i].process < 0 || member[i].done != member[i].issued ||
+            member[i].issued != member[0].issued)
+            return false;
+    return true;
+}
+
+void report_print_members(const struct report *report, struct page *page, bool all_ranks)
+{
+    int comms = 0, hidden = 0, count;
+    for (int i = 0; i < report->members; i++)
+        comms += i == 0 || report->member[i].comm != report->member[i - 1].comm;
+    for (int i = 0; i < report->members; i += count) {
+        const struct report_member *member = &report->member[i];
+        for (count = 1; i + count < report->members && member[count].comm == member->comm;)
+            count++;
+        bool hide = !all_ranks && comms > COMMS_MAX && is_quiet(member, count);
+        hidden += hide;
+        if (!hide)
+            print_communicator(report, member, count, page, all_ranks);
+    }
+    if (hidden) {
+        page->indent = 0;
+        page_format(page, STYLE_FAINT,
+                    "and %d communicators in which every rank is done with all it issued; "
+                    "--all-ranks shows them",
+                    hidden);
+        page_gap(page);
+    }
+}

@@ -1,0 +1,221 @@
+#include "cmd/report/report_model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/progress.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+#include "lib/trace/site.h"
+
+static int no_memory(struct error *err)
+{
+    return error_set(err, "can't analyse the trace: memory is short");
+}
+
+/* What the report itself wants to know of an event; all else is the analyzer's. */
+static void note_event(struct report *report, int process, const struct record *record)
+{
+    const struct process_info *info = trace_process(report->trace, process);
+    uint64_t time_ns = info->realtime_ns - info->monotonic_ns + record->time_ns;
+    if (record->time_ns && !(info->lacks & LACKS_TIMING && time_ns < LACKS_TIME_BEGINS)) {
+        if (!report->begin_ns || time_ns < report->begin_ns)
+            report->begin_ns = time_ns;
+        if (time_ns > report->end_ns)
+            report->end_ns = time_ns;
+    }
+    enum api_class class = api_class_of(record->api);
+    if (record->phase == RECORD_ENTER && (class == CLASS_COLLECTIVE || class == CLASS_P2P))
+        standings_note_call(&report->standings, process, record);
+    if (record->api == API_notice_thread_stack)
+        standings_note(&report->standings, process, record, time_ns);
+    if (record->api == API_notice_lost)
+        report->lost[process] = record->lost.control + record->lost.bulk;
+}
+
+static int replay(struct report *report, struct error *err)
+{
+    struct progress progress = progress_begin("reading", trace_event_count(report->trace));
+    struct record record;
+    int process, more;
+    while ((more = trace_next(report->trace, &process, &record, &report->damage)) > 0) {
+        note_event(report, process, &record);
+        if (analyzer_feed(report->analyzer, process, &record))
+            break;
+        progress_show(&progress, ++report->events);
+    }
+    progress_end(&progress);
+    return more > 0 ? no_memory(err) : 0;
+}
+
+static int start_analyzer(struct report *report, const struct report_options *options,
+                          struct error *err)
+{
+    int processes = trace_process_count(report->trace);
+    uint64_t hang_after_ns = options->hang_after_ns ? options->hang_after_ns
+                                                    : trace_hang_after_ns(report->trace);
+    report->analyzer = analyzer_new(&(struct analyzer_options){.hang_after_ns = hang_after_ns});
+    report->lost = calloc(processes + 1, sizeof *report->lost);
+    if (!report->analyzer || !report->lost)
+        return no_memory(err);
+    for (int i = 0; i < processes; i++)
+        if (analyzer_add_process(report->analyzer, i, trace_process(report->trace, i)))
+            return no_memory(err);
+    return 0;
+}
+
+struct gather {
+    struct report *report;
+    int space;
+    bool failed;
+};
+
+static char *member_site(struct report *report, const struct member_view *view)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char function[sizeof frame->function + 8], place[sizeof frame->file], *site;
+    if (site_frames(report->trace, view->process, view->where_stack, view->where_stack_is_address,
+                    frame) == 0)
+        return strdup("");
+    frame_function(frame, function, sizeof function);
+    frame_place(frame, 60, place, sizeof place);
+    return asprintf(&site, "%s%s%s", function, *place ? " " : "", place) < 0 ? NULL : site;
+}
+
+static void gather_member(void *context, const struct member_view *view)
+{
+    struct gather *gather = context;
+    struct report *report = gather->report;
+    if (gather->failed)
+        return;
+    if (report->members == gather->space) {
+        gather->space = gather->space ? gather->space * 2 : 64;
+        struct report_member *more = reallocarray(report->member, gather->space, sizeof *more);
+        if (!more) {
+            gather->failed = true;
+            return;
+        }
+        report->member = more;
+    }
+    struct report_member *member = &report->member[report->members++];
+    *member = (struct report_member){
+        .comm = view->comm,
+        .rank = view->rank,
+        .shown_rank = view->shown_rank,
+        .nranks = view->nranks,
+        .process = view->process,
+        .device = view->device,
+        .issued = view->issued,
+        .started = view->started,
+        .done = view->done,
+        .calls_p2p = view->calls_p2p,
+        .destroyed = view->destroyed,
+        .ended = view->ended,
+        .where = strdup(view->where),
+        .phase = strdup(view->phase),
+        .last_call = strdup(view->last_call),
+        .site = member_site(report, view),
+        .where_since_ns = view->where_since_ns,
+    };
+    gather->failed = !member->where || !member->phase || !member->last_call || !member->site;
+    report->unseen += view->process < 0;
+}
+
+static void count_finding(void *context, const struct finding *finding)
+{
+    struct report *report = context;
+    if (choice_count(report->choice, finding, report->trace) != TELL)
+        return;
+    if (finding->state == FINDING_RESOLVED)
+        report->resolved++;
+    else
+        report->count[finding->severity]++;
+}
+
+static int gather(struct report *report, struct error *err)
+{
+    for (int i = 0; i < trace_process_count(report->trace); i++)
+        report->lost_total += report->lost[i];
+    struct gather gather = {.report = report};
+    analyzer_visit_members(report->analyzer, gather_member, &gather);
+    analyzer_visit_findings(report->analyzer, count_finding, report);
+    report->skipped = analyzer_skipped(report->analyzer);
+    return gather.failed || report->standings.failed ? no_memory(err) : 0;
+}
+
+static int load(struct report *report, const char *const *paths, int count,
+                const struct report_options *options, struct error *err)
+{
+    if (trace_open(&report->trace, paths, count, err))
+        return -1;
+    report->sources = sources_find(paths, count, &report->source, err);
+    if (report->sources < 0 || start_analyzer(report, options, err) || replay(report, err))
+        return -1;
+    for (int i = 0; i < report->sources; i++)
+        report->collecting |= report->source[i].collecting;
+    report->complete = trace_complete(report->trace) && !report->damage.text[0];
+    /* Only a trace that has its end can show that something never happened. */
+    if (report->complete && analyzer_finish(report->analyzer))
+        return no_memory(err);
+    return gather(report, err);
+}
+
+int report_load(struct report *report, const char *const *paths, int count,
+                const struct report_options *options, struct error *err)
+{
+    *report = (struct report){.choice = options->choice};
+    if (!load(report, paths, count, options, err))
+        return 0;
+    report_free(report);
+    return -1;
+}
+
+void report_free(struct report *report)
+{
+    for (int i = 0; i < report->members; i++) {
+        struct report_member *member = &report->member[i];
+        free(member->where);
+        free(member->phase);
+        free(member->last_call);
+        free(member->site);
+    }
+    free(report->member);
+    free(report->lost);
+    standings_free(&report->standings);
+    sources_free(report->source, report->sources);
+    analyzer_free(report->analyzer);
+    if (report->trace)
+        trace_close(report->trace);
+    *report = (struct report){0};
+}
+
+struct chosen {
+    const struct report *report;
+    enum finding_state state;
+    void (*visit)(void *context, const struct finding *finding);
+    void *context;
+};
+
+static void visit_chosen(void *context, const struct finding *finding)
+{
+    const struct chosen *chosen = context;
+    if (finding->state == chosen->state &&
+        choice_judge(chosen->report->choice, finding, chosen->report->trace) == TELL)
+        chosen->visit(chosen->context, finding);
+}
+
+void report_visit_findings(struct report *report, enum finding_state state,
+                           void (*visit)(void *context, const struct finding *finding),
+                           void *context)
+{
+    struct chosen chosen = {report, state, visit, context};
+    analyzer_visit_findings(report->analyzer, visit_chosen, &chosen);
+}
+
+bool report_incomplete(const struct report *report)
+{
+    return !report->complete || report->unseen > 0 || report->events == 0;
+}

@@ -1,0 +1,71 @@
+/* report_model.h: what a report says, gathered from one or several traces: every event replayed
+ * through one analyzer, so that the traces of several hosts are judged together. Knows nothing of
+ * how it is printed. */
+#ifndef DDPCHECK_REPORT_MODEL_H
+#define DDPCHECK_REPORT_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/analyzer.h"
+#include "cmd/options/choice.h"
+#include "cmd/report/report_sources.h"
+#include "cmd/report/report_stacks.h"
+#include "lib/base/error.h"
+#include "lib/trace/trace.h"
+
+/* A member of a communicator as it is at the end of the trace; owns its strings. */
+struct report_member {
+    uint64_t comm;
+    int rank, shown_rank, nranks, process, device;
+    uint64_t issued, started, done, calls_p2p;
+    bool destroyed, ended;
+    char *where, *phase, *last_call;
+    char *site; /* where the program stands, "step() train.c:12"; "" not known */
+    uint64_t where_since_ns;
+};
+
+struct report {
+    struct trace *trace;
+    struct analyzer *analyzer;
+    struct report_source *source;
+    int sources;
+    struct report_member *member;
+    int members;
+    struct standings standings; /* where threads stood when the job hung */
+    uint64_t events;
+    uint64_t skipped;          /* records that made no sense */
+    uint64_t begin_ns, end_ns; /* realtime of the first and last record; 0 without records */
+    uint64_t *lost;            /* per process: records that its full rings dropped */
+    uint64_t lost_total;
+    int unseen;            /* members whose process is in none of the traces */
+    bool complete;         /* every collector ended in order */
+    bool collecting;       /* some collector runs now: the job goes on */
+    int count[3];          /* chosen findings that are still true, by severity */
+    int resolved;          /* chosen findings that the job got over */
+    struct choice *choice; /* which findings are told; the caller's */
+    struct error damage;   /* a database could be read only up to here */
+};
+
+struct report_options {
+    uint64_t hang_after_ns; /* 0: what the collectors took */
+    struct choice *choice;  /* which findings are told */
+};
+
+/* Opens `paths` (databases or directories of databases), replays every event and gathers what there
+ * is to say. Shows progress on stderr where that is a terminal. Returns 0 (report_free it), or -1
+ * with err. */
+int report_load(struct report *report, const char *const *paths, int count,
+                const struct report_options *options, struct error *err);
+void report_free(struct report *report);
+
+/* Calls `visit` for each chosen finding in the state, worst first. */
+void report_visit_findings(struct report *report, enum finding_state state,
+                           void (*visit)(void *context, const struct finding *finding),
+                           void *context);
+
+/* True if a rank is not in the traces or they lack their end, so that a clean report proves little.
+ */
+bool report_incomplete(const struct report *report);
+
+#endif

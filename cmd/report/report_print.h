@@ -1,0 +1,33 @@
+/* report_print.h: the forms that a report is printed in. */
+#ifndef DDPCHECK_REPORT_PRINT_H
+#define DDPCHECK_REPORT_PRINT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cmd/report/page.h"
+#include "cmd/report/report_model.h"
+#include "lib/trace/site.h"
+
+/* For people: findings, then where the ranks are, then what the trace is worth. */
+void report_print_text(struct report *report, struct page *page, bool all_ranks);
+
+/* Where the ranks of each communicator are: ranks in an equal state on one line, unless all_ranks.
+ */
+void report_print_members(const struct report *report, struct page *page, bool all_ranks);
+
+/* Where the threads stood when the job hung, if it was asked: threads with equal stacks as one
+ * group. */
+void report_print_stacks(const struct report *report, struct page *page, bool all);
+
+/* Frames of a stack, a line each: the label before the first in column[0], functions from column[1]
+ * on, places in a column of their own, as far to the right as the longest function asks. */
+void report_print_frames(struct page *page, const char *label, const int column[2],
+                         const struct frame *frame, int count);
+
+/* For programs: JSON lines (docs/json.md). Returns 0, or -1 with err. */
+int report_print_json(struct report *report, FILE *out, struct error *err);
+/* The lines of the stacks alone. */
+int report_print_json_stacks(struct report *report, FILE *out, struct error *err);
+
+#endif

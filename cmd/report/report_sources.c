@@ -1,0 +1,154 @@
+#include "cmd/report/report_sources.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "lib/trace/trace.h"
+
+#define LOCK_NAME "collector.lock"
+
+static int no_memory(struct error *err)
+{
+    return error_set(err, "can't list the traces: memory is short");
+}
+
+/* /proc/locks names the file of each lock by device and inode. Asking the kernel for the lock
+ * itself would, for a moment, take it from a collector that is just starting. */
+static bool is_locked(const struct stat *file)
+{
+    FILE *locks = fopen("/proc/locks", "re");
+    if (!locks)
+        return false;
+    char line[256];
+    bool found = false;
+    while (!found && fgets(line, sizeof line, locks)) {
+        unsigned device_major, device_minor;
+        uint64_t inode;
+        char kind[16];
+        found = sscanf(line, "%*d: %15s %*s %*s %*d %x:%x:%" SCNu64, kind, &device_major,
+                       &device_minor, &inode) == 4 &&
+                !strcmp(kind, "FLOCK") && inode == file->st_ino &&
+                device_major == major(file->st_dev) && device_minor == minor(file->st_dev);
+    }
+    fclose(locks);
+    return found;
+}
+
+static bool is_collecting(const char *database)
+{
+    char copy[PATH_MAX], lock[PATH_MAX];
+    struct stat file;
+    snprintf(copy, sizeof copy, "%s", database);
+    if (snprintf(lock, sizeof lock, "%s/" LOCK_NAME, dirname(copy)) >= (int)sizeof lock)
+        return false;
+    return !stat(lock, &file) && is_locked(&file);
+}
+
+/* Appends ", name" unless it is there, or not known. Returns 0 or -1. */
+static int add_host(char **hosts, const char *host)
+{
+    char *more;
+    size_t bytes = strlen(host);
+    if (!bytes)
+        return 0;
+    for (const char *at = *hosts; (at = strstr(at, host)); at += bytes) {
+        bool begins = at == *hosts || at[-1] == ' ';
+        if (begins && (!at[bytes] || at[bytes] == ','))
+            return 0;
+    }
+    if (asprintf(&more, "%s%s%s", *hosts, **hosts ? ", " : "", host) < 0)
+        return -1;
+    free(*hosts);
+    *hosts = more;
+    return 0;
+}
+
+static int inspect(struct report_source *source, struct error *err)
+{
+    struct trace *trace;
+    const char *path = source->path;
+    source->collecting = is_collecting(path);
+    if (trace_open(&trace, &path, 1, err))
+        return -1;
+    source->complete = trace_complete(trace);
+    source->events = trace_event_count(trace);
+    source->processes = trace_process_count(trace);
+    int result = (source->hosts = strdup("")) ? 0 : no_memory(err);
+    for (int i = 0; i < source->processes && !result; i++)
+        if (add_host(&source->hosts, trace_process(trace, i)->host))
+            result = no_memory(err);
+    trace_close(trace);
+    return result;
+}
+
+static int add_source(struct report_source **sources, int *count, const char *path,
+                      struct error *err)
+{
+    struct report_source *more = reallocarray(*sources, *count + 1, sizeof *more);
+    if (!more)
+        return no_memory(err);
+    *sources = more;
+    more[*count] = (struct report_source){.path = strdup(path)};
+    if (!more[*count].path)
+        return no_memory(err);
+    return inspect(&more[(*count)++], err);
+}
+
+static int is_database(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && dot != entry->d_name && !strcmp(dot, ".db");
+}
+
+static int add_directory(struct report_source **sources, int *count, const char *path,
+                         struct error *err)
+{
+    struct dirent **entry;
+    int entries = scandir(path, &entry, is_database, alphasort);
+    if (entries < 0)
+        return error_set(err, "can't read the directory %s: %s", path, strerror(errno));
+    int result = 0;
+    for (int i = 0; i < entries; i++) {
+        char file[PATH_MAX];
+        if (!result &&
+            snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name) < (int)sizeof file)
+            result = add_source(sources, count, file, err);
+        free(entry[i]);
+    }
+    free(entry);
+    return result;
+}
+
+int sources_find(const char *const *paths, int count, struct report_source **sources,
+                 struct error *err)
+{
+    int found = 0;
+    *sources = NULL;
+    for (int i = 0; i < count; i++) {
+        struct stat file;
+        bool directory = !stat(paths[i], &file) && S_ISDIR(file.st_mode);
+        if ((directory ? add_directory : add_source)(sources, &found, paths[i], err)) {
+            sources_free(*sources, found);
+            *sources = NULL;
+            return -1;
+        }
+    }
+    return found;
+}
+
+void sources_free(struct report_source *sources, int count)
+{
+    for (int i = 0; i < count; i++) {
+        free(sources[i].path);
+        free(sources[i].hosts);
+    }
+    free(sources);
+}

@@ -1,0 +1,218 @@
+#include "cmd/report/report_stacks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/report/report_model.h"
+#include "lib/trace/site.h"
+
+enum { CALLERS = 1024 };
+
+static struct caller *caller_of(const struct standings *standings, int process, uint32_t thread)
+{
+    return &standings->caller[(thread * 0x9e3779b1u + (unsigned)process * 0x85ebca6bu) >> 16 &
+                              (CALLERS - 1)];
+}
+
+void standings_note_call(struct standings *standings, int process, const struct record *record)
+{
+    if (!standings->caller && !(standings->caller = calloc(CALLERS, sizeof *standings->caller))) {
+        standings->failed = true;
+        return;
+    }
+    struct caller *caller = caller_of(standings, process, record->thread);
+    bool same = caller->process == process && caller->thread == record->thread;
+    bool other_rank = same && caller->comm == record->op.comm && caller->rank != record->op.rank;
+    *caller = (struct caller){process, record->thread, record->op.comm, record->op.rank,
+                              other_rank || (same && caller->several)};
+}
+
+static void forget_older(struct standings *standings, int process, uint64_t capture)
+{
+    int kept = 0;
+    for (int i = 0; i < standings->count; i++)
+        if (standings->standing[i].process != process || standings->standing[i].capture >= capture)
+            standings->standing[kept++] = standings->standing[i];
+    standings->count = kept;
+}
+
+void standings_note(struct standings *standings, int process, const struct record *record,
+                    uint64_t time_ns)
+{
+    forget_older(standings, process, record->standing.capture);
+    if (standings->count == standings->space) {
+        int space = standings->space ? 2 * standings->space : 64;
+        struct standing *more = reallocarray(standings->standing, space, sizeof *more);
+        if (!more) {
+            standings->failed = true;
+            return;
+        }
+        standings->standing = more;
+        standings->space = space;
+    }
+    standings->standing[standings->count++] =
+        (struct standing){.process = process,
+                          .thread = record->standing.thread,
+                          .capture = record->standing.capture,
+                          .stack = record->stack,
+                          .name = record->standing.name,
+                          .time_ns = time_ns,
+                          .flags = record->standing.flags,
+                          .syscall = record->standing.syscall};
+}
+
+void standings_free(struct standings *standings)
+{
+    free(standings->standing);
+    free(standings->caller);
+    *standings = (struct standings){0};
+}
+
+char *standing_called(const struct report *report, const struct standing *standing, char *text,
+                      size_t bytes)
+{
+    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
+    int count = frame ? trace_frames(report->trace, standing->process, standing->stack, false,
+                                     frame, SITE_FRAMES_MAX)
+                      : 0;
+    site_called(frame, count, text, bytes);
+    free(frame);
+    return text;
+}
+
+/* What tells two stacks apart: the program's own frames, and the call that the thread is in. */
+static char *stack_text(const struct report *report, const struct standing *standing)
+{
+    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
+    char *text = NULL, called[256];
+    size_t bytes;
+    FILE *out = frame ? open_memstream(&text, &bytes) : NULL;
+    if (out) {
+        int count = site_frames(report->trace, standing->process, standing->stack, false, frame);
+        for (int i = 0; i < count; i++)
+            if (frame[i].function[0])
+                fprintf(out, "%s %s:%d\n", frame[i].function, frame[i].file, frame[i].line);
+            else
+                fprintf(out, "%s+%llx\n", frame[i].module,
+                        frame[i].module[0] ? 0 : (unsigned long long)frame[i].address);
+        fprintf(out, "%s %u", standing_called(report, standing, called, sizeof called),
+                standing->flags & RECORD_THREAD_MAIN);
+        fclose(out);
+    }
+    free(frame);
+    return text;
+}
+
+/* The launcher's rank; else the one whose operations the thread calls; else those of all members in
+ * the process. */
+static bool add_ranks(const struct report *report, const struct standing *standing,
+                      struct rankset *ranks)
+{
+    int rank = trace_process(report->trace, standing->process)->rank;
+    bool found = false;
+    if (rank >= 0)
+        return rankset_add(ranks, rank) == 0;
+    const struct caller *caller =
+        report->standings.caller
+            ? caller_of(&report->standings, standing->process, standing->thread)
+            : NULL;
+    bool own = caller && caller->process == standing->process &&
+               caller->thread == standing->thread && !caller->several;
+    for (int i = 0; i < report->members; i++) {
+        const struct report_member *member = &report->member[i];
+        if (member->process == standing->process &&
+            (!own || (member->comm == caller->comm && member->rank == caller->rank)))
+            found = rankset_add(ranks,
+                                member->shown_rank >= 0 ? member->shown_rank : member->rank) == 0;
+    }
+    return found;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const uint32_t own = RECORD_THREAD_MAIN | RECORD_THREAD_CALLS;
+    const struct stack_group *x = a, *y = b;
+    int own_x = (x->first->flags & own) != 0, own_y = (y->first->flags & own) != 0;
+    if (own_x != own_y)
+        return own_y - own_x;
+    if (x->threads != y->threads)
+        return y->threads - x->threads;
+    return rankset_next(&x->ranks, 0) - rankset_next(&y->ranks, 0);
+}
+
+int stack_groups(const struct report *report, struct stack_group **result)
+{
+    const struct standings *standings = &report->standings;
+    int count = 0;
+    struct stack_group *groups = calloc(standings->count + 1, sizeof *groups);
+    char **texts = calloc(standings->count + 1, sizeof *texts);
+    *result = groups;
+    for (int i = 0; i < standings->count && groups && texts; i++) {
+        const struct standing *standing = &standings->standing[i];
+        char *text = stack_text(report, standing);
+        int at = 0;
+        while (text && at < count && strcmp(texts[at], text))
+            at++;
+        if (!text)
+            break;
+        if (at == count) {
+            texts[count] = strdup(text);
+            groups[count++] = (struct stack_group){.first = standing, .known_ranks = true};
+        }
+        free(text);
+        if (!texts[at])
+            break;
+        groups[at].threads++;
+        groups[at].known_ranks &= add_ranks(report, standing, &groups[at].ranks);
+    }
+    for (int i = 0; i < count && texts; i++)
+        free(texts[i]);
+    free(texts);
+    if (groups)
+        qsort(groups, count, sizeof *groups, compare_groups);
+    return count;
+}
+
+void stack_groups_free(struct stack_group *groups, int count)
+{
+    for (int i = 0; i < count; i++)
+        rankset_free(&groups[i].ranks);
+    free(groups);
+}
+
+/* How well a thread stands for the side's ranks: 0 not at all. */
+static int fits(const struct report *report, const struct standing *standing,
+                const struct finding_side *side)
+{
+    struct rankset ranks = {0};
+    if (standing->process != side->process)
+        return 0;
+    bool known = add_ranks(report, standing, &ranks);
+    int rank = rankset_next(&ranks, 0);
+    bool own = known && rankset_count(&ranks) == 1 && rankset_has(&side->ranks, rank);
+    bool shared = known && rankset_has(&side->ranks, rank) && standing->flags & RECORD_THREAD_CALLS;
+    bool is_main = standing->flags & RECORD_THREAD_MAIN;
+    rankset_free(&ranks);
+    return own ? 2 + is_main : is_main && shared;
+}
+
+uint64_t stack_of_where(const struct report *report, const struct finding_side *side,
+                        bool *is_address)
+{
+    uint64_t stack = 0;
+    int best = 0;
+    *is_address = side->where_stack_is_address;
+    if (side->where_stack)
+        return side->where_stack;
+    for (int i = 0; i < report->standings.count; i++) {
+        int fit = fits(report, &report->standings.standing[i], side);
+        if (fit > best) {
+            best = fit;
+            stack = report->standings.standing[i].stack;
+        }
+    }
+    if (stack)
+        *is_address = false;
+    return stack;
+}

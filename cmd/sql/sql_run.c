@@ -1,0 +1,87 @@
+/* sql_run.c: see sql_run.h. */
+#include "cmd/sql/sql_run.h"
+
+#include <string.h>
+
+/* A read-only connection still attaches other files, and VACUUM INTO, which attaches, makes new
+ * ones. */
+static int authorize(void *context, int action, const char *first, const char *second,
+                     const char *database, const char *trigger)
+{
+    (void)context;
+    (void)first;
+    (void)second;
+    (void)database;
+    (void)trigger;
+    return action == SQLITE_ATTACH || action == SQLITE_DETACH ? SQLITE_DENY : SQLITE_OK;
+}
+
+int sql_only_read(sqlite3 *database, struct error *err)
+{
+    if (sqlite3_exec(database, "PRAGMA query_only = ON", NULL, NULL, NULL) == SQLITE_OK &&
+        sqlite3_set_authorizer(database, authorize, NULL) == SQLITE_OK)
+        return 0;
+    return error_set(err, "can't protect the trace from writing: %s", sqlite3_errmsg(database));
+}
+
+/* The statement's first word, to name it. */
+static int word_length(const char *text)
+{
+    return (int)strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+}
+
+static const char *skip_blanks(const char *text)
+{
+    return text + strspn(text, " \t\r\n;");
+}
+
+static int failed(sqlite3 *database, const char *text, struct error *err)
+{
+    int code = sqlite3_errcode(database);
+    if (code == SQLITE_INTERRUPT)
+        return error_set(err, "interrupted");
+    if (code == SQLITE_AUTH)
+        return error_set(err, "%.*s: ddpcheck sql only reads the trace", word_length(text), text);
+    int at = sqlite3_error_offset(database);
+    if (at < 0)
+        return error_set(err, "%s", sqlite3_errmsg(database));
+    int near = (int)strcspn(text + at, "\n");
+    return error_set(err, "%s, at \"%.*s\"", sqlite3_errmsg(database), near < 40 ? near : 40,
+                     text + at);
+}
+
+static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char *text,
+                         enum sql_rows_format format, FILE *out, struct error *err)
+{
+    if (!sqlite3_stmt_readonly(statement))
+        return error_set(err, "%.*s: ddpcheck sql only reads the trace", word_length(text), text);
+    struct sql_rows *rows = NULL;
+    if (sqlite3_column_count(statement) > 0 && !(rows = sql_rows_begin(format, statement, out)))
+        return error_set(err, "out of memory");
+    int code, result = 0;
+    while (result == 0 && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        result = sql_rows_add(rows, statement);
+    if (result < 0)
+        error_set(err, "out of memory, or the output can't be written");
+    else if (code != SQLITE_DONE)
+        result = failed(database, text, err);
+    sql_rows_end(rows);
+    return result;
+}
+
+int sql_run(sqlite3 *database, const char *text, enum sql_rows_format format, FILE *out,
+            struct error *err)
+{
+    int result = 0;
+    for (text = skip_blanks(text); *text && result == 0; text = skip_blanks(text)) {
+        sqlite3_stmt *statement = NULL;
+        const char *rest = text;
+        if (sqlite3_prepare_v2(database, text, -1, &statement, &rest) != SQLITE_OK)
+            return failed(database, text, err);
+        if (statement) /* else a comment */
+            result = run_statement(database, statement, text, format, out, err);
+        sqlite3_finalize(statement);
+        text = rest;
+    }
+    return result;
+}

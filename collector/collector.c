@@ -1,0 +1,341 @@
+#include "collector/collector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/collector_notify.h"
+#include "collector/collector_state.h"
+#include "cmd/report/symbolizer.h"
+#include "cmd/trace_directory.h"
+
+static const uint64_t second_ns = 1000000000;
+static const uint64_t tick_idle_ns = 1000000000, tick_waiting_ns = 250000000;
+static const uint64_t grace_ns = 2000000000,
+                      grace_over_ns =
+                          200000000; /* for newcomers; when the job is known to be over */
+static const uint64_t symbol_budget_ns = 5000000;
+enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
+
+static uint64_t clock_now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
+}
+
+uint64_t monotonic_now_ns(void)
+{
+    return clock_now_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t realtime_now_ns(void)
+{
+    return clock_now_ns(CLOCK_REALTIME);
+}
+
+bool collector_stopping(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) ||
+            sigismember(&pending, SIGHUP));
+}
+
+static int write_once(struct collector *collector, struct error *err)
+{
+    if (store_begin(collector->store, err) < 0 ||
+        batch_write(collector->batch, collector->store, err) < 0)
+        return -1;
+    for (int i = 0; i < collector->producer_count; i++)
+        if (producer_store_positions(collector->producers[i], collector->store, err) < 0)
+            return -1;
+    return store_commit(collector->store, err);
+}
+
+/* Nothing is lost meanwhile but what overflows the rings, and that is counted. */
+static int wait_for_space(struct collector *collector, const struct error *err)
+{
+    if (!store_may_retry(collector->store))
+        return -1;
+    if (!collector->no_space_told)
+        fprintf(stderr, "ddpcheck: %s; trying again every second\n", err->text);
+    collector->no_space_told = true;
+    if (collector_stopping())
+        return -1;
+    poll(NULL, 0, 1000);
+    return 0;
+}
+
+static void tell_finding(void *context, const struct finding *finding)
+{
+    struct collector *collector = context;
+    if (finding->id > collector->highest_told &&
+        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) ==
+            TELL)
+        notify(collector->options.notify_fd, "finding %s %s %s", severity_name(finding->severity),
+               finding->code, finding->what);
+}
+
+/* After they were stored, and with them the stacks by which some may be suppressed. */
+static void tell_findings(struct collector *collector)
+{
+    uint32_t highest = collector->highest_told;
+    for (const struct batch_finding *finding = collector->batch->findings; finding;
+         finding = finding->next)
+        highest = finding->stored.id > highest ? finding->stored.id : highest;
+    if (highest == collector->highest_told)
+        return;
+    if (collector->options.notify_fd >= 0)
+        analyzer_visit_findings(collector->analyzer, tell_finding, collector);
+    collector->highest_told = highest;
+}
+
+int collector_write_batch(struct collector *collector, struct error *err)
+{
+    struct error why;
+    if (collector->memory_short)
+        return error_set(err, "can't go on with %s: out of memory", collector->database);
+    if (collector->batch->count == 0 && !collector->batch->findings)
+        return 0;
+    while (write_once(collector, &why) < 0) {
+        store_rollback(collector->store);
+        if (wait_for_space(collector, &why) < 0)
+            return error_set(err, "%s; what is not stored stays in %s", why.text, collector->rings);
+    }
+    if (collector->no_space_told)
+        fprintf(stderr, "ddpcheck: %s takes records again\n", collector->database);
+    collector->no_space_told = false;
+    for (int i = 0; i < collector->producer_count; i++)
+        if (producer_stored(collector->producers[i], &why) < 0)
+            collector_set_aside(collector->producers[i]->path, &why);
+    tell_findings(collector);
+    collector->summary->records += (uint64_t)collector->batch->count;
+    batch_clear(collector->batch);
+    return 0;
+}
+
+/* Takes from every process, in turn no more than its share, so that one busy process can't starve
+ * the others. Returns whether all rings have been read to their ends. */
+static bool take(struct collector *collector, uint64_t now_ns)
+{
+    int quota = collector->producer_count ? BATCH_RECORDS / collector->producer_count : 0;
+    if (quota < QUOTA_MIN)
+        quota = QUOTA_MIN;
+    bool all = true;
+    for (int i = 0; i < collector->producer_count; i++) {
+        struct error why;
+        int taken = producer_pass(collector->producers[i], collector->store, collector->batch,
+                                  quota, now_ns, &why);
+        if (taken < 0)
+            collector_set_aside(collector->producers[i]->path, &why);
+        all = all && taken < quota;
+        collector->saw_living |= !collector->producers[i]->liveness.ended;
+    }
+    return all && batch_room(collector->batch) > 0;
+}
+
+/* Time passes for the analyzer whether anything happens or not: some ranks may hang while another
+ * is busy. A tick says that all that happened until then is known, so it comes only when all rings
+ * have been read. */
+static void tick(struct collector *collector, uint64_t now_ns)
+{
+    const struct producer *living = NULL;
+    bool waits = false;
+    for (int i = 0; i < collector->producer_count; i++) {
+        if (!living && !collector->producers[i]->liveness.ended)
+            living = collector->producers[i];
+        waits |= producer_waits(collector->producers[i]);
+    }
+    if (living && now_ns - collector->last_tick_ns >= (waits ? tick_waiting_ns : tick_idle_ns)) {
+        const struct record record = {
+            .time_ns = now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
+        batch_add(collector->batch, living->process, &record);
+        collector->last_tick_ns = now_ns;
+    }
+}
+
+static int feed(struct collector *collector, uint64_t now_ns, struct error *err)
+{
+    for (int i = 0; i < collector->batch->count; i++) {
+        symbolizer_note(collector->symbolizer, collector->batch->process[i],
+                        &collector->batch->record[i]);
+        collector_note_record(collector, &collector->batch->record[i], now_ns);
+        if (analyzer_feed(collector->analyzer, collector->batch->process[i],
+                          &collector->batch->record[i]) < 0)
+            return error_set(err, "can't analyse %s: out of memory", collector->database);
+    }
+    return 0;
+}
+
+static bool has_more(const struct collector *collector)
+{
+    return batch_room(collector->batch) == 0 || collector->batch->count >= BATCH_RECORDS / 2;
+}
+
+/* One pass. Returns 2 if more is waiting, 1 if something was stored, 0 if not, or -1 with err. */
+static int pass(struct collector *collector, struct error *err)
+{
+    int admitted = collector_admit(collector, err);
+    if (admitted < 0)
+        return -1;
+    uint64_t now_ns = monotonic_now_ns();
+    if (admitted > 0 || collector->producer_count > 0)
+        collector->last_producer_ns = now_ns;
+    if (!collector->store)
+        return 0;
+    bool all_read = take(collector, now_ns);
+    bool happened = collector->batch->count > 0;
+    if (all_read)
+        tick(collector, now_ns);
+    if (feed(collector, now_ns, err) < 0)
+        return -1;
+    int result = has_more(collector) ? 2 : happened;
+    if (collector_write_batch(collector, err) < 0)
+        return -1;
+    collector_dismiss(collector);
+    collector_state_store(collector, false);
+    collector_ask_stacks(collector, now_ns);
+    if (result < 2)
+        symbolizer_work(collector->symbolizer, collector->store, symbol_budget_ns);
+    return result;
+}
+
+static bool is_over(struct collector *collector, bool job_over)
+{
+    uint64_t now_ns = monotonic_now_ns();
+    if (collector->producer_count > 0)
+        return false;
+    if (collector->recovering || collector_stopping())
+        return true;
+    bool only_left_overs = !collector->saw_living && collector->options.first_wait_s == 0;
+    /* Between two incarnations that a launcher starts there may be minutes; `ddpcheck run` says
+     * when the job is over. */
+    bool may_come = collector->options.notify_fd >= 0 && !job_over;
+    if (collector->last_producer_ns)
+        return only_left_overs || (!may_come && now_ns - collector->last_producer_ns >=
+                                                    (job_over ? grace_over_ns : grace_ns));
+    return job_over ||
+           (double)(now_ns - collector->began_ns) / 1e9 >= collector->options.first_wait_s;
+}
+
+/* Passes until there is nothing more to wait for. Returns 0, or -1 with err. */
+static int collect(struct collector *collector, struct error *err)
+{
+    int sleep_ms = SLEEP_MIN_MS;
+    bool job_over = false;
+    uint64_t told_ns = 0;
+    for (;;) {
+        bool last = collector_stopping(); /* seen before the pass: that one takes all there was */
+        int result = pass(collector, err);
+        if (result < 0)
+            return -1;
+        if (result > 0 && monotonic_now_ns() - told_ns > second_ns / 10) {
+            notify(collector->options.notify_fd, "activity");
+            told_ns = monotonic_now_ns();
+        }
+        if (result < 2 && (last || is_over(collector, job_over)))
+            return 0;
+        sleep_ms = result                        ? SLEEP_MIN_MS
+                   : sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5
+                                                 : SLEEP_MAX_MS;
+        if (result == 2)
+            continue;
+        if (job_over)
+            poll(NULL, 0, sleep_ms);
+        else
+            job_over = notify_job_over(collector->options.notify_fd, sleep_ms);
+    }
+}
+
+/* The job is over, or a signal asks to stop. */
+static int end(struct collector *collector, struct error *err)
+{
+    if (collector->producer_count > 0)
+        return collector_close(collector, err);
+    if (collector->store && collector_finish(collector, err) < 0)
+        return -1;
+    const struct collector_summary *summary = collector->summary;
+    if (!collector->recovering)
+        notify(collector->options.notify_fd, "end %d %d %d %d", summary->processes,
+               summary->communicators, summary->errors, summary->warnings);
+    return 0;
+}
+
+/* Finishes, if a collector died, what it left behind; unless its job goes on, which makes it ours.
+ */
+static int recover(struct collector *collector, struct error *err)
+{
+    if (access(collector->database, F_OK) < 0)
+        return 0;
+    struct store *store;
+    char ended[32];
+    if (store_open(&store, collector->database, err) < 0)
+        return -1;
+    int result = store_meta_get(store, "ended", ended, sizeof ended, err);
+    if (store_close(store, err) < 0 || result < 0)
+        return -1;
+    if (ended[0])
+        return 0;
+    collector->recovering = true;
+    if (collector_open(collector, NULL, err) < 0 || collector_admit(collector, err) < 0)
+        return -1;
+    for (int i = 0; i < collector->producer_count; i++)
+        if (!collector->producers[i]->liveness.ended)
+            collector->recovering = false;
+    if (!collector->recovering)
+        return 0;
+    if (collect(collector, err) < 0 || end(collector, err) < 0)
+        return -1;
+    collector->recovering = false;
+    collector->last_producer_ns = 0;
+    return 0;
+}
+
+static int run(struct collector *collector, struct error *err)
+{
+    if (directory_rings(collector->options.directory, collector->rings, err) < 0 ||
+        directory_database(collector->options.directory, collector->database, err) < 0 ||
+        recover(collector, err) < 0)
+        return -1;
+    if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
+        return -1;
+    notify(collector->options.notify_fd, "ready");
+    return collect(collector, err) < 0 || end(collector, err) < 0 ? -1 : 0;
+}
+
+/* An empty directory holds nothing of anybody; the next process makes it again. */
+static void remove_rings(const struct collector *collector)
+{
+    if (collector->rings[0] && rmdir(collector->rings) < 0 && errno != ENOTEMPTY &&
+        errno != EEXIST && errno != ENOENT)
+        fprintf(stderr, "ddpcheck: can't remove %s: %s\n", collector->rings, strerror(errno));
+}
+
+int collector_run(const struct collector_options *options, struct collector_summary *summary,
+                  struct error *err)
+{
+    *summary = (struct collector_summary){0};
+    struct collector *collector = calloc(1, sizeof *collector);
+    if (!collector || !(collector->batch = batch_new())) {
+        free(collector);
+        return error_set(err, "can't collect into %s: out of memory", options->directory);
+    }
+    collector->options = *options;
+    collector->summary = summary;
+    collector->began_ns = collector->last_tick_ns = monotonic_now_ns();
+    int result = run(collector, err);
+    collector_close(collector, NULL);
+    remove_rings(collector);
+    for (int i = 0; i < collector->producer_count; i++)
+        producer_free(collector->producers[i]);
+    free(collector->producers);
+    batch_free(collector->batch);
+    free(collector);
+    return result;
+}

@@ -1,0 +1,122 @@
+/* collector.h: takes what the processes of a trace directory recorded, stores it, analyses it.
+ *
+ * One pass: take records from all rings into a batch, feed the analyzer, write records, ring
+ * positions and findings in one transaction, and only then give the rings' room back. So a
+ * collector killed at any moment neither loses nor doubles a record, and the next one rebuilds the
+ * analyzer from the database and goes on. Memory is bounded by the batch (batch.h), the analyzer's
+ * window and one struct producer per process. */
+#ifndef DDPCHECK_COLLECTOR_H
+#define DDPCHECK_COLLECTOR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/analyzer.h"
+#include "collector/batch.h"
+#include "cmd/options/choice.h"
+#include "collector/producer.h"
+#include "lib/base/error.h"
+#include "lib/trace/store.h"
+
+struct symbolizer;
+struct collector_state;
+
+struct collector_options {
+    const char *directory;  /* absolute path of the trace directory */
+    uint64_t hang_after_ns; /* 0: the analyzer's usual */
+    double first_wait_s;    /* how long to wait for the first producer */
+    bool fresh;             /* a new job: a finished database is moved away at once */
+    struct choice *choice;  /* which findings are told and counted; the caller's */
+    int notify_fd;          /* -1, or where findings and activity are told (collector_notify.h) */
+};
+
+/* What a session came to. */
+struct collector_summary {
+    uint64_t records;             /* stored in this session */
+    int processes, communicators; /* of the whole job; 0 unless it is over */
+    int errors, warnings;
+    char database[PATH_MAX]; /* empty if there was nothing to store */
+};
+
+/* Whether the job hangs, for collector_stacks.c. */
+struct hang {
+    uint64_t last_call_ns; /* when a program's call or progress came last */
+    uint64_t found_ns;     /* when a finding said that it hangs; 0 none since it was asked */
+    uint64_t asked_ns;     /* when the processes were asked last */
+    int asked;             /* how often */
+    bool troubled;         /* an error was found: silence means more */
+};
+
+struct collector {
+    struct collector_options options;
+    char rings[PATH_MAX], database[PATH_MAX];
+    struct store *store; /* NULL until there is something to store */
+    struct analyzer *analyzer;
+    struct symbolizer *symbolizer;
+    struct collector_state *state;
+    struct batch *batch;
+    struct producer **producers;
+    int producer_count;
+    int process_count;   /* processes that the analyzer knows */
+    bool *process_ended; /* by process: its notice_end is stored */
+    bool recovering;     /* finishing what a dead collector left, before a new job's database */
+    bool no_space_told, replaying, memory_short;
+    bool saw_living;       /* a producer that ran while we did: others may follow it */
+    uint32_t highest_told; /* findings up to this id were told */
+    uint64_t began_ns, last_tick_ns, last_producer_ns;
+    struct hang hang;
+    struct collector_summary *summary;
+};
+
+/* Collects until the last producer has ended, or SIGTERM, SIGINT or SIGHUP, which the caller has
+ * blocked, is pending: then it drains once more and ends. Returns 0, or -1 with err (what is not
+ * stored stays in the rings). */
+int collector_run(const struct collector_options *options, struct collector_summary *summary,
+                  struct error *err);
+
+/* True once one of those signals is pending. */
+bool collector_stopping(void);
+/* True if the directory holds ring files of processes that nobody collects: live ones, or ones that
+ * left something. */
+bool collector_has_newcomers(const char *directory);
+
+/* For the collector's own files. */
+
+/* collector_database.c: opens the database for a job whose first process is `info` (NULL: go on
+ * with what is there), and rebuilds the analyzer from what it holds. Returns 0, or -1 with err. */
+int collector_open(struct collector *collector, const struct process_info *info, struct error *err);
+/* Moves the database of a finished job away, if there is one. Returns 0, or -1 with err. */
+int collector_move_old(struct collector *collector, struct error *err);
+/* The job is over: last findings, symbols, `ended`, one file. Returns 0, or -1 with err. */
+int collector_finish(struct collector *collector, struct error *err);
+/* Closes the database as it is; the next collector goes on with it. */
+int collector_close(struct collector *collector, struct error *err);
+
+/* collector_producers.c: looks for new ring files. Returns how many were admitted, or -1 with err.
+ */
+int collector_admit(struct collector *collector, struct error *err);
+/* Frees producers whose end is stored, and removes their files. */
+void collector_dismiss(struct collector *collector);
+/* Says that a ring file is damaged, and sets it aside. */
+void collector_set_aside(const char *path, const struct error *why);
+/* Makes a process known to store and analyzer. Returns its number, or -1 with err. */
+int collector_add_process(struct collector *collector, const struct process_info *info,
+                          struct error *err);
+
+/* collector_stacks.c: remembers what tells whether the job hangs. */
+void collector_note_record(struct collector *collector, const struct record *record,
+                           uint64_t now_ns);
+void collector_note_finding(struct collector *collector, const struct finding *finding);
+/* Asks every process where its threads stand, if the job hangs: once a hang. The answers come
+ * through the rings. */
+void collector_ask_stacks(struct collector *collector, uint64_t now_ns);
+
+/* collector.c: feeds, writes and publishes the batch. Retries while the disk is full. Returns 0, or
+ * -1 with err. */
+int collector_write_batch(struct collector *collector, struct error *err);
+
+uint64_t monotonic_now_ns(void);
+uint64_t realtime_now_ns(void);
+
+#endif

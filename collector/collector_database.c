@@ -1,0 +1,249 @@
+/* The database of a job: go on with it, or begin a new one; rebuild what was known; end it. */
+#include <inttypes.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/collector.h"
+#include "collector/collector_state.h"
+#include "cmd/report/symbolizer.h"
+#include "cmd/trace_directory.h"
+#include "lib/trace/trace.h"
+
+static void on_finding(void *context, const struct finding *finding)
+{
+    struct collector *collector = context;
+    if (batch_add_finding(collector->batch, finding) < 0)
+        collector->memory_short = true;
+    if (!collector->replaying)
+        collector_note_finding(collector, finding);
+    /* Those found again while the database is replayed were told by the collector before this one.
+     */
+    if (collector->replaying && finding->id > collector->highest_told)
+        collector->highest_told = finding->id;
+}
+
+static int add_to_analyzer(struct collector *collector, int process,
+                           const struct process_info *info, struct error *err)
+{
+    bool *more = realloc(collector->process_ended, (size_t)process + 1);
+    if (!more || analyzer_add_process(collector->analyzer, process, info) < 0)
+        return error_set(err, "can't go on with %s: out of memory", collector->database);
+    collector->process_ended = more;
+    collector->process_ended[process] = false;
+    collector->process_count = process + 1;
+    return 0;
+}
+
+int collector_add_process(struct collector *collector, const struct process_info *info,
+                          struct error *err)
+{
+    int process = store_process(collector->store, info, err);
+    const struct store_import plugin = {"nccl-profiler", "NCCL's profiler interface", "",
+                                        info->lacks};
+    if (process >= 0 && info->lacks && store_imported(collector->store, process, &plugin, err) < 0)
+        return -1;
+    if (process >= collector->process_count && add_to_analyzer(collector, process, info, err) < 0)
+        return -1;
+    return process;
+}
+
+/* Feeds the analyzer what the database holds, as if it came now. */
+static int replay(struct collector *collector, struct error *err)
+{
+    struct trace *trace;
+    const char *path = collector->database;
+    if (trace_open(&trace, &path, 1, err) < 0)
+        return -1;
+    int result = 0, process;
+    for (int i = 0; i < trace_process_count(trace) && result == 0; i++)
+        result = add_to_analyzer(collector, i, trace_process(trace, i), err);
+    struct record record;
+    collector->replaying = true;
+    while (result == 0 && (result = trace_next(trace, &process, &record, err)) == 1) {
+        symbolizer_note(collector->symbolizer, process, &record);
+        if (record.api == API_notice_end)
+            collector->process_ended[process] = true;
+        result = analyzer_feed(collector->analyzer, process, &record) < 0
+                     ? error_set(err, "can't replay %s: out of memory", path)
+                     : 0;
+    }
+    collector->replaying = false;
+    trace_close(trace);
+    return result;
+}
+
+static void count_member(void *context, const struct member_view *member)
+{
+    struct {
+        struct collector_summary *summary;
+        uint64_t last;
+    } *counting = context;
+    if (counting->summary->communicators == 0 || member->comm != counting->last)
+        counting->summary->communicators++;
+    counting->last = member->comm;
+}
+
+static void count_finding(void *context, const struct finding *finding)
+{
+    struct collector *collector = context;
+    struct collector_summary *summary = collector->summary;
+    if (finding->state == FINDING_RESOLVED ||
+        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) !=
+            TELL)
+        return;
+    summary->errors += finding->severity == SEVERITY_ERROR;
+    summary->warnings += finding->severity == SEVERITY_WARNING;
+}
+
+static void summarise(struct collector *collector)
+{
+    struct collector_summary *summary = collector->summary;
+    struct {
+        struct collector_summary *summary;
+        uint64_t last;
+    } counting = {summary, 0};
+    summary->communicators = summary->errors = summary->warnings = 0;
+    summary->processes = collector->process_count;
+    analyzer_visit_members(collector->analyzer, count_member, &counting);
+    analyzer_visit_findings(collector->analyzer, count_finding, collector);
+}
+
+static void write_moment(char text[32])
+{
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    strftime(text, 32, "%Y%m%d-%H%M%S", &local);
+}
+
+/* Moves the database of a finished job away, unless `info` is one of its processes (NULL: none is).
+ * Returns 1 if there is one to go on with, 0 if there is none any more, or -1 with err. */
+static int settle_old_database(struct collector *collector, const struct process_info *info,
+                               struct error *err)
+{
+    char ended[32], started[32];
+    if (access(collector->database, F_OK) < 0)
+        return 0;
+    struct store *store;
+    if (store_open(&store, collector->database, err) < 0)
+        return -1;
+    int known = info ? store_process_find(store, info, err) : -1;
+    int result = known == -2 || store_meta_get(store, "ended", ended, sizeof ended, err) < 0 ||
+                         store_meta_get(store, "started", started, sizeof started, err) < 0
+                     ? -1
+                     : 0;
+    if (result < 0) {
+        store_close(store, NULL);
+        return -1;
+    }
+    if (store_close(store, err) < 0)
+        return -1;
+    if (!ended[0] || known >= 0)
+        return 1;
+    if (!started[0])
+        write_moment(started);
+    return directory_move_database(collector->options.directory, collector->database, started, err);
+}
+
+int collector_move_old(struct collector *collector, struct error *err)
+{
+    return settle_old_database(collector, NULL, err) < 0 ? -1 : 0;
+}
+
+static int begin_session(struct collector *collector, struct error *err)
+{
+    char now[32], started[32], hang_after[32];
+    write_moment(now);
+    snprintf(hang_after, sizeof hang_after, "%" PRIu64, collector->options.hang_after_ns);
+    if (store_begin(collector->store, err) < 0)
+        return -1;
+    if (store_meta_get(collector->store, "started", started, sizeof started, err) < 0 ||
+        (!started[0] && store_meta(collector->store, "started", now, err) < 0) ||
+        store_meta(collector->store, "hang_after_ns",
+                   collector->options.hang_after_ns ? hang_after : NULL, err) < 0 ||
+        store_meta(collector->store, "ended", NULL, err) < 0 ||
+        store_commit(collector->store, err) < 0) {
+        store_rollback(collector->store);
+        return -1;
+    }
+    return 0;
+}
+
+int collector_open(struct collector *collector, const struct process_info *info, struct error *err)
+{
+    int go_on = settle_old_database(collector, info, err);
+    if (go_on < 0)
+        return -1;
+    const struct analyzer_options options = {
+        .hang_after_ns = collector->options.hang_after_ns,
+        .on_finding = on_finding,
+        .context = collector,
+    };
+    collector->highest_told = 0;
+    snprintf(collector->summary->database, sizeof collector->summary->database, "%s",
+             collector->database);
+    collector->analyzer = analyzer_new(&options);
+    collector->symbolizer = symbolizer_new(collector->database);
+    collector->state = collector_state_new();
+    if (!collector->analyzer || !collector->symbolizer || !collector->state)
+        return error_set(err, "can't collect into %s: out of memory", collector->options.directory);
+    if (store_open(&collector->store, collector->database, err) < 0)
+        return -1;
+    if (begin_session(collector, err) < 0)
+        return -1;
+    return go_on ? replay(collector, err) : 0;
+}
+
+/* Processes of a dead collector's job whose ring files are gone, too: nobody can say how they
+ * ended. */
+static void end_lost_processes(struct collector *collector)
+{
+    struct record record = {
+        .time_ns = monotonic_now_ns(), .api = API_notice_end, .device = RECORD_NO_DEVICE};
+    record.end.how = END_UNKNOWN;
+    for (int i = 0; i < collector->process_count; i++)
+        if (!collector->process_ended[i] && batch_add(collector->batch, i, &record))
+            collector->process_ended[i] = true;
+}
+
+int collector_finish(struct collector *collector, struct error *err)
+{
+    end_lost_processes(collector);
+    if (collector_write_batch(collector, err) < 0)
+        return -1;
+    if (analyzer_finish(collector->analyzer) < 0)
+        return error_set(err, "can't finish the analysis of %s: out of memory",
+                         collector->database);
+    if (collector_write_batch(collector, err) < 0)
+        return -1;
+    summarise(collector);
+    collector_state_store(collector, true);
+    symbolizer_work(collector->symbolizer, collector->store, UINT64_MAX / 2);
+    char now[32];
+    write_moment(now);
+    if (store_meta(collector->store, "ended", now, err) < 0)
+        return -1;
+    store_checkpoint(collector->store, NULL); /* a reader may hold it up; closing does it then */
+    return collector_close(collector, err);
+}
+
+int collector_close(struct collector *collector, struct error *err)
+{
+    collector_state_free(collector->state);
+    symbolizer_free(collector->symbolizer);
+    analyzer_free(collector->analyzer);
+    free(collector->process_ended);
+    collector->state = NULL;
+    collector->symbolizer = NULL;
+    collector->analyzer = NULL;
+    collector->process_ended = NULL;
+    collector->process_count = 0;
+    batch_clear(collector->batch);
+    struct store *store = collector->store;
+    collector->store = NULL;
+    return store_close(store, err);
+}

@@ -1,0 +1,173 @@
+/* Ring files come, are found damaged, and go. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/collector.h"
+#include "cmd/trace_directory.h"
+
+enum { UNREADY_SECONDS = 10 }; /* no process takes longer to fill in a header */
+
+void collector_set_aside(const char *path, const struct error *why)
+{
+    char bad[PATH_MAX];
+    if (snprintf(bad, sizeof bad, "%s.bad", path) < (int)sizeof bad && rename(path, bad) == 0)
+        fprintf(stderr, "ddpcheck: %s; set aside as %s, the other processes go on\n", why->text,
+                bad);
+    else
+        fprintf(stderr, "ddpcheck: %s; the other processes go on\n", why->text);
+}
+
+static bool is_ring_file(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(RING_SUFFIX);
+    return length > suffix && strcmp(name + length - suffix, RING_SUFFIX) == 0;
+}
+
+bool collector_has_newcomers(const char *trace_directory)
+{
+    char rings[PATH_MAX];
+    struct stat status;
+    bool found = false;
+    DIR *directory = directory_read_rings(trace_directory, rings) ? opendir(rings) : NULL;
+    if (!directory)
+        return false;
+    for (struct dirent *entry; !found && (entry = readdir(directory));)
+        found = is_ring_file(entry->d_name) &&
+                fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
+                status.st_size >= (off_t)sizeof(struct ring_file);
+    closedir(directory);
+    return found;
+}
+
+static bool is_known(const struct collector *collector, const char *path)
+{
+    for (int i = 0; i < collector->producer_count; i++)
+        if (strcmp(collector->producers[i]->path, path) == 0)
+            return true;
+    return false;
+}
+
+/* A file whose producer died before it had filled in the header holds nothing. */
+static void remove_unready(const char *path)
+{
+    const char *name = strrchr(path, '/') + 1;
+    struct liveness liveness;
+    struct stat status;
+    int pid;
+    uint64_t start_ticks;
+    bool is_dead = false;
+    if (sscanf(name, "%d-%" SCNu64, &pid, &start_ticks) == 2) {
+        liveness_watch(&liveness, pid, start_ticks);
+        is_dead = liveness_ended(&liveness);
+        liveness_close(&liveness);
+    }
+    if (stat(path, &status) == 0 && (is_dead || time(NULL) - status.st_mtime > UNREADY_SECONDS))
+        unlink(path);
+}
+
+/* While a dead collector's job is finished, a live process that this job doesn't know belongs to
+ * the next one. */
+static bool must_wait(struct collector *collector, const struct process_info *info,
+                      const struct liveness *liveness)
+{
+    return collector->recovering && !liveness->ended &&
+           store_process_find(collector->store, info, NULL) < 0;
+}
+
+static int append(struct collector *collector, struct producer *producer)
+{
+    struct producer **more =
+        realloc(collector->producers, ((size_t)collector->producer_count + 1) * sizeof *more);
+    if (!more)
+        return -1;
+    collector->producers = more;
+    more[collector->producer_count++] = producer;
+    return 0;
+}
+
+/* Returns 1 if the process was admitted, 0 if not (yet), or -1 with err. */
+static int admit(struct collector *collector, const char *path, struct error *err)
+{
+    struct error why;
+    struct ring_reader *reader;
+    int opened = ring_reader_open(&reader, path, &why);
+    if (opened == RING_READER_NOT_READY)
+        remove_unready(path);
+    else if (opened < 0 && access(path, F_OK) == 0)
+        collector_set_aside(path, &why);
+    if (opened != RING_READER_OPEN)
+        return 0;
+    struct producer *producer = calloc(1, sizeof *producer);
+    if (!producer || !(producer->path = strdup(path))) {
+        ring_reader_close(reader);
+        free(producer);
+        return error_set(err, "can't watch %s: out of memory", path);
+    }
+    producer->liveness.pidfd = -1;
+    producer->reader = reader;
+    const struct process_info *info = ring_reader_process(reader);
+    liveness_watch(&producer->liveness, info->pid, info->start_ticks);
+    int result = 0;
+    if (!must_wait(collector, info, &producer->liveness)) {
+        if (!collector->store)
+            result = collector_open(collector, info, err);
+        if (result == 0)
+            result = producer->process = collector_add_process(collector, info, err);
+        if (result >= 0)
+            result = append(collector, producer) < 0
+                         ? error_set(err, "can't watch %s: out of memory", path)
+                         : 1;
+    }
+    if (result == 1)
+        producer->end_told = collector->process_ended[producer->process];
+    else
+        producer_free(producer);
+    return result;
+}
+
+int collector_admit(struct collector *collector, struct error *err)
+{
+    DIR *directory = opendir(collector->rings);
+    if (!directory)
+        return errno == ENOENT ? 0
+                               : error_set(err, "can't read the ring files in %s: %s",
+                                           collector->rings, strerror(errno));
+    int admitted = 0;
+    for (struct dirent *entry; admitted >= 0 && (entry = readdir(directory));) {
+        char path[PATH_MAX];
+        if (!is_ring_file(entry->d_name) ||
+            snprintf(path, sizeof path, "%s/%s", collector->rings, entry->d_name) >=
+                (int)sizeof path ||
+            is_known(collector, path))
+            continue;
+        int result = admit(collector, path, err);
+        admitted = result < 0 ? -1 : admitted + result;
+    }
+    closedir(directory);
+    return admitted;
+}
+
+void collector_dismiss(struct collector *collector)
+{
+    int kept = 0;
+    for (int i = 0; i < collector->producer_count; i++) {
+        struct producer *producer = collector->producers[i];
+        bool is_drained = !producer->reader || ring_reader_drained(producer->reader);
+        if (!producer->end_told || !is_drained || !producer->liveness.ended) {
+            collector->producers[kept++] = producer;
+            continue;
+        }
+        collector->process_ended[producer->process] = true;
+        if (producer->reader)
+            unlink(producer->path); /* a damaged one was renamed and stays */
+        producer_free(producer);
+    }
+    collector->producer_count = kept;
+}

@@ -1,0 +1,67 @@
+/* When the job hangs, its processes are asked where their threads stand. */
+#include <string.h>
+
+#include "collector/collector.h"
+#include "lib/trace/names.h"
+
+static const uint64_t settle_ns =
+    150000000; /* the ranks that a finding names are on their way to where they wait */
+static const uint64_t troubled_silence_ns =
+    1000000000; /* after an error, silence is a hang sooner */
+static const uint64_t usual_silence_ns = 10000000000;
+static const uint64_t again_ns = 60000000000;
+enum { ASKED_MAX = 4 };
+
+void collector_note_record(struct collector *collector, const struct record *record,
+                           uint64_t now_ns)
+{
+    if (api_class_of(record->api) != CLASS_NOTICE || record->api == API_notice_progress)
+        collector->hang.last_call_ns = now_ns;
+}
+
+/* DC2xx are the findings about waits that nothing ends. */
+void collector_note_finding(struct collector *collector, const struct finding *finding)
+{
+    if (finding->state != FINDING_OPEN)
+        return;
+    collector->hang.troubled |= finding->severity == SEVERITY_ERROR;
+    if (!strncmp(finding->code, "DC2", 3) && finding->severity != SEVERITY_NOTE &&
+        !collector->hang.found_ns)
+        collector->hang.found_ns = monotonic_now_ns();
+}
+
+static bool is_silent(const struct collector *collector, uint64_t now_ns)
+{
+    const struct hang *hang = &collector->hang;
+    uint64_t silence_ns = collector->options.hang_after_ns ? collector->options.hang_after_ns
+                                                           : usual_silence_ns;
+    if (hang->troubled && silence_ns > troubled_silence_ns)
+        silence_ns = troubled_silence_ns;
+    if (!hang->last_call_ns || hang->asked_ns > hang->last_call_ns ||
+        now_ns - hang->last_call_ns < silence_ns)
+        return false;
+    for (int i = 0; i < collector->producer_count; i++)
+        if (producer_waits(collector->producers[i]))
+            return true;
+    return false;
+}
+
+void collector_ask_stacks(struct collector *collector, uint64_t now_ns)
+{
+    struct hang *hang = &collector->hang;
+    bool found = hang->found_ns && now_ns > hang->found_ns + settle_ns;
+    if (!found && !is_silent(collector, now_ns))
+        return;
+    bool same_hang = hang->asked && hang->asked_ns > hang->last_call_ns;
+    if (same_hang || hang->asked == ASKED_MAX)
+        hang->found_ns = 0;
+    if (same_hang || hang->asked == ASKED_MAX ||
+        (hang->asked && now_ns - hang->asked_ns < again_ns))
+        return;
+    hang->found_ns = 0;
+    hang->asked++;
+    hang->asked_ns = now_ns;
+    for (int i = 0; i < collector->producer_count; i++)
+        if (collector->producers[i]->reader && !collector->producers[i]->liveness.ended)
+            ring_reader_ask(collector->producers[i]->reader);
+}

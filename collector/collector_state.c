@@ -1,0 +1,165 @@
+/* collector_state.c: keeps the tables member_state and wait_state as the analyzer sees the job, for
+ * readers that can't replay. */
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "collector/collector.h"
+#include "collector/collector_state.h"
+#include "cmd/state_rows.h"
+
+static const uint64_t every_ns = 500000000;
+
+struct member_key {
+    uint64_t comm;
+    int64_t rank;
+};
+
+/* What was stored of a member last. */
+struct stored_member {
+    struct member_key key;
+    uint64_t hash;
+    UT_hash_handle hh;
+};
+
+struct collector_state {
+    struct stored_member *members;
+    uint64_t last_ns, events; /* when it was looked at last, and at how many records */
+    struct store *store;      /* while members are visited */
+    uint64_t now_ns;
+    uint64_t waits_hash, stored_waits_hash; /* of the tree of waits as it is, as it was stored */
+    int waits;                              /* its lines, counted while it is visited */
+    bool failed;
+};
+
+struct collector_state *collector_state_new(void)
+{
+    return calloc(1, sizeof(struct collector_state));
+}
+
+static void forget(struct collector_state *state)
+{
+    struct stored_member *member, *next;
+    HASH_ITER(hh, state->members, member, next) {
+        HASH_DEL(state->members, member);
+        free(member);
+    }
+}
+
+void collector_state_free(struct collector_state *state)
+{
+    if (state)
+        forget(state);
+    free(state);
+}
+
+static uint64_t hash_add(uint64_t hash, const void *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_of(const struct member_view *view)
+{
+    const uint64_t numbers[] = {view->issued,
+                                view->started,
+                                view->done,
+                                view->calls_p2p,
+                                view->where_stack,
+                                view->where_since_ns,
+                                (uint64_t)view->process,
+                                view->destroyed,
+                                view->ended,
+                                (uint64_t)view->nranks};
+    uint64_t hash = hash_add(14695981039346656037u, numbers, sizeof numbers);
+    hash = hash_add(hash, view->where, strlen(view->where));
+    return hash_add(hash, view->phase, strlen(view->phase));
+}
+
+/* Whether it is as it was stored; else takes note of how it is now. */
+static bool is_stored(struct collector_state *state, const struct member_view *view)
+{
+    struct member_key key = {view->comm, view->rank};
+    struct stored_member *member;
+    uint64_t hash = hash_of(view);
+    HASH_FIND(hh, state->members, &key, sizeof key, member);
+    if (member && member->hash == hash)
+        return true;
+    if (!member && (member = calloc(1, sizeof *member))) {
+        member->key = key;
+        HASH_ADD(hh, state->members, key, sizeof key, member);
+    }
+    if (member)
+        member->hash = hash;
+    return false;
+}
+
+static void store_one(void *context, const struct member_view *view)
+{
+    struct collector_state *state = context;
+    if (state->failed || is_stored(state, view))
+        return;
+    const struct store_member member = member_row(view, state->now_ns);
+    state->failed = store_member(state->store, &member, NULL) < 0;
+}
+
+static void hash_wait(void *context, const struct wait_view *wait)
+{
+    struct collector_state *state = context;
+    const uint64_t numbers[] = {(uint64_t)wait->depth, wait->in_cycle, wait->stuck, wait->since_ns,
+                                wait->stack};
+    state->waits_hash = hash_add(state->waits_hash, numbers, sizeof numbers);
+    state->waits_hash = hash_add(state->waits_hash, wait->text, strlen(wait->text));
+    state->waits++;
+}
+
+static void store_one_wait(void *context, const struct wait_view *view)
+{
+    struct collector_state *state = context;
+    const struct store_wait wait = wait_row(view, state->waits++);
+    if (!state->failed)
+        state->failed = store_wait(state->store, &wait, NULL) < 0;
+}
+
+/* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it
+ * was: that is what whoever opens the trace wants to see. */
+static void store_waits(struct collector *collector, bool end)
+{
+    struct collector_state *state = collector->state;
+    state->waits_hash = 14695981039346656037u;
+    state->waits = 0;
+    if (analyzer_visit_waits(collector->analyzer, hash_wait, state) < 0 ||
+        state->waits_hash == state->stored_waits_hash || (end && state->waits == 0))
+        return;
+    state->stored_waits_hash = state->waits_hash;
+    if (state->waits == 0)
+        state->failed = store_wait(state->store, NULL, NULL) < 0;
+    state->waits = 0;
+    analyzer_visit_waits(collector->analyzer, store_one_wait, state);
+}
+
+/* What can't be stored now is tried again the next time. */
+void collector_state_store(struct collector *collector, bool now)
+{
+    struct collector_state *state = collector->state;
+    uint64_t time_ns = monotonic_now_ns(), events = collector->summary->records;
+    if (!state || !collector->store ||
+        (!now && (time_ns - state->last_ns < every_ns || events == state->events)))
+        return;
+    state->last_ns = time_ns;
+    state->events = events;
+    state->store = collector->store;
+    state->now_ns = realtime_now_ns();
+    state->failed = store_begin(collector->store, NULL) < 0;
+    if (!state->failed)
+        analyzer_visit_members(collector->analyzer, store_one, state);
+    if (!state->failed)
+        store_waits(collector, now);
+    if (!state->failed && store_commit(collector->store, NULL) == 0)
+        return;
+    store_rollback(collector->store);
+    forget(state);
+    state->stored_waits_hash = 0;
+    state->events = 0;
+}

@@ -1,0 +1,231 @@
+#include "collector/producer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t how_patience_ns =
+    300000000; /* how long the kernel may take to say how a process ended */
+static const uint64_t lost_interval_ns =
+    100000000; /* how often a growing number of losses is told */
+static const uint64_t progress_interval_ns =
+    200000000; /* progress is told after the records before it, but not later than this */
+
+/* Positions that an earlier collector stored, for rings seen for the first time. Returns 1 if there
+ * were such rings, 0, or -1 with err. */
+static int resume_rings(struct producer *producer, struct store *store, struct error *err)
+{
+    unsigned rings = ring_reader_rings(producer->reader);
+    if (producer->rings == rings)
+        return 0;
+    for (; producer->rings < rings; producer->rings++) {
+        uint64_t *position = &producer->stored[producer->rings];
+        if (store_position_get(store, producer->process, producer->rings, position, err) < 0)
+            return -1;
+        ring_reader_seek(producer->reader, producer->rings, *position);
+    }
+    return 1;
+}
+
+static int look(struct producer *producer, struct store *store, bool patient, uint64_t now_ns,
+                struct error *err)
+{
+    if (ring_reader_look(producer->reader, now_ns, patient, err) < 0)
+        return -1;
+    int resumed = resume_rings(producer, store, err);
+    if (resumed > 0)
+        return ring_reader_look(producer->reader, now_ns, patient, err);
+    return resumed;
+}
+
+static struct record notice(enum api api, uint64_t now_ns)
+{
+    return (struct record){.time_ns = now_ns, .api = (uint16_t)api, .device = RECORD_NO_DEVICE};
+}
+
+static void tell_progress(struct producer *producer, struct batch *batch, uint64_t now_ns)
+{
+    unsigned slots = ring_reader_slots(producer->reader);
+    producer->progress_told_ns = now_ns;
+    for (unsigned i = 0; i < slots; i++) {
+        struct ring_progress slot = ring_reader_slot(producer->reader, i);
+        if (slot.started == producer->slot[i].started && slot.done == producer->slot[i].done)
+            continue;
+        struct record record = notice(API_notice_progress, now_ns);
+        record.progress.slot = i;
+        record.progress.started = slot.started;
+        record.progress.done = slot.done;
+        if (!batch_add(batch, producer->process, &record))
+            return;
+        producer->slot[i] = slot;
+    }
+}
+
+/* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in
+ * the batch. */
+static bool tell_hashes(struct producer *producer, struct batch *batch, bool drained,
+                        uint64_t now_ns)
+{
+    for (unsigned i = 0; i < ring_reader_hashes(producer->reader); i++) {
+        const struct ring_hash *hash = ring_reader_hash(producer->reader, i);
+        if (!drained && hash->serial > producer->highest_serial)
+            continue;
+        struct record record = notice(API_notice_hash, now_ns);
+        record.hash.comm = hash->comm;
+        record.hash.number = hash->number;
+        record.hash.hash = hash->hash;
+        record.hash.nans = hash->nans;
+        record.hash.infs = hash->infs;
+        record.hash.bytes = hash->bytes;
+        record.hash.serial = hash->serial;
+        record.hash.rank = hash->rank;
+        record.hash.what = hash->what;
+        record.hash.flags = (uint8_t)(hash->flags | (unsigned)hash->expects << HASH_EXPECTS);
+        record.hash.api = hash->api;
+        record.hash.name = hash->name;
+        if (!batch_add(batch, producer->process, &record))
+            return false;
+        ring_reader_hash_told(producer->reader, i);
+    }
+    return true;
+}
+
+static void tell_lost(struct producer *producer, struct batch *batch, uint64_t now_ns, bool last)
+{
+    uint64_t control = ring_reader_lost(producer->reader, RING_CONTROL),
+             bulk = ring_reader_lost(producer->reader, RING_BULK);
+    uint64_t hashes = ring_reader_hashes_lost(producer->reader);
+    bool changed = control != producer->lost[RING_CONTROL] || bulk != producer->lost[RING_BULK] ||
+                   hashes != producer->hashes_lost;
+    if (!changed || (!last && now_ns - producer->lost_told_ns < lost_interval_ns))
+        return;
+    struct record record = notice(API_notice_lost, now_ns);
+    record.lost.control = control;
+    record.lost.bulk = bulk;
+    record.lost.hashes = hashes;
+    if (!batch_add(batch, producer->process, &record))
+        return;
+    producer->lost[RING_CONTROL] = control;
+    producer->lost[RING_BULK] = bulk;
+    producer->hashes_lost = hashes;
+    producer->lost_told_ns = now_ns;
+}
+
+static void tell_end(struct producer *producer, struct batch *batch, uint64_t now_ns)
+{
+    const struct liveness *liveness = &producer->liveness;
+    if (liveness->how == END_UNKNOWN && !producer->said_exit) {
+        producer->gone_ns = producer->gone_ns ? producer->gone_ns : now_ns;
+        if (liveness->pidfd >= 0 && now_ns - producer->gone_ns < how_patience_ns)
+            return;
+    }
+    struct record record = notice(API_notice_end, now_ns);
+    record.end.how = liveness->how;
+    record.end.value = liveness->value;
+    record.end.oom = liveness->oom;
+    if (liveness->how == END_UNKNOWN && producer->said_exit) {
+        record.end.how = END_EXIT;
+        record.end.value = producer->exit_value;
+    }
+    producer->end_told = batch_add(batch, producer->process, &record);
+}
+
+static int drain(struct producer *producer, struct store *store, struct batch *batch, int quota,
+                 bool ended, uint64_t now_ns, struct error *err)
+{
+    if (look(producer, store, !ended, now_ns, err) < 0)
+        return -1;
+    int room = batch_room(batch), count = 0;
+    int taken = ring_reader_take(producer->reader, batch->record + batch->count,
+                                 quota < room ? quota : room, err);
+    if (taken < 0)
+        return -1;
+    for (; count < taken; count++) {
+        batch->process[batch->count] = producer->process;
+        producer_note(producer, &batch->record[batch->count++]);
+    }
+    return taken;
+}
+
+int producer_pass(struct producer *producer, struct store *store, struct batch *batch, int quota,
+                  uint64_t now_ns, struct error *err)
+{
+    /* Asked before the rings are looked at: what a process wrote before its end is seen then. */
+    bool ended = liveness_ended(&producer->liveness);
+    int taken = 0;
+    bool drained = true, hashes_told = true;
+    if (producer->reader) {
+        taken = drain(producer, store, batch, quota, ended, now_ns, err);
+        if (taken < 0) {
+            ring_reader_close(producer->reader);
+            producer->reader = NULL;
+            return -1;
+        }
+        drained = ring_reader_drained(producer->reader);
+        if (drained || now_ns - producer->progress_told_ns > progress_interval_ns)
+            tell_progress(producer, batch, now_ns);
+        hashes_told = tell_hashes(producer, batch, drained, now_ns);
+        tell_lost(producer, batch, now_ns, ended && drained);
+    }
+    if (ended && drained && hashes_told && !producer->end_told)
+        tell_end(producer, batch, now_ns);
+    return taken;
+}
+
+void producer_note(struct producer *producer, const struct record *record)
+{
+    if (producer->highest_serial < record->serial)
+        producer->highest_serial = record->serial;
+    if (record->phase == RECORD_ENTER)
+        producer->open_calls++;
+    else if (record->phase == RECORD_LEAVE && producer->open_calls > 0)
+        producer->open_calls--;
+    if (record->api == API_notice_exit && record->end.how == END_EXIT) {
+        producer->said_exit = true;
+        producer->exit_value = record->end.value;
+    }
+}
+
+int producer_store_positions(struct producer *producer, struct store *store, struct error *err)
+{
+    for (unsigned ring = 0; producer->reader && ring < producer->rings; ring++) {
+        uint64_t position = ring_reader_position(producer->reader, ring);
+        if (position == producer->stored[ring])
+            continue;
+        if (store_position_set(store, producer->process, ring, position, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int producer_stored(struct producer *producer, struct error *err)
+{
+    if (!producer->reader)
+        return 0;
+    for (unsigned ring = 0; ring < producer->rings; ring++)
+        producer->stored[ring] = ring_reader_position(producer->reader, ring);
+    if (ring_reader_publish(producer->reader, err) == 0)
+        return 0;
+    ring_reader_close(producer->reader);
+    producer->reader = NULL;
+    return -1;
+}
+
+bool producer_waits(const struct producer *producer)
+{
+    if (producer->liveness.ended)
+        return false;
+    for (int i = 0; i < RING_SLOTS_MAX; i++)
+        if (producer->slot[i].started != producer->slot[i].done)
+            return true;
+    return producer->open_calls > 0;
+}
+
+void producer_free(struct producer *producer)
+{
+    if (!producer)
+        return;
+    ring_reader_close(producer->reader);
+    liveness_close(&producer->liveness);
+    free(producer->path);
+    free(producer);
+}

@@ -1,0 +1,51 @@
+/* producer.h: one watched process: its ring file, whether it lives, how far its GPU streams got. */
+#ifndef DDPCHECK_PRODUCER_H
+#define DDPCHECK_PRODUCER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/batch.h"
+#include "collector/liveness.h"
+#include "lib/trace/ring_reader.h"
+
+struct producer {
+    struct ring_reader *reader; /* NULL after its file turned out damaged */
+    char *path;                 /* of the ring file */
+    int process;                /* number in the database */
+    struct liveness liveness;
+    unsigned rings;                            /* rings whose stored position is known */
+    struct ring_progress slot[RING_SLOTS_MAX]; /* as last told */
+    uint64_t lost[RING_KINDS], hashes_lost;
+    uint64_t highest_serial; /* of the records taken so far */
+    uint64_t lost_told_ns, progress_told_ns, gone_ns;
+    uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS]; /* positions in the database */
+    int open_calls;                                  /* calls entered and not left yet */
+    bool said_exit;                                  /* it wrote notice_exit */
+    int exit_value;
+    bool end_told; /* notice_end is in the batch or stored */
+};
+
+/* Takes records into the batch, at most `quota`, and what changed (progress, losses, the end) as
+ * notices behind them. Returns how many records it took, or -1 with err: the ring file is damaged,
+ * what was good is in the batch, and the reader is closed. */
+int producer_pass(struct producer *producer, struct store *store, struct batch *batch, int quota,
+                  uint64_t now_ns, struct error *err);
+
+/* Remembers what a record of this process says about calls in flight and the exit. */
+void producer_note(struct producer *producer, const struct record *record);
+
+/* Writes the positions that the batch reached into the open transaction. Returns 0, or -1 with err.
+ */
+int producer_store_positions(struct producer *producer, struct store *store, struct error *err);
+
+/* The batch is safely stored: gives the rings' room back. Returns 0, or -1 with err: the file is
+ * damaged and the reader closed. */
+int producer_stored(struct producer *producer, struct error *err);
+
+/* True while a call or a GPU stream of the process has begun something that is not done. */
+bool producer_waits(const struct producer *producer);
+
+void producer_free(struct producer *producer);
+
+#endif

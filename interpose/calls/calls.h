@@ -1,0 +1,37 @@
+/* calls.h: the intercepted functions as an enum, and one intercepted call. */
+#ifndef DDPCHECK_CALLS_H
+#define DDPCHECK_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/trace/record.h"
+
+struct thread;
+
+enum call_id {
+#define CALL_NAME(name, library) CALL_##name,
+#include "interpose/calls/call_names.def"
+    CALL_COUNT
+};
+
+/* A call that is being recorded; on the wrapper's stack. */
+struct call {
+    struct thread *thread;
+    const void *site;  /* the caller's return address */
+    const void *frame; /* the wrapper's frame: the caller's begins above it */
+    uint64_t enter;    /* serial of the ENTER record, 0 none */
+    uint64_t comm;     /* for the LEAVE record */
+    uint64_t scalar;   /* PreMulSum */
+    bool on_device;    /* its scalar lies in device memory */
+    void *init;        /* struct pending_init of a creating call */
+    uint32_t slot;     /* progress slot of an operation outside groups */
+    int error;         /* errno as the program has it */
+    uint16_t api;      /* enum api */
+    bool per_thread;   /* the default stream is the thread's own */
+    uint8_t flags;     /* RECORD_FLAG_*s of all its records */
+    uint64_t capture;  /* id of the capture that it ends */
+    void *token;       /* what goes from before the real call to after it */
+};
+
+#endif

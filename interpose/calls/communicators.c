@@ -1,0 +1,345 @@
+/* communicators.c: recording of calls that make, use and end communicators, and of their members.
+ */
+#include <string.h>
+
+#include "interpose/record/buffers.h"
+#include "interpose/calls/communicators.h"
+#include "interpose/record/emit.h"
+#include "interpose/progress/gpu.h"
+#include "interpose/hash/hashing.h"
+#include "interpose/process/monitor.h"
+#include "interpose/progress/progress.h"
+#include "interpose/record/recording.h"
+#include "interpose/calls/resolve.h"
+
+#define SHRINK_MARK                                                              \
+    0x6b6e69726873u /* "shrink": a shrunk communicator is none that a split made \
+                     */
+
+uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
+{
+    if (!ids || count < 1)
+        return 0;
+    return string_id(ids->internal, sizeof ids->internal);
+}
+
+/* An entry that lives until the call's end or, in a group, until the group's. NULL if there are too
+ * many. */
+static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
+{
+    struct thread_caches *caches = call->thread->caches;
+    monitor_start();
+    if (caches->inits == GROUP_INITS)
+        return NULL;
+    struct pending_init *init = &caches->init[caches->inits++];
+    int device = thread_device(call->thread);
+    *init = (struct pending_init){.rank = RECORD_NO_RANK,
+                                  .nranks = -1,
+                                  .device = device,
+                                  .gpu = gpu_identity(device),
+                                  .flags = config && config->blocking == 0 ? RECORD_COMM_NONBLOCKING
+                                                                           : 0};
+    call->init = init;
+    return init;
+}
+
+static void enter(struct call *call, const struct pending_init *init, const void *handle, int rank)
+{
+    struct record record = {.comm = {.comm = init->comm,
+                                     .parent = init->parent,
+                                     .handle = (uintptr_t)handle,
+                                     .nranks = init->nranks,
+                                     .rank = rank,
+                                     .device = init->device,
+                                     .color = init->color,
+                                     .key = init->key,
+                                     .ordinal = init->ordinal,
+                                     .gpu = init->gpu,
+                                     .flags = init->flags,
+                                     .pointer = init->excluded,
+                                     .bytes = init->excluded_count}};
+    record.flags = init->parent_ended ? RECORD_FLAG_GONE : 0;
+    call->comm = init->comm;
+    emit_enter(call, &record, NULL);
+}
+
+void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId *ids, int count,
+                     const ncclConfig_t *config)
+{
+    struct pending_init *init = begin(call, config);
+    if (!init)
+        return;
+    init->comm = unique_id_hash(ids, count);
+    init->ordinal = (uint32_t)count;
+    init->nranks = nranks;
+    init->rank = rank;
+    enter(call, init, NULL, rank);
+}
+
+/* Handle and rank of the ENTER record are the caller's in the parent. */
+static void child_enter(struct call *call, struct pending_init *init, ncclComm_t handle,
+                        const ncclConfig_t *config, uint64_t mark, int color, int key)
+{
+    struct member *parent = comms_find(handle);
+    const struct member *ended = parent ? NULL : comms_find_ended(handle);
+    if (ended) {
+        init->parent_ended = true;
+        init->parent = ended->comm;
+    }
+    if (parent) {
+        init->ordinal = atomic_fetch_add(&parent->children, 1);
+        init->parent = parent->comm;
+        init->device = parent->device;
+        init->gpu = parent->gpu;
+        init->flags |= config ? 0 : parent->flags;
+    }
+    init->color = color;
+    init->key = key;
+    uint64_t words[3] = {init->parent, init->ordinal, mark};
+    if (color != NCCL_SPLIT_NOCOLOR && !ended)
+        init->comm = string_id((const char *)words, sizeof words);
+    enter(call, init, handle, parent ? parent->rank : ended ? ended->rank : RECORD_NO_RANK);
+}
+
+void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key,
+                      const ncclConfig_t *config)
+{
+    struct pending_init *init = begin(call, config);
+    if (init)
+        child_enter(call, init, parent, config, (uint32_t)color, color, key);
+}
+
+void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded, int count,
+                       const ncclConfig_t *config)
+{
+    struct pending_init *init = begin(call, config);
+    if (!init)
+        return;
+    for (int i = 0; excluded && i < count;
+         i++) /* a sum, so that the order of the list does not count */
+        init->excluded += string_id((const char *)&excluded[i], sizeof excluded[i]);
+    init->excluded_count = count > 0 ? (uint32_t)count : 0;
+    child_enter(call, init, parent, config, SHRINK_MARK, 0, 0);
+}
+
+/* Asks NCCL what could not be known from the call. A communicator that is not ready yet is not
+ * asked. */
+static void learn(struct member *member, ncclComm_t handle)
+{
+    __typeof__(&ncclCommUserRank) user_rank = REAL_HELPER(ncclCommUserRank);
+    __typeof__(&ncclCommCount) count = REAL_HELPER(ncclCommCount);
+    __typeof__(&ncclCommCuDevice) cu_device = REAL_HELPER(ncclCommCuDevice);
+    int value;
+    if (user_rank && user_rank(handle, &value) == ncclSuccess)
+        member->rank = value;
+    if (count && count(handle, &value) == ncclSuccess)
+        member->nranks = value;
+    if (cu_device && cu_device(handle, &value) == ncclSuccess && value != member->device) {
+        member->device = value;
+        member->gpu = gpu_identity(value);
+    }
+}
+
+void communicators_announce(struct thread *thread, struct member *member)
+{
+    if (atomic_exchange(&member->announced, 1))
+        return;
+    void *handle = atomic_load(&member->handle);
+    learn(member, handle);
+    progress_prepare(member->device, thread);
+    hashing_prepare(thread, member->device);
+    struct record record = {.comm = {.comm = member->comm,
+                                     .parent = member->parent,
+                                     .handle = (uintptr_t)handle,
+                                     .nranks = member->nranks,
+                                     .rank = member->rank,
+                                     .device = member->device,
+                                     .color = member->color,
+                                     .key = member->key,
+                                     .ordinal = member->ordinal,
+                                     .gpu = member->gpu,
+                                     .flags = member->flags}};
+    if (!emit_notice(thread, &record, API_notice_member))
+        atomic_store(&member->announced, 0);
+}
+
+/* The member of a creating call that succeeded so far. */
+static void finish(struct thread *thread, const struct pending_init *init, ncclResult_t result)
+{
+    void *handle = init->handle ? *init->handle : NULL;
+    if (!handle || !init->comm || (result != ncclSuccess && result != ncclInProgress))
+        return;
+    struct member *member = comms_find(handle);
+    if (!member || member->comm != init->comm)
+        member = comms_add(handle, init);
+    if (!member)
+        return;
+    if (result == ncclSuccess && !(init->flags & RECORD_COMM_NONBLOCKING))
+        communicators_announce(thread, member);
+    else
+        atomic_store(&member->async, ncclInProgress);
+}
+
+void communicators_group_ended(struct thread *thread, ncclResult_t result)
+{
+    struct thread_caches *caches = thread->caches;
+    for (uint32_t i = 0; i < caches->inits; i++)
+        finish(thread, &caches->init[i], result);
+    caches->inits = 0;
+}
+
+void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm)
+{
+    struct pending_init *init = call->init;
+    if (!init)
+        return;
+    bool created = (result == ncclSuccess || result == ncclInProgress) && comm && init->comm;
+    if (created)
+        init->handle = (void *const *)comm;
+    emit_leave(call, result, created ? (uintptr_t)*comm : 0);
+    if (call->thread->group_depth && created)
+        return; /* the group's end creates it */
+    finish(call->thread, init, result);
+    call->thread->caches->inits--;
+}
+
+/* The first device that a list names again, -1 if there is none. */
+static int listed_twice(const int *devices, int count)
+{
+    for (int i = 0; devices && i < count; i++)
+        for (int k = 0; k < i; k++)
+            if (devices[k] == devices[i])
+                return devices[i];
+    return RECORD_NO_DEVICE;
+}
+
+void comm_init_all_enter(struct call *call, int count, const int *devices)
+{
+    const struct process_info *process = &shim.file->process;
+    monitor_start();
+    struct pending_init init = {.rank = RECORD_NO_RANK,
+                                .nranks = count,
+                                .device = RECORD_NO_DEVICE,
+                                .ordinal = atomic_fetch_add(&shim.init_alls, 1)};
+    uint64_t words[4] = {string_id(process->boot_id, strlen(process->boot_id)),
+                         (uint64_t)process->pid, process->start_ticks, init.ordinal};
+    init.comm = string_id((const char *)words, sizeof words);
+    init.device = listed_twice(devices, count);
+    if (init.device >= 0)
+        init.flags = RECORD_COMM_DUPLICATE;
+    enter(call, &init, NULL, RECORD_NO_RANK);
+    call->scalar = init.ordinal;
+}
+
+void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *comms, int count,
+                         const int *devices)
+{
+    emit_leave(call, result, result == ncclSuccess && comms && count > 0 ? (uintptr_t)comms[0] : 0);
+    if (result != ncclSuccess || !comms)
+        return;
+    for (int i = 0; i < count; i++) {
+        int device = devices ? devices[i] : i;
+        struct pending_init init = {.handle = (void *const *)&comms[i],
+                                    .comm = call->comm,
+                                    .rank = i,
+                                    .nranks = count,
+                                    .device = device,
+                                    .gpu = gpu_identity(device),
+                                    .ordinal = (uint32_t)call->scalar};
+        finish(call->thread, &init, result);
+    }
+}
+
+void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t bytes)
+{
+    const struct member *member = comms_find(comm), *ended = member ? NULL : comms_find_ended(comm);
+    struct record record = {.comm = {.handle = (uintptr_t)comm,
+                                     .nranks = -1,
+                                     .rank = RECORD_NO_RANK,
+                                     .device = RECORD_NO_DEVICE,
+                                     .pointer = (uintptr_t)pointer,
+                                     .bytes = bytes}};
+    if (member) {
+        record.comm.comm = call->comm = member->comm;
+        record.comm.parent = member->parent;
+        record.comm.nranks = member->nranks;
+        record.comm.rank = member->rank;
+        record.comm.device = member->device;
+        record.comm.gpu = member->gpu;
+        record.comm.flags = member->flags;
+        record.comm.ordinal = member->ordinal;
+        record.comm.color = member->color;
+        record.comm.key = member->key;
+    }
+    if (ended) {
+        record.flags = RECORD_FLAG_GONE;
+        record.comm.comm = ended->comm;
+        record.comm.rank = ended->rank;
+    }
+    if (bytes)
+        buffers_tell(call->thread, pointer);
+    emit_enter(call, &record, NULL);
+}
+
+/* NCCL may give the handle out again as soon as it is destroyed, so it is forgotten before. */
+void comm_destroy_enter(struct call *call, ncclComm_t comm)
+{
+    comm_enter(call, comm, NULL, 0);
+    struct member *member = comms_find(comm);
+    if (!member)
+        return;
+    progress_flush(call->thread, member);
+    comms_remove(member);
+}
+
+void comm_destroy_leave(struct call *call, ncclResult_t result, ncclComm_t comm)
+{
+    if (result == ncclSuccess)
+        comms_ended(comm);
+    emit_leave(call, result, 0);
+}
+
+void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm)
+{
+    struct member *member = comms_find(comm);
+    if (member && result == ncclSuccess)
+        progress_flush(call->thread, member);
+    if (member && result == ncclInProgress)
+        atomic_store(&member->async, ncclInProgress);
+    emit_leave(call, result, 0);
+}
+
+void comm_query_enter(struct call *call)
+{
+    struct record record = {0};
+    emit_enter(call, &record, NULL);
+}
+
+void comm_plain_leave(struct call *call, ncclResult_t result, uint64_t handle)
+{
+    if (call->api == API_ncclGetUniqueId) {
+        call->comm = result == ncclSuccess ? handle : 0;
+        handle = 0;
+    }
+    emit_leave(call, result, handle);
+}
+
+/* Programs ask this all the time; only an answer that differs from the last is recorded. The
+ * record's result is the communicator's state, its payload is that of a LEAVE without ENTER. */
+void comm_async_error(struct call *call, ncclResult_t result, ncclComm_t comm,
+                      const ncclResult_t *error)
+{
+    struct member *member = comms_find(comm);
+    if (result != ncclSuccess || !error || !member)
+        return;
+    progress_poll();
+    if (*error == ncclSuccess && !atomic_load_explicit(&member->announced, memory_order_relaxed))
+        communicators_announce(call->thread, member);
+    int32_t before = atomic_exchange(&member->async, (int32_t)*error);
+    if (before == (int32_t)*error)
+        return;
+    if (*error == ncclSuccess)
+        progress_flush(call->thread, member);
+    struct record record = {.leave = {.comm = member->comm, .handle = (uintptr_t)comm}};
+    emit_point(call, &record, (int)*error, NULL);
+}

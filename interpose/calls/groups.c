@@ -1,0 +1,72 @@
+/* groups.c: recording of ncclGroupStart and ncclGroupEnd. What a group holds is launched by its
+ * outermost end, so that is where progress is written. */
+#include <string.h>
+
+#include "interpose/calls/communicators.h"
+#include "interpose/record/emit.h"
+#include "interpose/hash/hashing.h"
+#include "interpose/progress/progress.h"
+#include "interpose/record/recording.h"
+
+void group_started(struct call *call, ncclResult_t result)
+{
+    struct thread *thread = call->thread;
+    struct record record = {.result = result};
+    emit_prepare(call, &record, RECORD_POINT, NULL);
+    if (result == ncclSuccess && thread->group_depth++ == 0) {
+        thread->group = record.serial;
+        thread->group_calls = 0;
+        memset(thread->group_slots, 0, sizeof thread->group_slots);
+    }
+    record.group.group = thread->group;
+    record.group.depth = thread->group_depth;
+    emit(thread, &record, RING_CONTROL);
+}
+
+static void each_slot(struct thread *thread, void (*visit)(struct thread *, uint32_t, ncclResult_t),
+                      ncclResult_t result)
+{
+    for (uint32_t word = 0; word < RING_SLOTS_MAX / 64; word++)
+        for (uint64_t bits = thread->group_slots[word]; bits; bits &= bits - 1)
+            visit(thread, word * 64 + (uint32_t)__builtin_ctzll(bits), result);
+}
+
+static void begin_slot(struct thread *thread, uint32_t slot, ncclResult_t result)
+{
+    (void)result;
+    progress_begin(thread, slot);
+}
+
+/* An inner end only counts; an end without a start is left to NCCL to refuse, but recorded. */
+void group_end_enter(struct call *call)
+{
+    struct thread *thread = call->thread;
+    if (thread->group_depth > 1)
+        return;
+    struct record record = {.group = {.group = thread->group,
+                                      .depth = thread->group_depth,
+                                      .calls = thread->group_calls}};
+    emit_enter(call, &record, NULL);
+    if (shim.hashing && call->api == API_ncclGroupEnd)
+        hashing_before(thread);
+    if (call->api == API_ncclGroupEnd)
+        each_slot(thread, begin_slot, ncclSuccess);
+}
+
+void group_end_leave(struct call *call, ncclResult_t result)
+{
+    struct thread *thread = call->thread;
+    if (thread->group_depth)
+        thread->group_depth--;
+    if (!call->enter)
+        return;
+    if (call->api == API_ncclGroupEnd)
+        each_slot(thread, progress_end, result);
+    if (shim.hashing)
+        hashing_after(thread, call->api == API_ncclGroupEnd && result == ncclSuccess);
+    memset(thread->group_slots, 0, sizeof thread->group_slots);
+    thread->group = 0;
+    emit_leave(call, result, 0);
+    communicators_group_ended(thread, result);
+    progress_poll();
+}

@@ -1,0 +1,191 @@
+/* launch.c: recording of kernel launches and the memory that they are given. */
+#include <string.h>
+
+#include "interpose/record/buffers.h"
+#include "interpose/record/emit.h"
+#include "interpose/progress/gpu.h"
+#include "interpose/calls/kernels.h"
+#include "interpose/record/recording.h"
+#include "interpose/record/selection.h"
+
+enum {
+    GUESSES_MAX = 32, /* words of structs that are looked at */
+    RECORD_POINTERS = sizeof((struct record *)0)->launch.pointer / sizeof(uint64_t)
+};
+
+/* Where a launch finds its arguments: one by one, or laid out in one block. */
+struct arguments {
+    void **each;
+    const char *block;
+};
+
+static void add(struct launch_pointers *pointers, struct thread *thread, uint64_t address,
+                bool written, bool inferred)
+{
+    /* No memory lies at the ends of the address space; most numbers do. */
+    if (address < 1 << 16 || address >> 57)
+        return;
+    pointers->cut |= pointers->count == POINTERS_MAX ||
+                     (inferred && pointers->guesses == GUESSES_MAX);
+    if (pointers->cut)
+        return;
+    pointers->guesses += inferred;
+    struct buffer_fact fact;
+    if (!buffers_look(thread, address, &fact))
+        return;
+    pointers->elsewhere |= fact.device >= 0 && fact.device != thread->device;
+    pointers->found[pointers->count].base = fact.base;
+    pointers->found[pointers->count].address = address;
+    pointers->found[pointers->count].written = written;
+    pointers->found[pointers->count++].inferred = inferred;
+}
+
+/* Each parameter by its kind; a class is searched for pointers at aligned places. */
+static void find_pointers(struct launch_pointers *pointers, struct thread *thread,
+                          const struct kernel *kernel, const struct arguments *arguments)
+{
+    for (uint32_t i = 0; i < kernel->count; i++) {
+        const char *value = arguments->each ? arguments->each[i]
+                                            : arguments->block + kernel->parameter[i].offset;
+        uint32_t bytes = kernel->parameter[i].bytes;
+        uint64_t word;
+        if (!value || bytes < sizeof word)
+            continue;
+        enum mangled_kind kind = kernel->parameter[i].kind;
+        if (kind == MANGLED_VALUE && bytes == sizeof word)
+            continue; /* a number or a class of 8 bytes: no pointer by its type */
+        for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
+            memcpy(&word, value + at, sizeof word);
+            add(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_VALUE);
+        }
+    }
+}
+
+static uint32_t cut(uint64_t value)
+{
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+static uint32_t volume(dim3 size)
+{
+    return cut((uint64_t)size.x * size.y * size.z);
+}
+
+/* Before the launch: a kernel that fails at once makes CUDA answer nothing any more. */
+static void prepare(struct call *call, const void *function, enum kernel_kind kind,
+                    const struct arguments *arguments)
+{
+    struct launch_pointers *pointers = &call->thread->caches->launch;
+    pointers->count = pointers->guesses = 0;
+    pointers->cut = pointers->elsewhere = false;
+    const struct kernel *kernel = function ? kernels_find(call->thread, function, kind) : NULL;
+    call->token = (void *)kernel;
+    bool has_arguments = arguments->each || arguments->block;
+    if (kernel && has_arguments)
+        find_pointers(pointers, call->thread, kernel, arguments);
+    pointers->cut |= !kernel || !kernel->whole || (!has_arguments && kernel->count);
+}
+
+/* The part of the launch's pointers that one record holds, from `done` on. Returns how far they are
+ * done. */
+static int fill(struct record *record, const struct launch_pointers *pointers, int done,
+                struct touch *touch)
+{
+    int i = 0;
+    for (; i < (int)RECORD_POINTERS && done < pointers->count; i++, done++) {
+        uint64_t address = record->launch.pointer[i] = pointers->found[done].address;
+        record->launch.written |= (uint8_t)(pointers->found[done].written << i);
+        record->launch.inferred |= (uint8_t)(pointers->found[done].inferred << i);
+        touch[i] = (struct touch){address, address + 1, pointers->found[done].base,
+                                  pointers->found[done].written};
+    }
+    record->launch.count = (uint8_t)i;
+    return done;
+}
+
+static struct record record_of(const struct call *call, dim3 grid, dim3 block, uint8_t flags)
+{
+    const struct kernel *kernel = call->token;
+    const struct launch_pointers *pointers = &call->thread->caches->launch;
+    return (struct record){.flags = flags,
+                           .launch = {.function = kernel ? kernel->name : 0,
+                                      .grid = volume(grid),
+                                      .block = volume(block),
+                                      .known = pointers->cut ? LAUNCH_PARTLY_KNOWN : 0}};
+}
+
+/* A launch of more pointers than fit is kept in pieces, none of which is all that the kernel
+ * touches. */
+static bool is_kept(struct call *call, cudaError_t result, dim3 grid, dim3 block,
+                    cudaStream_t stream, uint8_t flags)
+{
+    const struct launch_pointers *pointers = &call->thread->caches->launch;
+    int done = 0;
+    if (pointers->elsewhere)
+        return false; /* who reaches for another device's memory is told always */
+    do {
+        struct touch touch[RECORD_POINTERS];
+        struct record record = record_of(call, grid, block, flags);
+        record.result = result;
+        int next = fill(&record, pointers, done, touch);
+        if (pointers->count > (int)RECORD_POINTERS)
+            record.launch.known |= LAUNCH_PARTLY_KNOWN;
+        if (!selection_keeps(call, &record, stream, touch, next - done))
+            return false;
+        done = next;
+    } while (done < pointers->count);
+    return true;
+}
+
+void kernel_launched(struct call *call, cudaError_t result, dim3 grid, dim3 block,
+                     cudaStream_t stream)
+{
+    const struct launch_pointers *pointers = &call->thread->caches->launch;
+    uint8_t flags = gpu_capture_flag(stream);
+    if (is_kept(call, result, grid, block, stream, flags))
+        return;
+    for (int i = 0; i < pointers->count; i++)
+        buffers_tell_if_known(call->thread, pointers->found[i].address);
+    int done = 0;
+    do {
+        struct touch touch[RECORD_POINTERS];
+        struct record record = record_of(call, grid, block, flags | (done ? RECORD_FLAG_MORE : 0));
+        done = fill(&record, pointers, done, touch);
+        emit_point(call, &record, result, stream);
+    } while (done < pointers->count);
+}
+
+void kernel_prepare(struct call *call, const void *function, enum kernel_kind kind,
+                    void **arguments)
+{
+    prepare(call, function, kind, &(struct arguments){.each = arguments});
+}
+
+void kernel_launched_by_config(struct call *call, cudaError_t result,
+                               const cudaLaunchConfig_t *config)
+{
+    if (config)
+        kernel_launched(call, result, config->gridDim, config->blockDim, config->stream);
+}
+
+static const char *block_of(void **extra)
+{
+    for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2)
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            return extra[i + 1];
+    return NULL;
+}
+
+void driver_prepare(struct call *call, CUfunction function, void **arguments, void **extra)
+{
+    prepare(call, function, KERNEL_FUNCTION,
+            &(struct arguments){.each = arguments, .block = block_of(extra)});
+}
+
+void driver_launched_by_config(struct call *call, cudaError_t result, const CUlaunchConfig *config)
+{
+    if (config)
+        kernel_launched(call, result, (dim3){config->gridDimX, config->gridDimY, config->gridDimZ},
+                        (dim3){config->blockDimX, config->blockDimY, config->blockDimZ},
+                        config->hStream);
+}

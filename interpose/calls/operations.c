@@ -1,0 +1,171 @@
+/* operations.c: recording of collectives, sends and receives. */
+#include "interpose/calls/operations.h"
+
+#include "interpose/record/buffers.h"
+#include "interpose/calls/communicators.h"
+#include "interpose/record/emit.h"
+#include "interpose/progress/gpu.h"
+#include "interpose/graphs/graphs.h"
+#include "interpose/hash/hashing.h"
+#include "interpose/progress/progress.h"
+#include "interpose/record/recording.h"
+#include "interpose/record/selection.h"
+
+/* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar
+ * counts. */
+static void set_redop(struct record *record, ncclComm_t comm, int redop)
+{
+    record->op.redop = (uint8_t)redop;
+    if ((redop >= 0 && redop < ncclNumOps) || redop == REDOP_NONE)
+        return;
+    const struct premul *premul = comms_premul_find(comm, redop);
+    record->op.redop = premul ? REDOP_PREMULSUM : REDOP_UNKNOWN;
+    record->op.scalar = premul ? premul->scalar : (uint64_t)redop;
+    if (premul && premul->on_device)
+        record->op.flags |= RECORD_OP_SCALAR_ON_DEVICE;
+}
+
+/* What a call on a communicator that has ended was meant for. */
+static void set_ended(struct record *record, ncclComm_t comm)
+{
+    const struct member *member = comms_find_ended(comm);
+    if (!member)
+        return;
+    record->flags |= RECORD_FLAG_GONE;
+    record->op.comm = member->comm;
+    record->op.rank = member->rank;
+}
+
+/* The operation's number. What only becomes part of a graph is numbered when the graph is launched;
+ * till then it says where the count stands. Returns false if the operation can't be numbered. */
+static bool set_number(struct record *record, struct member *member, enum operation_way way)
+{
+    bool captured = record->flags & RECORD_FLAG_CAPTURE;
+    if (way == WAY_COLLECTIVE && (captured || !record->op.count))
+        record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
+    else if (way == WAY_COLLECTIVE)
+        record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
+    else if (!captured)
+        return comms_p2p_number(member, record->op.root, way == WAY_RECV, &record->op.number);
+    return true;
+}
+
+/* The operation's number, and its progress slot unless it only becomes part of a graph. */
+static bool set_member(struct call *call, struct record *record, struct member *member,
+                       enum operation_way way, cudaStream_t stream)
+{
+    record->op.comm = call->comm = member->comm;
+    if (!atomic_load_explicit(&member->announced, memory_order_relaxed))
+        communicators_announce(call->thread, member);
+    record->op.rank = member->rank;
+    if (!set_number(record, member, way))
+        return false;
+    if (record->flags & RECORD_FLAG_CAPTURE)
+        return true;
+    record->op.slot = call->slot = progress_slot(member, stream);
+    record->op.launch = progress_next_launch(call->slot);
+    return true;
+}
+
+static uint64_t datatype_bytes(uint8_t type)
+{
+    static const uint8_t bytes[TYPE_COUNT] = {
+        [TYPE_INT8] = 1,    [TYPE_UINT8] = 1,    [TYPE_INT32] = 4,      [TYPE_UINT32] = 4,
+        [TYPE_INT64] = 8,   [TYPE_UINT64] = 8,   [TYPE_FLOAT16] = 2,    [TYPE_FLOAT32] = 4,
+        [TYPE_FLOAT64] = 8, [TYPE_BFLOAT16] = 2, [TYPE_FLOAT8E4M3] = 1, [TYPE_FLOAT8E5M2] = 1,
+    };
+    return type < TYPE_COUNT ? bytes[type] : sizeof(double);
+}
+
+/* Of the buffer that a kind uses for all ranks and the one that it uses for one, both are taken to
+ * be the longer. */
+static void use_buffers(struct thread *thread, uint16_t api, const struct record *record,
+                        const struct member *member)
+{
+    bool all_ranks = api == API_ncclAllGather || api == API_ncclReduceScatter ||
+                     api == API_ncclAlltoAll || api == API_ncclGather || api == API_ncclScatter;
+    uint64_t ranks = all_ranks && member && member->nranks > 0 ? (uint64_t)member->nranks : 1;
+    uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype) * ranks;
+    if (record->op.sendbuff)
+        selection_used(thread, record->op.sendbuff, record->op.sendbuff + bytes);
+    if (record->op.recvbuff && record->op.recvbuff != record->op.sendbuff)
+        selection_used(thread, record->op.recvbuff, record->op.recvbuff + bytes);
+}
+
+void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream,
+                     const struct operation *operation)
+{
+    struct thread *thread = call->thread;
+    struct record record = {.op = {.sendbuff = (uintptr_t)operation->send,
+                                   .recvbuff = (uintptr_t)operation->recv,
+                                   .count = operation->count,
+                                   .datatype = (uint8_t)operation->type,
+                                   .root = operation->root,
+                                   .slot = RECORD_NO_SLOT,
+                                   .rank = RECORD_NO_RANK}};
+    uint64_t capture = gpu_capture_id(stream);
+    if (capture)
+        record.flags = RECORD_FLAG_CAPTURE;
+    if (thread->group_depth) {
+        record.op.group = thread->group;
+        thread->group_calls++;
+    }
+    set_redop(&record, comm, operation->redop);
+    struct member *member = comms_find(comm);
+    if (member && !set_member(call, &record, member, operation->way, stream))
+        return;
+    if (!member)
+        set_ended(&record, comm);
+    buffers_tell(thread, operation->send);
+    if (operation->recv != operation->send)
+        buffers_tell(thread, operation->recv);
+    use_buffers(thread, call->api, &record, member);
+    emit_enter(call, &record, stream);
+    if (member && capture)
+        graphs_add(capture, member, &record);
+    if (member && shim.hashing) {
+        hashing_operation(thread, member, &record);
+        if (!thread->group_depth)
+            hashing_before(thread);
+    }
+    if (call->slot != RECORD_NO_SLOT && thread->group_depth)
+        thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
+    else if (call->slot != RECORD_NO_SLOT)
+        progress_begin(thread, call->slot);
+}
+
+static enum operation_way way_of(uint16_t api)
+{
+    return api == API_ncclSend ? WAY_SEND : api == API_ncclRecv ? WAY_RECV : WAY_COLLECTIVE;
+}
+
+void operation_replay(struct call *call, struct member *member, const struct record *captured,
+                      cudaStream_t stream)
+{
+    struct thread *thread = call->thread;
+    struct record record = {.op = captured->op};
+    if (!comms_is_live(member) || member->comm != captured->op.comm)
+        return;
+    record.op.group = thread->group;
+    thread->group_calls++;
+    call->slot = RECORD_NO_SLOT;
+    if (!set_member(call, &record, member, way_of(captured->api), stream))
+        return;
+    emit_enter(call, &record, stream);
+    if (call->slot != RECORD_NO_SLOT)
+        thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
+    emit_leave(call, ncclSuccess, 0);
+}
+
+void operation_leave(struct call *call, ncclResult_t result)
+{
+    struct thread *thread = call->thread;
+    if (!call->enter)
+        return;
+    if (call->slot != RECORD_NO_SLOT && !thread->group_depth)
+        progress_end(thread, call->slot, result);
+    if (shim.hashing && !thread->group_depth)
+        hashing_after(thread, result == ncclSuccess);
+    emit_leave(call, result, 0);
+    progress_poll();
+}

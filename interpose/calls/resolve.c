@@ -1,0 +1,188 @@
+/* resolve.c: the real functions. See resolve.h. */
+#include "interpose/calls/resolve.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cuda_runtime_api.h>
+
+#include "interpose/calls/dlsym.h"
+#include "interpose/process/shim.h"
+
+_Atomic(void *) resolve_calls[CALL_COUNT];
+_Atomic(void *) resolve_helpers[HELPER_COUNT];
+
+/* Where the last search through all loaded libraries found nothing: no use to search again before
+ * another library is loaded. */
+static _Atomic unsigned long long searched_loads;
+
+static const struct {
+    const char *symbol;
+    enum library library;
+} helpers[HELPER_COUNT] = {
+#define HELPER(name, library, symbol) {symbol, LIBRARY_##library},
+    HELPERS
+#undef HELPER
+};
+
+resolve_dlsym_function *resolve_dlsym(void)
+{
+    static _Atomic(void *) found;
+    void *real = atomic_load_explicit(&found, memory_order_relaxed);
+    if (real)
+        return (resolve_dlsym_function *)real;
+    /* dlsym moved into libc in 2.34; before, and for programs built then, it has the architecture's
+     * first version. */
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions && !real; i++)
+        real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    atomic_store_explicit(&found, real, memory_order_relaxed);
+    return (resolve_dlsym_function *)real;
+}
+
+/* A library that is loaded already, by its usual names. The handle is kept, so that the library
+ * stays while its functions may be called. */
+static void *find_by_name(enum library library, const char *symbol)
+{
+    static const char *const names[][4] = {
+        [LIBRARY_NCCL] = {"libnccl.so.2", "libnccl.so"},
+        [LIBRARY_CUDART] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
+        [LIBRARY_DRIVER] = {"libcuda.so.1", "libcuda.so"},
+    };
+    for (size_t i = 0; i < 4 && names[library][i]; i++) {
+        void *handle = dlopen(names[library][i], RTLD_LAZY | RTLD_NOLOAD);
+        void *address = handle ? resolve_dlsym()(handle, symbol) : NULL;
+        if (address)
+            return address;
+    }
+    return NULL;
+}
+
+struct name_list {
+    char *text;
+    size_t used, bytes;
+    unsigned long long loads;
+};
+
+static int list_name(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    (void)size;
+    struct name_list *list = argument;
+    list->loads = info->dlpi_adds;
+    size_t bytes = strlen(info->dlpi_name) + 1;
+    if (bytes > 1 && list->text && bytes <= list->bytes - list->used) {
+        memcpy(list->text + list->used, info->dlpi_name, bytes);
+        list->used += bytes;
+    }
+    return 0;
+}
+
+/* Any library that is loaded: NCCL may be linked into another one and exported from there. Slow,
+ * and only after everything else failed. The names are copied first, because dlopen must not be
+ * called while the list of libraries is locked. */
+static void *find_anywhere(const char *symbol, const void *not_this)
+{
+    struct name_list list = {.bytes = 1 << 20};
+    dl_iterate_phdr(list_name, &list);
+    if (list.loads == atomic_load(&searched_loads))
+        return NULL;
+    list.text = mmap(NULL, list.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (list.text == MAP_FAILED)
+        return NULL;
+    dl_iterate_phdr(list_name, &list);
+    void *address = NULL;
+    for (size_t at = 0; at < list.used && !address; at += strlen(list.text + at) + 1) {
+        void *handle = dlopen(list.text + at, RTLD_LAZY | RTLD_NOLOAD);
+        if (!handle)
+            continue;
+        address = resolve_dlsym()(handle, symbol);
+        if (address == not_this)
+            address = NULL;
+        if (!address)
+            dlclose(handle);
+    }
+    munmap(list.text, list.bytes);
+    if (!address)
+        atomic_store(&searched_loads, list.loads);
+    return address;
+}
+
+static void *find(enum library library, const char *symbol, const void *wrapper)
+{
+    if (!resolve_dlsym())
+        return NULL;
+    void *address = resolve_dlsym()(RTLD_NEXT, symbol);
+    if (!address)
+        address = find_by_name(library, symbol);
+    return address == wrapper ? NULL : address;
+}
+
+void *resolve_call_slow(enum call_id id)
+{
+    const struct dlsym_entry *entry = &dlsym_entries[id];
+    void *address = find(entry->library, entry->name, entry->wrapper);
+    if (!address && resolve_dlsym() && entry->library != LIBRARY_DRIVER)
+        address = find_anywhere(entry->name, entry->wrapper);
+    if (address)
+        address = resolve_remember(id, address);
+    return address;
+}
+
+/* The driver may be loaded in a way that only the runtime knows; it is asked last. */
+static void *ask_runtime(const char *name)
+{
+    __typeof__(&cudaGetDriverEntryPointByVersion) entry_point =
+        REAL_HELPER(cudaGetDriverEntryPointByVersion);
+    void *address = NULL;
+    enum cudaDriverEntryPointQueryResult answer;
+    if (!entry_point ||
+        entry_point(name, &address, 12000, cudaEnableLegacyStream, &answer) != cudaSuccess ||
+        answer != cudaDriverEntryPointSuccess)
+        return NULL;
+    return address;
+}
+
+void *resolve_helper_slow(enum helper helper)
+{
+    /* A hidden dlerror() of the program's own must not change: only found functions are asked
+     * twice. */
+    static _Atomic uint8_t missing[HELPER_COUNT];
+    enum { TRIES = 64 };
+    if (atomic_load_explicit(&missing[helper], memory_order_relaxed) >= TRIES)
+        return NULL;
+    void *address = find(helpers[helper].library, helpers[helper].symbol, NULL);
+    if (!address && helpers[helper].library == LIBRARY_DRIVER) {
+        char base[64];
+        size_t length = strlen(helpers[helper].symbol);
+        memcpy(base, helpers[helper].symbol, length + 1);
+        if (length > 3 && !strcmp(base + length - 3, "_v2"))
+            base[length - 3] = 0; /* the runtime adds the version itself */
+        address = ask_runtime(base);
+    }
+    if (address)
+        atomic_store_explicit(&resolve_helpers[helper], address, memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&missing[helper], 1, memory_order_relaxed);
+    return address;
+}
+
+void *resolve_remember(enum call_id id, void *address)
+{
+    void *known = NULL;
+    if (!atomic_compare_exchange_strong(&resolve_calls[id], &known, address))
+        return known;
+    /* The library must stay loaded while its functions may be called. */
+    Dl_info info;
+    if (dladdr(address, &info) && info.dli_fname && *info.dli_fname)
+        dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    return address;
+}
+
+void resolve_say_missing(enum call_id id)
+{
+    shim_say(PROBLEM_MISSING_FUNCTION,
+             "missing real function: no loaded library has %s; the call fails",
+             dlsym_entries[id].name);
+}

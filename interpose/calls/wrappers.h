@@ -1,0 +1,56 @@
+/* wrappers.h: prototypes of the wrappers, from calls.def. Where a CUDA or NCCL header declares the
+ * same function, the compiler compares the two. */
+#ifndef DDPCHECK_WRAPPERS_H
+#define DDPCHECK_WRAPPERS_H
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "interpose/process/shim.h"
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
+#error \
+    "libddpcheck.so is built with the headers of NCCL 2.28 or newer (it then works with older libraries as well)"
+#endif
+
+struct ncclDevCommRequirements;
+struct ncclDevComm;
+
+#define NCCL(name, result, parameters, ...) EXPORT result name parameters;
+#define CUDA(name, result, parameters, ...) EXPORT result name parameters;
+#define CUDA_PTSZ(name, result, parameters, ...) \
+    EXPORT result name parameters;               \
+    EXPORT result name##_ptsz parameters;
+#define CUDA_PTDS(name, result, parameters, ...) \
+    EXPORT result name parameters;               \
+    EXPORT result name##_ptds parameters;
+#define CUDA_OWN(name)                              /* entry_point.c, context.c */
+#define CUDA_AS(name, api, result, parameters, ...) EXPORT result name parameters;
+#define CUDA_AS_PTSZ(name, api, result, parameters, ...) \
+    EXPORT result name parameters;                       \
+    EXPORT result name##_ptsz parameters;
+#define CUDA_WORDS(name, ...)              /* words.c */
+#define DRIVER(name, api, parameters, ...) EXPORT CUresult name parameters;
+#define DRIVER_PTSZ(name, api, parameters, ...) \
+    EXPORT CUresult name parameters;            \
+    EXPORT CUresult name##_ptsz parameters;
+#define DRIVER_PTDS(name, api, parameters, ...) \
+    EXPORT CUresult name parameters;            \
+    EXPORT CUresult name##_ptds parameters;
+#define DRIVER_OWN(name) /* entry_point.c, context.c */
+#include "interpose/calls/calls.def"
+#undef NCCL
+#undef CUDA
+#undef CUDA_PTSZ
+#undef CUDA_PTDS
+#undef CUDA_OWN
+#undef CUDA_AS
+#undef CUDA_AS_PTSZ
+#undef CUDA_WORDS
+#undef DRIVER
+#undef DRIVER_PTSZ
+#undef DRIVER_PTDS
+#undef DRIVER_OWN
+
+#endif

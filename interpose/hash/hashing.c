@@ -1,0 +1,197 @@
+/* hashing.c: which buffers are hashed, and when. See hashing.h. */
+#include "interpose/hash/hashing.h"
+
+#include <string.h>
+
+#include "interpose/record/emit.h"
+#include "interpose/progress/gpu.h"
+#include "interpose/hash/hashing_kernel.h"
+
+/* Why something is not hashed; each is told once. */
+enum reason { REASON_CAPTURE, REASON_NONBLOCKING, REASON_MEMORY, REASON_GROUP, REASONS };
+static const char *const reason_text[REASONS] = {
+    [REASON_CAPTURE] = "payloads of operations that are captured into a graph (--hash)",
+    [REASON_NONBLOCKING] = "payloads of operations on communicators that do not block (--hash)",
+    [REASON_MEMORY] = "payloads in memory that is not the communicator's device's, or longer than "
+                      "their allocation (--hash)",
+    [REASON_GROUP] = "payloads of more operations in one ncclGroup than --hash has room for",
+};
+static _Atomic uint32_t reasons_told;
+
+static void tell(struct thread *thread, enum reason reason)
+{
+    if (atomic_fetch_or_explicit(&reasons_told, 1u << reason, memory_order_relaxed) & 1u << reason)
+        return;
+    const char *text = reason_text[reason];
+    struct record record = {.range = {.text = emit_string(thread, text, strlen(text))}};
+    emit_notice(thread, &record, API_notice_blind);
+}
+
+void hashing_forked(void)
+{
+    atomic_store(&reasons_told, 0);
+    hashing_kernel_forked();
+    hash_named_forked();
+}
+
+/* How much of its buffers each kind uses (NCCL user guide, "Collective Communication Functions"):
+ * in counts, `all` is one for each rank; `of_root`: only the root has it. `alike`: afterwards all
+ * ranks hold the same there. */
+enum amount { NONE, ONE, ALL };
+struct shape {
+    uint8_t send, recv;
+    bool send_of_root, recv_of_root, alike;
+};
+static const struct shape shapes[] = {
+    [API_ncclAllReduce] = {ONE, ONE, false, false, true},
+    [API_ncclBroadcast] = {ONE, ONE, true, false, true},
+    [API_ncclBcast] = {ONE, ONE, true, false, true},
+    [API_ncclReduce] = {ONE, ONE, false, true, false},
+    [API_ncclAllGather] = {ONE, ALL, false, false, true},
+    [API_ncclReduceScatter] = {ALL, ONE, false, false, false},
+    [API_ncclAlltoAll] = {ALL, ALL, false, false, false},
+    [API_ncclGather] = {ONE, ALL, false, true, false},
+    [API_ncclScatter] = {ALL, ONE, true, false, false},
+    [API_ncclSend] = {ONE, NONE, false, false, false},
+    [API_ncclRecv] = {NONE, ONE, false, false, false},
+};
+
+static uint32_t datatype_bytes(uint8_t datatype)
+{
+    static const uint8_t bytes[TYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+    return datatype < TYPE_COUNT ? bytes[datatype] : 0;
+}
+
+/* Bytes of a buffer; 0 if it is not used or they can't be. */
+static uint64_t amount(enum amount of, uint64_t count, uint32_t size, int32_t nranks)
+{
+    uint64_t times = of == NONE ? 0 : of == ONE ? 1 : nranks > 0 ? (uint64_t)nranks : 0;
+    uint64_t bytes;
+    return __builtin_mul_overflow(count, size * times, &bytes) || bytes >> 48 ? 0 : bytes;
+}
+
+static bool is_device_memory(const struct hash_job *job, uint64_t pointer, uint64_t bytes)
+{
+    struct gpu_memory first, last;
+    gpu_memory_find(pointer, &first);
+    if (first.type != MEMORY_MANAGED &&
+        ((first.type != MEMORY_DEVICE && first.type != MEMORY_DEVICE_MAPPED) ||
+         first.device != job->device))
+        return false;
+    if (pointer >= first.base && bytes <= first.bytes - (pointer - first.base))
+        return true;
+    if (first.type != MEMORY_DEVICE_MAPPED)
+        return false;
+    gpu_memory_find(pointer + bytes - 1, &last); /* several mappings side by side are one buffer */
+    return last.type == first.type && last.device == first.device;
+}
+
+static bool meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+    return a_bytes && b_bytes && a < b + b_bytes && b < a + a_bytes;
+}
+
+/* Leaves out what the kernel must not touch. `recv_bytes` stays: what the operation writes there is
+ * no fault. */
+static void leave_out(struct thread *thread, struct hash_job *job)
+{
+    bool send = job->send_bytes && is_device_memory(job, job->send, job->send_bytes);
+    bool recv = job->recv_after && job->recv_bytes &&
+                is_device_memory(job, job->recv, job->recv_bytes);
+    if ((job->send_bytes && !send) || (job->recv_after && job->recv_bytes && !recv))
+        tell(thread, REASON_MEMORY);
+    job->send_bytes = send ? job->send_bytes : 0;
+    job->recv_after = recv;
+}
+
+static bool is_left_out(struct thread *thread, const struct member *member,
+                        const struct record *enter)
+{
+    if (enter->flags & RECORD_FLAG_CAPTURE)
+        return tell(thread, REASON_CAPTURE), true;
+    if (member->flags & RECORD_COMM_NONBLOCKING)
+        return tell(thread, REASON_NONBLOCKING), true;
+    if (thread->caches->hash_jobs == HASH_JOBS)
+        return tell(thread, REASON_GROUP), true;
+    return false;
+}
+
+void hashing_operation(struct thread *thread, const struct member *member,
+                       const struct record *enter)
+{
+    if (enter->api >= sizeof shapes / sizeof *shapes || !enter->op.count ||
+        is_left_out(thread, member, enter))
+        return;
+    const struct shape *shape = &shapes[enter->api];
+    bool is_root = enter->op.root == member->rank;
+    uint32_t size = datatype_bytes(enter->op.datatype);
+    struct hash_job *job = &thread->caches->hash_job[thread->caches->hash_jobs];
+    *job = (struct hash_job){
+        .api = enter->api,
+        .comm = member->comm,
+        .number = enter->op.number,
+        .serial = enter->serial,
+        .rank = member->rank,
+        .device = member->device,
+        .stream = enter->stream,
+        .datatype = enter->op.datatype,
+        .recv_after = shape->alike,
+        .send = enter->op.sendbuff,
+        .recv = enter->op.recvbuff,
+    };
+    if (!shape->send_of_root || is_root)
+        job->send_bytes = amount(shape->send, enter->op.count, size, member->nranks);
+    if (!shape->recv_of_root || is_root)
+        job->recv_bytes = amount(shape->recv, enter->op.count, size, member->nranks);
+    leave_out(thread, job);
+    if (!job->send_bytes && !job->recv_after && !job->recv_bytes)
+        return;
+    job->send_after = job->send_bytes &&
+                      !meet(job->send, job->send_bytes, job->recv, job->recv_bytes);
+    thread->caches->hash_jobs++;
+}
+
+/* What another operation of the group may write is no send buffer that has to stay as it is. */
+static void settle_group(struct thread_caches *caches)
+{
+    for (uint32_t i = 0; i < caches->hash_jobs; i++)
+        for (uint32_t k = 0; k < caches->hash_jobs && caches->hash_job[i].send_after; k++)
+            if (meet(caches->hash_job[i].send, caches->hash_job[i].send_bytes,
+                     caches->hash_job[k].recv, caches->hash_job[k].recv_bytes))
+                caches->hash_job[i].send_after = false;
+}
+
+void hashing_before(struct thread *thread)
+{
+    struct thread_caches *caches = thread->caches;
+    if (caches->hash_jobs > 1)
+        settle_group(caches);
+    for (uint32_t i = 0; i < caches->hash_jobs; i++) {
+        const struct hash_job *job = &caches->hash_job[i];
+        if (job->send_bytes)
+            hashing_kernel_run(thread, job, HASH_SEND_BEFORE, 0, job->send, job->send_bytes);
+    }
+}
+
+void hashing_after(struct thread *thread, bool launched)
+{
+    struct thread_caches *caches = thread->caches;
+    for (uint32_t i = 0; launched && i < caches->hash_jobs; i++) {
+        const struct hash_job *job = &caches->hash_job[i];
+        if (job->recv_after)
+            hashing_kernel_run(thread, job, HASH_RECV_AFTER, 0, job->recv, job->recv_bytes);
+        if (job->send_after)
+            hashing_kernel_run(thread, job, HASH_SEND_AFTER, 0, job->send, job->send_bytes);
+    }
+    caches->hash_jobs = 0;
+}
+
+bool hashing_buffer(struct thread *thread, const struct hash_job *job, uint64_t name,
+                    uint64_t pointer, uint64_t bytes)
+{
+    if (gpu_is_capturing((cudaStream_t)(uintptr_t)job->stream))
+        return tell(thread, REASON_CAPTURE), false;
+    if (!is_device_memory(job, pointer, bytes))
+        return tell(thread, REASON_MEMORY), false;
+    return hashing_kernel_run(thread, job, HASH_NAMED, name, pointer, bytes);
+}

@@ -1,0 +1,304 @@
+/* profiler_versions.c: the five versions of NCCL's profiler plugin interface, each turned into
+ * profiler.h's words. */
+#include <string.h>
+
+#include "interpose/plugin/profiler.h"
+#include "interpose/record/recording.h"
+#include "interpose/process/shim.h"
+
+/* ncclFuncToString and ncclDatatypeToString; what is not here (SendRecv, one-sided calls) is not
+ * recorded. */
+static uint16_t api_of(const char *function)
+{
+    static const struct {
+        const char *name;
+        uint16_t api;
+    } functions[] = {
+        {"AllReduce", API_ncclAllReduce},
+        {"Broadcast", API_ncclBroadcast},
+        {"Reduce", API_ncclReduce},
+        {"AllGather", API_ncclAllGather},
+        {"ReduceScatter", API_ncclReduceScatter},
+        {"AlltoAll", API_ncclAlltoAll},
+        {"Gather", API_ncclGather},
+        {"Scatter", API_ncclScatter},
+        {"Send", API_ncclSend},
+        {"Recv", API_ncclRecv},
+    };
+    for (size_t i = 0; function && i < sizeof functions / sizeof *functions; i++)
+        if (!strcmp(function, functions[i].name))
+            return functions[i].api;
+    return API_NONE;
+}
+
+static uint16_t api_of_number(uint8_t function)
+{
+    static const uint16_t apis[] = {
+        [PROFILE_BROADCAST] = API_ncclBroadcast,
+        [PROFILE_REDUCE] = API_ncclReduce,
+        [PROFILE_ALL_GATHER] = API_ncclAllGather,
+        [PROFILE_REDUCE_SCATTER] = API_ncclReduceScatter,
+        [PROFILE_ALL_REDUCE] = API_ncclAllReduce,
+        [PROFILE_SEND] = API_ncclSend,
+        [PROFILE_RECV] = API_ncclRecv,
+    };
+    return function < sizeof apis / sizeof *apis ? apis[function] : API_NONE;
+}
+
+/* Older libraries have no name for ncclUint8 and say "Unknown" of it alone. */
+static uint8_t datatype_of(const char *name)
+{
+    static const char *const names[TYPE_COUNT] = {
+        [TYPE_INT8] = "ncclInt8",
+        [TYPE_UINT8] = "ncclUint8",
+        [TYPE_INT32] = "ncclInt32",
+        [TYPE_UINT32] = "ncclUint32",
+        [TYPE_INT64] = "ncclInt64",
+        [TYPE_UINT64] = "ncclUint64",
+        [TYPE_FLOAT16] = "ncclFloat16",
+        [TYPE_FLOAT32] = "ncclFloat32",
+        [TYPE_FLOAT64] = "ncclFloat64",
+        [TYPE_BFLOAT16] = "ncclBfloat16",
+        [TYPE_FLOAT8E4M3] = "ncclFloat8e4m3",
+        [TYPE_FLOAT8E5M2] = "ncclFloat8e5m2",
+    };
+    for (uint8_t type = 0; name && type < TYPE_COUNT; type++)
+        if (!strcmp(name, names[type]))
+            return type;
+    return TYPE_UINT8;
+}
+
+/* NCCL gives 0 for the root of calls that have none. */
+static int32_t root_of(uint16_t api, int root)
+{
+    return api == API_ncclAllReduce || api == API_ncclAllGather || api == API_ncclReduceScatter ||
+                   api == API_ncclAlltoAll
+               ? -1
+               : root;
+}
+
+#define COLL(event, api_, type, hash, channels_)                                             \
+    (struct profiler_task)                                                                   \
+    {                                                                                        \
+        .api = (api_), .datatype = (type), .channels = (channels_), .rank = (event)->rank,   \
+        .root = root_of((api_), (event)->coll.root), .comm_hash = (hash),                    \
+        .count = (event)->coll.count, .send = (event)->coll.send, .recv = (event)->coll.recv \
+    }
+#define P2P(event, api_, type, hash, channels_)                                            \
+    (struct profiler_task)                                                                 \
+    {                                                                                      \
+        .api = (api_), .datatype = (type), .channels = (channels_), .rank = (event)->rank, \
+        .root = (event)->p2p.peer, .comm_hash = (hash), .count = (event)->p2p.count,       \
+        .send = (api_) == API_ncclSend ? (event)->p2p.buffer : NULL,                       \
+        .recv = (api_) == API_ncclRecv ? (event)->p2p.buffer : NULL                        \
+    }
+
+static ncclResult_t start_v1(void *context, void **handle, struct profile_event_v1 *event)
+{
+    struct profiler_task task;
+    *handle = NULL;
+    switch (event->type) {
+    case PROFILE_GROUP:
+        *handle = profiler_plan();
+        break;
+    case PROFILE_COLL:
+        task = COLL(event, api_of_number(event->coll.function), event->coll.datatype,
+                    event->coll.comm_hash, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    case PROFILE_P2P:
+        task = P2P(event, api_of_number(event->p2p.function), event->p2p.datatype,
+                   event->p2p.comm_hash, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    default:
+        break;
+    }
+    return ncclSuccess;
+}
+
+static ncclResult_t start_v2(void *context, void **handle, struct profile_event_v2 *event)
+{
+    struct profiler_task task;
+    *handle = NULL;
+    switch (event->type) {
+    case PROFILE_GROUP:
+        *handle = profiler_plan();
+        break;
+    case PROFILE_COLL:
+        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype),
+                    event->coll.comm_hash, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    case PROFILE_P2P:
+        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype),
+                   event->p2p.comm_hash, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    default:
+        break;
+    }
+    return ncclSuccess;
+}
+
+/* v3's number of channels is only a limit, so its first channel that is through counts. */
+static ncclResult_t start_v3(void *context, void **handle, struct profile_event_v3 *event)
+{
+    struct profiler_task task;
+    *handle = NULL;
+    switch (event->type) {
+    case PROFILE_GROUP:
+        *handle = profiler_plan();
+        break;
+    case PROFILE_COLL:
+        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype),
+                    event->coll.comm_hash, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    case PROFILE_P2P:
+        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype),
+                   event->p2p.comm_hash, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    case PROFILE_KERNEL_CH:
+        *handle = profiler_channel(event->parent);
+        break;
+    default:
+        break;
+    }
+    return ncclSuccess;
+}
+
+static ncclResult_t start_v4(void *context, void **handle, struct profile_event_v4 *event)
+{
+    struct profiler_task task;
+    *handle = NULL;
+    switch (event->type) {
+    case PROFILE_GROUP:
+        *handle = profiler_plan();
+        break;
+    case PROFILE_COLL:
+        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype), 0,
+                    event->coll.channels);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    case PROFILE_P2P:
+        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype), 0, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
+        break;
+    case PROFILE_KERNEL_CH:
+        *handle = profiler_channel(event->parent);
+        break;
+    default:
+        break;
+    }
+    return ncclSuccess;
+}
+
+/* A P2P_API event names no peer: sends and receives are recorded when they are launched, on the
+ * stream that it named. */
+static ncclResult_t start_v5(void *context, void **handle, struct profile_event_v5 *event)
+{
+    struct profiler_task task;
+    *handle = NULL;
+    switch (event->type) {
+    case PROFILE_GROUP_API:
+        *handle = profiler_group_api(event->group_api.depth);
+        break;
+    case PROFILE_COLL_API:
+        task = (struct profiler_task){.api = api_of(event->coll_api.function),
+                                      .count = event->coll_api.count,
+                                      .datatype = datatype_of(event->coll_api.datatype),
+                                      .captured = event->coll_api.captured,
+                                      .stream = event->coll_api.stream,
+                                      .has_stream = true};
+        task.root = root_of(task.api, event->coll_api.root);
+        *handle = profiler_call(PROFILER_PLACE, context, &task);
+        break;
+    case PROFILE_P2P_API:
+        *handle =
+            profiler_message_call(PROFILER_PLACE, event->p2p_api.stream, event->p2p_api.captured);
+        break;
+    case PROFILE_GROUP:
+        *handle = profiler_plan();
+        break;
+    case PROFILE_COLL:
+        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype), 0,
+                    event->coll.channels);
+        *handle = profiler_task(PROFILER_PLACE, context, event->parent, &task);
+        break;
+    case PROFILE_P2P:
+        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype), 0, 0);
+        *handle = profiler_task(PROFILER_PLACE, context, event->parent, &task);
+        break;
+    case PROFILE_KERNEL_CH:
+        *handle = profiler_channel(event->parent);
+        break;
+    default:
+        break;
+    }
+    return ncclSuccess;
+}
+
+enum {
+    WANTED = PROFILE_GROUP | PROFILE_COLL | PROFILE_P2P,
+    WANTED_CHANNELS = WANTED | PROFILE_KERNEL_CH,
+    WANTED_CALLS = WANTED_CHANNELS | PROFILE_GROUP_API | PROFILE_COLL_API | PROFILE_P2P_API
+};
+
+static ncclResult_t init_v1(void **context, int *mask)
+{
+    profiler_init(PROFILER_PLACE, context, mask, WANTED, 0, -1, -1);
+    return ncclSuccess;
+}
+
+static ncclResult_t init_v3(void **context, int *mask)
+{
+    profiler_init(PROFILER_PLACE, context, mask, WANTED_CHANNELS, 0, -1, -1);
+    return ncclSuccess;
+}
+
+static ncclResult_t init_v4(void **context, int *mask, const char *name, uint64_t comm_hash,
+                            int nodes, int ranks, int rank, profile_logger *log)
+{
+    (void)name, (void)nodes, (void)log;
+    profiler_init(PROFILER_PLACE, context, mask, WANTED_CHANNELS, comm_hash, ranks, rank);
+    return ncclSuccess;
+}
+
+static ncclResult_t init_v5(void **context, uint64_t comm_hash, int *mask, const char *name,
+                            int nodes, int ranks, int rank, profile_logger *log)
+{
+    (void)name, (void)nodes, (void)log;
+    profiler_init(PROFILER_PLACE, context, mask, WANTED_CALLS, comm_hash, ranks, rank);
+    return ncclSuccess;
+}
+
+static ncclResult_t stop(void *handle)
+{
+    profiler_stop(PROFILER_PLACE, handle);
+    return ncclSuccess;
+}
+
+static ncclResult_t record(void *handle, int state, union profile_state_arguments *arguments)
+{
+    (void)arguments;
+    profiler_state(PROFILER_PLACE, handle, state);
+    return ncclSuccess;
+}
+
+static ncclResult_t finalize(void *context)
+{
+    profiler_finalize(context);
+    return ncclSuccess;
+}
+
+#define NAME "ddpcheck"
+#define TABLE(version, init)                                           \
+    EXPORT struct nccl_profiler_v##version ncclProfiler_v##version = { \
+        NAME, init, start_v##version, stop, record, finalize}
+TABLE(1, init_v1);
+TABLE(2, init_v1);
+TABLE(3, init_v3);
+TABLE(4, init_v4);
+TABLE(5, init_v5);

@@ -1,0 +1,202 @@
+/* progress.c: progress slots and the writes to them. See progress.h. */
+#include "interpose/progress/progress.h"
+
+#include <string.h>
+
+#include <cuda.h>
+
+#include "interpose/progress/gpu.h"
+#include "interpose/progress/progress_events.h"
+#include "interpose/record/recording.h"
+#include "interpose/calls/resolve.h"
+
+enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_HOST, MODE_NONE };
+
+struct slot_state {
+    struct member *member;
+    uint64_t comm; /* the member's, when the slot was made */
+    uint64_t stream;
+    int device;
+    _Atomic uint64_t launches;   /* begun so far */
+    _Atomic uint32_t unfinished; /* the last launch's done is still to be enqueued */
+};
+
+static struct progress {
+    _Atomic uint32_t mode; /* enum mode */
+    CUdeviceptr page;      /* the slots as the GPU sees them */
+    struct slot_state slot[RING_SLOTS_MAX];
+    _Atomic uint32_t making; /* lock of a member's list of streams */
+} progress;
+
+void progress_forked(void)
+{
+    memset((void *)&progress, 0, sizeof progress);
+    progress_events_forked();
+}
+
+static enum mode register_page(void)
+{
+    __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
+    __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
+    if (!REAL_HELPER(cuStreamWriteValue64) || !host_register || !device_pointer)
+        return REAL_HELPER(cuEventRecord) ? MODE_EVENTS : MODE_NONE;
+    if (host_register(shim.file->slot, sizeof shim.file->slot,
+                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS)
+        return MODE_EVENTS;
+    if (device_pointer(&progress.page, shim.file->slot, 0) != CUDA_SUCCESS)
+        return MODE_EVENTS;
+    return MODE_WRITES;
+}
+
+void progress_prepare(int device, struct thread *thread)
+{
+    uint32_t mode = MODE_UNKNOWN;
+    /* Registering memory would break a capture that is under way; the next communicator tries
+     * again. */
+    if (atomic_load(&shim.captures) > 0 ||
+        !atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING))
+        return;
+    bool switched = gpu_switch_device(thread, device);
+    enum mode found = register_page();
+    gpu_restore_device(thread, switched);
+    atomic_store_explicit(&progress.mode, found, memory_order_release);
+}
+
+void progress_prepare_host(void)
+{
+    uint32_t mode = MODE_UNKNOWN;
+    atomic_compare_exchange_strong(&progress.mode, &mode, MODE_HOST);
+}
+
+static uint32_t find_slot(struct member *member, uint64_t stream)
+{
+    for (int i = 0; i < MEMBER_STREAMS; i++) {
+        struct member_stream *entry = &member->stream[i];
+        if (!atomic_load_explicit(&entry->ready, memory_order_acquire))
+            break;
+        if (entry->stream == stream)
+            return entry->slot;
+    }
+    return RECORD_NO_SLOT;
+}
+
+static uint32_t make_slot(struct member *member, uint64_t stream)
+{
+    struct member_stream *entry = member->stream;
+    while (entry < member->stream + MEMBER_STREAMS && atomic_load(&entry->ready))
+        entry++;
+    uint32_t slot = atomic_load(&shim.file->slots);
+    if (entry == member->stream + MEMBER_STREAMS || slot == RING_SLOTS_MAX)
+        return RECORD_NO_SLOT;
+    struct slot_state *state = &progress.slot[slot];
+    state->member = member;
+    state->comm = member->comm;
+    state->stream = stream;
+    state->device = member->device;
+    struct progress_slot *shared = &shim.file->slot[slot];
+    shared->comm = member->comm;
+    shared->stream = stream;
+    shared->rank = member->rank;
+    atomic_store_explicit(&shim.file->slots, slot + 1, memory_order_release);
+    entry->stream = stream;
+    entry->slot = slot;
+    atomic_store_explicit(&entry->ready, 1, memory_order_release);
+    return slot;
+}
+
+uint32_t progress_slot(struct member *member, cudaStream_t stream)
+{
+    uint32_t mode = atomic_load_explicit(&progress.mode, memory_order_acquire);
+    if (mode != MODE_WRITES && mode != MODE_EVENTS && mode != MODE_HOST)
+        return RECORD_NO_SLOT;
+    uint32_t slot = find_slot(member, (uintptr_t)stream);
+    if (slot != RECORD_NO_SLOT ||
+        atomic_exchange_explicit(&progress.making, 1, memory_order_acquire))
+        return slot; /* two members' first launches at one moment: one of them goes without */
+    slot = find_slot(member, (uintptr_t)stream);
+    if (slot == RECORD_NO_SLOT)
+        slot = make_slot(member, (uintptr_t)stream);
+    atomic_store_explicit(&progress.making, 0, memory_order_release);
+    return slot;
+}
+
+uint64_t progress_next_launch(uint32_t slot)
+{
+    return slot == RECORD_NO_SLOT
+               ? 0
+               : atomic_load_explicit(&progress.slot[slot].launches, memory_order_relaxed) + 1;
+}
+
+uint64_t progress_take_launch(uint32_t slot)
+{
+    return slot == RECORD_NO_SLOT
+               ? 0
+               : atomic_fetch_add_explicit(&progress.slot[slot].launches, 1, memory_order_relaxed) +
+                     1;
+}
+
+/* Enqueues *word = value on the slot's stream. */
+static void enqueue(struct thread *thread, uint32_t slot, _Atomic uint64_t *word, uint64_t value)
+{
+    struct slot_state *state = &progress.slot[slot];
+    CUstream stream = (CUstream)(uintptr_t)state->stream;
+    bool switched = gpu_switch_device(thread, state->device);
+    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_WRITES) {
+        CUdeviceptr address = progress.page + (CUdeviceptr)((char *)word - (char *)shim.file->slot);
+        CUresult result = REAL_HELPER(cuStreamWriteValue64)(stream, address, value,
+                                                            CU_STREAM_WRITE_VALUE_DEFAULT);
+        if (result == CUDA_ERROR_NOT_SUPPORTED)
+            atomic_store(&progress.mode, MODE_EVENTS);
+    }
+    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS)
+        progress_events_record(stream, state->device, word, value);
+    gpu_restore_device(thread, switched);
+}
+
+void progress_begin(struct thread *thread, uint32_t slot)
+{
+    struct slot_state *state = &progress.slot[slot];
+    if (atomic_exchange(&state->unfinished, 0))
+        enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
+    uint64_t launch = atomic_fetch_add(&state->launches, 1) + 1;
+    enqueue(thread, slot, &shim.file->slot[slot].started, launch);
+}
+
+void progress_end(struct thread *thread, uint32_t slot, ncclResult_t result)
+{
+    struct slot_state *state = &progress.slot[slot];
+    if (result == ncclInProgress ||
+        (result == ncclSuccess && (state->member->flags & RECORD_COMM_NONBLOCKING)))
+        atomic_store(&state->unfinished, 1);
+    else
+        enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
+    if (result == ncclInProgress)
+        atomic_store(&state->member->async, ncclInProgress);
+}
+
+void progress_flush(struct thread *thread, struct member *member)
+{
+    for (int i = 0; i < MEMBER_STREAMS; i++) {
+        struct member_stream *entry = &member->stream[i];
+        if (!atomic_load_explicit(&entry->ready, memory_order_acquire))
+            return;
+        struct slot_state *state = &progress.slot[entry->slot];
+        if (atomic_exchange(&state->unfinished, 0))
+            enqueue(thread, entry->slot, &shim.file->slot[entry->slot].done,
+                    atomic_load(&state->launches));
+    }
+}
+
+void progress_forget_stream(cudaStream_t stream)
+{
+    uint32_t slots = atomic_load_explicit(&shim.file->slots, memory_order_acquire);
+    for (uint32_t i = 0; i < slots && i < RING_SLOTS_MAX; i++)
+        if (progress.slot[i].stream == (uintptr_t)stream)
+            atomic_store(&progress.slot[i].unfinished, 0);
+}
+
+void progress_poll(void)
+{
+    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS)
+        progress_events_poll();
+}

@@ -1,0 +1,81 @@
+/* progress_events.c: progress by events. See progress_events.h. Driver calls only: they leave no
+ * error behind that the program could see. */
+#include "interpose/progress/progress_events.h"
+
+#include <string.h>
+
+#include "interpose/calls/resolve.h"
+
+enum { EVENTS = 256 };
+
+enum { EVENT_FREE, EVENT_CLAIMED, EVENT_PENDING };
+
+static struct pending {
+    _Atomic uint32_t state;
+    int device;
+    CUevent event; /* kept for the next use on the same device */
+    _Atomic uint64_t *word;
+    uint64_t value;
+} pool[EVENTS];
+
+static _Atomic uint32_t next, pending, polling;
+
+void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value)
+{
+    __typeof__(&cuEventCreate) create = REAL_HELPER(cuEventCreate);
+    __typeof__(&cuEventRecord) record = REAL_HELPER(cuEventRecord);
+    if (!create || !record)
+        return;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct pending *entry = &pool[atomic_fetch_add(&next, 1) % EVENTS];
+        uint32_t state = EVENT_FREE;
+        if ((entry->event && entry->device != device) ||
+            !atomic_compare_exchange_strong(&entry->state, &state, EVENT_CLAIMED))
+            continue;
+        bool usable = entry->event ||
+                      create(&entry->event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+        entry->device = device;
+        entry->word = word;
+        entry->value = value;
+        usable = usable && record(entry->event, stream) == CUDA_SUCCESS;
+        if (usable)
+            atomic_fetch_add(&pending, 1);
+        atomic_store(&entry->state, usable ? EVENT_PENDING : EVENT_FREE);
+        return;
+    }
+}
+
+static void raise_to(_Atomic uint64_t *word, uint64_t value)
+{
+    uint64_t now = atomic_load(word);
+    while (now < value && !atomic_compare_exchange_weak(word, &now, value))
+        ;
+}
+
+void progress_events_poll(void)
+{
+    __typeof__(&cuEventQuery) query = REAL_HELPER(cuEventQuery);
+    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !query ||
+        atomic_exchange(&polling, 1))
+        return;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        struct pending *entry = &pool[i];
+        if (atomic_load(&entry->state) != EVENT_PENDING)
+            continue;
+        CUresult result = query(entry->event);
+        if (result == CUDA_ERROR_NOT_READY)
+            continue;
+        if (result == CUDA_SUCCESS)
+            raise_to(entry->word, entry->value);
+        atomic_fetch_sub(&pending, 1);
+        atomic_store(&entry->state, EVENT_FREE);
+    }
+    atomic_store(&polling, 0);
+}
+
+void progress_events_forked(void)
+{
+    memset((void *)pool, 0, sizeof pool);
+    atomic_store(&pending, 0);
+    atomic_store(&polling, 0);
+}

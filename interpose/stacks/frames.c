@@ -1,0 +1,345 @@
+/* frames.c: call frame information, interpreted. See frames.h. The format is that of DWARF 4,
+ * section 6.4, as the Linux Standard Base changes it for .eh_frame. */
+#include "interpose/stacks/frames.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/python/peek.h"
+#include "interpose/calls/resolve.h"
+
+/* Registers as the x86-64 ABI numbers them; the last stands for the return address. */
+enum { REGISTER_STACK = 7, REGISTER_RETURN = 16, REGISTERS };
+enum { ENTRY_MAX = 4096, STATES_MAX = 8 };
+
+struct bases { /* struct dwarf_eh_bases */
+    void *text, *data, *function;
+};
+static const void *(*find_entry)(void *at, struct bases *bases);
+
+enum rule { RULE_SAME, RULE_SAVED, RULE_VALUE, RULE_UNKNOWN };
+
+struct row {
+    bool has_frame; /* the frame's address is register + offset */
+    uint64_t frame_register;
+    int64_t frame_offset;
+    enum rule rule[REGISTERS];
+    int64_t offset[REGISTERS]; /* SAVED: where, VALUE: what, from the frame's address */
+};
+
+/* Bytes of a description that is read from front to back; past the end they are 0 and `bad` is set.
+ */
+struct bytes {
+    const unsigned char *at, *end;
+    bool bad;
+};
+
+struct description {
+    unsigned char entry[ENTRY_MAX], common[ENTRY_MAX];
+    struct bytes entry_code, common_code;
+    uint64_t code_factor, return_register;
+    int64_t data_factor;
+    bool is_signal;
+};
+
+static uint64_t take(struct bytes *bytes, unsigned count)
+{
+    uint64_t value = 0;
+    if (bytes->end - bytes->at < (long)count) {
+        bytes->bad = true;
+        return 0;
+    }
+    memcpy(&value, bytes->at, count);
+    bytes->at += count;
+    return value;
+}
+
+/* A number in groups of 7 bits (DWARF 5, 7.6, LEB128). */
+static uint64_t take_groups(struct bytes *bytes, bool is_signed)
+{
+    uint64_t value = 0, byte;
+    unsigned shift = 0;
+    do {
+        byte = take(bytes, 1);
+        value |= shift < 64 ? (byte & 0x7f) << shift : 0;
+        shift += 7;
+    } while (byte & 0x80 && !bytes->bad);
+    return is_signed && shift < 64 && byte & 0x40 ? value | ~UINT64_C(0) << shift : value;
+}
+
+static uint64_t take_unsigned(struct bytes *bytes)
+{
+    return take_groups(bytes, false);
+}
+
+static int64_t take_signed(struct bytes *bytes)
+{
+    return (int64_t)take_groups(bytes, true);
+}
+
+static void skip(struct bytes *bytes, uint64_t count)
+{
+    if (count > (uint64_t)(bytes->end - bytes->at))
+        bytes->bad = true;
+    else
+        bytes->at += count;
+}
+
+/* How many bytes a pointer of an encoding (DW_EH_PE_*) takes; 0: not known. */
+static unsigned pointer_bytes(unsigned encoding)
+{
+    switch (encoding & 0x0f) {
+    case 0x00:
+    case 0x04:
+    case 0x0c:
+        return 8;
+    case 0x02:
+    case 0x0a:
+        return 2;
+    case 0x03:
+    case 0x0b:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+/* Copies an entry whose length stands before it. */
+static bool copy_entry(uint64_t address, unsigned char *copy, struct bytes *bytes)
+{
+    uint32_t length;
+    if (!peek(address, &length, sizeof length) || length < sizeof length || length > ENTRY_MAX ||
+        !peek(address + sizeof length, copy, length))
+        return false;
+    *bytes = (struct bytes){copy, copy + length, false};
+    return true;
+}
+
+static bool read_common(struct description *description, uint64_t address, unsigned *encoding)
+{
+    struct bytes *bytes = &description->common_code;
+    char augmentation[8] = "";
+    if (!copy_entry(address, description->common, bytes) || take(bytes, 4) != 0)
+        return false;
+    uint64_t version = take(bytes, 1);
+    for (unsigned i = 0; i < sizeof augmentation && (augmentation[i] = (char)take(bytes, 1)); i++)
+        if (i == sizeof augmentation - 1)
+            return false;
+    description->code_factor = take_unsigned(bytes);
+    description->data_factor = take_signed(bytes);
+    description->return_register = version == 1 ? take(bytes, 1) : take_unsigned(bytes);
+    if (augmentation[0] != 'z')
+        return false;
+    uint64_t length = take_unsigned(bytes);
+    if (length > (uint64_t)(bytes->end - bytes->at))
+        return false;
+    const unsigned char *end = bytes->at + length;
+    for (const char *letter = augmentation + 1; *letter; letter++) {
+        if (*letter == 'R')
+            *encoding = (unsigned)take(bytes, 1);
+        else if (*letter == 'L')
+            take(bytes, 1);
+        else if (*letter == 'P')
+            skip(bytes, pointer_bytes((unsigned)take(bytes, 1)));
+        else if (*letter == 'S')
+            description->is_signal = true;
+        else
+            break; /* the rest says nothing about frames */
+    }
+    bytes->at = end;
+    return !bytes->bad;
+}
+
+/* The description of the function around `at`; *function is where that begins. */
+static bool read_description(struct description *description, uint64_t at, uint64_t *function)
+{
+    struct bases bases;
+    struct bytes *bytes = &description->entry_code;
+    uint64_t entry = (uintptr_t)find_entry((void *)(uintptr_t)at, &bases);
+    unsigned encoding = 0;
+    if (!entry || !copy_entry(entry, description->entry, bytes))
+        return false;
+    uint64_t back = take(bytes, 4);
+    description->is_signal = false;
+    if (!read_common(description, entry + 4 - back, &encoding) || !pointer_bytes(encoding) ||
+        description->return_register != REGISTER_RETURN)
+        return false;
+    skip(bytes, 2 * pointer_bytes(encoding)); /* where the function begins, and its length */
+    skip(bytes, take_unsigned(bytes));
+    *function = (uintptr_t)bases.function;
+    return !bytes->bad;
+}
+
+static void set(struct row *row, uint64_t number, enum rule rule, int64_t offset)
+{
+    if (number >= REGISTERS)
+        return;
+    row->rule[number] = rule;
+    row->offset[number] = offset;
+}
+
+/* The instructions that stand alone (not combined with an operand in their first byte). */
+static bool step_extended(const struct description *description, struct bytes *code,
+                          struct row *row, unsigned what, uint64_t *location,
+                          const struct row *initial)
+{
+    const int64_t factor = description->data_factor;
+    uint64_t number;
+    switch (what) {
+    case 0x00: /* nop */
+        return true;
+    case 0x02:
+    case 0x03:
+    case 0x04: /* advance_loc1, 2, 4 */
+        *location += take(code, 1u << (what - 2)) * description->code_factor;
+        return true;
+    case 0x05:
+    case 0x11: /* offset_extended, _sf */
+        number = take_unsigned(code);
+        set(row, number, RULE_SAVED,
+            (what == 0x05 ? (int64_t)take_unsigned(code) : take_signed(code)) * factor);
+        return true;
+    case 0x06: /* restore_extended */
+        number = take_unsigned(code);
+        if (number < REGISTERS)
+            set(row, number, initial->rule[number], initial->offset[number]);
+        return true;
+    case 0x07:
+    case 0x08: /* undefined, same_value */
+        set(row, take_unsigned(code), what == 0x07 ? RULE_UNKNOWN : RULE_SAME, 0);
+        return true;
+    case 0x09: /* register */
+        set(row, take_unsigned(code), RULE_UNKNOWN, 0);
+        take_unsigned(code);
+        return true;
+    case 0x0c:
+    case 0x12: /* def_cfa, _sf */
+        row->has_frame = true;
+        row->frame_register = take_unsigned(code);
+        row->frame_offset = what == 0x0c ? (int64_t)take_unsigned(code)
+                                         : take_signed(code) * factor;
+        return true;
+    case 0x0d: /* def_cfa_register */
+        row->frame_register = take_unsigned(code);
+        return true;
+    case 0x0e:
+    case 0x13: /* def_cfa_offset, _sf */
+        row->frame_offset = what == 0x0e ? (int64_t)take_unsigned(code)
+                                         : take_signed(code) * factor;
+        return true;
+    case 0x0f: /* def_cfa_expression */
+        row->has_frame = false;
+        skip(code, take_unsigned(code));
+        return true;
+    case 0x10:
+    case 0x16: /* expression, val_expression */
+        set(row, take_unsigned(code), RULE_UNKNOWN, 0);
+        skip(code, take_unsigned(code));
+        return true;
+    case 0x14:
+    case 0x15: /* val_offset, _sf */
+        number = take_unsigned(code);
+        set(row, number, RULE_VALUE,
+            (what == 0x14 ? (int64_t)take_unsigned(code) : take_signed(code)) * factor);
+        return true;
+    case 0x2e: /* GNU_args_size */
+        take_unsigned(code);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Executes `code` up to the row that holds at `target`. */
+static bool execute(const struct description *description, struct bytes *code, struct row *row,
+                    const struct row *initial, uint64_t location, uint64_t target)
+{
+    struct row state[STATES_MAX];
+    unsigned states = 0;
+    while (code->at < code->end && location <= target && !code->bad) {
+        unsigned byte = (unsigned)take(code, 1), operand = byte & 0x3f;
+        if (byte >> 6 == 1) { /* advance_loc */
+            location += operand * description->code_factor;
+        } else if (byte >> 6 == 2) { /* offset */
+            set(row, operand, RULE_SAVED, (int64_t)take_unsigned(code) * description->data_factor);
+        } else if (byte >> 6 == 3) { /* restore */
+            if (operand < REGISTERS)
+                set(row, operand, initial->rule[operand], initial->offset[operand]);
+        } else if (byte == 0x0a) { /* remember_state */
+            if (states == STATES_MAX)
+                return false;
+            state[states++] = *row;
+        } else if (byte == 0x0b) { /* restore_state */
+            if (states == 0)
+                return false;
+            *row = state[--states];
+        } else if (!step_extended(description, code, row, byte, &location, initial)) {
+            return false;
+        }
+    }
+    return !code->bad;
+}
+
+struct registers {
+    uint64_t value[REGISTERS];
+    uint32_t known; /* a bit for each */
+};
+
+/* From a frame to its caller's. */
+static bool apply(const struct row *row, struct registers *registers)
+{
+    if (!row->has_frame || row->frame_register >= REGISTERS ||
+        !(registers->known >> row->frame_register & 1))
+        return false;
+    uint64_t frame = registers->value[row->frame_register] + (uint64_t)row->frame_offset;
+    struct registers caller = *registers;
+    for (unsigned i = 0; i < REGISTERS; i++) {
+        uint64_t place = frame + (uint64_t)row->offset[i];
+        if (row->rule[i] == RULE_SAME && i != REGISTER_RETURN)
+            continue;
+        bool known = row->rule[i] == RULE_VALUE ||
+                     (row->rule[i] == RULE_SAVED && peek(place, &caller.value[i], sizeof place));
+        if (row->rule[i] == RULE_VALUE)
+            caller.value[i] = place;
+        caller.known = (caller.known & ~(1u << i)) | (uint32_t)known << i;
+    }
+    if (frame <= registers->value[REGISTER_STACK])
+        return false; /* stacks grow down: this is no caller */
+    caller.value[REGISTER_STACK] = frame;
+    caller.known |= 1u << REGISTER_STACK;
+    *registers = caller;
+    return true;
+}
+
+uint32_t frames_walk(uint64_t at, uint64_t stack_pointer, uint64_t *address, uint32_t max)
+{
+    struct registers registers = {.known = 1u << REGISTER_STACK};
+    uint32_t count = 0;
+    registers.value[REGISTER_STACK] = stack_pointer;
+    registers.value[REGISTER_RETURN] = at;
+    address[count++] = at;
+#if defined(__x86_64__)
+    static struct description description; /* the monitor alone walks */
+    while (find_entry && count < max) {
+        uint64_t function,
+            target = registers.value[REGISTER_RETURN] - (count > 1); /* of a call, not after it */
+        struct row row = {.has_frame = false};
+        if (!read_description(&description, target, &function) || description.is_signal ||
+            !execute(&description, &description.common_code, &row, &row, 0, 0))
+            break;
+        const struct row initial = row;
+        if (!execute(&description, &description.entry_code, &row, &initial, function, target) ||
+            !apply(&row, &registers) || !(registers.known >> REGISTER_RETURN & 1) ||
+            !registers.value[REGISTER_RETURN])
+            break;
+        address[count++] = registers.value[REGISTER_RETURN];
+    }
+#endif
+    return count;
+}
+
+void frames_start(void *libgcc)
+{
+    resolve_dlsym_function *find = resolve_dlsym();
+    *(void **)&find_entry = find ? find(libgcc, "_Unwind_Find_FDE") : NULL;
+}

@@ -1,0 +1,34 @@
+/* python.h: Python frames in front of native stacks, where the process runs CPython.
+ *
+ * Nothing of Python is called but PyGILState_GetThisThreadState, Py_IsInitialized and, for the
+ * other threads, PyInterpreterState_Head, _Next and _ThreadHead, none of which takes a lock or
+ * needs the GIL. An interpreter whose layout is not known (python_layout.h) is left alone: native
+ * stacks remain. */
+#ifndef DDPCHECK_PYTHON_H
+#define DDPCHECK_PYTHON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interpose/record/thread.h"
+
+/* Looks whether this is a Python process; DDPCHECK_PYSTACK=off says not to. */
+void python_start(void);
+
+/* The id of the calling thread's Python frames with the native stack beneath them, of which the
+ * collector is told first; `native` where there are none. */
+uint64_t python_stack(struct thread *thread, uint64_t native);
+
+/* Python's thread states, with the kernel thread id of each (0: not known). Returns how many (<=
+ * max). Any thread may ask; what other threads change meanwhile may be missing. */
+struct python_thread {
+    uint64_t state;
+    uint32_t id;
+};
+uint32_t python_threads(struct python_thread *threads, uint32_t max);
+
+/* python_stack of another thread, by its state. A thread that runs meanwhile may give a part or
+ * nothing. */
+uint64_t python_stack_of(struct thread *thread, uint64_t state, uint64_t native);
+
+#endif

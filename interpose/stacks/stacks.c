@@ -1,0 +1,186 @@
+/* stacks.c: call stacks. See stacks.h.
+ *
+ * Unwinding costs microseconds (more under Python), a hash lookup would cost the unwinding first.
+ * So the cache remembers for each stack where in memory its return addresses lie: if the call comes
+ * from the same place of the program at the same depth of the stack, and all those words still hold
+ * the same addresses, it is the same stack. That is 32 loads at most.
+ *
+ * The unwinder is libgcc_s's, loaded as glibc's backtrace() loads it: it tells the places as well.
+ */
+#include "interpose/stacks/stacks.h"
+
+#include <dlfcn.h>
+#include <unwind.h>
+
+#include "interpose/record/emit.h"
+#include "interpose/stacks/frames.h"
+#include "interpose/calls/modules.h"
+#include "interpose/stacks/python.h"
+#include "interpose/calls/resolve.h"
+
+static struct unwinder {
+    __typeof__(&_Unwind_Backtrace) backtrace;
+    __typeof__(&_Unwind_GetIP) get_ip;
+    __typeof__(&_Unwind_GetCFA) get_cfa;
+} unwinder;
+
+struct walk {
+    uint64_t site;
+    bool begun; /* past the shim's own frames */
+    bool cacheable;
+    uint32_t count;
+    uint64_t address[STACK_FRAMES];
+    const uint64_t *slot[STACK_FRAMES];
+};
+
+/* On x86-64 a return address lies right below the frame of the function that it returns from. */
+static const uint64_t *slot_of(struct _Unwind_Context *context, uint64_t address)
+{
+#if defined(__x86_64__)
+    const uint64_t *slot = (const uint64_t *)(unwinder.get_cfa(context) - sizeof(uint64_t));
+    return *slot == address ? slot : NULL;
+#else
+    (void)context;
+    (void)address;
+    return NULL;
+#endif
+}
+
+static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument)
+{
+    struct walk *walk = argument;
+    uint64_t address = unwinder.get_ip(context);
+    if (!address)
+        return _URC_END_OF_STACK;
+    walk->begun |= address == walk->site;
+    if (!walk->begun)
+        return _URC_NO_REASON;
+    const uint64_t *slot = slot_of(context, address);
+    walk->cacheable &= slot != NULL;
+    walk->address[walk->count] = address;
+    walk->slot[walk->count++] = slot;
+    return walk->count == STACK_FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+bool stacks_start(void)
+{
+    resolve_dlsym_function *find = resolve_dlsym();
+    void *library = dlopen("libgcc_s.so.1", RTLD_LAZY);
+    if (!library || !find)
+        return false;
+    unwinder.backtrace = (__typeof__(unwinder.backtrace))find(library, "_Unwind_Backtrace");
+    unwinder.get_ip = (__typeof__(unwinder.get_ip))find(library, "_Unwind_GetIP");
+    unwinder.get_cfa = (__typeof__(unwinder.get_cfa))find(library, "_Unwind_GetCFA");
+    if (!unwinder.backtrace || !unwinder.get_ip || !unwinder.get_cfa)
+        return false;
+    frames_start(library);
+    struct walk walk = {.site = 0};
+    unwinder.backtrace(visit, &walk);
+    return true;
+}
+
+static bool tell(struct thread *thread, uint64_t id, const uint64_t *address, uint32_t count)
+{
+    bool told = true;
+    enum { PIECE = sizeof((struct record *)0)->frames.address / sizeof(uint64_t) };
+    for (uint32_t offset = 0; offset < count; offset += PIECE) {
+        struct record record = {.frames = {.id = id, .count = count, .offset = offset}};
+        for (uint32_t i = 0; i < PIECE && offset + i < count; i++)
+            record.frames.address[i] = address[offset + i];
+        told &= emit_notice(thread, &record, API_notice_stack);
+    }
+    return told;
+}
+
+uint64_t stacks_tell(struct thread *thread, const uint64_t *address, uint32_t count)
+{
+    uint64_t id = string_id((const char *)address, count * sizeof *address);
+    for (uint32_t i = 0; i < count; i++)
+        modules_cover(thread, address[i]);
+    if (!known_has(&shim.known_stacks, id) && tell(thread, id, address, count))
+        known_add(&shim.known_stacks, id);
+    return id;
+}
+
+struct plain_walk {
+    uint64_t from;
+    uint64_t *address;
+    uint32_t count, max;
+    bool begun;
+};
+
+static _Unwind_Reason_Code visit_plain(struct _Unwind_Context *context, void *argument)
+{
+    struct plain_walk *walk = argument;
+    uint64_t address = unwinder.get_ip(context);
+    walk->begun |= address == walk->from;
+    if (!address || walk->count == walk->max)
+        return _URC_END_OF_STACK;
+    if (walk->begun)
+        walk->address[walk->count++] = address;
+    return _URC_NO_REASON;
+}
+
+uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max)
+{
+    struct plain_walk walk = {.from = from, .address = address, .max = max};
+    if (unwinder.backtrace)
+        unwinder.backtrace(visit_plain, &walk);
+    return walk.count;
+}
+
+static uint64_t unwind(struct call *call, struct walk *walk)
+{
+    *walk = (struct walk){.site = (uintptr_t)call->site, .cacheable = true};
+    unwinder.backtrace(visit, walk);
+    if (!walk->count) { /* the caller has no unwind tables */
+        walk->address[walk->count++] = walk->site;
+        walk->cacheable = false;
+    }
+    return stacks_tell(call->thread, walk->address, walk->count);
+}
+
+static bool still_there(const struct stack_entry *entry)
+{
+    for (uint32_t i = 0; i < entry->count; i++)
+        if (*entry->slot[i] != entry->address[i])
+            return false;
+    return true;
+}
+
+static uint64_t take_native(struct call *call)
+{
+    struct thread *thread = call->thread;
+    uint64_t site = (uintptr_t)call->site, place = (uintptr_t)call->frame;
+    uint32_t set = (uint32_t)((site ^ place >> 4) * 0x9e3779b97f4a7c15u >> 40) % STACK_SETS;
+    for (uint32_t way = 0; way < STACK_WAYS; way++) {
+        const struct stack_entry *entry = &thread->caches->stack[set][way];
+        if (entry->site == site && entry->place == place && still_there(entry) &&
+            known_has(&shim.known_stacks, entry->id))
+            return entry->id;
+    }
+    struct walk walk;
+    uint64_t id = unwind(call, &walk);
+    if (walk.cacheable) {
+        struct stack_entry *entry =
+            &thread->caches->stack[set][thread->caches->stack_next[set]++ % STACK_WAYS];
+        entry->id = id;
+        entry->site = site;
+        entry->place = place;
+        entry->count = walk.count;
+        for (uint32_t i = 0; i < walk.count; i++) {
+            entry->address[i] = walk.address[i];
+            entry->slot[i] = walk.slot[i];
+        }
+    }
+    return id;
+}
+
+uint64_t stacks_take(struct call *call, bool whole)
+{
+    if (!whole || !unwinder.backtrace) {
+        modules_cover(call->thread, (uintptr_t)call->site);
+        return 0;
+    }
+    return python_stack(call->thread, take_native(call));
+}
