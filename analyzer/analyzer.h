@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyzer/check.h"
 #include "analyzer/finding.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
@@ -104,20 +105,5 @@ void analyzer_visit_findings(struct analyzer *analyzer,
 
 /* Records skipped because they made no sense. */
 uint64_t analyzer_skipped(const struct analyzer *analyzer);
-
-/* The catalogue. */
-struct check {
-    const char *code; /* "DC102" */
-    const char *title;
-    enum severity severity;
-    const char *text; /* explain: what it means, how it shows, when it can be wrong; paragraphs */
-    const char *example; /* minimal faulty program, C */
-    const char *mend_c;
-    const char *mend_torch;
-};
-
-/* All checks that this build has, in order of code; ended by a NULL code. */
-extern const struct check analyzer_checks[];
-const struct check *analyzer_check_find(const char *code);
 
 #endif

@@ -1,5 +1,4 @@
 #include "analyzer/findings.h"
-#include "lib/trace/lacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,73 +6,20 @@
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
 
-/* The rule of suppression: while a finding of the first code is open, findings of the second codes
- * on the same communicator, or that concern one of its processes, are its consequences. Mismatches
- * and accesses out of place come first because they make hangs, errors and exits; a hang makes
- * watchdogs end ranks.
- *
- * Codes of the third column are consequences only if they began later: a rank that has diverged,
- * left or failed on one communicator does the same on its others. DC104 is in neither role: ranks
- * that only reduce differently go on in step. */
-#define HANGS    " DC108 DC201 DC202 DC203 DC204 DC205 DC206 DC207 DC208 DC209 DC210"
-#define HAZARDS  " DC301 DC302 DC303 DC304 DC305"
-#define DIVERGED "DC101 DC102 DC103 DC105 DC106 DC107" LOOPS
-/* A rank in another place of its training loop: says why the calls differ, where they do. */
-#define LOOPS " DC504 DC505 DC506"
-#define WHY   DIVERGED " DC507 DC110 DC503"
-static const struct explanation {
-    const char *code;
-    const char *consequences, *later;
-} explains[] = {
-    {"DC101", HANGS, DIVERGED},
-    {"DC102", HANGS, DIVERGED},
-    {"DC103", HANGS, DIVERGED},
-    {"DC105", HANGS, DIVERGED},
-    {"DC106", HANGS, DIVERGED},
-    {"DC107", HANGS, DIVERGED},
-    {"DC104", HANGS, ""},
-    {"DC108", HANGS " DC111", "DC108"},
-    {"DC109", HANGS " DC405 DC111", ""},
-    {"DC111", HANGS " " DIVERGED, "DC111"}, /* what NCCL refused is missing in the sequence */
-    {"DC405", HANGS " DC111", ""},
-    {"DC110", HANGS, WHY},
-    {"DC504", HANGS, WHY},
-    {"DC505", HANGS, WHY},
-    {"DC507", HANGS, WHY},
-    {"DC506", "", LOOPS " DC503"}, /* on several communicators: one finding */
-    {"DC307", HANGS, ""},          /* autograd's own check ends the rank */
-    {"DC401", HANGS HAZARDS, "DC401"},
-    {"DC403", HANGS HAZARDS " DC401", "DC403"},
-    {"DC402", HANGS HAZARDS, "DC402"},
-    {"DC404", HANGS, "DC404"},
-    {"DC407", HANGS HAZARDS, "DC407"},
-    {"DC406", HANGS " DC304 DC305", ""},
-    {"DC301", "DC308 DC309", "DC503"},
-    {"DC305", "DC308 DC309", "DC503"},
-    {"DC306", HANGS " DC404 DC308 DC309", "DC503"},
-    {"DC302", "DC308", "DC503"},
-    {"DC303", "DC308 DC309", "DC503"},
-    {"DC304", "DC308", "DC503"},
-    {"DC309", "DC308", "DC503"},
-    {"DC308", "", "DC308 DC503"},
-    {"DC205", HANGS, ""}, /* others wait for one rank on several communicators: one finding */
-    {"DC206", HANGS, ""},
-    {"DC201", HANGS, ""},
-    {"DC202", HANGS, ""},
-    {"DC203", HANGS, ""},
-    {"DC207", HANGS, ""},
-    {"DC208", HANGS, ""},
-    {"DC209", "DC201 DC205 DC206", ""},
-};
-
-/* What `cause` says explains a finding of this code that began then. */
-static bool explains_code(const struct finding *cause, const char *code, uint64_t first_ns)
+static bool has_code(const enum code *codes, enum code code)
 {
-    for (size_t i = 0; i < sizeof explains / sizeof *explains; i++)
-        if (!strcmp(explains[i].code, cause->code))
-            return strstr(explains[i].consequences, code) ||
-                   (cause->first_ns <= first_ns && strstr(explains[i].later, code));
-    return false;
+    while (codes && *codes && *codes != code)
+        codes++;
+    return codes && *codes;
+}
+
+/* What `cause` says explains a finding of this check that began then. */
+static bool explains_check(const struct reported *cause, const struct check *check,
+                           uint64_t first_ns)
+{
+    return has_code(cause->check->explains, check->code) ||
+           (cause->finding.first_ns <= first_ns &&
+            has_code(cause->check->explains_later, check->code));
 }
 
 const char *severity_name(enum severity severity)
@@ -87,11 +33,11 @@ const char *certainty_name(enum certainty certainty)
     return certainty == CERTAIN ? "certain" : "possible";
 }
 
-struct draft draft_new(const char *code, enum certainty certainty, const struct comm *comm)
+struct draft draft_new(const struct check *check, enum certainty certainty, const struct comm *comm)
 {
-    const struct check *check = analyzer_check_find(code);
-    return (struct draft){.finding = {
-                              .code = check->code,
+    return (struct draft){.check = check,
+                          .finding = {
+                              .code = code_name(check->code),
                               .severity = check->severity,
                               .certainty = certainty,
                               .comm = comm ? comm->id : 0,
@@ -256,21 +202,21 @@ static bool is_explained(const struct analyzer *analyzer, const struct draft *dr
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
         bool weaker = reported->finding.certainty == POSSIBLE && finding->certainty == CERTAIN &&
-                      reported->finding.code[2] == '2' && finding->code[2] == '2';
+                      reported->check->family == FAMILY_HANG && draft->check->family == FAMILY_HANG;
         if (stands(reported) && !weaker &&
-            explains_code(&reported->finding, finding->code, finding->first_ns) &&
+            explains_check(reported, draft->check, finding->first_ns) &&
             concerns(reported, finding->comm, &draft->processes))
             return true;
     }
     return false;
 }
 
-uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm,
+uint32_t findings_find(const struct analyzer *analyzer, enum code code, uint64_t comm,
                        uint64_t number)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
-        if (stands(&analyzer->reported[i]) && !strcmp(finding->code, code) &&
+        if (stands(&analyzer->reported[i]) && analyzer->reported[i].check->code == code &&
             finding->comm == comm && finding->number == number)
             return finding->id;
     }
@@ -313,14 +259,13 @@ void findings_close(struct analyzer *analyzer, uint32_t id, const char *how)
  */
 static void suppress_consequences(struct analyzer *analyzer, const struct reported *cause)
 {
-    bool cause_precedes = cause->finding.code[2] != '2';
+    bool cause_precedes = cause->check->family != FAMILY_HANG;
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
-        if (!cause_precedes &&
-            strcmp(reported->finding.code, "DC204")) /* foretold what has come now */
+        if (!cause_precedes && reported->check->code != DC204) /* it predicted what has come now */
             continue;
         if (reported == cause || !is_open(reported) ||
-            !explains_code(&cause->finding, reported->finding.code, reported->finding.first_ns) ||
+            !explains_check(cause, reported->check, reported->finding.first_ns) ||
             !concerns(reported, cause->finding.comm, &cause->processes))
             continue;
         struct text how = {0};
@@ -350,7 +295,7 @@ static struct reported *find_same(struct analyzer *analyzer, const struct draft 
         struct reported *reported = &analyzer->reported[i];
         const struct finding *finding = &reported->finding;
         if (!is_open(reported) || finding->fingerprint != draft->finding.fingerprint ||
-            finding->code != draft->finding.code || finding->comm != draft->finding.comm ||
+            reported->check != draft->check || finding->comm != draft->finding.comm ||
             finding->sides != draft->finding.sides)
             continue;
         bool same = true;
@@ -398,7 +343,7 @@ static bool is_beyond_source(const struct analyzer *analyzer, const struct draft
     for (int i = 0; i < finding->sides; i++) {
         int process = finding->side[i].process;
         if (process >= 0 && process < analyzer->processes && analyzer->process[process] &&
-            lacks_blind(analyzer->process[process]->info.lacks, finding->code))
+            analyzer->process[process]->info.lacks & draft->check->needs)
             return true;
     }
     return false;
@@ -429,7 +374,8 @@ int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id
         draft_drop(draft);
         return -1;
     }
-    *reported = (struct reported){.finding = draft->finding, .processes = draft->processes};
+    *reported = (struct reported){
+        .check = draft->check, .finding = draft->finding, .processes = draft->processes};
     reported->finding.id = analyzer->reported_count;
     if (id)
         *id = reported->finding.id;
@@ -456,6 +402,7 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
     draft->finding.fingerprint = fingerprint_of(draft);
     finding_clear(&reported->finding);
     rankset_free(&reported->processes);
+    reported->check = draft->check;
     reported->finding = draft->finding;
     reported->processes = draft->processes;
     notify(analyzer, reported);

@@ -1,8 +1,7 @@
 /* findings.h: findings while they are built, kept, merged and passed on.
  *
- * One fault gives one finding. What follows from it is suppressed by one rule (findings.c,
- * `explains`): a finding keeps quiet what it explains on the same communicator or the same
- * processes. */
+ * One fault gives one finding. What follows from it is suppressed by one rule: a finding
+ * suppresses what its check explains (check.h) on the same communicator or the same processes. */
 #ifndef DDPCHECK_FINDINGS_H
 #define DDPCHECK_FINDINGS_H
 
@@ -12,6 +11,7 @@
 /* A finding in the making. Zero-initialise, fill in, hand to findings_report, which takes what it
  * holds. */
 struct draft {
+    const struct check *check;
     struct finding finding;
     struct rankset processes; /* indices of the processes that it covers */
     bool merges_ranks;        /* the same by another rank joins side 0 instead of standing alone */
@@ -20,6 +20,7 @@ struct draft {
 };
 
 struct reported {
+    const struct check *check;
     struct finding finding;
     struct rankset processes;
     uint64_t notified_times;
@@ -28,7 +29,8 @@ struct reported {
 };
 
 /* Starts a draft: code with its severity. */
-struct draft draft_new(const char *code, enum certainty certainty, const struct comm *comm);
+struct draft draft_new(const struct check *check, enum certainty certainty,
+                       const struct comm *comm);
 /* Adds a side; NULL if there are FINDING_SIDES_MAX. The texts are copied. */
 struct finding_side *draft_side(struct draft *draft, const char *call, const struct site *site);
 void draft_side_where(struct draft *draft, struct finding_side *side, const char *where,
@@ -56,7 +58,7 @@ void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how);
  * there. */
 void findings_close(struct analyzer *analyzer, uint32_t id, const char *how);
 /* The open (or closed) finding with this code, communicator and number; 0 if there is none. */
-uint32_t findings_find(const struct analyzer *analyzer, const char *code, uint64_t comm,
+uint32_t findings_find(const struct analyzer *analyzer, enum code code, uint64_t comm,
                        uint64_t number);
 void findings_flush(struct analyzer *analyzer); /* passes on the counts that were held back */
 void findings_free(struct analyzer *analyzer);

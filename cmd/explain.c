@@ -24,7 +24,7 @@ enum { SECTIONS = 5, PROGRAM_BYTES = 16384 };
 static const char *program_of(const struct check *check)
 {
     static char text[PROGRAM_BYTES];
-    const struct suite_minimal *minimal = suite_minimal_find(check->code);
+    const struct suite_minimal *minimal = suite_minimal_find(code_name(check->code));
     if (!minimal)
         return NULL;
     snprintf(text, sizeof text, "/* tests/suite/%s.c */\n%s%s%s", minimal->name, minimal->fault,
@@ -36,8 +36,8 @@ static void sections_of(const struct check *check, struct section section[SECTIO
 {
     section[0] = (struct section){NULL, check->text, NULL};
     section[1] = (struct section){"How to get it", check->example, "c"};
-    section[2] = (struct section){"The mend in C", check->mend_c, "c"};
-    section[3] = (struct section){"The mend in PyTorch", check->mend_torch, "python"};
+    section[2] = (struct section){"The mend in C", check->fix_c, "c"};
+    section[3] = (struct section){"The mend in PyTorch", check->fix_torch, "python"};
     section[4] = (struct section){"A whole program", program_of(check), "c"};
 }
 
@@ -45,7 +45,7 @@ static void print_check(const struct check *check, struct page *page)
 {
     struct section section[SECTIONS];
     sections_of(check, section);
-    page_format(page, STYLE_STRONG, "%s: %s", check->code, check->title);
+    page_format(page, STYLE_STRONG, "%s: %s", code_name(check->code), check->title);
     page_format(page, STYLE_PLAIN, " (%s)", severity_name(check->severity));
     page_gap(page);
     for (int i = 0; i < SECTIONS; i++) {
@@ -71,8 +71,9 @@ void explain_print_markdown(const struct check *check, FILE *out)
 {
     struct section section[SECTIONS];
     sections_of(check, section);
-    fprintf(out, "# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n", check->code,
-            check->title, severity_name(check->severity), check->code);
+    fprintf(out, "# %s: %s\n\nSeverity: %s. On the terminal: `ddpcheck explain %s`.\n",
+            code_name(check->code), check->title, severity_name(check->severity),
+            code_name(check->code));
     for (int i = 0; i < SECTIONS; i++) {
         const char *text = section[i].text;
         if (!text || !*text)
@@ -90,9 +91,9 @@ void explain_print_markdown(const struct check *check, FILE *out)
 
 static void print_list(struct page *page)
 {
-    for (const struct check *check = analyzer_checks; check->code; check++) {
+    for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
         page->indent = 16;
-        page_text(page, STYLE_STRONG, check->code);
+        page_text(page, STYLE_STRONG, code_name(check->code));
         page_column(page, 7);
         page_text(page, STYLE_PLAIN, severity_name(check->severity));
         page_column(page, 16);
@@ -104,8 +105,8 @@ static void print_list(struct page *page)
 static void print_markdown_list(void)
 {
     puts("# Findings\n\n| code | severity | what |\n| --- | --- | --- |");
-    for (const struct check *check = analyzer_checks; check->code; check++)
-        printf("| [%s](%s.md) | %s | %s |\n", check->code, check->code,
+    for (const struct check *check = check_next(NULL); check; check = check_next(check))
+        printf("| [%s](%s.md) | %s | %s |\n", code_name(check->code), code_name(check->code),
                severity_name(check->severity), check->title);
 }
 

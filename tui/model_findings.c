@@ -200,7 +200,7 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
     const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
     rows->empty = "This finding is not there any more.";
     if (finding) {
-        const struct check *check = analyzer_check_find(finding->code);
+        const struct check *check = check_find(finding->code);
         rows_line(rows, finding_tone(finding), "%s%s %s: %s",
                   !strcmp(finding->certainty, "possible") ? "possible " : "", finding->severity,
                   finding->code, check ? check->title : "a check of another version");
@@ -253,16 +253,16 @@ int model_explain(struct source *source, struct query *query, struct rows *rows,
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
-    const struct check *check = finding ? analyzer_check_find(finding->code) : NULL;
+    const struct check *check = finding ? check_find(finding->code) : NULL;
     rows->empty = "No text about it in this version.";
     if (check) {
-        rows_line(rows, TONE_STRONG, "%s: %s", check->code, check->title);
+        rows_line(rows, TONE_STRONG, "%s: %s", code_name(check->code), check->title);
         rows_line(rows, TONE_PLAIN, "%s", "");
         rows_column(rows, "", 0, false);
         add_text(rows, TONE_PLAIN, query->width, check->text);
         add_listing(rows, "How to get it", check->example);
-        add_listing(rows, "The mend in C", check->mend_c);
-        add_listing(rows, "The mend in PyTorch", check->mend_torch);
+        add_listing(rows, "The mend in C", check->fix_c);
+        add_listing(rows, "The mend in PyTorch", check->fix_torch);
     }
     tui_findings_free(&findings);
     return 0;

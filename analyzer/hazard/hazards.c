@@ -214,7 +214,7 @@ static void make_draft(struct draft *draft, const struct hazard_rule *rule,
                        const struct conflict *conflict, enum certainty certainty)
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
-    *draft = draft_new(rule->code, certainty, operation->member->comm);
+    *draft = draft_new(rule->check, certainty, operation->member->comm);
     draft->merges_sides = true;
     add_side(draft, conflict, conflict->later);
     add_side(draft, conflict, conflict->earlier);

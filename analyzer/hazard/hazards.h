@@ -27,7 +27,7 @@ struct conflict {
 
 /* What a kind of conflict is called. */
 struct hazard_rule {
-    const char *code;
+    const struct check *check;
     bool (*applies)(const struct conflict *conflict);
     enum certainty (*certainty)(const struct conflict *conflict);
     void (*say)(const struct conflict *conflict, struct text *what);

@@ -91,12 +91,13 @@ const struct arrival *parting_example(const struct parting *parting, int side)
     return &parting->side[order[side]].example;
 }
 
-struct draft parting_draft(const struct parting *parting, const char *code, const struct comm *comm,
+struct draft parting_draft(const struct parting *parting, const struct check *check,
+                           const struct comm *comm,
                            void (*describe)(const struct parting *parting,
                                             const struct arrival *arrival, char *text,
                                             size_t bytes))
 {
-    struct draft draft = draft_new(code, parting->mismatch ? CERTAIN : POSSIBLE, comm);
+    struct draft draft = draft_new(check, parting->mismatch ? CERTAIN : POSSIBLE, comm);
     int order[PARTING_SIDES_MAX];
     sort_sides(parting, order);
     draft.failed = parting->failed;

@@ -48,7 +48,8 @@ void parting_free(struct parting *parting);
 
 /* A draft with a side for each of the parting's, most ranks first; `describe` writes what stands
  * behind the call. */
-struct draft parting_draft(const struct parting *parting, const char *code, const struct comm *comm,
+struct draft parting_draft(const struct parting *parting, const struct check *check,
+                           const struct comm *comm,
                            void (*describe)(const struct parting *parting,
                                             const struct arrival *arrival, char *text,
                                             size_t bytes));

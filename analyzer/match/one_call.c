@@ -17,7 +17,7 @@ int one_call_report(struct analyzer *analyzer, const struct one_call *one, struc
                     const char *todo)
 {
     char call[CALL_BYTES];
-    struct draft draft = draft_new(one->code, one->certainty, one->comm);
+    struct draft draft = draft_new(one->check, one->certainty, one->comm);
     struct finding_side *side = draft_side(
         &draft, one->call ? one->call : record_text(one->record, call, sizeof call), &one->site);
     enum api_class class = api_class_of(one->record->api);

@@ -5,7 +5,7 @@
 #include "analyzer/findings.h"
 
 struct one_call {
-    const char *code;
+    const struct check *check;
     enum certainty certainty;
     const struct comm *comm;     /* NULL: none */
     const struct member *member; /* whose rank is named; NULL: the process's */

@@ -50,7 +50,7 @@ static void print_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     FILE *out = writer->export->out;
-    const struct check *check = analyzer_check_find(finding->code);
+    const struct check *check = check_find(finding->code);
     struct place place;
     if (writer->shown[finding->severity]++ >= SHOWN_MOST)
         return;

@@ -82,7 +82,7 @@ static void put_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     const struct html *html = writer->html;
-    const struct check *check = analyzer_check_find(finding->code);
+    const struct check *check = check_find(finding->code);
     FILE *out = html->out;
     if (++writer->number > FINDINGS_MOST)
         return;
@@ -134,7 +134,7 @@ static void put_listing(const struct html *html, const char *title, const char *
 
 static void put_code(const struct html *html, const char *code)
 {
-    const struct check *check = analyzer_check_find(code);
+    const struct check *check = check_find(code);
     if (!check)
         return;
     fprintf(html->out,
@@ -142,8 +142,8 @@ static void put_code(const struct html *html, const char *code)
             code, code);
     html_paragraphs(html, check->text);
     put_listing(html, "How to get it", check->example);
-    put_listing(html, "The mend in PyTorch", check->mend_torch);
-    put_listing(html, "The mend in C", check->mend_c);
+    put_listing(html, "The mend in PyTorch", check->fix_torch);
+    put_listing(html, "The mend in C", check->fix_c);
     fputs("</details>\n", html->out);
 }
 

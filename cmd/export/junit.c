@@ -85,23 +85,23 @@ static int print_case(const struct export *export, const struct check *check, FI
     const struct not_checked *blind;
     size_t bytes;
     struct gathered gathered = {
-        .code = check->code, .export = export, .text = open_memstream(&text, &bytes)};
+        .code = code_name(check->code), .export = export, .text = open_memstream(&text, &bytes)};
     if (!gathered.text)
         return -1;
     report_visit_findings(export->report, FINDING_OPEN, gather, &gathered);
     bool failed = fclose(gathered.text) || (gathered.count && !gathered.first);
-    fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ", codes_category(check->code),
-            check->code);
+    fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ", family_name(check->family),
+            code_name(check->code));
     text_xml(check->title, out);
     fputs("\">", out);
     if (gathered.count && !failed) {
         print_result(&gathered, text, out);
         *failures += gathered.worst != SEVERITY_NOTE;
-    } else if (!is_chosen(export, check->code)) {
+    } else if (!is_chosen(export, code_name(check->code))) {
         fputs("<skipped message=\"left out by --only or --disable\"/>", out);
         ++*skipped;
     } else if ((blind = not_checked_code(export->not_checked, export->not_checked_count,
-                                         check->code))) {
+                                         code_name(check->code)))) {
         fputs("<skipped message=\"not checked: ", out);
         text_xml(not_checked_text(blind, why, sizeof why), out);
         fputs("\"/>", out);
@@ -161,8 +161,11 @@ int export_junit(const struct export *export, struct error *err)
     if (!out)
         return error_set(err, "can't write the test cases: memory is short");
     print_trace_case(export->report, out);
-    for (const struct check *check = analyzer_checks; check->code && result == 0; check++, count++)
+    for (const struct check *check = check_next(NULL); check && result == 0;
+         check = check_next(check)) {
         result = print_case(export, check, out, &failures, &skipped);
+        count++;
+    }
     if (fclose(out) || result)
         result = error_set(err, "can't write the test cases: memory is short");
     else

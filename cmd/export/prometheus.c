@@ -176,13 +176,14 @@ static void put_findings(const struct writer *writer)
 {
     FILE *out = writer->export->out;
     put_head("ddpcheck_findings", "gauge", "Findings that are still true.", out);
-    for (const struct check *check = analyzer_checks; check->code; check++) {
-        struct tally tally = {.code = check->code};
+    for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
+        struct tally tally = {.code = code_name(check->code)};
         report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
-        if (!tally.count && not_checked_code(writer->export->not_checked,
-                                             writer->export->not_checked_count, check->code))
+        if (!tally.count &&
+            not_checked_code(writer->export->not_checked, writer->export->not_checked_count,
+                             code_name(check->code)))
             continue;
-        fprintf(out, "ddpcheck_findings{code=\"%s\",severity=\"%s\"} %d\n", check->code,
+        fprintf(out, "ddpcheck_findings{code=\"%s\",severity=\"%s\"} %d\n", code_name(check->code),
                 severity_name(check->severity), tally.count);
     }
 }

@@ -81,13 +81,13 @@ static json_t *rule_of(const struct check *check)
     const char *end = strstr(check->text, "\n\n");
     snprintf(first, sizeof first, "%.*s", end ? (int)(end - check->text) : (int)strlen(check->text),
              check->text);
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", check->code,
-                     "name", rule_name(check->title), "shortDescription", message(check->title),
-                     "fullDescription", message(first), "help", help_of(check),
-                     "defaultConfiguration", "level", levels[check->severity], "properties", "tags",
-                     "distributed-training", codes_category(check->code), "problem.severity",
-                     check->severity == SEVERITY_NOTE ? "recommendation"
-                                                      : severity_name(check->severity));
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", code_name(check->code),
+        "name", rule_name(check->title), "shortDescription", message(check->title),
+        "fullDescription", message(first), "help", help_of(check), "defaultConfiguration", "level",
+        levels[check->severity], "properties", "tags", "distributed-training",
+        family_name(check->family), "problem.severity",
+        check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
 }
 
 static json_t *physical(const char *path, int line)
@@ -220,9 +220,12 @@ static json_t *properties_of(const struct finding *finding)
 static int rule_index(const char *code)
 {
     int index = 0;
-    while (analyzer_checks[index].code && strcmp(analyzer_checks[index].code, code))
+    const struct check *check = check_next(NULL);
+    while (check && check->code != code_find(code)) {
+        check = check_next(check);
         index++;
-    return analyzer_checks[index].code ? index : -1;
+    }
+    return check ? index : -1;
 }
 
 static void print_result(void *context, const struct finding *finding)
@@ -308,8 +311,8 @@ int export_sarif(const struct export *export, struct error *err)
             "sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\n"
             "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",\"rules\":[",
             DDPCHECK_VERSION);
-    for (const struct check *check = analyzer_checks; check->code; check++)
-        print(&writer, rule_of(check), check == analyzer_checks);
+    for (const struct check *check = check_next(NULL); check; check = check_next(check))
+        print(&writer, rule_of(check), check == check_next(NULL));
     fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{"
           "\"description\":{\"text\":"
           "\"the root of the sources\"}}},\n",

@@ -10,13 +10,6 @@
 
 enum { CHECKS_MAX = 256 };
 
-static const struct {
-    const char *word, *codes;
-} categories[] = {
-    {"mismatch", "DC1XX"}, {"hang", "DC2XX"},        {"hazard", "DC3XX"}, {"device", "DC4XX"},
-    {"training", "DC5XX"}, {"performance", "DC6XX"}, {"trace", "DC9XX"},
-};
-
 /* Compares `bytes` of a typed code with a real one, which lies under "DC": upper and lower case are
  * one, the letters may be left out, x is any digit. */
 static bool is_like(const char *typed, size_t bytes, const char *code)
@@ -33,12 +26,17 @@ static bool is_like(const char *typed, size_t bytes, const char *code)
     return true;
 }
 
+const char *codes_category(const char *code)
+{
+    const struct check *check = check_find(code);
+    return family_name(check ? check->family : FAMILY_TRACE);
+}
+
 static bool is_named(const char *item, size_t bytes, const char *code)
 {
-    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
-        if (strlen(categories[i].word) == bytes && !strncasecmp(categories[i].word, item, bytes))
-            return is_like(categories[i].codes, strlen(categories[i].codes), code);
-    return is_like(item, bytes, code);
+    const char *category = codes_category(code);
+    return (strlen(category) == bytes && !strncasecmp(category, item, bytes)) ||
+           is_like(item, bytes, code);
 }
 
 static const char *next_item(const char **rest, size_t *bytes)
@@ -63,8 +61,8 @@ bool codes_have(const char *list, const char *code)
 
 static const struct check *find(const char *text, size_t bytes)
 {
-    for (const struct check *check = analyzer_checks; check->code; check++)
-        if (is_named(text, bytes, check->code))
+    for (const struct check *check = check_next(NULL); check; check = check_next(check))
+        if (is_named(text, bytes, code_name(check->code)))
             return check;
     return NULL;
 }
@@ -81,18 +79,10 @@ bool codes_unknown(const char *list, char *item, size_t bytes)
     return false;
 }
 
-const char *codes_category(const char *code)
-{
-    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
-        if (is_like(categories[i].codes, strlen(categories[i].codes), code))
-            return categories[i].word;
-    return "trace";
-}
-
 const struct check *codes_find(const char *text)
 {
-    for (const struct check *check = analyzer_checks; check->code; check++)
-        if (!strpbrk(text, "xX") && is_like(text, strlen(text), check->code))
+    for (const struct check *check = check_next(NULL); check; check = check_next(check))
+        if (!strpbrk(text, "xX") && is_like(text, strlen(text), code_name(check->code)))
             return check;
     return NULL;
 }
@@ -102,8 +92,9 @@ const char *codes_nearest(const char *text)
     const char *names[CHECKS_MAX + 1] = {NULL};
     char typed[16];
     int count = 0;
-    for (const struct check *check = analyzer_checks; check->code && count < CHECKS_MAX; check++)
-        names[count++] = check->code;
+    for (const struct check *check = check_next(NULL); check && count < CHECKS_MAX;
+         check = check_next(check))
+        names[count++] = code_name(check->code);
     snprintf(typed, sizeof typed, "%s%s", isdigit((unsigned char)*text) ? "DC" : "", text);
     for (char *c = typed; *c; c++)
         *c = (char)toupper((unsigned char)*c);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/check.h"
+
 struct gathering {
     struct trace *trace;
     struct not_checked *list;
@@ -102,8 +104,9 @@ char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes
 const struct not_checked *not_checked_code(const struct not_checked *list, int count,
                                            const char *code)
 {
-    for (int i = 0; i < count; i++)
-        if (lacks_blind(list[i].lack->bit, code))
+    const struct check *check = check_find(code);
+    for (int i = 0; check && i < count; i++)
+        if (list[i].lack->bit & check->needs)
             return &list[i];
     return NULL;
 }

@@ -81,7 +81,7 @@ static json_t *side_json(const struct writer *writer, const struct finding_side 
 static void print_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
-    const struct check *check = analyzer_check_find(finding->code);
+    const struct check *check = check_find(finding->code);
     struct rankset all = {0};
     json_t *sides = json_array();
     for (int i = 0; i < finding->sides; i++) {

@@ -253,7 +253,7 @@ static void print_finding(void *context, const struct finding *finding)
                          strcmp(writer->todo, finding->todo)))
         print_todo(writer);
     writer->value_column = value_column(finding);
-    const struct check *check = analyzer_check_find(finding->code);
+    const struct check *check = check_find(finding->code);
     page->indent = 2;
     page_column(page, 2);
     page_format(page, severities[finding->severity].style, "%s%s %s",

@@ -3,7 +3,6 @@
 #ifndef DDPCHECK_LACKS_H
 #define DDPCHECK_LACKS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum lack {
@@ -23,8 +22,5 @@ struct lack_text {
 
 /* All of them, ended by bit 0. */
 extern const struct lack_text lack_texts[];
-
-/* Whether a finding of this code ("DC301") can't be judged by a source that lacks these. */
-bool lacks_blind(uint32_t lacks, const char *code);
 
 #endif

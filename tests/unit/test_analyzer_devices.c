@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "lib/trace/lacks.h"
 #include "verdict.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)
@@ -175,25 +177,63 @@ static void unseen_rank_is_a_note(void **state)
 static void every_check_explains_itself(void **state)
 {
     (void)state;
-    const char *before = "";
-    for (const struct check *check = analyzer_checks; check->code; check++) {
-        assert_true(strcmp(before, check->code) < 0);
-        assert_true(*check->title && *check->text && check->example && check->mend_c &&
-                    check->mend_torch);
-        assert_true(check->code[2] == '9' ||
-                    (*check->example && *check->mend_c && *check->mend_torch));
-        assert_ptr_equal(analyzer_check_find(check->code), check);
+    enum code before = CODE_NONE;
+    for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
+        const char *code = code_name(check->code);
+        assert_true(check->code > before);
+        assert_true(*check->title && *check->text);
+        assert_true(check->family == FAMILY_TRACE ||
+                    (*check->example && *check->fix_c && *check->fix_torch));
+        assert_int_equal(code_find(code), check->code);
+        assert_ptr_equal(check_find(code), check);
         before = check->code;
     }
-    assert_null(analyzer_check_find("DC000"));
+    assert_null(check_find("DC000"));
+}
+
+/* "DC301-DC306, DC308": the codes that need `bit`, as the database has them. */
+static void codes_needing(uint32_t bit, char *text, size_t bytes)
+{
+    size_t used = 0;
+    int first = 0, last = -1;
+    *text = '\0';
+    for (const struct check *check = check_next(NULL); check || first; check = check_next(check)) {
+        if (check && !(check->needs & bit))
+            continue;
+        if (check && (int)check->code == last + 1) {
+            last++;
+            continue;
+        }
+        if (first)
+            used += (size_t)snprintf(text + used, bytes - used, "%sDC%d", used ? ", " : "", first);
+        if (first < last)
+            used += (size_t)snprintf(text + used, bytes - used, "-DC%d", last);
+        if (!check)
+            return;
+        first = last = (int)check->code;
+    }
+}
+
+static void lacks_name_the_checks_that_need_them(void **state)
+{
+    (void)state;
+    for (const struct lack_text *lack = lack_texts; lack->bit; lack++) {
+        char codes[256];
+        codes_needing(lack->bit, codes, sizeof codes);
+        assert_string_equal(lack->codes, codes);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffer_on_another_device), cmocka_unit_test(operation_past_the_end),
-        cmocka_unit_test(kernel_with_far_pointer),  cmocka_unit_test(lost_records_weaken),
-        cmocka_unit_test(unseen_rank_is_a_note),    cmocka_unit_test(every_check_explains_itself),
+        cmocka_unit_test(buffer_on_another_device),
+        cmocka_unit_test(operation_past_the_end),
+        cmocka_unit_test(kernel_with_far_pointer),
+        cmocka_unit_test(lost_records_weaken),
+        cmocka_unit_test(unseen_rank_is_a_note),
+        cmocka_unit_test(every_check_explains_itself),
+        cmocka_unit_test(lacks_name_the_checks_that_need_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

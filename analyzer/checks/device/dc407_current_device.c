@@ -8,6 +8,7 @@
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/timelines.h"
+#include "lib/trace/lacks.h"
 
 enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
 
@@ -20,7 +21,7 @@ static int report(struct analyzer *analyzer, struct process *process, const stru
         return -1;
     }
     struct one_call one = {
-        .code = "DC407",
+        .check = &check_current_device,
         .certainty = process->lost_control ? POSSIBLE : CERTAIN,
         .process = process,
         .record = record,
@@ -89,3 +90,32 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
 
 const struct check_group checks_current_device = {
     .name = "current device", .launch = launch, .call = call};
+
+const struct check check_current_device = {
+    .code = DC407,
+    .name = "current-device",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_CUDA | LACKS_DEVICE,
+    .explains = CODES(CODES_HANGS, CODES_HAZARDS),
+    .explains_later = CODES(DC407),
+    .title = "the current device is not the one the call needs",
+    .text = "A kernel was launched on a stream of another device than the current one, or an event "
+            "was recorded on a stream of another device than the event's. CUDA refuses both with "
+            "cudaErrorInvalidResourceHandle; the work, or the dependency, is simply missing.\n\n"
+            "It shows as wrong values and races where the result is not checked (a launch in <<< "
+            ">>> has none), as an error otherwise. Usual causes: a new thread, whose current "
+            "device is 0 (an autograd or data loader thread), cudaSetDevice in one branch only, an "
+            "event made once and used for every device.\n\n"
+            "Only calls that did fail are reported, and only for streams and events whose creation "
+            "was seen, so it is certain. Copies, memsets, cudaStreamWaitEvent, "
+            "cudaEventSynchronize and NCCL's calls work with any current device. That "
+            "ncclCommInitRank takes the current device shows as DC405, DC401 or DC402.",
+    .example = "cudaSetDevice(1); cudaStreamCreate(&stream);\ncudaSetDevice(0); scale<<<grid, "
+               "block, 0, stream>>>(x, n);      /* fails */\n",
+    .fix_c = "cudaSetDevice(1); scale<<<grid, block, 0, stream>>>(x, n);\nif (cudaGetLastError() "
+             "!= cudaSuccess) abort();\n",
+    .fix_torch = "with torch.cuda.device(x.device): my_extension.scale(x)    # extensions: "
+                 "c10::cuda::CUDAGuard\n",
+};

@@ -14,6 +14,7 @@
 #include "analyzer/model/timelines.h"
 #include "analyzer/model/order.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, DEFAULT_STREAMS = 2 };
 
@@ -49,7 +50,7 @@ static int check_device(struct analyzer *analyzer, const struct operation *opera
         allocation->device == device)
         return 0;
     bool reachable = mapped || memory_can_access(operation->process, device, allocation->device);
-    struct draft draft = draft_new("DC401",
+    struct draft draft = draft_new(&check_buffer_device,
                                    reachable || operation->process->lost_bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
@@ -76,7 +77,8 @@ static int check_bounds(struct analyzer *analyzer, const struct operation *opera
     if (use->bytes <= room || memory_is_pageable(allocation) ||
         allocation->type == MEMORY_DEVICE_MAPPED)
         return 0;
-    struct draft draft = draft_new("DC406", operation->process->lost_bulk ? POSSIBLE : CERTAIN,
+    struct draft draft = draft_new(&check_buffer_overrun,
+                                   operation->process->lost_bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
     char name[16], call[CALL_BYTES];
@@ -99,9 +101,9 @@ static int check_pageable(struct analyzer *analyzer, const struct operation *ope
     if (!memory_is_pageable(allocation))
         return 0;
     bool reachable = allocation->type == MEMORY_HOST_SHARED;
-    struct draft draft =
-        draft_new("DC404", reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
-                  operation->member->comm);
+    struct draft draft = draft_new(
+        &check_pageable_buffer, reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
+        operation->member->comm);
     struct text what = {0};
     char name[16], call[CALL_BYTES];
     if (reachable)
@@ -126,7 +128,8 @@ static int check_stream(struct analyzer *analyzer, const struct operation *opera
     int device = operation->member->device;
     if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
         return 0;
-    struct draft draft = draft_new("DC402", operation->process->lost_control ? POSSIBLE : CERTAIN,
+    struct draft draft = draft_new(&check_stream_device,
+                                   operation->process->lost_control ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
     char name[16], call[CALL_BYTES];
@@ -189,7 +192,7 @@ static int report_launch(struct analyzer *analyzer, struct process *process,
 {
     const char *name = process_string(process, record->launch.function);
     struct draft draft =
-        draft_new("DC403", inferred || process->lost_bulk ? POSSIBLE : CERTAIN, NULL);
+        draft_new(&check_kernel_device, inferred || process->lost_bulk ? POSSIBLE : CERTAIN, NULL);
     struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return -1;
@@ -232,3 +235,126 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
 
 const struct check_group checks_devices = {
     .name = "devices", .operation = operation, .launch = launch};
+
+const struct check check_buffer_device = {
+    .code = DC401,
+    .name = "buffer-device",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA | LACKS_DEVICE,
+    .explains = CODES(CODES_HANGS, CODES_HAZARDS),
+    .explains_later = CODES(DC401),
+    .title = "a buffer is on another device than the communicator",
+    .text = "An operation was given a buffer that was allocated on another GPU than the one its "
+            "communicator was made on.\n\n"
+            "It shows as an illegal address, reported by a later CUDA call, or as slow transfers "
+            "where peer access is enabled (then it is called possible).\n\n"
+            "Pinned host and managed memory are not reported.",
+    .example =
+        "cudaSetDevice(1); cudaMalloc(&x, bytes);\ncudaSetDevice(0); ncclCommInitRank(&comm, n, "
+        "id, rank);\nncclAllReduce(x, x, count, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "cudaSetDevice(0); cudaMalloc(&x, bytes);\n",
+    .fix_torch = "torch.cuda.set_device(local_rank)    # before anything is allocated\n",
+};
+
+const struct check check_stream_device = {
+    .code = DC402,
+    .name = "stream-device",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_STREAM | LACKS_CUDA | LACKS_DEVICE,
+    .explains = CODES(CODES_HANGS, CODES_HAZARDS),
+    .explains_later = CODES(DC402),
+    .title = "the stream belongs to another device than the communicator",
+    .text = "An operation was issued on a stream that was made while another device was current "
+            "than the communicator's.\n\n"
+            "It shows as ncclUnhandledCudaError (\"invalid resource handle\") on this rank and as "
+            "a hang on the others. Usual causes: streams made in a loop without cudaSetDevice, a "
+            "stream kept from before the device was chosen, the wrong element of an array of "
+            "streams in a program that drives several GPUs.\n\n"
+            "The default streams are never reported: NCCL makes the communicator's device current, "
+            "so that they are the right device's; but work that the program puts on another "
+            "device's default stream is not ordered with it. Streams whose creation was not seen "
+            "are not judged.",
+    .example = "cudaStreamCreate(&stream);      /* device 0 is current */\ncudaSetDevice(1); "
+               "ncclCommInitRank(&comm, n, id, rank);\nncclAllReduce(x, x, count, ncclFloat, "
+               "ncclSum, comm, stream);\n",
+    .fix_c =
+        "cudaSetDevice(1); cudaStreamCreate(&stream);\nncclCommInitRank(&comm, n, id, rank);\n",
+    .fix_torch = "torch.cuda.set_device(local_rank)\nstream = torch.cuda.Stream()    # after "
+                 "set_device; or torch.cuda.Stream(device=local_rank)\n",
+};
+
+const struct check check_kernel_device = {
+    .code = DC403,
+    .name = "kernel-device",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA | LACKS_DEVICE,
+    .explains = CODES(CODES_HANGS, CODES_HAZARDS, DC401),
+    .explains_later = CODES(DC403),
+    .title = "a kernel gets pointers to memory that its device can't reach",
+    .text = "A kernel was launched on one GPU with a pointer to memory of another, and peer access "
+            "between the two is not enabled: weights on one device, input on the other.\n\n"
+            "It shows as an illegal address, reported by a later call far from the cause; the "
+            "process can't use CUDA any more then.\n\n"
+            "It is certain for pointers that are parameters of their own; possible for values "
+            "inside of structures that look like such a pointer.",
+    .example = "cudaSetDevice(0); cudaMalloc(&weights, bytes);\ncudaSetDevice(1); "
+               "cudaMalloc(&input, bytes);\nconvolve<<<grid, block>>>(input, weights);\n",
+    .fix_c = "cudaSetDevice(1); cudaMemcpyPeer(weights_here, 1, weights, 0, "
+             "bytes);\nconvolve<<<grid, block>>>(input, weights_here);\n",
+    .fix_torch = "model = model.to(device); x = x.to(device)    # one device for both\n",
+};
+
+const struct check check_pageable_buffer = {
+    .code = DC404,
+    .name = "pageable-buffer",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(DC404),
+    .title = "pageable host memory is handed to a collective",
+    .text = "A buffer of a collective, send or receive lies in memory that CUDA does not know: "
+            "from malloc, the stack, a NumPy array or a CPU tensor.\n\n"
+            "It shows as an illegal address, reported by a later CUDA call, and as a hang on the "
+            "other ranks. Pinned host memory (cudaMallocHost, cudaHostRegister) and managed memory "
+            "are fine.\n\n"
+            "Where the GPU translates the host's addresses by itself "
+            "(cudaDevAttrPageableMemoryAccess: HMM, or ATS on Grace Hopper) it works, page fault "
+            "by page fault; it is a warning and called possible there.",
+    .example = "float *x = malloc(n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, "
+               "comm, stream);\n",
+    .fix_c = "float *x; cudaMalloc((void **)&x, n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, "
+             "ncclSum, comm, stream);\n",
+    .fix_torch = "x = x.to(device)    # NCCL has no CPU tensors; use a gloo group for "
+                 "those\ndist.all_reduce(x)\n",
+};
+
+const struct check check_buffer_overrun = {
+    .code = DC406,
+    .name = "buffer-overrun",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(CODES_HANGS, DC304, DC305),
+    .title = "an operation reaches past the end of its buffer",
+    .text = "The count times the size of the datatype (times the number of ranks for AllGather's "
+            "receive buffer, ReduceScatter's send buffer, AlltoAll and the roots of Gather and "
+            "Scatter) is more than what is left of the allocation.\n\n"
+            "It shows as an illegal address, or as other data overwritten. Usual causes: a count "
+            "in bytes where elements are meant, a receive buffer without the factor nranks.\n\n"
+            "It compares with the whole allocation: a program or framework that takes many buffers "
+            "from one allocation can overrun within it unseen.",
+    .example = "cudaMalloc(&all, n * sizeof(float));                 /* room for one rank "
+               "*/\nncclAllGather(x, all, n, ncclFloat, comm, stream);\n",
+    .fix_c = "cudaMalloc(&all, nranks * n * sizeof(float));\n",
+    .fix_torch = "out = torch.empty(world_size * x.numel(), device=x.device); "
+                 "dist.all_gather_into_tensor(out, x)\n",
+};

@@ -5,6 +5,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128, STEPS_TOLD = 8 };
 
@@ -94,7 +95,7 @@ static bool few_are_missing(const struct wait_node *wait)
            2 * wait->missing_count < wait->comm->members;
 }
 
-const char *cycle_code(const struct cycle *cycle, const struct wait_node **culprit)
+const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
 {
     bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
     *culprit = NULL;
@@ -112,10 +113,10 @@ const char *cycle_code(const struct cycle *cycle, const struct wait_node **culpr
     if (!cycle->steps || setup)
         return NULL;
     if (all_peers || (all_issued && one_comm && any_peer))
-        return "DC203";
+        return &check_message_cycle;
     if (all_issued)
-        return "DC202";
-    return *culprit || one_comm ? NULL : "DC202";
+        return &check_wait_cycle;
+    return *culprit || one_comm ? NULL : &check_wait_cycle;
 }
 
 static void who_waits(const struct wait_graph *graph, const struct wait_node *wait,
@@ -205,15 +206,15 @@ static void cover_rest(struct draft *draft, const struct cycle *cycle)
 }
 
 int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                 const struct cycle *cycle, const char *code, enum certainty certainty)
+                 const struct cycle *cycle, const struct check *check, enum certainty certainty)
 {
     const struct wait_node *first = cycle->step[0].wait;
-    if (findings_find(analyzer, code, first->comm->id, first->number))
+    if (findings_find(analyzer, check->code, first->comm->id, first->number))
         return 0;
     bool lost = false;
     for (int i = 0; i < cycle->steps; i++)
         lost |= hang_lost_records(cycle->step[i].wait);
-    struct draft draft = draft_new(code, lost ? POSSIBLE : certainty, first->comm);
+    struct draft draft = draft_new(check, lost ? POSSIBLE : certainty, first->comm);
     draft.finding.number = first->number;
     draft.finding.has_number = true;
     draft.finding.first_ns = first->begin_ns;
@@ -227,10 +228,44 @@ int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
         text_add(&what, "; and %d more", cycle->steps - STEPS_TOLD);
     cover_rest(&draft, cycle);
     draft_say(&draft, &what,
-              !strcmp(code, "DC203")
+              check == &check_message_cycle
                   ? "Put sends and receives that need each other into one ncclGroupStart/End, or "
                     "let every second rank receive first."
                   : "Issue the operations of all communicators in one order on every rank, or on "
                     "streams that do not wait for each other.");
     return findings_report(analyzer, &draft, NULL);
 }
+
+const struct check check_wait_cycle = {
+    .code = DC202,
+    .name = "wait-cycle",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_CUDA | LACKS_UNFINISHED,
+    .explains = CODES(CODES_HANGS),
+    .title = "ranks wait for each other in a circle",
+    .text = "Each of some ranks waits in an operation for a rank whose own call of it can't start, "
+            "because it stands behind another operation, or has not been made, because its thread "
+            "waits for another operation; and following these waits leads back to the first. The "
+            "finding tells the circle step by step.\n\n"
+            "It shows as a hang. It is certain: what is ahead of an operation was put there before "
+            "it, by the order of its stream, by events, by the default stream, or because a "
+            "communicator's operations run one after the other whatever their streams are. Nothing "
+            "but an abort of the communicators ends it.\n\n"
+            "Usual causes: two communicators (data and tensor parallel, two models) whose "
+            "operations are issued in another order on some rank, or by two threads without an "
+            "order between them. NCCL's user guide, \"Using multiple NCCL communicators "
+            "concurrently\", asks for one order on all ranks.\n\n"
+            "Kernels of two communicators on independent streams of one GPU can block each other "
+            "as well, when the GPU can't run both at once: DC204 tells of these.",
+    .example =
+        "if (rank % 2) {         /* both on one stream */\n    ncclAllReduce(b, b, n, ncclFloat, "
+        "ncclSum, second, stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, "
+        "stream);\n} else {\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n    "
+        "ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, stream);\n}\n",
+    .fix_c = "ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);       /* in one order on "
+             "all ranks */\nncclAllReduce(b, b, n, ncclFloat, ncclSum, second, stream);\n",
+    .fix_torch = "dist.all_reduce(a, group=first)      # in one order on all ranks, and from one "
+                 "thread\ndist.all_reduce(b, group=second)\n",
+};

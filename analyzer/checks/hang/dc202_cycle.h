@@ -22,11 +22,11 @@ struct cycle {
 
 /* Follows the waits from `start` until they come back to one that was there before. */
 void cycle_find(const struct wait_graph *graph, const struct wait_node *start, struct cycle *cycle);
-/* The code that such a cycle has, NULL if it is better told as a missing rank: of *culprit then,
+/* The check that such a cycle has, NULL if it is better told as a missing rank: of *culprit then,
  * NULL if any will do. */
-const char *cycle_code(const struct cycle *cycle, const struct wait_node **culprit);
+const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit);
 /* 0, or -1 with errno = ENOMEM. */
 int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                 const struct cycle *cycle, const char *code, enum certainty certainty);
+                 const struct cycle *cycle, const struct check *check, enum certainty certainty);
 
 #endif

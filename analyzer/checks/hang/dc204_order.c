@@ -147,7 +147,7 @@ static int report(struct analyzer *analyzer, const struct suspect *suspect,
                   const struct comm *other)
 {
     const struct comm *comm = suspect->early->comm;
-    struct draft draft = draft_new("DC204", POSSIBLE, comm);
+    struct draft draft = draft_new(&check_communicator_order, POSSIBLE, comm);
     draft.finding.number = suspect->early_x.number;
     draft.finding.has_number = true;
     draft.finding.first_ns = suspect->early_x.site.time_ns;
@@ -285,3 +285,33 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
 }
 
 const struct check_group checks_order = {.name = "order", .operation = operation};
+
+const struct check check_communicator_order = {
+    .code = DC204,
+    .name = "communicator-order",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_STREAM | LACKS_CUDA,
+    .title = "two communicators are used in different orders",
+    .text = "Two ranks that share two communicators issued an operation of one and an operation of "
+            "the other in different orders, and on one of the ranks nothing orders the two: no "
+            "stream, no event, no wait of the host. The job did not hang, but can.\n\n"
+            "NCCL's kernels wait for data from their peers, and a GPU need not run two of them at "
+            "once. When the first rank's GPU runs one of them and the second rank's GPU the other, "
+            "both wait for ever. NCCL's user guide, \"Using multiple NCCL communicators "
+            "concurrently\", asks for operations to be submitted in the same order across ranks. "
+            "Whether it happens depends on the size of the operations, on other kernels and on "
+            "chance.\n\n"
+            "It is always possible, never certain. It is wrong if something that ddpcheck can't "
+            "see orders the two, for example a flag in host memory that a thread polls. Operations "
+            "in CUDA graphs, sends and receives are not looked at.",
+    .example = "if (rank % 2) {\n    ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, "
+               "other_stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n} "
+               "else {\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n    "
+               "ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, other_stream);\n}\n",
+    .fix_c = "ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);           /* in one order "
+             "on all ranks */\nncclAllReduce(b, b, n, ncclFloat, ncclSum, second, other_stream);\n",
+    .fix_torch = "dist.all_reduce(a, group=first)      # in one order on all ranks, and from one "
+                 "thread\ndist.all_reduce(b, group=second)\n",
+};

@@ -8,6 +8,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/hang/waits.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -16,7 +17,7 @@ static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t num
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
-        if (!strcmp(reported->finding.code, "DC207") && reported->finding.comm == comm &&
+        if (reported->check->code == DC207 && reported->finding.comm == comm &&
             reported->finding.number == number && rankset_has(&reported->processes, process->index))
             return true;
     }
@@ -30,7 +31,7 @@ static int report(struct analyzer *analyzer, const struct operation *held, enum 
     if (is_told(analyzer, comm, number, held->process))
         return 0;
     char call[CALL_BYTES], name[16];
-    struct draft draft = draft_new("DC207", certainty, held->member->comm);
+    struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
     draft.merges_ranks = true;
     struct finding_side *side =
         draft_side(&draft, signature_text(&held->signature, call, sizeof call), &held->site);
@@ -96,3 +97,33 @@ static int waits(struct analyzer *analyzer, struct wait_graph *graph)
 }
 
 const struct check_group checks_groups = {.name = "groups", .call = call, .waits = waits};
+
+const struct check check_open_group = {
+    .code = DC207,
+    .name = "open-group",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_GROUP,
+    .explains = CODES(CODES_HANGS),
+    .title = "a group is held open",
+    .text = "Calls between ncclGroupStart and the outermost ncclGroupEnd are only noted; they are "
+            "launched by that ncclGroupEnd. A rank called an operation in a group that it has not "
+            "ended, and others wait in it, or the rank ended with the group still open, or it "
+            "waits within the group for a stream on which the group's calls are to run: that wait "
+            "does not wait for them.\n\n"
+            "It shows as a hang of the other ranks, or as results that are not there yet. It is "
+            "certain if others are stuck because of it, or if the process ended with calls in an "
+            "open group. It is possible where a thread only waits for such a stream within the "
+            "group: nothing is wrong if it waits once more afterwards.\n\n"
+            "Usual causes: a return, an exception or a continue between the two calls; more starts "
+            "than ends.",
+    .example = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\nif "
+               "(rank == 1)\n    return;                             /* without ncclGroupEnd "
+               "*/\nncclGroupEnd();\ncudaStreamSynchronize(stream);\n",
+    .fix_c = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
+             "stream);\nncclGroupEnd();                         /* on every path "
+             "*/\ncudaStreamSynchronize(stream);\n",
+    .fix_torch = "with dist._coalescing_manager(group, async_ops=True) as work:\n    "
+                 "dist.all_reduce(x)\nwork.wait()          # after the block, not inside of it\n",
+};

@@ -8,6 +8,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -38,7 +39,7 @@ static bool is_told(const struct analyzer *analyzer, const struct process *proce
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
-        if (!strcmp(reported->finding.code, "DC208") && reported->finding.state == FINDING_OPEN &&
+        if (reported->check->code == DC208 && reported->finding.state == FINDING_OPEN &&
             reported->finding.certainty <= certainty &&
             rankset_has(&reported->processes, process->index))
             return true;
@@ -66,7 +67,8 @@ static int report(struct analyzer *analyzer, const struct wait_graph *graph,
     const struct thread *thread = callback->thread;
     const struct process *process = function->process;
     char call[CALL_BYTES], where[CALL_BYTES + 32];
-    struct draft draft = draft_new("DC208", process->lost_control ? POSSIBLE : certainty, NULL);
+    struct draft draft =
+        draft_new(&check_host_function, process->lost_control ? POSSIBLE : certainty, NULL);
     draft.merges_ranks = true;
     draft.finding.first_ns = callback->begin_ns;
     draft.finding.last_ns = graph->now_ns > callback->begin_ns ? graph->now_ns : callback->begin_ns;
@@ -111,3 +113,32 @@ int callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
     }
     return 0;
 }
+
+const struct check check_host_function = {
+    .code = DC208,
+    .name = "host-function",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_CUDA,
+    .explains = CODES(CODES_HANGS),
+    .title = "the host waits for a stream that waits for the host",
+    .text = "A host function (cudaLaunchHostFunc, cudaStreamAddCallback) does not return, so "
+            "nothing behind it on its stream can run. It waits, in a call, for work that stands "
+            "behind itself; or it has done nothing that can be seen for a long time (--hang-after) "
+            "while another thread of the process waits for its stream.\n\n"
+            "It shows as a hang of this rank, and of all that wait for it. It is certain where the "
+            "function is in a call that waits for what comes after it. It is possible where the "
+            "function is in no such call: it may wait for a lock that the waiting thread holds, or "
+            "just be busy; if it returns after all the finding is marked as resolved.\n\n"
+            "Host functions must not call CUDA (CUDA Runtime API, cudaLaunchHostFunc); most calls "
+            "are refused there, those of NCCL are not. An event that was never recorded is no "
+            "cause: cudaEventSynchronize and cudaStreamWaitEvent take it as done.",
+    .example = "pthread_mutex_lock(&lock);\ncudaLaunchHostFunc(stream, count_batch, &lock);     /* "
+               "takes the lock */\ncudaStreamSynchronize(stream);                      /* while "
+               "this thread holds it */\npthread_mutex_unlock(&lock);\n",
+    .fix_c = "cudaLaunchHostFunc(stream, count_batch, "
+             "&lock);\ncudaStreamSynchronize(stream);\npthread_mutex_lock(&lock);                  "
+             "        /* only now */\n",
+    .fix_torch = "work.wait()          # no lock held here that a future's callback takes\n",
+};

@@ -41,7 +41,7 @@ static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
         if (finding->comm == comm->id && finding->state == FINDING_OPEN &&
-            (finding->code[2] == '1' || finding->code[2] == '2'))
+            analyzer->reported[i].check->family <= FAMILY_HANG)
             return true;
     }
     return false;
@@ -49,7 +49,7 @@ static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
 
 static int report(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
 {
-    struct draft draft = draft_new("DC210", POSSIBLE, comm);
+    struct draft draft = draft_new(&check_late_rank, POSSIBLE, comm);
     struct finding_side *late = NULL, *done = NULL;
     char call[CALL_BYTES] = "its operation", name[16], ranks[128];
     for (uint32_t i = 0; i < comm->members; i++) {
@@ -97,3 +97,29 @@ static int finish(struct analyzer *analyzer)
 }
 
 const struct check_group checks_unfinished = {.name = "unfinished", .finish = finish};
+
+const struct check check_late_rank = {
+    .code = DC210,
+    .name = "late-rank",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_TIMING | LACKS_UNFINISHED,
+    .title = "a rank is late",
+    .text = "Some ranks have waited for a long time (--hang-after) in an operation that another "
+            "rank has not issued. That rank is not stuck: it goes on issuing other calls, or its "
+            "GPU gets on with other work. The finding tells who is late, by how much, and in which "
+            "phase it is; it is told anew whenever the wait has doubled, and marked as resolved "
+            "when the rank comes.\n\n"
+            "It shows as lost time, or, past the timeout of the process group, as a job that its "
+            "watchdog ends.\n\n"
+            "Usual causes: one rank evaluates or writes a checkpoint while the others go on to the "
+            "next step; inputs of very different length; a slow disk.",
+    .example = "if (rank == 0)\n    evaluate(model);        /* for minutes, on this rank's GPU "
+               "alone */\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
+               "stream);\ncudaStreamSynchronize(stream);\n",
+    .fix_c = "evaluate_part(model, rank, ranks);       /* every rank its share "
+             "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_torch =
+        "dist.init_process_group(\"nccl\", timeout=timedelta(hours=1))     # if it is meant\n",
+};

@@ -13,6 +13,7 @@
 #include "analyzer/checks/hang/hang_late.h"
 #include "analyzer/checks/hang/hang_restart.h"
 #include "analyzer/match/window.h"
+#include "lib/trace/lacks.h"
 
 static bool has_behind(const struct wait_node *wait)
 {
@@ -60,9 +61,9 @@ static int report_root(struct analyzer *analyzer, const struct wait_graph *graph
         struct cycle cycle;
         const struct wait_node *culprit;
         cycle_find(graph, root, &cycle);
-        const char *code = cycle_code(&cycle, &culprit);
-        if (code)
-            return cycle_report(analyzer, graph, &cycle, code, certainty);
+        const struct check *check = cycle_check(&cycle, &culprit);
+        if (check)
+            return cycle_report(analyzer, graph, &cycle, check, certainty);
         if (culprit)
             root = culprit;
         if (!root->missing_count)
@@ -154,3 +155,33 @@ static int waits(struct analyzer *analyzer, struct wait_graph *graph)
 }
 
 const struct check_group checks_waits = {.name = "waits", .waits = waits};
+
+const struct check check_missing_rank = {
+    .code = DC201,
+    .name = "missing-rank",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_UNFINISHED,
+    .explains = CODES(CODES_HANGS),
+    .title = "a rank is missing in an operation that others wait in",
+    .text =
+        "Some ranks issued an operation and wait for it; another rank has not issued it. The "
+        "finding says where that rank is instead.\n\n"
+        "It shows as a hang that ends, if at all, with the timeout of the process group. It is "
+        "certain if the missing rank is itself blocked and waits, directly or through others, for "
+        "one of the ranks that wait for it. It is possible if that rank has only been silent for a "
+        "long time (--hang-after); if it comes after all the finding is marked as resolved.\n\n"
+        "In a process with several devices, a thread that waits for one rank's operation before it "
+        "has made the others' does the same: "
+        "make the calls of all its ranks between ncclGroupStart and ncclGroupEnd, and wait after "
+        "that (NCCL user guide, "
+        "\"Management Of Multiple GPUs From One Thread\").\n\n"
+        "A program in which another thread would have issued the call, one that never used NCCL "
+        "before, can make a certain one wrong.",
+    .example = "if (rank != 3)\n    ncclAllReduce(flag, flag, 1, ncclFloat, ncclSum, control, "
+               "stream);   /* a barrier, but not for rank 3 */\ncudaStreamSynchronize(stream);\n",
+    .fix_c = "ncclAllReduce(flag, flag, 1, ncclFloat, ncclSum, control, stream);       /* on every "
+             "rank */\n",
+    .fix_torch = "if rank == 0:\n    save()\ndist.barrier()      # outside of the `if`\n",
+};

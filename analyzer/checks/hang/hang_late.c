@@ -68,7 +68,7 @@ static int report_working(struct analyzer *analyzer, const struct wait_graph *gr
 {
     if (wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER)
         return 0;
-    uint32_t known = findings_find(analyzer, "DC210", wait->comm->id, wait->number);
+    uint32_t known = findings_find(analyzer, DC210, wait->comm->id, wait->number);
     const struct finding *finding = known ? &analyzer->reported[known - 1].finding : NULL;
     if (finding && graph->now_ns - wait->begin_ns < 2 * (finding->last_ns - finding->first_ns))
         return 0;
@@ -134,15 +134,15 @@ static bool one_went_on(const struct analyzer *analyzer, const struct reported *
 static bool is_over(const struct analyzer *analyzer, const struct reported *reported)
 {
     const struct finding *finding = &reported->finding;
-    if (!strcmp(finding->code, "DC202") || !strcmp(finding->code, "DC203") ||
-        !strcmp(finding->code, "DC208"))
+    enum code code = reported->check->code;
+    if (code == DC202 || code == DC203 || code == DC208)
         return one_went_on(analyzer, reported);
     const struct comm *comm = comm_of(analyzer, finding);
     if (!comm)
         return false;
-    if (!strcmp(finding->code, "DC209"))
+    if (code == DC209)
         return all_came(comm);
-    if (!strcmp(finding->code, "DC201") || !strcmp(finding->code, "DC210"))
+    if (code == DC201 || code == DC210)
         return finding->has_number && all_issued(comm, finding->number);
     return false;
 }
@@ -151,11 +151,12 @@ void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
-        bool late = !strcmp(finding->code, "DC210");
-        if (finding->state != FINDING_OPEN || finding->code[2] != '2' ||
+        const struct check *check = analyzer->reported[i].check;
+        bool late = check->code == DC210;
+        if (finding->state != FINDING_OPEN || check->family != FAMILY_HANG ||
             (finding->certainty == CERTAIN && !late))
             continue;
-        if (late && findings_find(analyzer, "DC201", finding->comm, finding->number)) {
+        if (late && findings_find(analyzer, DC201, finding->comm, finding->number)) {
             findings_resolve(analyzer, finding->id, "it does nothing any more: DC201");
         } else if (is_over(analyzer, &analyzer->reported[i])) {
             char how[HOW_BYTES] = "the missing ranks came after all";

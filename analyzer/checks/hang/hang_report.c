@@ -7,24 +7,29 @@
 enum { RANKS_BYTES = 128 };
 
 static const struct rule {
-    const char *code, *todo;
+    const struct check *check;
+    const char *todo;
 } rules[] = {
-    [HANG_ENDED] = {"DC205", "Find out why that rank ended (its own output and core dump come "
-                             "first); the others only wait for it."},
-    [HANG_LEFT] = {"DC206", "Give every rank the same number of iterations (drop the last partial "
-                            "batch, pad, or use Join)."},
-    [HANG_GROUP] = {"DC207", "End the group (ncclGroupEnd, on every path out of it) before "
-                             "anything waits: its calls are launched there."},
+    [HANG_ENDED] = {&check_exited_rank,
+                    "Find out why that rank ended (its own output and core dump come "
+                    "first); the others only wait for it."},
+    [HANG_LEFT] = {&check_early_exit,
+                   "Give every rank the same number of iterations (drop the last partial "
+                   "batch, pad, or use Join)."},
+    [HANG_GROUP] = {&check_open_group,
+                    "End the group (ncclGroupEnd, on every path out of it) before "
+                    "anything waits: its calls are launched there."},
     [HANG_MISSING] =
-        {"DC201",
+        {&check_missing_rank,
          "Let every rank make this call, or none: look for a condition on the rank around it."},
     [HANG_SETUP] =
-        {"DC209",
+        {&check_stuck_setup,
          "Start every rank with the same world size, and see why the missing ranks do not come."},
-    [HANG_LATE] = {"DC210", "See what that rank does meanwhile; give every rank the same work, or "
-                            "raise the timeout if this is meant."},
-    [HANG_SPLIT] = {"DC109", "Call ncclCommSplit on every rank of the parent, with "
-                             "NCCL_SPLIT_NOCOLOR where no part is wanted."},
+    [HANG_LATE] = {&check_late_rank,
+                   "See what that rank does meanwhile; give every rank the same work, or "
+                   "raise the timeout if this is meant."},
+    [HANG_SPLIT] = {&check_different_setup, "Call ncclCommSplit on every rank of the parent, with "
+                                            "NCCL_SPLIT_NOCOLOR where no part is wanted."},
 };
 
 /* Of DC201, where one thread drives them all (NCCL user guide: "Management Of Multiple GPUs From
@@ -136,15 +141,15 @@ int hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
                 const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
                 int component)
 {
-    const char *code = rules[kind].code;
-    uint32_t known = findings_find(analyzer, code, wait->comm->id, wait->number);
+    const struct check *check = rules[kind].check;
+    uint32_t known = findings_find(analyzer, check->code, wait->comm->id, wait->number);
     bool better = known && kind != HANG_LATE && certainty == CERTAIN &&
                   analyzer->reported[known - 1].finding.certainty == POSSIBLE;
     if ((known && !better && kind != HANG_LATE) ||
         (kind == HANG_MISSING && is_settling(graph, wait)))
         return 0;
     struct draft draft =
-        draft_new(code, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
+        draft_new(check, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
     draft.finding.number = wait->number;
     draft.finding.has_number = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
     draft.finding.first_ns = wait->begin_ns;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/findings.h"
+#include "lib/trace/lacks.h"
 
 static bool has_issued(const struct process *process)
 {
@@ -39,7 +40,7 @@ void hang_close_restarted(struct analyzer *analyzer)
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
         if (reported->suppressed || reported->finding.state != FINDING_OPEN ||
-            strcmp(reported->finding.code, "DC205"))
+            reported->check->code != DC205)
             continue;
         int index = rankset_next(&reported->processes, 0);
         const struct process *next = index < 0 ? NULL
@@ -52,3 +53,32 @@ void hang_close_restarted(struct analyzer *analyzer)
         findings_close(analyzer, reported->finding.id, how);
     }
 }
+
+const struct check check_exited_rank = {
+    .code = DC205,
+    .name = "exited-rank",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_END,
+    /* others wait for one rank on several communicators: one finding */
+    .explains = CODES(CODES_HANGS),
+    .title = "a rank ended while others wait for it",
+    .text =
+        "A rank's process ended: by a signal, with an exit status that is not 0, or killed for "
+        "lack of memory. The others wait in an operation that it will never issue or complete.\n\n"
+        "It shows as a hang of the ranks that are left, or as a job ended by its launcher. Ranks "
+        "that the launcher ended afterwards, or that failed because of the first, are not "
+        "reported. Where an elastic launcher started the job again (torchrun --max-restarts: the "
+        "restart count tells) and it went on, the finding is marked as resolved, each restart for "
+        "itself.\n\n"
+        "Which rank was first is told by the times at which the ends were noticed; two within the "
+        "same moment can be confused.",
+    .example = "if (rank == 2)\n    abort();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
+               "stream);\ncudaStreamSynchronize(stream);\n",
+    .fix_c =
+        "/* find the error of that rank; let the others notice: */\nncclCommGetAsyncError(comm, "
+        "&result);    /* and ncclCommAbort(comm) on an error */\n",
+    .fix_torch = "torchrun --max-restarts=3 train.py    # and read the first failing rank's "
+                 "traceback (@record on main)\n",
+};

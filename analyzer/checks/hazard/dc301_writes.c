@@ -7,6 +7,7 @@
  * default stream, or by a host that waited before it issued the write (CUDA programming guide,
  * "Asynchronous Concurrent Execution"). */
 #include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
 
 static bool applies(const struct conflict *conflict)
 {
@@ -33,10 +34,51 @@ static void say(const struct conflict *conflict, struct text *what)
 }
 
 const struct hazard_rule hazard_write = {
-    "DC301",
+    &check_write_in_flight,
     applies,
     certainty,
     say,
     "Let the writing stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
     "behind it; in PyTorch work.wait()).",
+};
+
+const struct check check_write_in_flight = {
+    .code = DC301,
+    .name = "write-in-flight",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "a buffer is written while an operation uses it",
+    .text =
+        "A kernel, a copy or a memset writes memory that a collective, send or receive issued "
+        "earlier reads or writes, and nothing orders the write after that operation: it is on "
+        "another stream, which has waited neither for the operation's stream nor for an event "
+        "behind the operation, and the host has not waited either.\n\n"
+        "It shows as nothing at all, or as values that differ between ranks from time to time: "
+        "whether the operation is over in time is chance. It is found although it went well this "
+        "time. Usual causes: gradients clipped or scaled in place, or a buffer filled again, "
+        "before the asynchronous AllReduce was waited for; an event recorded before the operation "
+        "instead of behind it.\n\n"
+        "It is certain, but possible for a kernel that has several pointers which are not const "
+        "and writes where the operation only reads (it may only read through this one), and for "
+        "pointers that were found inside of structures passed by value. Of a kernel only the "
+        "addresses that it is given are known, not how far it goes: one that writes elsewhere than "
+        "at its pointer can be wrongly reported, and one that begins outside of the buffer is not "
+        "found, and so is not what a kernel reaches through pointers that lie in memory.\n\n"
+        "Order made by calls that ddpcheck does not see (events of the CUDA driver's own "
+        "functions) can make it wrong too. It keeps quiet about a stream that waited for an event "
+        "whose record was not seen, about work around the default stream if the creation of "
+        "another stream was not seen, and after records of the process were lost (DC901).",
+    .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
+               "communication);\nclip<<<grid, block, 0, compute>>>(n, limit, gradients);      /* "
+               "while the AllReduce runs */\n",
+    .fix_c =
+        "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
+        "communication);\ncudaEventRecord(reduced, communication);\ncudaStreamWaitEvent(compute, "
+        "reduced, 0);\nclip<<<grid, block, 0, compute>>>(n, limit, gradients);\n",
+    .fix_torch = "work = dist.all_reduce(gradients, async_op=True)\nwork.wait()                    "
+                 " # before gradients.clamp_(-limit, limit)\n",
 };

@@ -4,6 +4,7 @@
  * Semantics"): the result is there for work on that stream, and for others only after they waited
  * for it. */
 #include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
 
 static bool applies(const struct conflict *conflict)
 {
@@ -26,10 +27,47 @@ static void say(const struct conflict *conflict, struct text *what)
 }
 
 const struct hazard_rule hazard_read = {
-    "DC302",
+    &check_early_read,
     applies,
     certainty,
     say,
     "Let the reading stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
     "behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
+};
+
+const struct check check_early_read = {
+    .code = DC302,
+    .name = "early-read",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308),
+    .explains_later = CODES(DC503),
+    .title = "the result of an operation is read before it is done",
+    .text = "A copy or a kernel reads memory that a collective or receive issued earlier writes, "
+            "and nothing orders it after that operation: it is on another stream, or it is a copy "
+            "to the host by the default stream, and has not waited.\n\n"
+            "It shows as values from before the reduction, or from the middle of it: losses or "
+            "norms that differ between ranks, a gradient that is only this rank's, from time to "
+            "time. It is found although it went well this time. Usual causes: async_op=True "
+            "without work.wait(), a communication stream made with cudaStreamNonBlocking whose "
+            "results a cudaMemcpy fetches, an event recorded before the operation.\n\n"
+            "It is certain for copies. It is possible for kernels: that one is given a const "
+            "pointer does not mean that it reads there in this launch.\n\n"
+            "What orders work is what CUDA says: one stream, events, the legacy default stream, "
+            "waits of the host (of any of its threads). That the work happened to be done is no "
+            "order. Order made by calls that ddpcheck does not see can make it wrong; it keeps "
+            "quiet about work around waits for events whose record it did not see, around the "
+            "default stream while there are streams of which it knows nothing, and after records "
+            "of the process were lost (DC901). --certain leaves the possible ones out.",
+    .example = "ncclAllReduce(loss, loss, 1, ncclFloat, ncclAvg, comm, "
+               "communication);\ncudaMemcpyAsync(&shown, loss, sizeof shown, "
+               "cudaMemcpyDeviceToHost, compute);      /* may be this rank's own */\n",
+    .fix_c = "ncclAllReduce(loss, loss, 1, ncclFloat, ncclAvg, comm, "
+             "communication);\ncudaEventRecord(reduced, "
+             "communication);\ncudaStreamWaitEvent(compute, reduced, 0);\ncudaMemcpyAsync(&shown, "
+             "loss, sizeof shown, cudaMemcpyDeviceToHost, compute);\n",
+    .fix_torch = "work = dist.all_reduce(loss, async_op=True)\nwork.wait()                     # "
+                 "before loss.item()\n",
 };

@@ -4,6 +4,7 @@
  * NCCL orders an operation after what is on the same stream and nothing else (NCCL user guide,
  * "CUDA Stream Semantics"). */
 #include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
 
 static bool applies(const struct conflict *conflict)
 {
@@ -34,10 +35,52 @@ static void say(const struct conflict *conflict, struct text *what)
 }
 
 const struct hazard_rule hazard_fill = {
-    "DC303",
+    &check_early_start,
     applies,
     certainty,
     say,
     "Let the operation's stream wait for the earlier work first (record an event behind it and "
     "cudaStreamWaitEvent on the operation's stream), or issue both on one stream.",
+};
+
+const struct check check_early_start = {
+    .code = DC303,
+    .name = "early-start",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "an operation takes a buffer before earlier work on it is done",
+    .text =
+        "A collective, send or receive uses memory that a kernel, copy or memset issued earlier "
+        "still fills, or, where it receives, still reads or writes; and nothing orders the "
+        "operation after that work: NCCL orders an operation after what is on its own stream and "
+        "nothing else.\n\n"
+        "It shows as sums that lack a part, or hold values of the iteration before, from time to "
+        "time; on all ranks alike after an AllReduce, so that comparing ranks shows nothing. It is "
+        "found although it went well this time. Usual causes: a communication stream that does not "
+        "wait for the one that computed the gradients; cudaMemset, which does not wait on the "
+        "host, before an operation on a stream made with cudaStreamNonBlocking.\n\n"
+        "It is certain for copies and memsets, for a kernel that writes where the operation writes "
+        "as well (in place), and for one with a single pointer that is not const. It is possible "
+        "for a kernel with several of these, which may write through the others only, for one "
+        "whose pointer is const and that may be reading what the operation overwrites, and for "
+        "pointers found inside of structures passed by value. Of a kernel only the addresses that "
+        "it is given are known, not how far it goes from there.\n\n"
+        "What orders work is what CUDA says: one stream, events, the legacy default stream, waits "
+        "of the host (of any of its threads). That the work happened to be done is no order. Order "
+        "made by calls that ddpcheck does not see can make it wrong; it keeps quiet about work "
+        "around waits for events whose record it did not see, around the default stream while "
+        "there are streams of which it knows nothing, and after records of the process were lost "
+        "(DC901). --certain leaves the possible ones out.",
+    .example =
+        "backward<<<grid, block, 0, compute>>>(gradients);\nncclAllReduce(gradients, gradients, n, "
+        "ncclFloat, ncclAvg, comm, communication);       /* waits for nothing */\n",
+    .fix_c = "backward<<<grid, block, 0, compute>>>(gradients);\ncudaEventRecord(filled, "
+             "compute);\ncudaStreamWaitEvent(communication, filled, 0);\nncclAllReduce(gradients, "
+             "gradients, n, ncclFloat, ncclAvg, comm, communication);\n",
+    .fix_torch = "communication.wait_stream(torch.cuda.current_stream())\nwith "
+                 "torch.cuda.stream(communication):\n    dist.all_reduce(gradients)\n",
 };

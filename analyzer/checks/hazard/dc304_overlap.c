@@ -8,6 +8,7 @@
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -67,7 +68,7 @@ static int report(struct analyzer *analyzer, const struct operation *operation, 
 {
     const struct record *record = &operation->record;
     struct one_call one = {
-        .code = "DC304",
+        .check = &check_overlapping_buffers,
         .certainty = has_form || record->op.sendbuff != record->op.recvbuff ? CERTAIN : POSSIBLE,
         .comm = operation->member->comm,
         .member = operation->member,
@@ -111,3 +112,34 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
 }
 
 const struct check_group checks_overlap = {.name = "overlap", .operation = operation};
+
+const struct check check_overlapping_buffers = {
+    .code = DC304,
+    .name = "overlapping-buffers",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES,
+    .explains = CODES(DC308),
+    .explains_later = CODES(DC503),
+    .title = "send and receive buffer of one call overlap in a way that NCCL does not allow",
+    .text = "The call reads its send buffer and writes its receive buffer at the same time, and "
+            "the two overlap without being in place. In place is: sendbuff == recvbuff for "
+            "AllReduce, Broadcast and Reduce; sendbuff == recvbuff + rank * count for AllGather; "
+            "recvbuff == sendbuff + rank * count for ReduceScatter; sendbuff == recvbuff + root * "
+            "count for Gather and recvbuff == sendbuff + root * count for Scatter, each at the "
+            "root. AlltoAll has no form in place.\n\n"
+            "It shows as wrong results that depend on sizes, algorithms and timing; NCCL does not "
+            "refuse it. Usual causes: an AllGather whose own part lies at another rank's place "
+            "(the rank of another communicator, or an offset in bytes), an AllReduce of a tensor "
+            "into a view of it that is shifted.\n\n"
+            "It is certain: counts, datatype, rank and addresses are those of the call. Equal "
+            "buffers of an AlltoAll are possible: NCCL names no form in place for it, but does not "
+            "forbid it in words (RCCL does).",
+    .example = "ncclAllGather(all + local_rank * n, all, n, ncclFloat, comm, stream);     /* must "
+               "be the rank in comm */\n",
+    .fix_c = "int rank;\nncclCommUserRank(comm, &rank);\nncclAllGather(all + rank * n, all, n, "
+             "ncclFloat, comm, stream);\n",
+    .fix_torch = "dist.all_gather_into_tensor(whole, "
+                 "whole.chunk(dist.get_world_size(group))[dist.get_rank(group)], group=group)\n",
+};

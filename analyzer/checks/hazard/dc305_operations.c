@@ -6,6 +6,7 @@
  * "Aggregated Operations"), sends and receives of a group "progress at the same time": their order
  * in the group orders nothing. */
 #include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
 
 static bool applies(const struct conflict *conflict)
 {
@@ -32,10 +33,45 @@ static void say(const struct conflict *conflict, struct text *what)
 }
 
 const struct hazard_rule hazard_operations = {
-    "DC305",
+    &check_concurrent_operations,
     applies,
     certainty,
     say,
     "Give each operation memory of its own, or order them: issue them on one stream and not in one "
     "group, or let the second stream wait for an event behind the first operation.",
+};
+
+const struct check check_concurrent_operations = {
+    .code = DC305,
+    .name = "concurrent-operations",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "two operations that may run at the same time use the same memory",
+    .text = "Two collectives, sends or receives use overlapping memory, at least one of them "
+            "writes it, and nothing orders the two: they are on different streams with no event "
+            "between them, or in one ncclGroup of one communicator, whose operations are one "
+            "launch and run side by side.\n\n"
+            "It shows as sums taken twice or not at all, in parts of the buffer, from time to "
+            "time. Usual causes: two process groups with streams of their own that reduce the same "
+            "tensor one after the other without waiting; a ring of sends and receives in one group "
+            "that receives into what it still sends; buckets whose offsets overlap.\n\n"
+            "It is certain: the ranges are exact.\n\n"
+            "What orders work is what CUDA says: one stream, events, the legacy default stream, "
+            "waits of the host (of any of its threads). That the work happened to be done is no "
+            "order. Order made by calls that ddpcheck does not see can make it wrong; it keeps "
+            "quiet about work around waits for events whose record it did not see, around the "
+            "default stream while there are streams of which it knows nothing, and after records "
+            "of the process were lost (DC901). --certain leaves the possible ones out.",
+    .example = "ncclReduceScatter(sum, part, n, ncclFloat, ncclSum, nodes, "
+               "first);\nncclAllReduce(part, part, n, ncclFloat, ncclSum, rails, second);       /* "
+               "while part is still being written */\n",
+    .fix_c = "ncclReduceScatter(sum, part, n, ncclFloat, ncclSum, nodes, "
+             "first);\ncudaEventRecord(scattered, first);\ncudaStreamWaitEvent(second, scattered, "
+             "0);\nncclAllReduce(part, part, n, ncclFloat, ncclSum, rails, second);\n",
+    .fix_torch = "dist.reduce_scatter_tensor(part, total, group=nodes, "
+                 "async_op=True).wait()\ndist.all_reduce(part, group=rails)\n",
 };

@@ -18,6 +18,7 @@
 #include "analyzer/model/memory.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -57,7 +58,7 @@ static int report(struct analyzer *analyzer, const struct ending *ending,
         text_free(what);
         return 0;
     }
-    *draft = draft_new("DC306", ending->certainty, ending->member->comm);
+    *draft = draft_new(&check_use_after_free, ending->certainty, ending->member->comm);
     draft->merges_sides = true;
     add_side(draft, ending, ending->later, &ending->later_site);
     if (ending->earlier)
@@ -239,3 +240,43 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
 }
 
 const struct check_group checks_freed = {.name = "freed", .operation = operation, .call = call};
+
+const struct check check_use_after_free = {
+    .code = DC306,
+    .name = "use-after-free",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(CODES_HANGS, DC404, DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "what an operation uses is freed, or was freed before",
+    .text = "Memory, a stream or a communicator is given back while an operation may still use it, "
+            "or an operation is given what was given back before: cudaFreeAsync on a stream that "
+            "does not wait for the operation; ncclMemFree, or cudaFree of memory from "
+            "cudaMallocAsync (which does not wait), while the host has not waited; an operation on "
+            "memory that was freed; on memory of cudaMallocAsync on another stream that does not "
+            "wait for the allocation; on a stream that was destroyed; a graph launched after a "
+            "communicator that it uses was destroyed.\n\n"
+            "It shows as values of another tensor in the result, as an illegal address, or as "
+            "nothing until the allocator gives the memory to somebody else in time. Usual causes: "
+            "a tensor of a side stream freed by its last reference (record_stream forgotten), a "
+            "pool shared by streams without events.\n\n"
+            "cudaFree of memory of cudaMalloc waits for the device, cudaStreamDestroy and "
+            "cudaEventDestroy let what is under way finish, ncclCommFinalize and ncclCommDestroy "
+            "complete what was issued: none of these is reported. It is certain but for "
+            "cudaHostUnregister. Memory that was allocated again by calls which ddpcheck does not "
+            "see can make it wrong.\n\n"
+            "What orders work is what CUDA says: one stream, events, the legacy default stream, "
+            "waits of the host (of any of its threads). That the work happened to be done is no "
+            "order. Order made by calls that ddpcheck does not see can make it wrong; it keeps "
+            "quiet about work around waits for events whose record it did not see, around the "
+            "default stream while there are streams of which it knows nothing, and after records "
+            "of the process were lost (DC901). --certain leaves the possible ones out.",
+    .example = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
+               "communication);\ncudaFreeAsync(bucket, compute);      /* compute does not wait for "
+               "communication */\n",
+    .fix_c = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
+             "communication);\ncudaFreeAsync(bucket, communication);\n",
+    .fix_torch = "bucket.record_stream(communication)       # before the last reference goes\n",
+};

@@ -17,6 +17,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { TENSORS_MAX = 65536, NAME_BYTES = 160 };
 
@@ -178,7 +179,7 @@ static int use(struct analyzer *analyzer, struct thread *thread, const struct re
     describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name,
              sizeof name);
     snprintf(call, sizeof call, "backward reads %s", name);
-    struct draft draft = draft_new("DC307", CERTAIN, NULL);
+    struct draft draft = draft_new(&check_in_place_write, CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, call, &site);
     if (rankset_add(&side->ranks, rank_of(thread, record)))
         draft.failed = true;
@@ -214,3 +215,32 @@ static int range(struct analyzer *analyzer, struct thread *thread, const struct 
 }
 
 const struct check_group checks_versions = {.name = "versions", .range = range};
+
+const struct check check_in_place_write = {
+    .code = DC307,
+    .name = "in-place-write",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_MARKS,
+    /* autograd's own check ends the rank */
+    .explains = CODES(CODES_HANGS),
+    .title = "a tensor saved for backward was modified in place before backward used it",
+    .text = "Backward needs some results of forward as they were. One of them was written in place "
+            "between the moment when it was saved and the moment when backward read it, so the "
+            "gradient that comes out of it is wrong.\n\n"
+            "It shows as autograd's own error about a modified variable, on the ranks that get so "
+            "far; or, where the framework does not look (saved-tensor hooks, writes through .data "
+            "or by custom kernels, a check that is switched off), as training that learns less and "
+            "no error at all.\n\n"
+            "It is found only where the program says which versions it saves and reads, by NVTX "
+            "marks: ddptrain does, and docs/nvtx.md has the lines that make PyTorch do it. It says "
+            "what those marks say, so it is wrong only if they are; a program that does not name "
+            "the saved version at the use is not checked after records were lost (DC901).",
+    .example = "y = batch_norm(x);                       /* saves y for its backward "
+               "*/\nleaky_relu_in_place(y, 0.2f);            /* destroys it */\nbackward(loss);\n",
+    .fix_c = "z = leaky_relu(y, 0.2f);                 /* out of place, or in place on a clone of "
+             "y */\n",
+    .fix_torch = "y = torch.nn.functional.leaky_relu(y, 0.2)          # not inplace=True where y "
+                 "was saved\n",
+};

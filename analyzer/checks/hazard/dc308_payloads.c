@@ -6,6 +6,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
@@ -50,7 +51,7 @@ static int check_alike(struct analyzer *analyzer, const struct payload *payload)
     int count = payload_groups(payload, HASH_RECV_AFTER, groups);
     if (count < 2)
         return 0;
-    struct draft draft = draft_new("DC308", CERTAIN, payload->comm);
+    struct draft draft = draft_new(&check_different_results, CERTAIN, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16], ranks[RANKS_BYTES];
     add_sides(&draft, payload, groups, count);
@@ -80,7 +81,7 @@ static int check_unchanged(struct analyzer *analyzer, const struct payload *payl
     enum { BOTH = 1 << HASH_SEND_BEFORE | 1 << HASH_SEND_AFTER };
     if ((cell->told & BOTH) != BOTH || cell->hash[HASH_SEND_BEFORE] == cell->hash[HASH_SEND_AFTER])
         return 0;
-    struct draft draft = draft_new("DC309", CERTAIN, payload->comm);
+    struct draft draft = draft_new(&check_send_buffer_changed, CERTAIN, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16];
     struct finding_side *side =
@@ -111,3 +112,71 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
 }
 
 const struct check_group checks_alike = {.name = "payloads alike", .payload = payload};
+
+const struct check check_different_results = {
+    .code = DC308,
+    .name = "different-results",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
+    .explains_later = CODES(DC308, DC503),
+    .title = "ranks do not hold the same bytes after a collective",
+    .text = "After an AllReduce, an AllGather or a Broadcast all ranks must hold the same bytes, "
+            "and here they do not: something wrote the buffer on some rank while the operation "
+            "ran, or right after it, or a rank's memory or link is faulty. Needs payload hashes "
+            "(ddpcheck run --hash): a kernel on the operation's stream hashes the receive buffer "
+            "as soon as the operation is through.\n\n"
+            "It shows as nothing at first; from then on the ranks train different models. Usual "
+            "causes: a gradient bucket that is clipped, zeroed or filled again on another stream "
+            "while it is reduced (DC301 says so where the write was seen), a buffer freed and "
+            "given to something else too early.\n\n"
+            "NCCL gives every rank the same bits: each part of an AllReduce is reduced in one "
+            "place, or in one order, and handed on unchanged, with NVLink SHARP too (its "
+            "maintainers, github.com/NVIDIA/nccl issues 434, 855 and 1497: results may differ from "
+            "call to call, never between ranks of one call). So it is certain; a write that is "
+            "meant to follow must be ordered behind the operation's stream, and then comes after "
+            "the hash. Calls that differ between ranks (DC101 to DC105) are not compared.",
+    .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
+               "communication);\nzero<<<grid, block, 0, compute>>>(gradients, n);     /* rank 1: "
+               "while the AllReduce runs */\n",
+    .fix_c =
+        "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
+        "communication);\ncudaEventRecord(reduced, communication);\ncudaStreamWaitEvent(compute, "
+        "reduced, 0);\nzero<<<grid, block, 0, compute>>>(gradients, n);\n",
+    .fix_torch = "work = dist.all_reduce(gradients, async_op=True)\nwork.wait()                    "
+                 " # before gradients.zero_()\n",
+};
+
+const struct check check_send_buffer_changed = {
+    .code = DC309,
+    .name = "send-buffer-changed",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
+    .explains = CODES(DC308),
+    .explains_later = CODES(DC503),
+    .title = "the send buffer changed while the collective ran",
+    .text =
+        "The bytes that a rank sends were not the same just before and just after the operation, "
+        "although the operation does not write there. Needs payload hashes (ddpcheck run --hash): "
+        "a kernel on the operation's stream hashes the send buffer before and after.\n\n"
+        "It shows as wrong values on all ranks, from time to time, with no error: which part of "
+        "the buffer went out old and which new is chance. Usual causes: the next batch's gradients "
+        "written to the bucket on another stream, a host that fills a managed buffer without "
+        "waiting, a buffer freed and given to something else too early.\n\n"
+        "It is certain: the two hashes differ. What may write there must be ordered behind the "
+        "operation's stream, and then comes after the second hash. Buffers that the operation, or "
+        "another one of its group, writes to (in-place calls) are not looked at; a write that left "
+        "everything as it was is not seen.",
+    .example = "ncclAllReduce(gradients, sum, n, ncclFloat, ncclSum, comm, "
+               "communication);\nbackward<<<grid, block, 0, compute>>>(gradients, n);     /* fills "
+               "them again */\n",
+    .fix_c =
+        "ncclAllReduce(gradients, sum, n, ncclFloat, ncclSum, comm, "
+        "communication);\ncudaEventRecord(reduced, communication);\ncudaStreamWaitEvent(compute, "
+        "reduced, 0);\nbackward<<<grid, block, 0, compute>>>(gradients, n);\n",
+    .fix_torch = "work = dist.all_reduce(gradients, async_op=True)\nwork.wait()                    "
+                 " # before the next backward writes the gradients\n",
+};

@@ -8,6 +8,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/hazard/unwritten.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -16,7 +17,7 @@ static int report(struct analyzer *analyzer, const struct operation *operation,
 {
     const struct record *record = &operation->record;
     struct one_call one = {
-        .code = "DC310",
+        .check = &check_uninitialized_read,
         .certainty = POSSIBLE,
         .comm = operation->member->comm,
         .member = operation->member,
@@ -91,3 +92,29 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
 
 const struct check_group checks_unwritten = {
     .name = "unwritten", .operation = operation, .launch = launch, .call = call};
+
+const struct check check_uninitialized_read = {
+    .code = DC310,
+    .name = "uninitialized-read",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .title = "an operation reads memory that nothing wrote",
+    .text = "A collective or send reads device memory of an allocation that was seen from its "
+            "beginning, and since then no copy, memset or operation has written a byte of what is "
+            "read, and no kernel was given a pointer into the allocation.\n\n"
+            "It shows as NaN or nonsense on every rank, or as nothing: new memory often is zero. "
+            "Usual causes: the wrong one of two buffers, a fill that was lost in a branch; "
+            "harmless as a warm-up or a barrier.\n\n"
+            "It is always possible only: a kernel may have written it through a pointer that lay "
+            "in memory, and kernels of libraries that bring their own CUDA runtime are not seen. "
+            "Memory that another process can reach (IPC), that peers or the host can write, and "
+            "what graphs did that were not captured before ddpcheck's eyes, is left out.",
+    .example = "cudaMalloc(&flag, sizeof *flag);\nncclAllReduce(flag, flag, 1, ncclFloat, ncclMax, "
+               "comm, stream);\n",
+    .fix_c = "cudaMalloc(&flag, sizeof *flag);\ncudaMemsetAsync(flag, 0, sizeof *flag, "
+             "stream);\nncclAllReduce(flag, flag, 1, ncclFloat, ncclMax, comm, stream);\n",
+    .fix_torch = "flag = torch.zeros(1, device='cuda')       # not "
+                 "torch.empty\ndist.all_reduce(flag, op=dist.ReduceOp.MAX)\n",
+};

@@ -12,27 +12,29 @@
 #include "analyzer/match/divergence.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
 /* In order of priority: the first that differs gives the code. */
 static const struct field_rule {
     unsigned fields;
-    const char *code, *name, *todo;
+    const struct check *check;
+    const char *name, *todo;
 } field_rules[] = {
-    {FIELD_GROUP, "DC106", "the calls of its group",
+    {FIELD_GROUP, &check_different_groups, "the calls of its group",
      "Make the same calls in the same order between ncclGroupStart and ncclGroupEnd on every "
      "rank."},
-    {FIELD_KIND, "DC101", "the operation",
+    {FIELD_KIND, &check_different_operations, "the operation",
      "Make every rank issue the same sequence of collectives: look for a branch, a skipped or a "
      "repeated call."},
-    {FIELD_DATATYPE, "DC103", "the datatype",
+    {FIELD_DATATYPE, &check_different_datatypes, "the datatype",
      "Use one datatype on every rank (look for mixed precision on some ranks only)."},
-    {FIELD_COUNT, "DC102", "the count",
+    {FIELD_COUNT, &check_different_counts, "the count",
      "Use the same count on every rank: check shapes, bucket sizes and the last batch."},
-    {FIELD_REDOP | FIELD_SCALAR, "DC104", "the reduction operator",
+    {FIELD_REDOP | FIELD_SCALAR, &check_different_operators, "the reduction operator",
      "Use the same reduction operator and scale on every rank."},
-    {FIELD_ROOT, "DC105", "the root", "Give every rank the same root."},
+    {FIELD_ROOT, &check_different_roots, "the root", "Give every rank the same root."},
 };
 
 static unsigned variant_count(struct slot *slot, uint32_t i)
@@ -179,7 +181,7 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     find_shifts(comm, order);
     /* Peers may scale by different factors on purpose: the scalar is applied locally (nccl.h). */
     bool doubtful = fields == FIELD_SCALAR || comm_lost(comm);
-    struct draft draft = draft_new(rule->code, doubtful ? POSSIBLE : CERTAIN, comm);
+    struct draft draft = draft_new(rule->check, doubtful ? POSSIBLE : CERTAIN, comm);
     draft.finding.number = divergence->number;
     draft.finding.has_number = true;
     for (uint32_t i = 0; i < slot->variants; i++)
@@ -217,7 +219,7 @@ static int follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
 static int report_block(struct analyzer *analyzer, const struct operation *operation)
 {
     struct comm *comm = operation->member->comm;
-    struct draft draft = draft_new("DC101", POSSIBLE, comm);
+    struct draft draft = draft_new(&check_different_operations, POSSIBLE, comm);
     char call[CALL_BYTES], name[16];
     struct text what = {0};
     struct finding_side *side = draft_side(
@@ -262,3 +264,28 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
 }
 
 const struct check_group checks_match = {.name = "match", .operation = operation};
+
+const struct check check_different_operations = {
+    .code = DC101,
+    .name = "different-operations",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "ranks call different collectives at the same place",
+    .text = "The operations of a communicator form one sequence: the n-th call of every rank "
+            "belongs together. Here the n-th calls are different operations.\n\n"
+            "It shows as a hang, or as wrong results without any error: NCCL exchanges no "
+            "description of the call between ranks. Usual causes: a branch that depends on the "
+            "rank or on the data, a call skipped or made twice on one rank, two threads that issue "
+            "on one communicator.\n\n"
+            "It can be wrong only if records were lost (DC901); it is called possible then.",
+    .example = "if (rank == 0)\n    ncclBroadcast(x, x, n, ncclFloat, 0, comm, stream);\nelse\n    "
+               "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);   /* the same call on "
+             "every rank */\n",
+    .fix_torch =
+        "dist.all_reduce(x)    # outside of any `if` that depends on the rank or on the data\n",
+};

@@ -10,6 +10,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/waits.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
@@ -80,7 +81,7 @@ int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
     }
     if (!any)
         return 0;
-    struct draft draft = draft_new("DC102", lost ? POSSIBLE : CERTAIN, comm);
+    struct draft draft = draft_new(&check_different_counts, lost ? POSSIBLE : CERTAIN, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
     draft.finding.number = number;
@@ -102,7 +103,7 @@ int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
               "Use the same count on every rank: reduce zeros where there is nothing to give, or "
               "leave the call out on every rank.");
     uint32_t replaced = *finding;
-    if (!replaced && findings_find(analyzer, "DC102", comm->id, number)) {
+    if (!replaced && findings_find(analyzer, DC102, comm->id, number)) {
         draft_drop(&draft);
         return 1;
     }
@@ -140,3 +141,28 @@ static int waits(struct analyzer *analyzer, struct wait_graph *graph)
 }
 
 const struct check_group checks_empty = {.name = "empty", .waits = waits};
+
+const struct check check_different_counts = {
+    .code = DC102,
+    .name = "different-counts",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_COUNT | LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "element counts differ",
+    .text = "Every rank must pass the same count to a collective: the send count to AllGather, the "
+            "receive count to ReduceScatter, the count per peer to AlltoAll, Gather and Scatter. A "
+            "count of 0 on some ranks only is the same fault: NCCL drops such a call, and the "
+            "rank's next one takes its place.\n\n"
+            "It shows as a hang, as wrong results, or as an access past the end of the smaller "
+            "buffer. Usual causes: a smaller last batch, other parameter shapes, gradients that "
+            "one rank has and another has not, another bucket size.\n\n"
+            "It can be wrong only if records were lost (DC901); it is called possible then.",
+    .example = "size_t n = batch_of(rank);       /* the last batch is smaller on one rank "
+               "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "size_t n = batch_max;            /* pad to one size */\nncclAllReduce(x, x, n, "
+             "ncclFloat, ncclSum, comm, stream);\n",
+    .fix_torch = "loader = DataLoader(data, sampler=sampler, drop_last=True)\n",
+};

@@ -5,6 +5,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -51,7 +52,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the
      * same. */
     bool only_types = bytes_of(&send->signature) == bytes_of(&recv->signature);
-    struct draft draft = draft_new("DC107", lost || only_types ? POSSIBLE : CERTAIN, comm);
+    struct draft draft =
+        draft_new(&check_different_messages, lost || only_types ? POSSIBLE : CERTAIN, comm);
     if (only_types)
         draft.finding.severity = SEVERITY_WARNING;
     struct text what = {0};
@@ -74,3 +76,30 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
 }
 
 const struct check_group checks_pairs = {.name = "pairs", .operation = operation};
+
+const struct check check_different_messages = {
+    .code = DC107,
+    .name = "different-messages",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_CALLS | LACKS_P2P,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "a send and its receive differ",
+    .text =
+        "The n-th send from one rank to another meets the n-th receive; both must give the same "
+        "count and datatype.\n\n"
+        "It shows as a hang, cut-off data, or a write past the end of the receive buffer. Usual "
+        "causes: sends issued in another order than the receives, activations of another shape.\n\n"
+        "Where both sides have the same number of bytes and only the datatypes differ it is a "
+        "warning, and possible: NCCL moves bytes and would not notice, but its documents ask for "
+        "the same type. It can be wrong if records were lost (DC901) or the calls were captured "
+        "into a graph; it is called possible then.",
+    .example = "if (rank == 0) ncclSend(x, 1024, ncclFloat, 1, comm, stream);\nelse           "
+               "ncclRecv(x, 512, ncclFloat, 0, comm, stream);\n",
+    .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nelse           "
+             "ncclRecv(x, n, ncclFloat, 0, comm, stream);   /* n sent first, or known to both */\n",
+    .fix_torch = "dist.send(torch.tensor(x.shape, device=x.device), dst=1); dist.send(x, dst=1)    "
+                 "# tell the shape first\n",
+};

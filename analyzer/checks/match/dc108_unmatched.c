@@ -16,6 +16,7 @@
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
 
@@ -56,7 +57,8 @@ static int report_waiting(struct analyzer *analyzer, const struct channel_waitin
                           const struct member *waiter, const struct member *peer, const char *how)
 {
     bool may_pass = waiting->is_empty && !waiting->receives;
-    struct draft draft = draft_new("DC108", may_pass ? POSSIBLE : CERTAIN, waiter->comm);
+    struct draft draft =
+        draft_new(&check_unmatched_message, may_pass ? POSSIBLE : CERTAIN, waiter->comm);
     struct text what = {0};
     char name[16];
     int shown = member_shown_rank(waiter), peer_shown = member_shown_rank(peer);
@@ -112,7 +114,7 @@ static int report_call(struct analyzer *analyzer, const struct operation *operat
                        const char *side, const char *why, const char *todo)
 {
     struct one_call one = {
-        .code = "DC108",
+        .check = &check_unmatched_message,
         .certainty = CERTAIN,
         .comm = operation->member->comm,
         .member = operation->member,
@@ -209,3 +211,36 @@ static int group(struct analyzer *analyzer, struct thread *thread, const struct 
 
 const struct check_group checks_unmatched = {
     .name = "unmatched", .nccl = nccl, .group = group, .waits = waits};
+
+const struct check check_unmatched_message = {
+    .code = DC108,
+    .name = "unmatched-message",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_CALLS | LACKS_P2P,
+    .explains = CODES(CODES_HANGS, DC111),
+    .explains_later = CODES(DC108),
+    .title = "a send or receive is never matched",
+    .text =
+        "A send needs a receive on the peer, and a receive a send, each pair in order. Here the "
+        "peer left the communicator or ended without its part; or the peer is no rank of the "
+        "communicator; or a rank sends to itself without having the receive in the same ncclGroup, "
+        "which NCCL refuses.\n\n"
+        "It shows as a receive that waits for ever, as a send that waits for ever or passes by "
+        "luck while it fits NCCL's buffers (and then meets the next receive, which gets the wrong "
+        "data), or as ncclInvalidUsage. Usual causes: the last micro-batch of a pipeline, an "
+        "uneven all-to-all that skips empty messages on one side only, a neighbour computed past "
+        "the end of the chain.\n\n"
+        "Messages of no elements count as well: NCCL uses them to synchronise. Where only such "
+        "sends are left over it is called possible, because they may pass unnoticed. It is silent "
+        "where a call of the pair was captured into a graph (replays are not seen), where records "
+        "were lost, and where one of the two ranks crashed or aborted the communicator: that is "
+        "the fault then. A peer that is only late is no DC108 but DC201 or DC203.",
+    .example = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);      /* rank 1 never "
+               "receives */\n",
+    .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nif (rank == 1) "
+             "ncclRecv(x, n, ncclFloat, 0, comm, stream);\n",
+    .fix_torch = "if rank + 1 < world_size: dist.send(x, dst=rank + 1)    # the last stage has no "
+                 "successor\nif rank > 0: dist.recv(y, src=rank - 1)\n",
+};

@@ -15,6 +15,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { RANKS_BYTES = 128 };
 
@@ -52,7 +53,7 @@ static int add_claim(struct comm *comm, const struct member *member, int nranks)
 
 static int report_claims(struct analyzer *analyzer, struct comm *comm)
 {
-    struct draft draft = draft_new("DC109", CERTAIN, comm);
+    struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
     for (uint32_t i = 0; i < comm->claims->variants; i++) {
@@ -87,7 +88,7 @@ static int report_claims(struct analyzer *analyzer, struct comm *comm)
 static int report_one(struct analyzer *analyzer, const struct member *member, const char *call,
                       const struct site *second, struct text *what, const char *todo)
 {
-    struct draft draft = draft_new("DC109", CERTAIN, member->comm);
+    struct draft draft = draft_new(&check_different_setup, CERTAIN, member->comm);
     struct finding_side *side = draft_side(&draft, call, &member->arrival);
     draft_rank(&draft, side, member);
     draft_cover_comm(&draft, member->comm);
@@ -109,7 +110,7 @@ static int report_two(struct analyzer *analyzer, const struct comm *comm, const 
                       int first_rank, const char *first_call, const struct site *second,
                       int second_rank, const char *second_call, struct text *what, const char *todo)
 {
-    struct draft draft = draft_new("DC109", CERTAIN, comm);
+    struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct finding_side *side = draft_side(&draft, first_call, first),
                         *other = draft_side(&draft, second_call, second);
     if (rankset_add(&side->ranks, first_rank) || rankset_add(&other->ranks, second_rank))
@@ -130,7 +131,7 @@ static int check_unique_ids(struct analyzer *analyzer, struct process *process,
     struct comm *comm = member->comm;
     uint32_t ids = record->comm.ordinal;
     (void)process;
-    if (!ids || ids == comm->unique_ids || findings_find(analyzer, "DC109", comm->id, 0))
+    if (!ids || ids == comm->unique_ids || findings_find(analyzer, DC109, comm->id, 0))
         return 0;
     if (!comm->unique_ids) {
         comm->unique_ids = ids;
@@ -157,7 +158,7 @@ static int report_reuse(struct analyzer *analyzer, const struct member *member,
                         const struct record *record, const struct site *site)
 {
     struct one_call one = {
-        .code = "DC109",
+        .check = &check_different_setup,
         .certainty = CERTAIN,
         .comm = member->comm,
         .member = member,
@@ -204,7 +205,7 @@ static int check_shrink(struct analyzer *analyzer, struct process *process,
     }
     if (record->comm.ordinal != parent->shrink.ordinal ||
         record->comm.pointer == parent->shrink.excluded ||
-        findings_find(analyzer, "DC109", parent->id, 0))
+        findings_find(analyzer, DC109, parent->id, 0))
         return 0;
     struct text what = {0};
     char name[16];
@@ -268,7 +269,7 @@ static int check_list(struct analyzer *analyzer, struct process *process,
                       const struct record *record)
 {
     struct one_call one = {
-        .code = "DC405",
+        .check = &check_shared_gpu,
         .certainty = CERTAIN,
         .comm = comm_find(analyzer, record->comm.comm),
         .process = process,
@@ -288,7 +289,7 @@ static int check_list(struct analyzer *analyzer, struct process *process,
 /* NCCL made the communicator all the same: it was told to allow it (NCCL_MULTI_RANK_GPU_ENABLE). */
 static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
 {
-    uint32_t finding = findings_find(analyzer, "DC405", comm->id, 0);
+    uint32_t finding = findings_find(analyzer, DC405, comm->id, 0);
     bool all = comm->nranks > 0 && comm->members >= (uint32_t)comm->nranks;
     for (uint32_t i = 0; i < comm->members && all; i++)
         all = comm->member[i]->exists;
@@ -307,7 +308,7 @@ static int check_gpu(struct analyzer *analyzer, struct process *process,
             other = comm->member[i];
     if (!other)
         return 0;
-    struct draft draft = draft_new("DC405", CERTAIN, comm);
+    struct draft draft = draft_new(&check_shared_gpu, CERTAIN, comm);
     struct site site = {.process = process,
                         .stack = record->stack,
                         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS};
@@ -348,3 +349,51 @@ static int setup(struct analyzer *analyzer, struct process *process, const struc
 }
 
 const struct check_group checks_setup = {.name = "setup", .setup = setup};
+
+const struct check check_different_setup = {
+    .code = DC109,
+    .name = "different-setup",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_START | LACKS_SETUP,
+    .explains = CODES(CODES_HANGS, DC405, DC111),
+    .title = "a communicator is set up differently by its ranks",
+    .text = "The callers with one ncclUniqueId gave different numbers of ranks, two of them gave "
+            "the same rank, a rank is out of range, or some members of a communicator did not call "
+            "ncclCommSplit while others wait in it; a unique id was used for a second "
+            "communicator; ncclCommShrink was given different ranks to leave out, or "
+            "ncclCommInitRankScalable different numbers of unique ids.\n\n"
+            "It shows as a hang in ncclCommInitRank or ncclCommSplit, or as an NCCL error there. "
+            "Usual causes: WORLD_SIZE or RANK not set for each process, a sub-group made on its "
+            "members only.\n\n"
+            "For a split that is waited for it is certain only when the missing rank is itself "
+            "stuck or gone; after a long silence it is possible.",
+    .example = "ncclCommInitRank(&comm, rank == 3 ? 5 : 4, id, rank);\n",
+    .fix_c = "ncclCommInitRank(&comm, nranks, id, rank);       /* nranks and rank from one source "
+             "*/\nncclCommSplit(comm, mine ? 0 : NCCL_SPLIT_NOCOLOR, rank, &part, NULL);   /* on "
+             "every rank */\n",
+    .fix_torch = "group = dist.new_group([0, 1])    # every rank calls it, also ranks 2 and 3\n",
+};
+
+const struct check check_shared_gpu = {
+    .code = DC405,
+    .name = "shared-gpu",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_DEVICE,
+    .explains = CODES(CODES_HANGS, DC111),
+    .title = "two ranks of one communicator drive the same GPU",
+    .text = "Two members of a communicator were made on one GPU. NCCL refuses it (\"Duplicate GPU "
+            "detected\"), or hangs in older versions.\n\n"
+            "Usual causes: cudaSetDevice forgotten, so that all ranks use device 0; a local rank "
+            "that does not fit CUDA_VISIBLE_DEVICES.\n\n"
+            "GPUs are compared by their UUID, else by host and PCI address: two MIG instances are "
+            "two devices. It is taken back if NCCL makes the communicator all the same "
+            "(NCCL_MULTI_RANK_GPU_ENABLE=1 allows several ranks on one GPU).",
+    .example =
+        "ncclCommInitRank(&comm, nranks, id, rank);           /* every rank on device 0 */\n",
+    .fix_c = "cudaSetDevice(local_rank);\nncclCommInitRank(&comm, nranks, id, rank);\n",
+    .fix_torch = "torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"]))\n",
+};

@@ -1,7 +1,7 @@
 /* dc110_layout.c: DC110: ranks reduce the same total in other pieces, or the same pieces in another
  * order.
  *
- * It explains a DC102 (findings.c): the counts differ because gradients were put into buckets in
+ * It explains a DC102: the counts differ because gradients were put into buckets in
  * another way. The pieces are followed from the first mismatch on, of one rank on each side, until
  * their sums meet. */
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "analyzer/match/layout.h"
 #include "analyzer/loop/parting.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum { TEXT_BYTES = 384, SHOWN_PIECES = 8, RANKS_BYTES = 128 };
 
@@ -118,7 +119,8 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     bool swap = a >= 0 && b >= 0 &&
                 rankset_count(&slot_variant(slot, (uint32_t)b)->ranks) >
                     rankset_count(&slot_variant(slot, (uint32_t)a)->ranks);
-    struct draft draft = draft_new("DC110", comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
+    struct draft draft =
+        draft_new(&check_different_buckets, comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
     draft.finding.number = layout->number;
@@ -145,8 +147,7 @@ static int report(struct analyzer *analyzer, struct comm *comm)
 /* Groups in another order, other kinds or types have codes of their own. */
 static bool is_about_counts(const struct analyzer *analyzer, const struct divergence *divergence)
 {
-    return divergence->finding &&
-           !strcmp(analyzer->reported[divergence->finding - 1].finding.code, "DC102");
+    return divergence->finding && analyzer->reported[divergence->finding - 1].check->code == DC102;
 }
 
 static int judge(struct analyzer *analyzer, struct comm *comm, bool is_all)
@@ -200,3 +201,33 @@ static int finish(struct analyzer *analyzer)
 
 const struct check_group checks_layout = {
     .name = "layout", .operation = operation, .finish = finish};
+
+const struct check check_different_buckets = {
+    .code = DC110,
+    .name = "different-buckets",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_COUNT | LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_WHY),
+    .title = "the ranks reduce the same total in other pieces or another order",
+    .text =
+        "From some operation on the counts of the ranks differ, but their sums meet again: the "
+        "ranks reduce the same gradients, put into buckets in another way. It takes the place of "
+        "the DC102 that the first pair of calls is.\n\n"
+        "It shows as a hang or as gradients that end up in the wrong parameters. Usual causes: "
+        "modules built in another order on some ranks (a set or dict that is iterated, a branch on "
+        "the rank), another bucket size, parameters that some ranks leave out or freeze, buckets "
+        "rebuilt after the order in which each rank's own gradients came.\n\n"
+        "That the calls differ is certain; that they are one whole in other pieces is a matter of "
+        "sums, which could meet by chance. Where NVTX ranges tell iterations, the pieces must lie "
+        "in one. Without them two calls in the other order are left to DC102, and so is a sequence "
+        "that is only shifted. It is called possible where records were lost (DC901).",
+    .example = "size_t cap = rank == 0 ? 25 << 20 : 10 << 20;   /* another bucket size "
+               "*/\nreduce_in_buckets(gradients, cap, comm, stream);\n",
+    .fix_c = "reduce_in_buckets(gradients, 25 << 20, comm, stream);\n",
+    .fix_torch =
+        "model = build_model(config)                  # the same code on every rank, no branch on "
+        "it\nmodel = DDP(model, bucket_cap_mb=25, find_unused_parameters=True)\n",
+};

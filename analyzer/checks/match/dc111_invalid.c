@@ -20,7 +20,7 @@ static int report(struct analyzer *analyzer, struct thread *thread, const struct
                   struct text *what, const char *todo)
 {
     struct one_call one = {
-        .code = "DC111",
+        .check = &check_invalid_call,
         .certainty = certainty,
         .comm = comm,
         .member = member,
@@ -242,3 +242,38 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
 }
 
 const struct check_group checks_invalid = {.name = "invalid", .nccl = nccl, .leave = leave};
+
+const struct check check_invalid_call = {
+    .code = DC111,
+    .name = "invalid-call",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_SETUP,
+    /* what NCCL refused is missing in the sequence */
+    .explains = CODES(CODES_HANGS, CODES_DIVERGED),
+    .explains_later = CODES(DC111),
+    .title = "an invalid call",
+    .text = "A call that NCCL's interface forbids: an operation on a communicator after "
+            "ncclCommFinalize, ncclCommRevoke, ncclCommDestroy or ncclCommAbort; a communicator "
+            "ended twice; an operator of ncclRedOpCreatePreMulSum that belongs to another "
+            "communicator or was destroyed; a root or a datatype that does not exist; a NULL "
+            "buffer where the call moves data; ncclGroupEnd without ncclGroupStart. Besides, every "
+            "call that NCCL itself refused with ncclInvalidArgument or ncclInvalidUsage and that "
+            "no other finding explains.\n\n"
+            "NCCL sees some of these and returns an error, which is lost where the program does "
+            "not look at it; others crash, hang or read freed memory. The call is missing in the "
+            "rank's sequence afterwards, so that later calls meet the wrong partners: such "
+            "findings are kept quiet.\n\n"
+            "Arguments are judged by what nccl.h says of 2.28. An operator of which nothing is "
+            "known is called possible if records were lost. A program that tries calls on purpose "
+            "to see whether they are refused is reported as well; suppress it there. "
+            "ncclCommRegister and ncclCommWindowRegister are left out, because they are refused "
+            "where the system lacks them.",
+    .example = "ncclCommFinalize(comm);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream); "
+               "  /* too late */\n",
+    .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
+             "stream);\nncclCommFinalize(comm);\nncclCommDestroy(comm); comm = NULL;\n",
+    .fix_torch =
+        "dist.all_reduce(x)\ndist.destroy_process_group()    # last, once, and on every rank\n",
+};

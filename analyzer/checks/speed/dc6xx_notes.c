@@ -7,6 +7,7 @@
 #include "analyzer/loop/lockstep.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 /* When it is worth a word. */
 enum {
@@ -43,7 +44,7 @@ static int report_late(struct analyzer *analyzer, const struct comm *comm,
                        const struct member *member, uint64_t elapsed_ns, const struct site *site)
 {
     const struct lateness *lateness = &comm->lateness;
-    struct draft draft = draft_new("DC601", POSSIBLE, comm);
+    struct draft draft = draft_new(&check_straggler, POSSIBLE, comm);
     struct text what = {0};
     char name[16];
     draft_rank(&draft, draft_side(&draft, "comes last", site), member);
@@ -130,7 +131,7 @@ static uint64_t alike(const struct operation *operation)
 static int report_small(struct analyzer *analyzer, const struct operation *operation,
                         const struct small_run *run)
 {
-    struct draft draft = draft_new("DC602", POSSIBLE, operation->member->comm);
+    struct draft draft = draft_new(&check_small_collectives, POSSIBLE, operation->member->comm);
     struct text what = {0};
     char name[16], call[CALL_BYTES];
     snprintf(call, sizeof call, "%s, small, many times", api_name(operation->record.api));
@@ -195,3 +196,54 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
 }
 
 const struct check_group checks_notes = {.name = "notes", .operation = operation, .call = call};
+
+const struct check check_straggler = {
+    .code = DC601,
+    .name = "straggler",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_TIMING,
+    .title = "the same rank comes last again and again",
+    .text = "A collective begins when the last rank has come. Here nearly all of the waiting is "
+            "for one rank: of 32 delays in a row, nine in ten were its own, and they add up to a "
+            "tenth of the time or more.\n\n"
+            "It shows as a job that is slower than its GPUs. Usual causes: a larger share of the "
+            "data, logging, evaluation or checkpoints on that rank, a slower disk, a GPU with a "
+            "lower clock, another job on its host.\n\n"
+            "The time is when each host called the operation. On one host that is exact; between "
+            "hosts their clocks are trusted to 50 ms, and smaller delays are not counted. A rank "
+            "whose GPU is slow is seen only if its host waits for it in each iteration.",
+    .example = "if (rank == 0)\n    write_samples();             /* 50 ms in every iteration "
+               "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "if (rank == 0)\n    hand_samples_to_a_thread();\nncclAllReduce(x, x, n, ncclFloat, "
+             "ncclSum, comm, stream);\n",
+    .fix_torch =
+        "if rank == 0 and step % 100 == 0:   # rarely, or in another process\n    save_samples()\n",
+};
+
+const struct check check_small_collectives = {
+    .code = DC602,
+    .name = "small-collectives",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_TIMING,
+    .title = "many small collectives where one would do",
+    .text =
+        "A rank makes 32 or more collectives of at most 64 KiB one after the other, of one kind, "
+        "type and operator, without waiting in between, and does so again and again. Such an "
+        "operation takes as long as an empty one: what is paid is the latency, 32 times.\n\n"
+        "It shows as lost time only. Usual causes: a reduction per parameter instead of per "
+        "bucket, metrics reduced one by one.\n\n"
+        "Calls within one ncclGroup are launched together and are not counted, nor is what happens "
+        "once or twice (set-up). It does not know whether the values are there at the same time; a "
+        "host wait in between is taken as a sign that they are not.",
+    .example = "for (int p = 0; p < parameters; p++)\n    ncclAllReduce(gradient[p], gradient[p], "
+               "count[p], ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "ncclGroupStart();                /* or one buffer that holds them all */\nfor (int p "
+             "= 0; p < parameters; p++)\n    ncclAllReduce(gradient[p], gradient[p], count[p], "
+             "ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
+    .fix_torch = "model = DDP(model, bucket_cap_mb=25)        # not: for p in model.parameters(): "
+                 "dist.all_reduce(p.grad)\n",
+};

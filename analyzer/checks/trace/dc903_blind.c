@@ -19,7 +19,7 @@ struct blind {
 static int report(struct analyzer *analyzer, struct process *process, const char *unseen,
                   const char *weaker, uint64_t time_ns)
 {
-    struct draft draft = draft_new("DC903", CERTAIN, NULL);
+    struct draft draft = draft_new(&check_unseen_calls, CERTAIN, NULL);
     const struct site site = {.process = process};
     struct finding_side *side = draft_side(&draft, unseen, &site);
     struct text what = {0};
@@ -136,4 +136,23 @@ const struct check_group checks_blind = {
     .call = call,
     .launch = launch,
     .finish = finish,
+};
+
+const struct check check_unseen_calls = {
+    .code = DC903,
+    .name = "unseen-calls",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_PROCESS,
+    .title = "something can't be seen from the host",
+    .text = "ddpcheck sees the calls that the program makes to libnccl and libcudart. Here "
+            "something happened past them: NCCL operations that kernels start themselves "
+            "(ncclDevCommCreate), a CUDA graph whose making was not seen, a CUDA runtime that is "
+            "linked into the program (nvcc's default), an NCCL that is newer than the one ddpcheck "
+            "knows. The finding says what was not seen and which checks are weaker for it.\n\n"
+            "Of an NCCL that is linked into the program nothing is seen, so there is no finding "
+            "either: 'ddpcheck doctor -- PROGRAM' tells, and 'ddpcheck run --plugin' sees it "
+            "through NCCL's profiler plugin interface (docs/front-ends.md).\n\n"
+            "Nothing is reported because of what was not seen; faults in it are missed.",
+    .fix_c = "nvcc -cudart shared job.cu -lnccl    # so that the CUDA runtime can be seen\n",
 };

@@ -43,7 +43,7 @@ static int said(struct analyzer *analyzer, struct process *process, const struct
     if (!*text)
         return 0;
     kind_of(text, kind, sizeof kind);
-    struct draft draft = draft_new("DC904", CERTAIN, NULL);
+    struct draft draft = draft_new(&check_tool_message, CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, kind, &site);
     struct text what = {0};
     int rank = process_shown_rank(process);
@@ -61,3 +61,18 @@ static int said(struct analyzer *analyzer, struct process *process, const struct
 }
 
 const struct check_group checks_said = {.name = "said", .said = said};
+
+const struct check check_tool_message = {
+    .code = DC904,
+    .name = "tool-message",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_PROCESS,
+    .title = "said by NCCL, PyTorch or another tool",
+    .text = "An imported file holds more than calls: NCCL's own warnings, what PyTorch's watchdog "
+            "or NCCL's RAS says of a rank. This finding passes that on, once for all ranks that "
+            "say the same, numbers aside.\n\n"
+            "It is not judged. A warning may be the fault, may follow from it, or be of no "
+            "consequence: the findings with other codes, if there are any, are what ddpcheck found "
+            "in the calls themselves.",
+};

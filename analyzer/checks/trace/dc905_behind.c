@@ -22,7 +22,7 @@ static bool is_explained(const struct analyzer *analyzer, const struct comm *com
         const struct reported *reported = &analyzer->reported[i];
         const struct finding *finding = &reported->finding;
         if (finding->comm == comm->id && finding->state == FINDING_OPEN && !reported->suppressed &&
-            strchr("12", finding->code[2]))
+            reported->check->family <= FAMILY_HANG)
             return true;
     }
     return false;
@@ -59,7 +59,7 @@ static void add_side(struct draft *draft, const struct comm *comm,
 static int report(struct analyzer *analyzer, const struct comm *comm,
                   const struct standing_apart *apart, bool finished)
 {
-    struct draft draft = draft_new("DC905", POSSIBLE, comm);
+    struct draft draft = draft_new(&check_different_progress, POSSIBLE, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16], call[CALL_BYTES];
     const struct slot *slot = window_slot(comm, apart->least);
@@ -108,3 +108,19 @@ static int finish(struct analyzer *analyzer)
 }
 
 const struct check_group checks_behind = {.name = "behind", .finish = finish};
+
+const struct check check_different_progress = {
+    .code = DC905,
+    .name = "different-progress",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_JOB,
+    .title = "ranks stand at different places",
+    .text = "Of an imported trace whose source can't tell whether a rank waits: NCCL's RAS counts "
+            "what was launched, a log without times holds what was called, NCCL Inspector what "
+            "finished. The ranks of a communicator stand at different places there.\n\n"
+            "If the job hangs, the ranks that are behind are where to look. A running job looks "
+            "the same at any moment, so this is only a note. Times tell: of several RAS snapshots "
+            "that were taken ten seconds or more apart, or of a log with times, a rank that stays "
+            "behind is DC201.",
+};

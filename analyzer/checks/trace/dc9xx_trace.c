@@ -5,7 +5,7 @@
 
 static int lost(struct analyzer *analyzer, struct process *process)
 {
-    struct draft draft = draft_new("DC901", CERTAIN, NULL);
+    struct draft draft = draft_new(&check_lost_records, CERTAIN, NULL);
     struct text what = {0};
     uint64_t control = process->lost_control, bulk = process->lost_bulk,
              hashes = process->lost_hashes;
@@ -43,7 +43,7 @@ static int lost(struct analyzer *analyzer, struct process *process)
     draft_say(&draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
     struct reported *known = NULL;
     for (uint32_t i = 0; i < analyzer->reported_count && !known; i++)
-        if (analyzer->reported[i].finding.code == draft.finding.code &&
+        if (analyzer->reported[i].check == draft.check &&
             analyzer->reported[i].finding.side[0].process == process->index)
             known = &analyzer->reported[i];
     if (known && known->finding.severity == draft.finding.severity) {
@@ -82,7 +82,7 @@ static int finish(struct analyzer *analyzer)
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         if (comm->nranks <= 0 || comm->members >= (uint32_t)comm->nranks || !was_made(comm))
             continue;
-        struct draft draft = draft_new("DC902", CERTAIN, comm);
+        struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
         struct text what = {0};
         char name[16], ranks[128];
         struct finding_side *side = draft_side(&draft, "has no trace", NULL);
@@ -109,3 +109,29 @@ static int finish(struct analyzer *analyzer)
 }
 
 const struct check_group checks_trace = {.name = "trace", .lost = lost, .finish = finish};
+
+const struct check check_lost_records = {
+    .code = DC901,
+    .name = "lost-records",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_PROCESS,
+    .title = "records were lost",
+    .text =
+        "The ring through which a process hands over its records was full, so that the newest were "
+        "dropped; the job is never made to wait. Bulk records (CUDA calls) are lost first.\n\n"
+        "Findings that depend on the lost records are called possible, and some faults may be "
+        "missed.",
+};
+
+const struct check check_missing_trace = {
+    .code = DC902,
+    .name = "missing-trace",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_JOB,
+    .title = "ranks without a trace",
+    .text = "A communicator has ranks of which this trace holds nothing: they ran on another host, "
+            "without ddpcheck, or before it began.\n\n"
+            "What they did is not compared, and nobody is reported as missing because of them.",
+};

@@ -10,6 +10,7 @@
 
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
+#include "lib/trace/lacks.h"
 
 enum { ELEMENTS = 256, OPERATIONS = 16, RECENT = 4, RANKS_BYTES = 128 };
 
@@ -122,7 +123,7 @@ static bool seen_lately(struct likeness *likeness, uint64_t hash)
 static int report(struct analyzer *analyzer, const struct payload *payload,
                   struct likeness *likeness)
 {
-    struct draft draft = draft_new("DC501", POSSIBLE, payload->comm);
+    struct draft draft = draft_new(&check_identical_gradients, POSSIBLE, payload->comm);
     struct text what = {0};
     char call[256], name[16], ranks[RANKS_BYTES];
     signature_text(&payload->signature, call, sizeof call);
@@ -184,3 +185,37 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
 }
 
 const struct check_group checks_gradients = {.name = "gradients", .payload = payload};
+
+const struct check check_identical_gradients = {
+    .code = DC501,
+    .name = "identical-gradients",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_PAYLOAD,
+    .title = "ranks send bit-identical gradients",
+    .text =
+        "Two ranks or more gave exactly the same bytes to 16 reductions in a row. Ranks that see "
+        "different samples never compute the same gradients to the bit, so they seem to work on "
+        "the same ones: the data is not dealt out to the ranks. Needs payload hashes (ddpcheck run "
+        "--hash).\n\n"
+        "It shows as nothing: the job trains as if it had one rank, only slower, and learns less "
+        "than it should. Usual causes: a DataLoader without a DistributedSampler, a sampler whose "
+        "rank or number of replicas is not this rank's, a seed that fixes the order on every rank "
+        "with no sharding behind it. A forgotten sampler.set_epoch() shows only if there is no "
+        "sharding either: with sharding the ranks' samples still differ.\n\n"
+        "Counted are sums and averages of 256 floats or more, without NaN and Inf, that are not "
+        "one value throughout and not repeated; ranks are compared in the communicator of the "
+        "reduction. It is always called possible: a job may reduce what is meant to be the same "
+        "everywhere (a copy of the parameters that is averaged, layers that are replicated on "
+        "purpose, a warm-up with one batch for all). When the ranks differ again it is resolved.",
+    .example = "sample = shuffled[step];                /* the same on every rank "
+               "*/\ngradients_of(sample, gradients, stream);\nncclAllReduce(gradients, gradients, "
+               "n, ncclFloat, ncclAvg, comm, stream);\n",
+    .fix_c = "sample = shuffled[step * ranks + rank]; /* each rank its own part "
+             "*/\ngradients_of(sample, gradients, stream);\nncclAllReduce(gradients, gradients, n, "
+             "ncclFloat, ncclAvg, comm, stream);\n",
+    .fix_torch = "sampler = DistributedSampler(dataset)          # rank and number of replicas "
+                 "from the process group\nloader = DataLoader(dataset, batch_size=64, "
+                 "sampler=sampler)\nfor epoch in range(epochs):\n    sampler.set_epoch(epoch)\n",
+};

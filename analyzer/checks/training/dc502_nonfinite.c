@@ -6,6 +6,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
 
 /* Operations like the faulty one that were finite again on all ranks before it counts as over: a
  * loss scaler skips one step, but another bucket of the same size may come in between. */
@@ -69,7 +70,7 @@ static int report(struct analyzer *analyzer, const struct payload *payload,
 {
     struct nonfinite *state = &analyzer->nonfinite;
     uint64_t nans = 0, infs = 0;
-    struct draft draft = draft_new("DC502", POSSIBLE, payload->comm);
+    struct draft draft = draft_new(&check_nonfinite_values, POSSIBLE, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16], ranks[128];
     draft.finding.first_ns = first->site.time_ns;
@@ -141,3 +142,35 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
 }
 
 const struct check_group checks_nonfinite = {.name = "NaN and Inf", .payload = payload};
+
+const struct check check_nonfinite_values = {
+    .code = DC502,
+    .name = "nonfinite-values",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_PAYLOAD,
+    .title = "NaN or Inf enters a collective",
+    .text =
+        "A rank gives NaN, or Inf, to an operation, and no operation before it had any. Needs "
+        "payload hashes (ddpcheck run --hash), which count both in the same pass.\n\n"
+        "After a sum every rank has it, and one step later all parameters do: what is seen then (a "
+        "loss of nan on all ranks) no longer tells where it came from. The finding names the first "
+        "operation and the ranks that brought it; later ones are only counted. Usual causes: one "
+        "bad sample on one rank, a division by zero or a logarithm of zero in the loss, overflow "
+        "of half precision, a learning rate that is too high, memory that was never filled.\n\n"
+        "NaN is counted in what any operation sends, Inf only in sums, averages and products (a "
+        "maximum with Inf, or a mask with Inf that is broadcast, is ordinary). Inf alone is called "
+        "possible: a loss scaler (torch.amp.GradScaler) makes Inf on purpose now and then and "
+        "skips that step; when later operations of the same kind are finite again the finding is "
+        "resolved.",
+    .example = "if (loss_is_bad_on_this_rank)           /* log(0) on one rank's sample */\n    "
+               "gradient[0] = NAN;\nncclAllReduce(gradient, gradient, n, ncclFloat, ncclSum, comm, "
+               "stream);\n",
+    .fix_c = "loss = -logf(fmaxf(p, 1e-12f));         /* never log(0) */\nncclAllReduce(gradient, "
+             "gradient, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_torch =
+        "with torch.autograd.set_detect_anomaly(True):   # names the operation that made it\n    "
+        "loss.backward()\nscaler.unscale_(optimizer)                      # half precision: a "
+        "GradScaler skips the step\nscaler.step(optimizer); scaler.update()\n",
+};

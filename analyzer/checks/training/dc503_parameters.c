@@ -7,6 +7,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
@@ -88,7 +89,7 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
         findings_count(analyzer, state->parted, now_ns);
         return 0;
     }
-    struct draft draft = draft_new("DC503", CERTAIN, payload->comm);
+    struct draft draft = draft_new(&check_different_parameters, CERTAIN, payload->comm);
     char call[CALL_BYTES];
     const struct payload_cell *cell = &payload->cell[groups[0].first];
     snprintf(call, sizeof call, "ddpcheck_hash(\"%s\") #%llu",
@@ -100,3 +101,37 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
 }
 
 const struct check_group checks_parameters = {.name = "parameters", .payload = payload};
+
+const struct check check_different_parameters = {
+    .code = DC503,
+    .name = "different-parameters",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_MARKS | LACKS_PAYLOAD,
+    .title = "the replicas' parameters are no longer equal",
+    .text = "A buffer that the program says to be a replica (it calls ddpcheck_hash(name, ...) on "
+            "every member of a communicator) does not hold the same bytes on all of them. The "
+            "finding says before which collective that was found, and before which one all was "
+            "still equal. Needs payload hashes (ddpcheck run --hash) and the call, which is "
+            "nothing without ddpcheck (interpose/ddpcheck.h).\n\n"
+            "It shows as a job that learns badly, or whose ranks give different results after "
+            "training: each rank has a model of its own. Usual causes: different initial "
+            "parameters, a step that one rank skipped (overflow seen by one rank only) or made "
+            "twice, an optimizer that ran before the reduction was done, a parameter whose "
+            "gradient is not reduced, a replica that was not refreshed.\n\n"
+            "The bytes are compared, so it is certain if the buffers are meant to be equal to the "
+            "bit. Values that differ on purpose (statistics of batch normalisation that are kept "
+            "per rank) must not be announced under one name, and every member must announce the "
+            "same names equally often.",
+    .example =
+        "step(parameters, gradients, stream);            /* rank 2 skipped it: it saw an overflow "
+        "*/\nddpcheck_hash(\"parameters\", parameters, n * sizeof(float), comm, stream);\n",
+    .fix_c =
+        "ncclAllReduce(&overflow, &overflow, 1, ncclFloat, ncclMax, comm, stream);     /* all "
+        "skip, or none */\nif (!overflow)\n    step(parameters, gradients, "
+        "stream);\nddpcheck_hash(\"parameters\", parameters, n * sizeof(float), comm, stream);\n",
+    .fix_torch =
+        "found_inf = torch.tensor(float(overflow), device=device)\ndist.all_reduce(found_inf, "
+        "op=dist.ReduceOp.MAX)    # all skip, or none\nif not found_inf:\n    optimizer.step()\n",
+};

@@ -4,7 +4,7 @@
  *
  * The calls may match all the same (every iteration reduces the same buckets), so nothing else may
  * show: gradients of different iterations are averaged. Where they don't match the finding takes
- * the place of the mismatch's (findings.c, `explains`): it says why.
+ * the place of the mismatch's, because it says why.
  *
  * What the ranges say is believed only of members that agreed before: two iterations in which all
  * had the same place. Pipelines, evaluation, several models and gradients accumulated in step are
@@ -18,6 +18,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 enum {
     LAPS_AGREED = 2, /* iterations in step before a difference means something */
@@ -224,14 +225,14 @@ static void say_model(struct draft *draft, const struct parting *parting, const 
  */
 
 static const struct parting_rule {
-    const char *code;
+    const struct check *check;
     void (*describe)(const struct parting *, const struct arrival *, char *, size_t);
     void (*say)(struct draft *, const struct parting *, const struct comm *);
 } rules[] = {
-    [PARTING_ITERATION] = {"DC504", describe_iteration, say_iteration},
-    [PARTING_ROUND] = {"DC504", describe_round, say_round},
-    [PARTING_MICRO_STEP] = {"DC505", describe_micro, say_micro},
-    [PARTING_MODEL] = {"DC507", describe_model, say_model},
+    [PARTING_ITERATION] = {&check_incomplete_iteration, describe_iteration, say_iteration},
+    [PARTING_ROUND] = {&check_incomplete_iteration, describe_round, say_round},
+    [PARTING_MICRO_STEP] = {&check_different_micro_steps, describe_micro, say_micro},
+    [PARTING_MODEL] = {&check_model_order, describe_model, say_model},
 };
 
 /* One reduces a model. Where the calls do not match the other may be at any collective of another
@@ -269,7 +270,7 @@ static int report(struct analyzer *analyzer, struct comm *comm)
 {
     struct parting *parting = comm->parting;
     const struct parting_rule *rule = &rules[parting->kind];
-    struct draft draft = parting_draft(parting, rule->code, comm, rule->describe);
+    struct draft draft = parting_draft(parting, rule->check, comm, rule->describe);
     rule->say(&draft, parting, comm);
     return parting_report(analyzer, parting, &draft);
 }
@@ -394,3 +395,103 @@ static int iteration(struct analyzer *analyzer, struct thread *thread)
 
 const struct check_group checks_lockstep = {
     .name = "lockstep", .operation = operation, .iteration = iteration};
+
+const struct check check_incomplete_iteration = {
+    .code = DC504,
+    .name = "incomplete-iteration",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_MARKS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_WHY),
+    .title = "a new iteration began before the last one's reduction was complete",
+    .text = "At one operation of a communicator some ranks are in one iteration and others already "
+            "in the next, which they began with fewer operations than an iteration usually has. "
+            "Their peers reduce what is left of the old iteration with what those ranks send for "
+            "the new one. DistributedDataParallel says of the same \"Expected to have finished "
+            "reduction in the prior iteration\".\n\n"
+            "It shows as a hang or as wrong results where the calls differ, and as nothing at all "
+            "where they match: then gradients of two iterations are averaged, and a hang comes at "
+            "the end of the epoch. Usual causes: a rank skips its backward (out of memory and "
+            "caught, a bad batch), parameters that got no gradient on some ranks, a forward made "
+            "twice before one backward.\n\n"
+            "Iterations are told by NVTX ranges (docs/nvtx.md). Without any, the round in which "
+            "the communicator's operations repeat themselves stands for them, after three equal "
+            "rounds: then it is told where a rank begins the next round while the others still "
+            "reduce, and the calls do not match; else the same fault shows as DC101, DC102, DC201 "
+            "or DC206. It is certain where the calls themselves do not match, else possible: the "
+            "names could be wrong. It is believed only after two iterations in which all ranks "
+            "agreed, and keeps quiet where a rank makes a call too many, where records were lost "
+            "(DC901), and of threads that are in no iteration.",
+    .example = "if (loss_is_finite)          /* on one rank only */\n    "
+               "backward_and_reduce(model, comm);\n",
+    .fix_c = "if (!loss_is_finite)\n    zero_gradients(model);   /* take part with zeros "
+             "*/\nbackward_and_reduce(model, comm);\n",
+    .fix_torch = "with torch.cuda.nvtx.range(f'iteration {i}'):\n    loss = model(x).sum()\n    if "
+                 "skip_this_batch:\n        loss = loss * 0      # take part with zeros; "
+                 "find_unused_parameters=True where parts go unused\n    loss.backward()\n",
+};
+
+const struct check check_different_micro_steps = {
+    .code = DC505,
+    .name = "different-micro-steps",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_MARKS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_WHY),
+    .title = "ranks accumulate gradients in different steps, or reduce in every one",
+    .text = "Gradients are accumulated over several micro-steps and should be reduced once, after "
+            "the last, by all ranks at the same one. Either some ranks reduce after another "
+            "micro-step than the others, so that sums of different parts of the batch are "
+            "averaged; or all ranks reduce in every micro-step, which gives the same result and "
+            "costs several times the communication.\n\n"
+            "The first shows as slightly wrong gradients, or as a hang when one rank runs out of "
+            "operations; the second as lost time. Usual causes: no_sync() that depends on the rank "
+            "or on its data, a last incomplete group of micro-batches, no_sync() forgotten.\n\n"
+            "Micro-steps are told by NVTX ranges (\"micro_step\", else backward passes) inside an "
+            "iteration's range. It is possible, never certain, unless the calls themselves do not "
+            "match: the names could be wrong. Reducing in every micro-step is told only where "
+            "micro-steps are named, or from three backward passes per optimizer step on: two are "
+            "usual for the discriminator of a GAN.",
+    .example =
+        "for (int micro = 0; micro < 4; micro++) {\n    backward(micro);\n    "
+        "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclSum, comm, stream);\n}\nstep();\n",
+    .fix_c = "for (int micro = 0; micro < 4; micro++)\n    backward(micro);         /* adds to "
+             "gradients */\nncclAllReduce(gradients, gradients, n, ncclFloat, ncclSum, comm, "
+             "stream);\nstep();\n",
+    .fix_torch = "for i, (x, y) in enumerate(micro_batches):\n    last = i == len(micro_batches) - "
+                 "1\n    with contextlib.nullcontext() if last else model.no_sync():\n        "
+                 "loss(model(x), y).backward()\noptimizer.step()\n",
+};
+
+const struct check check_model_order = {
+    .code = DC507,
+    .name = "model-order",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_WHY),
+    .title = "two models share a communicator and reduce in different orders",
+    .text = "The reductions of two models go through one communicator. Its operations are one "
+            "sequence, so the ranks must interleave the two models in one order; here one rank "
+            "reduces the first model where another is at the second: at its reduction or, with "
+            "calls that do not match, at the Broadcast of its buffers.\n\n"
+            "It shows as a hang or wrong results where the sizes differ, and where they are equal "
+            "as two models that get each other's gradients, without any error. Usual causes: two "
+            "DistributedDataParallel modules with the default process group and backward passes "
+            "whose order depends on the rank, or two threads.\n\n"
+            "The models are told by the names of NVTX ranges (\"generator backward\", "
+            "\"discriminator reduce\"). It is told when both sides have come to the other's model "
+            "as well, in the same iteration; it is certain where the calls themselves do not "
+            "match, else possible: the names could be wrong.",
+    .example = "reduce(rank == 0 ? generator : discriminator, comm);\nreduce(rank == 0 ? "
+               "discriminator : generator, comm);\n",
+    .fix_c = "ncclCommSplit(comm, 0, rank, &comm_generator, NULL);     /* a communicator each "
+             "*/\nreduce(generator, comm_generator);\nreduce(discriminator, comm);\n",
+    .fix_torch = "generator = DDP(generator, process_group=dist.new_group())\ndiscriminator = "
+                 "DDP(discriminator, process_group=dist.new_group())\n",
+};

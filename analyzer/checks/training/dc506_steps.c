@@ -9,6 +9,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
 
 /* When it is worth a word. */
 enum {
@@ -85,7 +86,7 @@ static int report_steps(struct analyzer *analyzer, const struct comm *comm, stru
 {
     const struct process *process = vote->member->process;
     const char *name = process_string(process, ballot->text);
-    struct draft draft = draft_new("DC506", POSSIBLE, comm);
+    struct draft draft = draft_new(&check_skipped_step, POSSIBLE, comm);
     struct text what = {0};
     char call[NAME_BYTES], ranks[RANKS_BYTES], id[16];
     for (int i = 0; i < ballot->sides; i++) {
@@ -160,10 +161,10 @@ static int compare_steps(struct analyzer *analyzer, struct thread *thread, struc
 /* --- DC505, DC603: what one rank does in every iteration
  * ------------------------------------------------------------- */
 
-static int report_habit(struct analyzer *analyzer, const char *code, const char *call,
+static int report_habit(struct analyzer *analyzer, const struct check *check, const char *call,
                         const struct member *member, struct text *what, const char *todo)
 {
-    struct draft draft = draft_new(code, POSSIBLE, member->comm);
+    struct draft draft = draft_new(check, POSSIBLE, member->comm);
     draft_rank(&draft, draft_side(&draft, call, &member->tally.site), member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = member->tally.site.time_ns;
@@ -198,7 +199,8 @@ static int check_every(struct analyzer *analyzer, const struct thread *thread,
              "optimizer steps once: one reduction, "
              "after the last, would do",
              tally->sets, comm_name(member->comm->id, name));
-    return report_habit(analyzer, "DC505", "reduces in every micro-step", member, &what,
+    return report_habit(analyzer, &check_different_micro_steps, "reduces in every micro-step",
+                        member, &what,
                         "Accumulate locally and reduce in the last micro-step only (PyTorch: "
                         "no_sync() in all but the last).");
 }
@@ -220,7 +222,7 @@ static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
              " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
              tally->reductions, comm_name(member->comm->id, name),
              (double)tally->bytes / (1 << 20));
-    return report_habit(analyzer, "DC603", "reduces after backward", member, &what,
+    return report_habit(analyzer, &check_no_overlap, "reduces after backward", member, &what,
                         "Reduce a bucket as soon as its gradients are there, while backward goes "
                         "on (DistributedDataParallel's hooks do).");
 }
@@ -243,3 +245,59 @@ static int iteration(struct analyzer *analyzer, struct thread *thread)
 
 const struct check_group checks_steps = {
     .name = "steps", .operation = operation, .iteration = iteration};
+
+const struct check check_skipped_step = {
+    .code = DC506,
+    .name = "skipped-step",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_MARKS,
+    /* on several communicators: one finding */
+    .explains_later = CODES(CODES_LOOPS, DC503),
+    .title = "some ranks skipped a step of the optimizer",
+    .text =
+        "All ranks reduced their gradients in an iteration, but some then made no step of an "
+        "optimizer that they and the others have stepped before. From then on their parameters "
+        "differ, and every later gradient is computed on different models.\n\n"
+        "It shows as a loss that differs between ranks and as training that slowly gets worse. The "
+        "usual cause is mixed precision with an overflow that only one rank looks at: gradients "
+        "checked before the reduction, a scale kept per rank, a step skipped because of a local "
+        "NaN.\n\n"
+        "Steps and iterations are told by NVTX ranges, so it is possible, never certain: a rank "
+        "that steps without its range is wrongly named. It keeps quiet about ranks that made "
+        "another number of backward passes in that iteration (they only keep others company), "
+        "about optimizers that a rank has never stepped, and where records were lost (DC901).",
+    .example =
+        "if (!overflow_here)          /* another answer on each rank */\n    step(optimizer);\n",
+    .fix_c = "ncclAllReduce(&overflow_here, &overflow, 1, ncclInt32, ncclMax, comm, stream);\nif "
+             "(!overflow)\n    step(optimizer);\n",
+    .fix_torch = "scaler.unscale_(optimizer)      # after the reduction: all ranks see the same "
+                 "inf or NaN\nscaler.step(optimizer)\nscaler.update()\n",
+};
+
+const struct check check_no_overlap = {
+    .code = DC603,
+    .name = "no-overlap",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_TIMING,
+    .title = "communication does not overlap with backward although it could",
+    .text =
+        "In three iterations in a row all reductions were issued after the backward pass was over, "
+        "though there are several and they are large (4 MiB together or more). The first of them "
+        "could have run while backward went on.\n\n"
+        "It shows as lost time only. Usual causes: gradients reduced by hand after "
+        "loss.backward(), one bucket for everything, a hook that waits for the last gradient.\n\n"
+        "Backward is told by NVTX ranges, so there must be some. Where the reductions depend on "
+        "all gradients (clipping by the global norm before them) nothing can be gained.",
+    .example = "backward(loss);\nfor (int b = 0; b < buckets; b++)\n    ncclAllReduce(bucket[b], "
+               "bucket[b], count[b], ncclFloat, ncclAvg, comm, communication);\n",
+    .fix_c = "/* in the hook of the last gradient of bucket b, while backward goes on: "
+             "*/\ncudaEventRecord(filled[b], compute);\ncudaStreamWaitEvent(communication, "
+             "filled[b], 0);\nncclAllReduce(bucket[b], bucket[b], count[b], ncclFloat, ncclAvg, "
+             "comm, communication);\n",
+    .fix_torch =
+        "model = DistributedDataParallel(model)      # reduces each bucket as soon as it is full\n",
+};

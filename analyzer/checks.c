@@ -1,5 +1,5 @@
-/* registry.c: all checks: what they do (groups of functions) and what they say about themselves. */
-#include <string.h>
+/* checks.c: the list of all checks, and the catalogue that is made of it. */
+#include <stddef.h>
 
 #include "analyzer/engine.h"
 
@@ -48,24 +48,38 @@ const struct check_group *const check_groups[] = {
         NULL,
 };
 
-const struct check analyzer_checks[] = {
-#define CHECK(code, title, severity, ...) {code, title, SEVERITY_##severity, __VA_ARGS__},
-#include "analyzer/checks/match/dc1xx_text.def"
-#include "analyzer/checks/hang/dc2xx_text.def"
-#include "analyzer/checks/hazard/dc3xx_text.def"
-#include "analyzer/checks/device/dc4xx_text.def"
-#include "analyzer/checks/training/dc5xx_text.def"
-#include "analyzer/checks/training/dc504_text.def"
-#include "analyzer/checks/speed/dc6xx_text.def"
-#include "analyzer/checks/trace/dc9xx_text.def"
+static const struct check *const checks[] = {
+#define CHECK(number, name) &check_##name,
+#include "analyzer/checks.def"
 #undef CHECK
-    {.code = NULL},
 };
 
-const struct check *analyzer_check_find(const char *code)
+const struct check *check_next(const struct check *before)
 {
-    for (const struct check *check = analyzer_checks; check->code; check++)
-        if (!strcmp(check->code, code))
-            return check;
+    enum code last = before ? before->code : CODE_NONE;
+    const struct check *next = NULL;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (checks[i]->code > last && (!next || checks[i]->code < next->code))
+            next = checks[i];
+    return next;
+}
+
+const struct check *check_find(const char *name)
+{
+    enum code code = code_find(name);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (checks[i]->code == code)
+            return checks[i];
     return NULL;
+}
+
+const char *family_name(enum family family)
+{
+    static const char *const names[] = {
+        [FAMILY_MATCH] = "mismatch",   [FAMILY_HANG] = "hang",
+        [FAMILY_HAZARD] = "hazard",    [FAMILY_DEVICE] = "device",
+        [FAMILY_TRAINING] = "training", [FAMILY_SPEED] = "performance",
+        [FAMILY_TRACE] = "trace",
+    };
+    return names[family];
 }

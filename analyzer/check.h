@@ -1,0 +1,74 @@
+/* check.h: what a check is: everything about one code, in one file of checks/ and one line of
+ * checks.def. */
+#ifndef DDPCHECK_CHECK_H
+#define DDPCHECK_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/code.h"
+#include "analyzer/finding.h"
+
+enum family {
+    FAMILY_MATCH,
+    FAMILY_HANG,
+    FAMILY_HAZARD,
+    FAMILY_DEVICE,
+    FAMILY_TRAINING,
+    FAMILY_SPEED,
+    FAMILY_TRACE
+};
+
+/* Whose records a check compares. */
+enum scope {
+    SCOPE_PROCESS, /* those of one process, so that one host's are enough */
+    SCOPE_JOB      /* those of several ranks */
+};
+
+/* A list of codes, ended by CODE_NONE. */
+#define CODES(...) \
+    (const enum code[]) { __VA_ARGS__, CODE_NONE }
+
+/* Lists that several checks explain. A mismatch or a bad access makes hangs, errors and exits; a
+ * hang makes watchdogs end ranks. DC104 is in no list: ranks that only reduce differently go on in
+ * step. */
+#define CODES_HANGS \
+    DC108, DC201, DC202, DC203, DC204, DC205, DC206, DC207, DC208, DC209, DC210
+#define CODES_HAZARDS DC301, DC302, DC303, DC304, DC305
+/* A rank in another position of its training loop: why the calls differ, where they do. */
+#define CODES_LOOPS    DC504, DC505, DC506
+#define CODES_DIVERGED DC101, DC102, DC103, DC105, DC106, DC107, CODES_LOOPS
+#define CODES_WHY      CODES_DIVERGED, DC507, DC110, DC503
+
+struct check {
+    enum code code;
+    const char *name; /* "in-place-write" */
+    enum family family;
+    enum severity severity;
+    enum scope scope;
+    uint32_t needs; /* enum lack: nothing is reported of a source that can't say one of these */
+    /* While a finding of this check is open, findings of these codes on the same communicator, or
+     * that concern one of its processes, are its consequences. explains_later: only those that
+     * began later: a rank that has diverged, left or failed on one communicator does the same on
+     * its others. NULL: none. */
+    const enum code *explains, *explains_later;
+    const char *title;
+    const char *text; /* explain: what it means, how it shows, when it can be wrong; paragraphs */
+    const char *example; /* minimal faulty program, C; NULL where there is none, as the others */
+    const char *fix_c;
+    const char *fix_torch;
+};
+
+#define CHECK(number, name) extern const struct check check_##name;
+#include "analyzer/checks.def"
+#undef CHECK
+
+/* All checks that this build has, in order of their codes: the first for NULL, NULL after the
+ * last. */
+const struct check *check_next(const struct check *before);
+/* The check whose code has this name ("DC102"), or NULL. */
+const struct check *check_find(const char *name);
+/* "mismatch", "hang", ...: the families as users name them. */
+const char *family_name(enum family family);
+
+#endif
