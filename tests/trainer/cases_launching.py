@@ -4,10 +4,9 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 
 import running
-from running import start, run, losses, must_contain, free_port, need
+from running import start, run, read_until, losses, must_contain, free_port, need
 
 LAUNCHED = "--iterations 4 --log-every 1 --verbose"
 
@@ -41,7 +40,7 @@ def case_launchers():
     for launcher, variables in STAND_INS.items():
         port = free_port()
         ranks = [start(LAUNCHED.split(), {k: str(v) for k, v in variables(rank, port).items()}) for rank in (3, 1, 0, 2)]
-        out = "".join(rank.communicate(timeout=60)[0] for rank in ranks)
+        out = "".join(rank.communicate(timeout=300)[0] for rank in ranks)
         if any(rank.returncode for rank in ranks):
             raise AssertionError("%s: %s" % (launcher, out))
         must_be_launched(out, launcher, lambda rank: 3 - rank)
@@ -75,10 +74,10 @@ def case_gang():
     out = run("--ranks 3 --iterations 100000 --fault wrong-device --fault-rank 1", expected=1)
     # Which call meets the device's fault first is a matter of time.
     must_contain(out, "rank 1 ended with exit status 1; ending the others", "discriminator.down0.weight is now on device 2")
-    process = start("--ranks 2 --iterations 100000".split())
-    time.sleep(1)
+    process = start("--ranks 2 --iterations 100000 --log-every 1".split())
+    out = read_until(process, "iteration 1:")
     process.terminate()
-    out = process.communicate(timeout=30)[0]
+    out += process.communicate(timeout=300)[0]
     if process.returncode != 128 + signal.SIGTERM:
         raise AssertionError("exit status %d after SIGTERM, expected 143:\n%s" % (process.returncode, out))
 

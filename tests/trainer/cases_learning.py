@@ -112,46 +112,64 @@ def case_modes_refuse():
     must_contain(run("--mode rings", expected=2), "--mode rings: expected")
 
 
-# What training must reach, and how far runs on 1, 2 and 4 ranks with the same images may be from one another: sums in
-# another order, which a GAN's two players make more of with every iteration. docs/trainer.md has this table, too.
+# What training must reach, and how far runs on 1, 2 and 4 ranks with the same images may be from one another: they add the
+# same numbers in another order, and so do processors of different kinds. docs/trainer.md has these figures, too.
 #
-#   options                                     last iteration's loss   its spread   quality       its spread
-#   cnn, batch 32, 300 iterations               0.35 .. 0.60            0.1 %        >= 0.77       0.01
-#   gan, batch 32, 300 iterations               0.90 .. 1.45            10 %         <= 0.18       0.03
+# A classifier converges, so its last loss is compared. A GAN's two players amplify the difference of the order with every
+# iteration: after 40 iterations losses still agree, after 200 they may be apart by a third, and each run is as good as the
+# other. So a GAN's first iterations are compared, and at the end the mean quality of three seeds.
 #
 # The quality is the classifier's accuracy on held-out images (chance: 0.25), and the generator's distance to them
-# (untrained: 0.68; two sets of the data: 0.07). A discriminator that is fooled half of the time has a loss of 1.386.
-TRAINED = "--image 16 --iterations 300 --log-every 150 --no-batch-norm "
-
-
-def trained(model, lowest, highest, tolerance, good, spread):
-    runs = {ranks: run(TRAINED + "--model %s --ranks %d --batch %d" % (model, ranks, 32 // ranks)) for ranks in (1, 2, 4)}
-    for ranks, out in runs.items():
-        loss = losses(out)[300][0]
-        if not lowest <= loss <= highest:
-            raise AssertionError("%s on %d ranks: loss %g, expected %g to %g" % (model, ranks, loss, lowest, highest))
-        if not good(quality(out)):
-            raise AssertionError("%s on %d ranks is not good enough:\n%s" % (model, ranks, out))
-        if abs(quality(out) - quality(runs[1])) > spread:
-            raise AssertionError("%s on 1 rank and on %d:\n%s\n%s" % (model, ranks, runs[1], out))
-        must_be_close(losses(runs[1]), losses(out), "%s on 1 rank and on %d" % (model, ranks), tolerance)
+# (untrained: 0.68; two sets of the data: 0.07).
+TRAINED = "--image 16 --iterations 300 --no-batch-norm "
+GAN_SEEDS = (0, 1, 2)
+GAN_EQUAL = range(1, 21)        # iterations whose losses agree up to the order of sums
 
 
 def case_trained_cnn():
-    trained("cnn", 0.35, 0.60, 1e-3, lambda accuracy: accuracy >= 0.77, 0.01)
+    runs = {ranks: run(TRAINED + "--model cnn --log-every 150 --ranks %d --batch %d" % (ranks, 32 // ranks)) for ranks in (1, 2, 4)}
+    for ranks, out in runs.items():
+        loss = losses(out)[300][0]
+        if not 0.35 <= loss <= 0.60:
+            raise AssertionError("on %d ranks: loss %g, expected 0.35 to 0.60" % (ranks, loss))
+        if quality(out) < 0.77 or abs(quality(out) - quality(runs[1])) > 0.01:
+            raise AssertionError("on %d ranks: accuracy %g, on one %g; expected at least 0.77"
+                                 % (ranks, quality(out), quality(runs[1])))
+        must_be_close(losses(runs[1]), losses(out), "1 rank and %d" % ranks, 1e-3)
     accuracy = quality(run("--model cnn --ranks 2 --batch 16 --iterations 600 --seed 1"))
     if accuracy < 0.85:
         raise AssertionError("with batch norm: accuracy %g on held-out shapes; expected at least 0.85" % accuracy)
+
+
+def gan_distances(ranks, first_losses):
+    """The distances that the GAN reaches on so many ranks, one for each seed; compares its first losses with those of the
+    runs before, which first_losses keeps."""
+    distances = []
+    for seed in GAN_SEEDS:
+        out = run(TRAINED + "--model gan --log-every 1 --seed %d --ranks %d --batch %d" % (seed, ranks, 32 // ranks))
+        first = {iteration: losses(out)[iteration] for iteration in GAN_EQUAL}
+        must_be_close(first_losses.setdefault(seed, first), first, "seed %d on 1 rank and on %d" % (seed, ranks))
+        distances.append(quality(out))
+    return distances
 
 
 def case_trained_gan():
     untrained = quality(run("--model gan --image 16 --iterations 1"))
     if untrained < 0.6:
         raise AssertionError("the distance of noise to the data is only %g" % untrained)
-    trained("gan", 0.90, 1.45, 0.1, lambda distance: distance <= 0.18, 0.03)
-    distance = quality(run("--model gan --image 16 --ranks 2 --batch 16 --iterations 300"))
+    first_losses, means = {}, {}
+    for ranks in (1, 2, 4):
+        distances = gan_distances(ranks, first_losses)
+        means[ranks] = sum(distances) / len(distances)
+        if max(distances) > 0.30 or means[ranks] > 0.19:
+            raise AssertionError("on %d ranks: distances %s; expected at most 0.30, and 0.19 in the mean" % (ranks, distances))
+    if max(means.values()) - min(means.values()) > 0.04:
+        raise AssertionError("the mean distances on 1, 2 and 4 ranks are apart by more than 0.04: %s" % means)
+    print("mean distances on 1, 2 and 4 ranks: %s" % means)
+    distance = sum(quality(run("--model gan --image 16 --ranks 2 --batch 16 --iterations 300 --seed %d" % seed))
+                   for seed in GAN_SEEDS) / len(GAN_SEEDS)
     if distance > 0.15:
-        raise AssertionError("with batch norm: distance %g to held-out shapes; expected at most 0.15" % distance)
+        raise AssertionError("with batch norm: mean distance %g to held-out shapes; expected at most 0.15" % distance)
 
 
 AMP = "--ranks 2 --log-every 1 "

@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -28,7 +29,19 @@ def end(process):
     return process.communicate()[0]
 
 
-def run(arguments, expected=0, timeout=60, **more):
+def read_until(process, *texts, timeout=300):
+    """What the process prints until it has printed all of the texts, or has ended."""
+    out, deadline = b"", time.monotonic() + timeout
+    while not all(text.encode() in out for text in texts) and time.monotonic() < deadline:
+        if select.select([process.stdout], [], [], 1)[0]:
+            more = os.read(process.stdout.fileno(), 65536)
+            if not more:
+                break
+            out += more
+    return out.decode()
+
+
+def run(arguments, expected=0, timeout=300, **more):
     process = start(arguments.split(), **more)
     try:
         out = process.communicate(timeout=timeout)[0]
@@ -74,11 +87,12 @@ def must_differ(one, other, what):
 
 
 def must_hang(arguments, *texts, quiet_s=3):
-    """The job must still be there, and silent, after a while; then all of it is killed."""
+    """The job prints the texts and is still there some seconds later; then all of it is killed."""
     process = start(arguments.split())
+    out = read_until(process, *texts)
     time.sleep(quiet_s)
     alive = process.poll() is None
-    out = end(process)
+    out += end(process)
     if not alive:
         raise AssertionError("ddptrain %s was expected to hang, but ended with %d:\n%s"
                              % (arguments, process.returncode, out))
