@@ -1,4 +1,4 @@
-/* export.h: what the writers of all formats are given, and the table of formats (formats.c).
+/* export.h: what the writers of all formats are given, and the table of formats (formats.def).
  *
  * The formats of findings print what the report knows. Those of operations read the trace a second
  * time, as a stream (timeline.h), so that their memory follows what is in flight, not the length of
@@ -27,15 +27,10 @@ struct export
 
 /* Each writes a whole document to export->out. Returns 0, or -1 with err; errors of the stream
  * itself show when the output is committed, and need not be checked on the way. */
-int export_jsonl(const struct export *export, struct error *err);
-int export_sarif(const struct export *export, struct error *err);
-int export_junit(const struct export *export, struct error *err);
-int export_github(const struct export *export, struct error *err);
-int export_chrome(const struct export *export, struct error *err);
-int export_perfetto(const struct export *export, struct error *err);
-int export_prometheus(const struct export *export, struct error *err);
-int export_csv(const struct export *export, struct error *err);
-int export_html(const struct export *export, struct error *err);
+#define EXPORT(name, extensions, what) \
+    int export_##name(const struct export *export, struct error *err);
+#include "cmd/export/formats.def"
+#undef EXPORT
 
 struct export_format {
     const char *name;       /* as --format takes it */

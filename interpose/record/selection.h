@@ -3,7 +3,7 @@
  * By default only those that touch memory which NCCL uses; what orders work (streams, events,
  * waits, graphs, allocations) is told always. An access to other memory is kept here instead, in a
  * table, and told late if NCCL then uses that memory after all. Why no finding is lost, and where a
- * table of a fixed size may lose one: docs/decisions.md, "What the shim does not tell".
+ * table of a fixed size may lose one: docs/decisions.md, "Which work the shim records".
  *
  * No locks: pages are bits, an entry of the table belongs to whoever takes it. */
 #ifndef DDPCHECK_SELECTION_H

@@ -30,7 +30,8 @@ PIDS = "4711,4712"      # of README.md: stands for processes that run
 STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
 
 
-PAGES = ("README.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/pytorch.md", "docs/diff.md", "docs/front-ends.md", "docs/trainer.md")
+PAGES = ("README.md", "docs/usage.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/pytorch.md", "docs/diff.md",
+         "docs/front-ends.md", "docs/trainer.md")
 
 
 def commands(page):
@@ -85,7 +86,8 @@ def check(command, line, environment):
 
 def main():
     found = [command for page in PAGES for command in commands(page)]
-    assert len(list(commands("README.md"))) > 15, "README.md shows only %s" % found
+    for page, least in (("README.md", 8), ("docs/usage.md", 15)):
+        assert len(list(commands(page))) >= least, "%s shows only %s" % (page, list(commands(page)))
     with Line(sys.argv[1], devices=8, name="readme") as line:
         environment = prepare(line)
         for command in found:

@@ -1,4 +1,4 @@
-"""What the shim leaves out by default (docs/decisions.md, "What the shim does not tell") loses no finding: every program of the
+"""What the shim leaves out by default (docs/decisions.md, "Which work the shim records") loses no finding: every program of the
 categories that depend on kernels and copies gives the same findings with --cuda=used and --cuda=all. Programs whose
 fault is a matter of chance (payload hashes) are left out.
 
