@@ -60,7 +60,7 @@ class Measures:
         for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"):
             if os.path.exists(os.path.join(ROOT, name)):
                 with open(os.path.join(ROOT, name), encoding="utf-8") as file:
-                    self.pages[name] = file.read()
+                    self.pages[name] = file.read().split("\n## Words\n")[0]      # CONTRIBUTING's list of words to avoid
 
     def names(self, pattern, group):
         found = collections.defaultdict(set)

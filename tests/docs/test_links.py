@@ -1,0 +1,76 @@
+"""Every relative link of the documents exists, its anchor included, and so does every path of the repository that documents
+and sources (but tests, whose samples name other programs' files) contain."""
+
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOMS = ("abi", "analyzer", "bench", "cmake", "cmd", "collector", "docs", "emu", "interpose", "kernels", "lib", "packaging",
+         "tests", "tools", "trainer", "tui")
+SOURCES = (".c", ".h", ".cu", ".cuh", ".def", ".py", ".sql", ".txt", ".md")
+# A path in a text: from the root, with an ending, perhaps with patterns or names in capitals that stand for others.
+PATH = re.compile(r"(?<![\w./-])((?:%s)/[\w./*-]+\.(?:c|h|cu|cuh|def|py|sql|md|cmake)|(?:%s)/(?:[\w.*-]+/)*)(?![\w*/.-]*\w)"
+                  % ("|".join(ROOMS), "|".join(ROOMS)))
+LATER = {"docs/gpu-results.md"}      # written by tests/gpu/run
+
+
+def pages():
+    yield from ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "tests/suite/README.md")
+    for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
+        for name in sorted(names):
+            if name.endswith(".md"):
+                yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def sources():
+    for room in ROOMS:
+        for folder, _, names in os.walk(os.path.join(ROOT, room)) if room != "tests" else ():
+            for name in sorted(names):
+                if name.endswith(SOURCES):
+                    yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ +(.*)$", re.sub(r"```.*?```", "", read(path), flags=re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        path = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+        if not os.path.exists(os.path.join(ROOT, path)):
+            yield "%s: the link %s leads nowhere" % (page, target)
+        elif anchor and anchor not in anchors(path):
+            yield "%s: the link %s names a heading that is not there" % (page, target)
+
+
+def broken_paths(path):
+    for found in PATH.finditer(read(path)):
+        name = found.group(1)
+        if name not in LATER and not re.search(r"[A-Z]{3}|NAME", os.path.basename(name)) \
+                and not glob.glob(os.path.join(ROOT, name)) and not glob.glob(os.path.join(ROOT, os.path.dirname(path), name)):
+            yield "%s: there is no %s" % (path, name)
+
+
+def main():
+    listed = list(pages())
+    broken = [text for page in listed for text in broken_links(page)]
+    named = sorted(set(listed) | set(sources()))
+    broken += [text for path in named for text in broken_paths(path)]
+    print("\n".join(broken) or "%d pages, %d files" % (len(listed), len(named)))
+    sys.exit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Keeps CONTRIBUTING.md's table "Where do I change what" true.
+
+Each row is compared with the tree: the files that contain the words of its worked example are exactly those that it names. And
+small patches (PATCHES) are applied to a copy of the sources as the table says, one new file and one line in a table, and
+compiled: the table's object must then refer to the new file's."""
+
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOMS = ("abi", "analyzer", "bench", "cmake", "cmd", "collector", "emu", "interpose", "kernels", "lib", "packaging", "tools",
+         "trainer", "tui")
+
+# What to add: the new file, the table and its new line, the file that is compiled with the table, and the symbol that it then
+# needs of the new file.
+PATCHES = {
+    "a format to export": (
+        "cmd/export/sample.c",
+        '''/* sample.c: a format that writes nothing. */
+#include "cmd/export/export.h"
+
+int export_sample(const struct export *export, struct error *err)
+{
+    (void)export;
+    (void)err;
+    return 0;
+}
+''',
+        "cmd/export/formats.def", 'EXPORT(sample, ".sample", "nothing")', "cmd/export/formats.c", "export_sample"),
+}
+
+
+def table_rows():
+    with open(os.path.join(ROOT, "CONTRIBUTING.md"), encoding="utf-8") as page:
+        section = page.read().split("## Where do I change what")[1].split("\n## ")[0]
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("| ") else []
+        if len(cells) == 3 and cells[0] != "to add" and not set(cells[0]) <= set("- "):
+            yield cells[0], re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])
+
+
+def sources():
+    for room in ROOMS:
+        for folder, _, names in os.walk(os.path.join(ROOT, room)):
+            for name in names:
+                if not name.endswith((".md", ".pyc")):
+                    yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def files_with(words):
+    pattern = re.compile("|".join(r"(?<!\w)%s(?!\w)" % re.escape(word) for word in words))
+    found = set()
+    for path in sources():
+        with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+            if pattern.search(file.read()):
+                found.add(path)
+    return found
+
+
+def check_row(what, patterns, words):
+    found = files_with(words)
+    for path in sorted(found):
+        assert any(fnmatch.fnmatch(path, pattern) for pattern in patterns), \
+            "%s: %s contains %s, but the table does not name it" % (what, path, " or ".join(words))
+    for pattern in patterns:
+        assert fnmatch.filter(found, pattern), "%s: the table names %s, which does not contain %s" % (
+            what, pattern, " or ".join(words))
+    print("%-24s %d files" % (what, len(found)))
+
+
+def check_patch(what, patch, folder):
+    new_file, text, table, line, compiled, symbol = patch
+    for room in ("lib", "analyzer", "cmd", "tui"):
+        shutil.copytree(os.path.join(ROOT, room), os.path.join(folder, room))
+    with open(os.path.join(folder, new_file), "w", encoding="utf-8") as file:
+        file.write(text)
+    with open(os.path.join(folder, table), "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    objects = []
+    for source in (new_file, compiled):
+        objects.append(os.path.join(folder, os.path.basename(source) + ".o"))
+        subprocess.run([os.environ.get("CC", "cc"), "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I", folder, "-c",
+                        os.path.join(folder, source), "-o", objects[-1]], check=True)
+    defined, needed = ("".join(subprocess.run(["nm", name], capture_output=True, text=True, check=True).stdout)
+                       for name in objects)
+    assert re.search(r" [TDR] %s$" % symbol, defined, re.M), "%s does not define %s" % (new_file, symbol)
+    assert re.search(r" U %s$" % symbol, needed, re.M), "%s does not refer to %s" % (compiled, symbol)
+    print("%-24s 1 file and 1 line" % what)
+
+
+def main():
+    found = list(table_rows())
+    assert len(found) >= 6, found
+    assert set(PATCHES) <= {what for what, _, _ in found}
+    for what, patterns, words in found:
+        assert patterns and words, what
+        check_row(what, patterns, words)
+    for what, patch in PATCHES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            check_patch(what, patch, folder)
+
+
+if __name__ == "__main__":
+    main()
