@@ -1,4 +1,4 @@
-"""What the field asks about, row by row: the fault without ddpcheck, with it, and the correct twin.
+"""The scenarios, row by row: the fault without ddpcheck, with it, and the correct twin.
 
     table.py BUILD [ROW...]                 the table; fails unless every row is as it should be (`make scenarios`)
     table.py BUILD --docs FOLDER [ROW...]   also writes a page for each row, with what was really seen
@@ -19,7 +19,7 @@ from scenarios import HASHED, SCENARIOS, check, start
 ROWS = {
     1: ("an in-place ReLU on a tensor that is saved for backward", ["inplace-activation"], ["inplace-activation-twin"]),
     2: ("a gradient bucket is written in place while its AllReduce runs", ["inplace-bucket", "inplace-bucket-hash"], ["inplace-bucket-twin"]),
-    3: ("the mend: out of place, or in place on a clone", [], ["inplace-activation-twin", "inplace-bucket-twin"]),
+    3: ("the fix: out of place, or in place on a clone", [], ["inplace-activation-twin", "inplace-bucket-twin"]),
     4: ("a rank updates the discriminator twice", ["uneven-updates", "uneven-updates-shared"], ["uneven-updates-twin"]),
     5: ("a barrier on some ranks only", ["partial-barrier"], ["partial-barrier-twin"]),
     6: ("blocking sends in a ring", ["p2p-cycle"], ["p2p-cycle-twin"]),
@@ -51,6 +51,8 @@ ROWS = {
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ALONE_SECONDS = 15          # whoever has not ended by then hangs
 QUOTE_LINES = 6
+INTRODUCTION = ("This page shows how to reproduce the scenario, what a user sees of it without ddpcheck, what ddpcheck reports,",
+                "and the correct program.")
 
 
 def command_of(name):
@@ -73,7 +75,7 @@ def alone(line, name):
     lines = [text for text in re.sub(r".*\r", "", out).splitlines() if text.strip()]
     if hangs:
         return "hangs", lines[-QUOTE_LINES:]
-    return "ends with %d" % process.returncode, lines[-QUOTE_LINES:]
+    return "exits with %d" % process.returncode, lines[-QUOTE_LINES:]
 
 
 def watched(build, name):
@@ -107,7 +109,7 @@ def faults_of_trainer(build):
 
 
 def page(number, asked, parts, what):
-    lines = ["# %d. %s" % (number, asked[0].upper() + asked[1:]), ""]
+    lines = ["# %d. %s" % (number, asked[0].upper() + asked[1:]), "", *INTRODUCTION, ""]
     for name, symptom, quote, finding, is_twin in parts:
         lines += ["## %s%s" % (name, ", correct" if is_twin else ""), "", "    " + command_of(name), ""]
         if what.get(name):
@@ -149,9 +151,10 @@ def row(build, number, folder):
 
 
 def index():
-    lines = ["# What the field asks about", "", "Each row is a fault of ddptrain, what a user sees of it, what ddpcheck says, and a correct",
-             "twin that must yield no finding. `make scenarios` runs them all; the pages show what was really seen.", "",
-             "| row | asked | scenarios |", "| --- | --- | --- |"]
+    lines = ["# Scenarios", "", "These pages show 30 failures that users of data-parallel training ask about. Each has a reproducer (a fault of",
+             "ddptrain), what a user sees of it, ddpcheck's report, and a correct twin that must give no finding. `make scenarios` runs",
+             "them all; the pages quote real output.", "",
+             "| page | what happens | names in `make scenarios` |", "| --- | --- | --- |"]
     for number, (asked, faults, twins) in ROWS.items():
         lines.append("| [%d](%02d.md) | %s | %s |" % (number, number, asked, ", ".join(faults + twins)))
     return "\n".join(lines) + "\n"
