@@ -14,8 +14,9 @@
 #include "collector/collector.h"
 #include "collector/collector_notify.h"
 #include "cmd/commands.h"
+#include "cmd/options/choice.h"
 #include "cmd/options/options.h"
-#include "cmd/trace_directory.h"
+#include "collector/trace_directory.h"
 
 struct request {
     bool daemon, foreground, quiet, fresh;
@@ -98,6 +99,11 @@ static void say_result(const struct request *request, const char *directory,
                 summary->database);
 }
 
+static bool is_shown(void *context, const struct finding *finding, struct trace *trace)
+{
+    return choice_judge(context, finding, trace) == TELL;
+}
+
 static int collect(const struct request *request, const char *directory, struct choice *choice,
                    struct collector_summary *summary)
 {
@@ -112,7 +118,8 @@ static int collect(const struct request *request, const char *directory, struct 
         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
         .fresh = request->fresh,
         .notify_fd = (int)request->notify_fd,
-        .choice = choice,
+        .is_shown = is_shown,
+        .context = choice,
         .first_wait_s = request->notify_fd >= 0 ? run_wait_s
                         : request->daemon       ? daemon_wait_s
                                                 : 0,

@@ -4,7 +4,7 @@
 
 #include "analyzer/analyzer.h"
 #include "collector/batch.h"
-#include "cmd/state_rows.h"
+#include "collector/state_rows.h"
 #include "lib/trace/ring.h"
 #include "lib/trace/store.h"
 

@@ -13,13 +13,13 @@
 #include <unistd.h>
 
 #include "cmd/options/choice.h"
-#include "collector/collector.h"
+#include "lib/base/clock.h"
 #include "cmd/commands.h"
 #include "cmd/job.h"
 #include "cmd/options/options.h"
 #include "cmd/run_environment.h"
 #include "cmd/run_tui.h"
-#include "cmd/trace_directory.h"
+#include "collector/trace_directory.h"
 
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
 enum { NO_STATUS = -1, COLLECTOR_STARTS_MAX = 5, LINE_BYTES = 4096 };

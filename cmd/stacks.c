@@ -6,7 +6,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/json_values.h"
-#include "collector/live_groups.h"
+#include "lib/live/live_groups.h"
 #include "cmd/options/options.h"
 #include "cmd/report/report_print.h"
 

@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collector/collector.h"
+#include "lib/base/clock.h"
 #include "cmd/import_judge.h"
 #include "lib/import/import.h"
 #include "lib/import/ras_client.h"
 #include "lib/import/ras_status.h"
+#include "lib/trace/store.h"
 
 enum {
     SNAPSHOTS_MAX = 32,

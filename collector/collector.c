@@ -11,8 +11,8 @@
 
 #include "collector/collector_notify.h"
 #include "collector/collector_state.h"
-#include "cmd/report/symbolizer.h"
-#include "cmd/trace_directory.h"
+#include "collector/symbolizer.h"
+#include "collector/trace_directory.h"
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t tick_idle_ns = 1000000000, tick_waiting_ns = 250000000;
@@ -21,23 +21,6 @@ static const uint64_t grace_ns = 2000000000,
                           200000000; /* for newcomers; when the job is known to be over */
 static const uint64_t symbol_budget_ns = 5000000;
 enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
-
-static uint64_t clock_now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * second_ns + (uint64_t)now.tv_nsec;
-}
-
-uint64_t monotonic_now_ns(void)
-{
-    return clock_now_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t realtime_now_ns(void)
-{
-    return clock_now_ns(CLOCK_REALTIME);
-}
 
 bool collector_stopping(void)
 {
@@ -72,28 +55,32 @@ static int wait_for_space(struct collector *collector, const struct error *err)
     return 0;
 }
 
-static void tell_finding(void *context, const struct finding *finding)
+bool collector_shows(const struct collector *collector, const struct finding *finding)
+{
+    const struct collector_options *options = &collector->options;
+    return options->is_shown(options->context, finding, symbolizer_trace(collector->symbolizer));
+}
+
+static void notify_finding(void *context, const struct finding *finding)
 {
     struct collector *collector = context;
-    if (finding->id > collector->highest_told &&
-        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) ==
-            TELL)
+    if (finding->id > collector->highest_notified && collector_shows(collector, finding))
         notify(collector->options.notify_fd, "finding %s %s %s", severity_name(finding->severity),
                finding->code, finding->what);
 }
 
 /* After they were stored, and with them the stacks by which some may be suppressed. */
-static void tell_findings(struct collector *collector)
+static void notify_findings(struct collector *collector)
 {
-    uint32_t highest = collector->highest_told;
+    uint32_t highest = collector->highest_notified;
     for (const struct batch_finding *finding = collector->batch->findings; finding;
          finding = finding->next)
         highest = finding->stored.id > highest ? finding->stored.id : highest;
-    if (highest == collector->highest_told)
+    if (highest == collector->highest_notified)
         return;
     if (collector->options.notify_fd >= 0)
-        analyzer_visit_findings(collector->analyzer, tell_finding, collector);
-    collector->highest_told = highest;
+        analyzer_visit_findings(collector->analyzer, notify_finding, collector);
+    collector->highest_notified = highest;
 }
 
 int collector_write_batch(struct collector *collector, struct error *err)
@@ -114,7 +101,7 @@ int collector_write_batch(struct collector *collector, struct error *err)
     for (int i = 0; i < collector->producer_count; i++)
         if (producer_stored(collector->producers[i], &why) < 0)
             collector_set_aside(collector->producers[i]->path, &why);
-    tell_findings(collector);
+    notify_findings(collector);
     collector->summary->records += (uint64_t)collector->batch->count;
     batch_clear(collector->batch);
     return 0;

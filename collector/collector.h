@@ -14,12 +14,13 @@
 
 #include "analyzer/analyzer.h"
 #include "collector/batch.h"
-#include "cmd/options/choice.h"
 #include "collector/producer.h"
+#include "lib/base/clock.h"
 #include "lib/base/error.h"
 #include "lib/trace/store.h"
 
 struct symbolizer;
+struct trace;
 struct collector_state;
 
 struct collector_options {
@@ -27,8 +28,10 @@ struct collector_options {
     uint64_t hang_after_ns; /* 0: the analyzer's usual */
     double first_wait_s;    /* how long to wait for the first producer */
     bool fresh;             /* a new job: a finished database is moved away at once */
-    struct choice *choice;  /* which findings are told and counted; the caller's */
-    int notify_fd;          /* -1, or where findings and activity are told (collector_notify.h) */
+    /* Whether a finding is reported and counted; its stacks can be looked up in `trace`. */
+    bool (*is_shown)(void *context, const struct finding *finding, struct trace *trace);
+    void *context;
+    int notify_fd; /* -1, or where findings and activity are told (collector_notify.h) */
 };
 
 /* What a session came to. */
@@ -62,8 +65,8 @@ struct collector {
     bool *process_ended; /* by process: its notice_end is stored */
     bool recovering;     /* finishing what a dead collector left, before a new job's database */
     bool no_space_told, replaying, memory_short;
-    bool saw_living;       /* a producer that ran while we did: others may follow it */
-    uint32_t highest_told; /* findings up to this id were told */
+    bool saw_living;           /* a producer that ran while we did: others may follow it */
+    uint32_t highest_notified; /* findings up to this id were reported */
     uint64_t began_ns, last_tick_ns, last_producer_ns;
     struct hang hang;
     struct collector_summary *summary;
@@ -116,7 +119,7 @@ void collector_ask_stacks(struct collector *collector, uint64_t now_ns);
  * -1 with err. */
 int collector_write_batch(struct collector *collector, struct error *err);
 
-uint64_t monotonic_now_ns(void);
-uint64_t realtime_now_ns(void);
+/* Whether the caller wants this finding reported. */
+bool collector_shows(const struct collector *collector, const struct finding *finding);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "collector/collector.h"
 #include "collector/collector_state.h"
-#include "cmd/report/symbolizer.h"
-#include "cmd/trace_directory.h"
+#include "collector/symbolizer.h"
+#include "collector/trace_directory.h"
 #include "lib/trace/trace.h"
 
 static void on_finding(void *context, const struct finding *finding)
@@ -20,10 +20,9 @@ static void on_finding(void *context, const struct finding *finding)
         collector->memory_short = true;
     if (!collector->replaying)
         collector_note_finding(collector, finding);
-    /* Those found again while the database is replayed were told by the collector before this one.
-     */
-    if (collector->replaying && finding->id > collector->highest_told)
-        collector->highest_told = finding->id;
+    /* What is found again while the database is replayed was reported by the previous collector. */
+    if (collector->replaying && finding->id > collector->highest_notified)
+        collector->highest_notified = finding->id;
 }
 
 static int add_to_analyzer(struct collector *collector, int process,
@@ -91,9 +90,7 @@ static void count_finding(void *context, const struct finding *finding)
 {
     struct collector *collector = context;
     struct collector_summary *summary = collector->summary;
-    if (finding->state == FINDING_RESOLVED ||
-        choice_judge(collector->options.choice, finding, symbolizer_trace(collector->symbolizer)) !=
-            TELL)
+    if (finding->state == FINDING_RESOLVED || !collector_shows(collector, finding))
         return;
     summary->errors += finding->severity == SEVERITY_ERROR;
     summary->warnings += finding->severity == SEVERITY_WARNING;
@@ -183,7 +180,7 @@ int collector_open(struct collector *collector, const struct process_info *info,
         .on_finding = on_finding,
         .context = collector,
     };
-    collector->highest_told = 0;
+    collector->highest_notified = 0;
     snprintf(collector->summary->database, sizeof collector->summary->database, "%s",
              collector->database);
     collector->analyzer = analyzer_new(&options);

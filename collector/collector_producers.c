@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collector/collector.h"
-#include "cmd/trace_directory.h"
+#include "collector/trace_directory.h"
 
 enum { UNREADY_SECONDS = 10 }; /* no process takes longer to fill in a header */
 

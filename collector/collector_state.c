@@ -6,7 +6,7 @@
 
 #include "collector/collector.h"
 #include "collector/collector_state.h"
-#include "cmd/state_rows.h"
+#include "collector/state_rows.h"
 
 static const uint64_t every_ns = 500000000;
 

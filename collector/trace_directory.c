@@ -1,4 +1,4 @@
-#include "cmd/trace_directory.h"
+#include "collector/trace_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>

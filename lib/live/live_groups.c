@@ -1,4 +1,4 @@
-#include "collector/live_groups.h"
+#include "lib/live/live_groups.h"
 
 #include <stdio.h>
 #include <stdlib.h>

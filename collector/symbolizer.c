@@ -1,9 +1,9 @@
-#include "cmd/report/symbolizer.h"
+#include "collector/symbolizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/collector.h"
+#include "lib/base/clock.h"
 #include "lib/trace/names.h"
 #include "lib/trace/trace.h"
 
