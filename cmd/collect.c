@@ -99,13 +99,13 @@ static void say_result(const struct request *request, const char *directory,
                 summary->database);
 }
 
-static bool is_shown(void *context, const struct finding *finding, struct trace *trace)
+static bool is_notified(void *context, const struct finding *finding, struct trace *trace)
 {
     return choice_judge(context, finding, trace) == TELL;
 }
 
-static int collect(const struct request *request, const char *directory, struct choice *choice,
-                   struct collector_summary *summary)
+static int collect_once(const struct request *request, const char *directory, struct choice *choice,
+                        struct collector_summary *summary)
 {
     struct error err;
     int holder = 0, lock = directory_lock(directory, &holder, &err);
@@ -118,7 +118,7 @@ static int collect(const struct request *request, const char *directory, struct 
         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
         .fresh = request->fresh,
         .notify_fd = (int)request->notify_fd,
-        .is_shown = is_shown,
+        .is_shown = is_notified,
         .context = choice,
         .first_wait_s = request->notify_fd >= 0 ? run_wait_s
                         : request->daemon       ? daemon_wait_s
@@ -149,12 +149,12 @@ static int collect_rounds(const struct request *request, const char *directory)
     struct error err;
     if (choice_load(&choice, &request->choice, &err) < 0)
         return fail(&err);
-    int status = collect(&next, directory, &choice, &summary);
+    int status = collect_once(&next, directory, &choice, &summary);
     while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() &&
            collector_has_newcomers(directory)) {
         next.quiet = true;
         summary.records = 0;
-        status = collect(&next, directory, &choice, &summary);
+        status = collect_once(&next, directory, &choice, &summary);
     }
     choice_free(&choice);
     return status;

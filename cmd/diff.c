@@ -31,8 +31,8 @@ static bool has_rank(const struct diff_side *side, long rank)
 }
 
 /* Everything is read: compares and prints. */
-static int compare(struct diff_side *const side[2], const struct request *request,
-                   struct error *err)
+static int compare_sides(struct diff_side *const side[2], const struct request *request,
+                         struct error *err)
 {
     char name[2][32];
     bool two_ranks = request->rank != RANK_NONE;
@@ -90,7 +90,7 @@ static int diff_paths(char *const *path, int paths, const struct request *reques
     if (!status && paths == 2)
         status = diff_side_load(&b, path[1], progress, &err);
     if (!status)
-        status = compare(side, request, &err);
+        status = compare_sides(side, request, &err);
     if (status < 0)
         status = say(&err);
     for (int which = 0; which < paths; which++)

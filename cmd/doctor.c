@@ -35,7 +35,7 @@ void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hin
     va_end(args);
 }
 
-static void print_json(json_t *object)
+static void print_doctor_json(json_t *object)
 {
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
     if (line)
@@ -44,15 +44,15 @@ static void print_json(json_t *object)
     json_decref(object);
 }
 
-static void print_row(void *context, const char *name, const struct diagnosis *diagnosis)
+static void print_doctor_row(void *context, const char *name, const struct diagnosis *diagnosis)
 {
     struct table *table = context;
     table->failures += diagnosis->verdict == VERDICT_FAIL;
     if (table->json) {
-        print_json(json_pack("{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1",
-                             "about", json_of_text(table->about), "check", name, "verdict",
-                             looks[diagnosis->verdict].word, "text", json_of_text(diagnosis->text),
-                             "todo", json_of_text(diagnosis->hint)));
+        print_doctor_json(json_pack(
+            "{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1", "about",
+            json_of_text(table->about), "check", name, "verdict", looks[diagnosis->verdict].word,
+            "text", json_of_text(diagnosis->text), "todo", json_of_text(diagnosis->hint)));
         return;
     }
     const char *color = table->colored ? looks[diagnosis->verdict].color : "";
@@ -71,7 +71,7 @@ static void print_checks(struct table *table, const char *about, const char *tit
     for (int i = 0; i < count; i++) {
         struct diagnosis diagnosis = {0};
         check[i].check(&diagnosis);
-        print_row(table, check[i].name, &diagnosis);
+        print_doctor_row(table, check[i].name, &diagnosis);
     }
 }
 
@@ -82,9 +82,10 @@ static void print_end(const struct table *table, const char *program, enum front
         [FRONT_END_NONE] = "none", [FRONT_END_PRELOAD] = "preload", [FRONT_END_PLUGIN] = "plugin"};
     const char *option = front_end == FRONT_END_PLUGIN ? " --plugin" : "";
     if (table->json)
-        print_json(json_pack("{s:s, s:b, s:i, s:o}", "schema", "ddpcheck.doctor-summary/1", "works",
-                             table->failures == 0, "failures", table->failures, "front_end",
-                             program ? json_of_text(names[front_end]) : json_null()));
+        print_doctor_json(json_pack("{s:s, s:b, s:i, s:o}", "schema", "ddpcheck.doctor-summary/1",
+                                    "works", table->failures == 0, "failures", table->failures,
+                                    "front_end",
+                                    program ? json_of_text(names[front_end]) : json_null()));
     else if (table->failures)
         printf("\nIt will not work: %d check%s failed.\n", table->failures,
                table->failures == 1 ? "" : "s");
@@ -126,7 +127,7 @@ int command_doctor(int argc, char **argv)
         table.about = argv[0];
         if (!json)
             printf("\n%s\n", argv[0]);
-        front_end = doctor_program(argv, print_row, &table);
+        front_end = doctor_program(argv, print_doctor_row, &table);
     }
     print_end(&table, argc > 0 ? argv[0] : NULL, table.failures ? FRONT_END_NONE : front_end);
     return table.failures ? STATUS_FINDINGS : STATUS_CLEAN;

@@ -123,8 +123,8 @@ static int unknown_code(const struct options *options, const char *code)
         options, "no finding has the code '%s'; 'ddpcheck explain --list' shows all", code);
 }
 
-static int explain(const struct options *options, int count, char **codes, bool markdown,
-                   struct page *page)
+static int explain_codes(const struct options *options, int count, char **codes, bool markdown,
+                         struct page *page)
 {
     for (int i = 0; i < count; i++)
         if (!codes_find(codes[i]))
@@ -165,7 +165,7 @@ int command_explain(int argc, char **argv)
     struct page page;
     page_init(&page, stdout, (enum color_when)color);
     if (!list)
-        return explain(&options, argc, argv, markdown, &page);
+        return explain_codes(&options, argc, argv, markdown, &page);
     if (markdown)
         print_markdown_list();
     else

@@ -102,7 +102,7 @@ static const struct export_format *format_of_path(const char *path)
 }
 
 /* "jsonl|sarif|...", and a line for each in --help. */
-static void list_formats(char *names, char *details)
+static void list_export_formats(char *names, char *details)
 {
     size_t used = 0, told = (size_t)snprintf(details, DETAILS_BYTES, "Formats:\n");
     *names = '\0';
@@ -123,7 +123,7 @@ int command_export(int argc, char **argv)
     struct request request = {0};
     char names[FORMATS_BYTES], details[DETAILS_BYTES];
     int format = -1;
-    list_formats(names, details);
+    list_export_formats(names, details);
     const struct option_entry entries[] = {
         {"format", 'f', OPTION_CHOICE, names, "default: what the name of FILE ends with", &format},
         {"output", 'o', OPTION_TEXT, "FILE", "where to (default: -, standard output)",

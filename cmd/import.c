@@ -25,20 +25,20 @@ struct progress {
     time_t begin;
 };
 
-static void clear(struct progress *progress)
+static void clear_progress(struct progress *progress)
 {
     if (progress->drawn)
         fputs("\r\033[K", stderr);
     progress->drawn = false;
 }
 
-static void say(void *context, const char *message)
+static void print_message(void *context, const char *message)
 {
-    clear(context);
+    clear_progress(context);
     fprintf(stderr, "ddpcheck: %s\n", message);
 }
 
-static void show(void *context, uint64_t files, uint64_t bytes)
+static void show_import_progress(void *context, uint64_t files, uint64_t bytes)
 {
     struct progress *progress = context;
     if (!progress->wanted || time(NULL) < progress->begin + QUIET_S)
@@ -48,7 +48,7 @@ static void show(void *context, uint64_t files, uint64_t bytes)
     progress->drawn = true;
 }
 
-static void list_formats(char *text, size_t bytes)
+static void list_import_formats(char *text, size_t bytes)
 {
     size_t at = (size_t)snprintf(
         text, bytes, "Formats (--format; by default each file is known by how it begins):\n");
@@ -73,8 +73,8 @@ static int unknown_format(const struct options *options, const char *format)
                                nearest ? "'?" : "");
 }
 
-static void print_result(const struct import_result *result, const struct import_verdict *verdict,
-                         const char *output)
+static void print_import_result(const struct import_result *result,
+                                const struct import_verdict *verdict, const char *output)
 {
     printf("%llu %s of %llu %s and %llu %s from %llu %s are in %s\n",
            (unsigned long long)result->records, result->records == 1 ? "record" : "records",
@@ -102,21 +102,21 @@ static int import(const char *const *paths, int count, const struct request *req
     const struct import_judge *judge = import_judge_new(&verdict, &err);
     const struct import_options options = {
         .source = source,
-        .say = say,
-        .progress = show,
+        .say = print_message,
+        .progress = show_import_progress,
         .context = &progress,
         .judge = judge,
     };
     struct import_result result;
     int failed = !judge ? -1 : import_files(paths, count, request->output, &options, &result, &err);
-    clear(&progress);
+    clear_progress(&progress);
     import_judge_free(judge);
     if (failed) {
         fprintf(stderr, "ddpcheck: %s\n", err.text);
         return STATUS_USAGE;
     }
     if (!request->quiet)
-        print_result(&result, &verdict, request->output);
+        print_import_result(&result, &verdict, request->output);
     return result.refused_files ? STATUS_USAGE : STATUS_CLEAN;
 }
 
@@ -124,7 +124,7 @@ int command_import(int argc, char **argv)
 {
     struct request request = {0};
     char formats[FORMATS_BYTES];
-    list_formats(formats, sizeof formats);
+    list_import_formats(formats, sizeof formats);
     const struct option_entry entries[] = {
         {"output", 'o', OPTION_TEXT, "DATABASE", "the trace to make; it must not be there yet",
          &request.output},

@@ -20,27 +20,27 @@ struct judge {
     bool failed;
 };
 
-static int no_memory(struct error *err)
+static int fail_judge_memory(struct error *err)
 {
     return error_set(err, "can't analyse what was imported: memory is short");
 }
 
-static int add_process(void *context, int process, const struct process_info *info,
-                       struct error *err)
+static int judge_process(void *context, int process, const struct process_info *info,
+                         struct error *err)
 {
     struct judge *judge = context;
-    return analyzer_add_process(judge->analyzer, process, info) ? no_memory(err) : 0;
+    return analyzer_add_process(judge->analyzer, process, info) ? fail_judge_memory(err) : 0;
 }
 
-static int add_record(void *context, int process, const struct record *record, struct error *err)
+static int judge_record(void *context, int process, const struct record *record, struct error *err)
 {
     struct judge *judge = context;
     if (judge->last_ns < record->time_ns)
         judge->last_ns = record->time_ns;
-    return analyzer_feed(judge->analyzer, process, record) ? no_memory(err) : 0;
+    return analyzer_feed(judge->analyzer, process, record) ? fail_judge_memory(err) : 0;
 }
 
-static void add_finding(void *context, const struct finding *finding)
+static void judge_finding(void *context, const struct finding *finding)
 {
     struct judge *judge = context;
     judge->failed |= batch_add_finding(judge->batch, finding) != 0;
@@ -50,7 +50,7 @@ static void add_finding(void *context, const struct finding *finding)
     }
 }
 
-static void add_member(void *context, const struct member_view *view)
+static void store_judged_member(void *context, const struct member_view *view)
 {
     struct judge *judge = context;
     const struct store_member member = member_row(view, judge->last_ns);
@@ -58,7 +58,7 @@ static void add_member(void *context, const struct member_view *view)
         judge->failed = store_member(judge->store, &member, judge->err) < 0;
 }
 
-static void add_wait(void *context, const struct wait_view *view)
+static void store_judged_wait(void *context, const struct wait_view *view)
 {
     struct judge *judge = context;
     const struct store_wait wait = wait_row(view, judge->waits++);
@@ -66,22 +66,22 @@ static void add_wait(void *context, const struct wait_view *view)
         judge->failed = store_wait(judge->store, &wait, judge->err) < 0;
 }
 
-static int end(void *context, struct store *store, struct error *err)
+static int end_judgement(void *context, struct store *store, struct error *err)
 {
     struct judge *judge = context;
     judge->store = store;
     judge->err = err;
     *err = (struct error){{0}};
     if (analyzer_finish(judge->analyzer))
-        return no_memory(err);
-    analyzer_visit_findings(judge->analyzer, add_finding, judge);
+        return fail_judge_memory(err);
+    analyzer_visit_findings(judge->analyzer, judge_finding, judge);
     if (judge->failed)
-        return no_memory(err);
+        return fail_judge_memory(err);
     if (batch_write(judge->batch, store, err))
         return -1;
-    analyzer_visit_members(judge->analyzer, add_member, judge);
-    if (!judge->failed && analyzer_visit_waits(judge->analyzer, add_wait, judge))
-        return no_memory(err);
+    analyzer_visit_members(judge->analyzer, store_judged_member, judge);
+    if (!judge->failed && analyzer_visit_waits(judge->analyzer, store_judged_wait, judge))
+        return fail_judge_memory(err);
     return judge->failed ? -1 : 0;
 }
 
@@ -91,12 +91,14 @@ const struct import_judge *import_judge_new(struct import_verdict *verdict, stru
     *verdict = (struct import_verdict){0};
     if (judge && (judge->analyzer = analyzer_new(NULL)) && (judge->batch = batch_new())) {
         judge->verdict = verdict;
-        judge->judge = (struct import_judge){
-            .process = add_process, .record = add_record, .end = end, .context = judge};
+        judge->judge = (struct import_judge){.process = judge_process,
+                                             .record = judge_record,
+                                             .end = end_judgement,
+                                             .context = judge};
         return &judge->judge;
     }
     import_judge_free(judge ? &judge->judge : NULL);
-    no_memory(err);
+    fail_judge_memory(err);
     return NULL;
 }
 

@@ -25,7 +25,7 @@ static void print_suppression(void *context, const struct finding *finding)
     suppression_print(finding, report->trace, stdout);
 }
 
-static int print(struct report *report, const struct request *request, struct error *err)
+static int print_report(struct report *report, const struct request *request, struct error *err)
 {
     if (request->gen_suppressions) {
         report_visit_findings(report, FINDING_OPEN, print_suppression, report);
@@ -67,7 +67,7 @@ static int report_paths(const char *const *paths, int count, const struct reques
         choice_free(&choice);
         return say(&err);
     }
-    int status = print(&report, request, &err) ? say(&err) : exit_status(&report, request);
+    int status = print_report(&report, request, &err) ? say(&err) : exit_status(&report, request);
     if (report.damage.text[0])
         status = say(&report.damage);
     report_free(&report);

@@ -120,7 +120,7 @@ static void end_job(struct run *run, const char *why)
     job_signal_all(&run->job, run->collector, SIGCONT);
 }
 
-static void take_finding(struct run *run, const char *text)
+static void print_new_finding(struct run *run, const char *text)
 {
     char severity[16], code[16];
     int what = 0;
@@ -135,7 +135,7 @@ static void take_finding(struct run *run, const char *text)
         end_job(run, "--on-finding abort");
 }
 
-static void take_line(struct run *run, const char *line)
+static void read_collector_line(struct run *run, const char *line)
 {
     int holder;
     if (strcmp(line, "ready") == 0)
@@ -143,7 +143,7 @@ static void take_line(struct run *run, const char *line)
     else if (strcmp(line, "activity") == 0)
         run->last_activity_ns = monotonic_now_ns();
     else if (strncmp(line, "finding ", 8) == 0)
-        take_finding(run, line + 8);
+        print_new_finding(run, line + 8);
     else if (sscanf(line, "held %d", &holder) == 1) {
         run->shared = true;
         if (!run->quiet)
@@ -169,7 +169,7 @@ static bool read_collector(struct run *run)
     char *start = run->line, *end;
     while ((end = memchr(start, '\n', run->line_bytes - (size_t)(start - run->line)))) {
         *end = 0;
-        take_line(run, start);
+        read_collector_line(run, start);
         start = end + 1;
     }
     run->line_bytes -= (size_t)(start - run->line);
@@ -187,7 +187,7 @@ static void close_collector(struct run *run)
 }
 
 /* Waits until the collector watches the directory. Returns 0, or the exit status. */
-static int wait_ready(struct run *run)
+static int wait_collector_ready(struct run *run)
 {
     while (!run->ready && !run->shared) {
         struct pollfd fd = {.fd = run->socket, .events = POLLIN};
@@ -241,7 +241,7 @@ static void take_signals(struct run *run, int signals)
 }
 
 /* Until the program has ended. */
-static void watch(struct run *run, int signals)
+static void watch_job(struct run *run, int signals)
 {
     run->last_activity_ns = monotonic_now_ns();
     while (!run->job.ended) {
@@ -262,7 +262,7 @@ static void watch(struct run *run, int signals)
 }
 
 /* Lets the collector store and analyse what is left. */
-static void finish(struct run *run, int signals)
+static void finish_job(struct run *run, int signals)
 {
     if (run->socket < 0)
         return;
@@ -287,7 +287,7 @@ static void finish(struct run *run, int signals)
     }
 }
 
-static void print_summary(const struct run *run, const char *program)
+static void print_run_summary(const struct run *run, const char *program)
 {
     if (run->quiet || run->shared)
         return;
@@ -345,7 +345,7 @@ static int run_program(struct run *run, char **argv)
         directory_make(run->directory_name, run->directory, &err) < 0 ||
         start_collector(run, &err) < 0)
         return fail(&err);
-    int status = wait_ready(run);
+    int status = wait_collector_ready(run);
     if (run->ready_fd >= 0)
         close(run->ready_fd);
     int signals = status ? -1 : open_signals(&err);
@@ -372,9 +372,9 @@ static int run_program(struct run *run, char **argv)
             waitpid(run->collector, NULL, 0);
         return status;
     }
-    watch(run, signals);
-    finish(run, signals);
-    print_summary(run, argv[0]);
+    watch_job(run, signals);
+    finish_job(run, signals);
+    print_run_summary(run, argv[0]);
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
                                                                : job_exit_status(&run->job);
 }

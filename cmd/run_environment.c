@@ -38,7 +38,7 @@ int shim_path(char shim[PATH_MAX], struct error *err)
     return below_lib(shim, "libddpcheck.so", err);
 }
 
-static int put(const char *name, const char *value, struct error *err)
+static int set_variable(const char *name, const char *value, struct error *err)
 {
     return setenv(name, value, 1) == 0 ? 0
                                        : error_set(err, "can't set %s: %s", name, strerror(errno));
@@ -49,11 +49,11 @@ static int prepend(const char *name, const char *first, struct error *err)
 {
     const char *rest = getenv(name);
     if (!rest || !rest[0])
-        return put(name, first, err);
+        return set_variable(name, first, err);
     char *joined;
     if (asprintf(&joined, "%s:%s", first, rest) < 0)
         return error_set(err, "can't set %s: out of memory", name);
-    int result = put(name, joined, err);
+    int result = set_variable(name, joined, err);
     free(joined);
     return result;
 }
@@ -65,7 +65,7 @@ static int set_emulation(long devices, struct error *err)
         return error_prefix(err, "--emulate needs the emulated CUDA libraries");
     snprintf(number, sizeof number, "%ld", devices);
     return prepend("LD_LIBRARY_PATH", folder, err) < 0 ||
-                   put("DDPCHECK_EMU_DEVICES", number, err) < 0
+                   set_variable("DDPCHECK_EMU_DEVICES", number, err) < 0
                ? -1
                : 0;
 }
@@ -83,14 +83,15 @@ int run_environment_set(const struct run_environment *environment, struct error 
                          shim);
     const char *injection = getenv("NVTX_INJECTION64_PATH");
     if (prepend("LD_PRELOAD", shim, err) < 0 ||
-        put("DDPCHECK_DIR", environment->directory, err) < 0 ||
-        (environment->has_collector && put("DDPCHECK_COLLECT", "0", err) < 0) ||
-        (!(injection && injection[0]) && put("NVTX_INJECTION64_PATH", shim, err) < 0) ||
-        (environment->plugin && put("NCCL_PROFILER_PLUGIN", shim, err) < 0) ||
-        (environment->hash && put("DDPCHECK_HASH", "1", err) < 0) ||
-        (environment->stacks && put("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
-        (environment->cuda && put("DDPCHECK_CUDA", environment->cuda, err) < 0) ||
-        (environment->hang_after && put("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
+        set_variable("DDPCHECK_DIR", environment->directory, err) < 0 ||
+        (environment->has_collector && set_variable("DDPCHECK_COLLECT", "0", err) < 0) ||
+        (!(injection && injection[0]) && set_variable("NVTX_INJECTION64_PATH", shim, err) < 0) ||
+        (environment->plugin && set_variable("NCCL_PROFILER_PLUGIN", shim, err) < 0) ||
+        (environment->hash && set_variable("DDPCHECK_HASH", "1", err) < 0) ||
+        (environment->stacks && set_variable("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
+        (environment->cuda && set_variable("DDPCHECK_CUDA", environment->cuda, err) < 0) ||
+        (environment->hang_after &&
+         set_variable("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
         return -1;
     return environment->emulate ? set_emulation(environment->emulate, err) : 0;
 }

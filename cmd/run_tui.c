@@ -24,7 +24,7 @@ struct child {
     char log[PATH_MAX];
 };
 
-static void pass_on(int signal_number)
+static void forward_signal(int signal_number)
 {
     if (job_pid > 0)
         kill((pid_t)job_pid, signal_number);
@@ -43,8 +43,8 @@ static void become_job(int (*job)(void *context, int ready), void *context, int 
     _exit(status);
 }
 
-static int start(struct child *child, int (*job)(void *context, int ready), void *context,
-                 const char *directory, int *ready, struct error *err)
+static int start_child(struct child *child, int (*job)(void *context, int ready), void *context,
+                       const char *directory, int *ready, struct error *err)
 {
     int ends[2];
     snprintf(child->log, sizeof child->log, "%s/output.log", directory);
@@ -68,7 +68,7 @@ static int start(struct child *child, int (*job)(void *context, int ready), void
 }
 
 /* Until the other end is closed. */
-static void wait_ready(int ready)
+static void wait_closed(int ready)
 {
     char byte;
     while (read(ready, &byte, 1) > 0 || errno == EINTR)
@@ -77,7 +77,7 @@ static void wait_ready(int ready)
 }
 
 /* For the TUI while it waits for a trace: a job that has ended makes none. */
-static bool has_ended(void *context)
+static bool has_child_ended(void *context)
 {
     struct child *child = context;
     if (!child->ended && waitpid(child->pid, &child->status, WNOHANG) == child->pid)
@@ -87,8 +87,8 @@ static bool has_ended(void *context)
 
 static void wait_for_end(struct child *child)
 {
-    const struct sigaction pass = {.sa_handler = pass_on};
-    if (has_ended(child))
+    const struct sigaction pass = {.sa_handler = forward_signal};
+    if (has_child_ended(child))
         return;
     fprintf(stderr, "ddpcheck: the job goes on, its output is in %s; Ctrl-C ends it\n", child->log);
     job_pid = child->pid;
@@ -108,15 +108,15 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
     int ready = -1;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(err, "--tui needs a terminal");
-    if (start(&child, job, context, directory, &ready, err) < 0)
+    if (start_child(&child, job, context, directory, &ready, err) < 0)
         return -1;
-    wait_ready(ready);
+    wait_closed(ready);
     const struct tui_options options = {
         .paths = &directory,
         .count = 1,
         .color = terminal_colored(COLOR_AUTO, STDOUT_FILENO),
         .wait_s = INT_MAX,
-        .give_up = has_ended,
+        .give_up = has_child_ended,
         .context = &child,
         .waiting_for = "the job's first NCCL call",
     };

@@ -73,7 +73,7 @@ struct typed {
     size_t length;
 };
 
-static bool append(struct typed *typed, const char *line, size_t length)
+static bool append_typed(struct typed *typed, const char *line, size_t length)
 {
     char *longer = realloc(typed->text, typed->length + length + 1);
     if (!longer)
@@ -143,7 +143,7 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
             line[strcspn(line, " \t\r\n")] = 0;
             going = obey(database, line);
         } else if (typed.length || line[strspn(line, " \t\r\n")]) {
-            if (!append(&typed, line, (size_t)length))
+            if (!append_typed(&typed, line, (size_t)length))
                 break;
             if (sqlite3_complete(typed.text))
                 run_typed(database, &typed, format, &open);
@@ -164,7 +164,7 @@ static int run_input(sqlite3 *database, enum sql_rows_format format, struct erro
     size_t got;
     while ((got = fread(part, 1, sizeof part - 1, stdin)) > 0) {
         part[got] = 0;
-        if (!append(&typed, part, got)) {
+        if (!append_typed(&typed, part, got)) {
             free(typed.text);
             return error_set(err, "out of memory");
         }
@@ -177,8 +177,8 @@ static int run_input(sqlite3 *database, enum sql_rows_format format, struct erro
     return result;
 }
 
-static int answer(struct trace *trace, bool views, const char *query, enum sql_rows_format format,
-                  struct error *err)
+static int run_query(struct trace *trace, bool views, const char *query,
+                     enum sql_rows_format format, struct error *err)
 {
     if (trace_database_count(trace) != 1)
         return error_set(err, "%d databases (%s, %s, ...): ask one of them",
@@ -232,7 +232,7 @@ int command_sql(int argc, char **argv)
     if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0)
         return fail(&err);
     enum sql_rows_format format = json ? SQL_ROWS_JSON : csv ? SQL_ROWS_CSV : SQL_ROWS_TEXT;
-    status = answer(trace, views, argv[1], format, &err) < 0 ? fail(&err) : STATUS_CLEAN;
+    status = run_query(trace, views, argv[1], format, &err) < 0 ? fail(&err) : STATUS_CLEAN;
     trace_close(trace);
     return status;
 }

@@ -18,7 +18,7 @@ struct request {
     int color;
 };
 
-static void print_who(const struct live_group *group, struct page *page)
+static void print_live_ranks(const struct live_group *group, struct page *page)
 {
     char text[RANKS_BYTES];
     const struct rankset *who = group->all_have_ranks ? &group->ranks : &group->pids;
@@ -33,11 +33,11 @@ static void print_who(const struct live_group *group, struct page *page)
     page_column(page, VALUE_COLUMN);
 }
 
-static void print_group(const struct live_group *group, struct page *page)
+static void print_live_group(const struct live_group *group, struct page *page)
 {
     const struct live_thread *thread = group->first;
     page->indent = VALUE_COLUMN;
-    print_who(group, page);
+    print_live_ranks(group, page);
     if (group->is_main)
         page_words(page, STYLE_PLAIN, "main thread");
     else if (group->threads == 1)
@@ -57,7 +57,7 @@ static void print_group(const struct live_group *group, struct page *page)
     page_gap(page);
 }
 
-static void print_process(const struct live_process *process, struct page *page)
+static void print_live_process(const struct live_process *process, struct page *page)
 {
     page->indent = 2;
     page_format(page, STYLE_STRONG, "%d", process->pid);
@@ -81,13 +81,13 @@ static void print_processes(const struct live_process *process, int count, struc
 {
     enum { PROCESSES_SHOWN = 8 };
     for (int i = 0; i < count && (i < PROCESSES_SHOWN || count == PROCESSES_SHOWN + 1); i++)
-        print_process(&process[i], page);
+        print_live_process(&process[i], page);
     if (count > PROCESSES_SHOWN + 1)
         page_format(page, STYLE_FAINT, "  and %d more", count - PROCESSES_SHOWN);
     page_gap(page);
 }
 
-static void print_json(const struct live_group *group)
+static void print_live_json(const struct live_group *group)
 {
     char ranks[RANKS_BYTES], pids[RANKS_BYTES], state[2] = {group->first->state};
     json_t *line = json_pack(
@@ -118,9 +118,9 @@ static int print_live(const struct live_process *process, int processes,
         print_processes(process, processes, &page);
     for (int i = 0; i < count; i++)
         if (request->json)
-            print_json(&groups[i]);
+            print_live_json(&groups[i]);
         else
-            print_group(&groups[i], &page);
+            print_live_group(&groups[i], &page);
     live_groups_free(groups, count);
     return STATUS_CLEAN;
 }

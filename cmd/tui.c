@@ -28,7 +28,7 @@ static int width_of_output(void)
     return width <= 0 ? WIDTH_USUAL : width < WIDTH_LEAST ? WIDTH_LEAST : width;
 }
 
-static int show(const struct tui_options *tui, bool once, struct error *err)
+static int show_tui(const struct tui_options *tui, bool once, struct error *err)
 {
     return once ? tui_print(tui, width_of_output(), err) : tui_run(tui, err);
 }
@@ -50,7 +50,7 @@ static int show_ras(struct tui_options *tui, const char *address, bool once, str
     tui->count = 1;
     tui->trouble = tui_ras_trouble;
     tui->context = ras;
-    int result = show(tui, once, err);
+    int result = show_tui(tui, once, err);
     tui_ras_stop(ras);
     return result;
 }
@@ -99,7 +99,7 @@ int command_tui(int argc, char **argv)
         .color = terminal_colored((enum color_when)color, STDOUT_FILENO),
         .wait_s = wait_s,
     };
-    int result = ras ? show_ras(&tui, ras, once, &err) : show(&tui, once, &err);
+    int result = ras ? show_ras(&tui, ras, once, &err) : show_tui(&tui, once, &err);
     if (result == 0)
         return STATUS_CLEAN;
     fflush(stdout);

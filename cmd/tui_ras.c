@@ -46,7 +46,7 @@ struct tui_ras {
 /* --- the snapshots
  * ---------------------------------------------------------------------------------------- */
 
-static uint64_t add(uint64_t hash, uint64_t word)
+static uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
@@ -63,14 +63,14 @@ static int hash_counts(const char *text, size_t bytes, uint64_t *counts, struct 
     json_decref(document);
     *counts = 1;
     for (int i = 0; !result && i < status.comms; i++) {
-        *counts = add(*counts, status.comm[i].hash);
+        *counts = hash_word(*counts, status.comm[i].hash);
         for (int k = 0; k < status.comm[i].ranks; k++) {
             const struct ras_rank *rank = &status.comm[i].rank[k];
-            *counts = add(add(*counts, (uint64_t)rank->rank), rank->total);
-            *counts = add(*counts, (uint64_t)rank->missing << 3 | rank->dead << 2 |
-                                       rank->unresponsive << 1 | rank->aborted);
-            *counts = add(*counts,
-                          (uint64_t)(uint32_t)rank->async_error << 32 | (uint32_t)rank->init_state);
+            *counts = hash_word(hash_word(*counts, (uint64_t)rank->rank), rank->total);
+            *counts = hash_word(*counts, (uint64_t)rank->missing << 3 | rank->dead << 2 |
+                                             rank->unresponsive << 1 | rank->aborted);
+            *counts = hash_word(*counts, (uint64_t)(uint32_t)rank->async_error << 32 |
+                                             (uint32_t)rank->init_state);
         }
     }
     if (!result)
@@ -86,7 +86,7 @@ static void drop_oldest(struct tui_ras *ras)
 
 /* Of snapshots that say the same the first and the last are kept: since when it is so, and until
  * when. */
-static void keep(struct tui_ras *ras, const struct snapshot *taken)
+static void keep_snapshot(struct tui_ras *ras, const struct snapshot *taken)
 {
     int last = ras->snapshots - 1;
     size_t bytes = taken->bytes;
@@ -224,7 +224,7 @@ static int ask_once(struct tui_ras *ras, struct error *err)
         free(taken.text);
         return -1;
     }
-    keep(ras, &taken);
+    keep_snapshot(ras, &taken);
     return make_database(ras, err);
 }
 

@@ -54,7 +54,7 @@ bool batch_add(struct batch *batch, int process, const struct record *record)
     return true;
 }
 
-static char *copy(const char *text)
+static char *copy_finding_text(const char *text)
 {
     return strdup(text ? text : "");
 }
@@ -63,10 +63,10 @@ static bool copy_side(struct store_side *to, const struct finding_side *from)
 {
     char ranks[512];
     *to = (struct store_side){
-        .ranks = copy(rankset_text(&from->ranks, ranks, sizeof ranks)),
-        .call = copy(from->call),
-        .phase = copy(from->phase),
-        .where = copy(from->where),
+        .ranks = copy_finding_text(rankset_text(&from->ranks, ranks, sizeof ranks)),
+        .call = copy_finding_text(from->call),
+        .phase = copy_finding_text(from->phase),
+        .where = copy_finding_text(from->where),
         .process = from->process,
         .stack = from->stack,
         .stack_is_address = from->stack_is_address,
@@ -84,12 +84,12 @@ static struct batch_finding *finding_copy(const struct finding *from)
         return NULL;
     to->stored = (struct store_finding){
         .id = from->id,
-        .code = copy(from->code),
+        .code = copy_finding_text(from->code),
         .severity = severity_name(from->severity),
         .certainty = certainty_name(from->certainty),
         .state = from->state == FINDING_RESOLVED ? "resolved" : "open",
-        .what = copy(from->what),
-        .todo = copy(from->todo),
+        .what = copy_finding_text(from->what),
+        .todo = copy_finding_text(from->todo),
         .comm = from->comm,
         .number = from->number,
         .has_number = from->has_number,

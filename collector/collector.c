@@ -109,7 +109,7 @@ int collector_write_batch(struct collector *collector, struct error *err)
 
 /* Takes from every process, in turn no more than its share, so that one busy process can't starve
  * the others. Returns whether all rings have been read to their ends. */
-static bool take(struct collector *collector, uint64_t now_ns)
+static bool drain_producers(struct collector *collector, uint64_t now_ns)
 {
     int quota = collector->producer_count ? BATCH_RECORDS / collector->producer_count : 0;
     if (quota < QUOTA_MIN)
@@ -130,7 +130,7 @@ static bool take(struct collector *collector, uint64_t now_ns)
 /* Time passes for the analyzer whether anything happens or not: some ranks may hang while another
  * is busy. A tick says that all that happened until then is known, so it comes only when all rings
  * have been read. */
-static void tick(struct collector *collector, uint64_t now_ns)
+static void add_tick(struct collector *collector, uint64_t now_ns)
 {
     const struct producer *living = NULL;
     bool waits = false;
@@ -147,7 +147,7 @@ static void tick(struct collector *collector, uint64_t now_ns)
     }
 }
 
-static int feed(struct collector *collector, uint64_t now_ns, struct error *err)
+static int feed_batch(struct collector *collector, uint64_t now_ns, struct error *err)
 {
     for (int i = 0; i < collector->batch->count; i++) {
         symbolizer_note(collector->symbolizer, collector->batch->process[i],
@@ -166,7 +166,7 @@ static bool has_more(const struct collector *collector)
 }
 
 /* One pass. Returns 2 if more is waiting, 1 if something was stored, 0 if not, or -1 with err. */
-static int pass(struct collector *collector, struct error *err)
+static int run_pass(struct collector *collector, struct error *err)
 {
     int admitted = collector_admit(collector, err);
     if (admitted < 0)
@@ -176,11 +176,11 @@ static int pass(struct collector *collector, struct error *err)
         collector->last_producer_ns = now_ns;
     if (!collector->store)
         return 0;
-    bool all_read = take(collector, now_ns);
+    bool all_read = drain_producers(collector, now_ns);
     bool happened = collector->batch->count > 0;
     if (all_read)
-        tick(collector, now_ns);
-    if (feed(collector, now_ns, err) < 0)
+        add_tick(collector, now_ns);
+    if (feed_batch(collector, now_ns, err) < 0)
         return -1;
     int result = has_more(collector) ? 2 : happened;
     if (collector_write_batch(collector, err) < 0)
@@ -193,7 +193,7 @@ static int pass(struct collector *collector, struct error *err)
     return result;
 }
 
-static bool is_over(struct collector *collector, bool job_over)
+static bool is_session_over(struct collector *collector, bool job_over)
 {
     uint64_t now_ns = monotonic_now_ns();
     if (collector->producer_count > 0)
@@ -212,21 +212,21 @@ static bool is_over(struct collector *collector, bool job_over)
 }
 
 /* Passes until there is nothing more to wait for. Returns 0, or -1 with err. */
-static int collect(struct collector *collector, struct error *err)
+static int collect_passes(struct collector *collector, struct error *err)
 {
     int sleep_ms = SLEEP_MIN_MS;
     bool job_over = false;
     uint64_t told_ns = 0;
     for (;;) {
         bool last = collector_stopping(); /* seen before the pass: that one takes all there was */
-        int result = pass(collector, err);
+        int result = run_pass(collector, err);
         if (result < 0)
             return -1;
         if (result > 0 && monotonic_now_ns() - told_ns > second_ns / 10) {
             notify(collector->options.notify_fd, "activity");
             told_ns = monotonic_now_ns();
         }
-        if (result < 2 && (last || is_over(collector, job_over)))
+        if (result < 2 && (last || is_session_over(collector, job_over)))
             return 0;
         sleep_ms = result                        ? SLEEP_MIN_MS
                    : sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5
@@ -241,7 +241,7 @@ static int collect(struct collector *collector, struct error *err)
 }
 
 /* The job is over, or a signal asks to stop. */
-static int end(struct collector *collector, struct error *err)
+static int end_session(struct collector *collector, struct error *err)
 {
     if (collector->producer_count > 0)
         return collector_close(collector, err);
@@ -256,7 +256,7 @@ static int end(struct collector *collector, struct error *err)
 
 /* Finishes, if a collector died, what it left behind; unless its job goes on, which makes it ours.
  */
-static int recover(struct collector *collector, struct error *err)
+static int recover_session(struct collector *collector, struct error *err)
 {
     if (access(collector->database, F_OK) < 0)
         return 0;
@@ -277,23 +277,23 @@ static int recover(struct collector *collector, struct error *err)
             collector->recovering = false;
     if (!collector->recovering)
         return 0;
-    if (collect(collector, err) < 0 || end(collector, err) < 0)
+    if (collect_passes(collector, err) < 0 || end_session(collector, err) < 0)
         return -1;
     collector->recovering = false;
     collector->last_producer_ns = 0;
     return 0;
 }
 
-static int run(struct collector *collector, struct error *err)
+static int run_session(struct collector *collector, struct error *err)
 {
     if (directory_rings(collector->options.directory, collector->rings, err) < 0 ||
         directory_database(collector->options.directory, collector->database, err) < 0 ||
-        recover(collector, err) < 0)
+        recover_session(collector, err) < 0)
         return -1;
     if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
         return -1;
     notify(collector->options.notify_fd, "ready");
-    return collect(collector, err) < 0 || end(collector, err) < 0 ? -1 : 0;
+    return collect_passes(collector, err) < 0 || end_session(collector, err) < 0 ? -1 : 0;
 }
 
 /* An empty directory holds nothing of anybody; the next process makes it again. */
@@ -316,7 +316,7 @@ int collector_run(const struct collector_options *options, struct collector_summ
     collector->options = *options;
     collector->summary = summary;
     collector->began_ns = collector->last_tick_ns = monotonic_now_ns();
-    int result = run(collector, err);
+    int result = run_session(collector, err);
     collector_close(collector, NULL);
     remove_rings(collector);
     for (int i = 0; i < collector->producer_count; i++)

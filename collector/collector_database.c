@@ -51,7 +51,7 @@ int collector_add_process(struct collector *collector, const struct process_info
 }
 
 /* Feeds the analyzer what the database holds, as if it came now. */
-static int replay(struct collector *collector, struct error *err)
+static int replay_database(struct collector *collector, struct error *err)
 {
     struct trace *trace;
     const char *path = collector->database;
@@ -86,7 +86,7 @@ static void count_member(void *context, const struct member_view *member)
     counting->last = member->comm;
 }
 
-static void count_finding(void *context, const struct finding *finding)
+static void count_shown_finding(void *context, const struct finding *finding)
 {
     struct collector *collector = context;
     struct collector_summary *summary = collector->summary;
@@ -106,7 +106,7 @@ static void summarise(struct collector *collector)
     summary->communicators = summary->errors = summary->warnings = 0;
     summary->processes = collector->process_count;
     analyzer_visit_members(collector->analyzer, count_member, &counting);
-    analyzer_visit_findings(collector->analyzer, count_finding, collector);
+    analyzer_visit_findings(collector->analyzer, count_shown_finding, collector);
 }
 
 static void write_moment(char text[32])
@@ -192,7 +192,7 @@ int collector_open(struct collector *collector, const struct process_info *info,
         return -1;
     if (begin_session(collector, err) < 0)
         return -1;
-    return go_on ? replay(collector, err) : 0;
+    return go_on ? replay_database(collector, err) : 0;
 }
 
 /* Processes of a dead collector's job whose ring files are gone, too: nobody can say how they

@@ -46,7 +46,7 @@ bool collector_has_newcomers(const char *trace_directory)
     return found;
 }
 
-static bool is_known(const struct collector *collector, const char *path)
+static bool is_admitted(const struct collector *collector, const char *path)
 {
     for (int i = 0; i < collector->producer_count; i++)
         if (strcmp(collector->producers[i]->path, path) == 0)
@@ -81,7 +81,7 @@ static bool must_wait(struct collector *collector, const struct process_info *in
            store_process_find(collector->store, info, NULL) < 0;
 }
 
-static int append(struct collector *collector, struct producer *producer)
+static int append_producer(struct collector *collector, struct producer *producer)
 {
     struct producer **more =
         realloc(collector->producers, ((size_t)collector->producer_count + 1) * sizeof *more);
@@ -93,7 +93,7 @@ static int append(struct collector *collector, struct producer *producer)
 }
 
 /* Returns 1 if the process was admitted, 0 if not (yet), or -1 with err. */
-static int admit(struct collector *collector, const char *path, struct error *err)
+static int admit_file(struct collector *collector, const char *path, struct error *err)
 {
     struct error why;
     struct ring_reader *reader;
@@ -121,7 +121,7 @@ static int admit(struct collector *collector, const char *path, struct error *er
         if (result == 0)
             result = producer->process = collector_add_process(collector, info, err);
         if (result >= 0)
-            result = append(collector, producer) < 0
+            result = append_producer(collector, producer) < 0
                          ? error_set(err, "can't watch %s: out of memory", path)
                          : 1;
     }
@@ -145,9 +145,9 @@ int collector_admit(struct collector *collector, struct error *err)
         if (!is_ring_file(entry->d_name) ||
             snprintf(path, sizeof path, "%s/%s", collector->rings, entry->d_name) >=
                 (int)sizeof path ||
-            is_known(collector, path))
+            is_admitted(collector, path))
             continue;
-        int result = admit(collector, path, err);
+        int result = admit_file(collector, path, err);
         admitted = result < 0 ? -1 : admitted + result;
     }
     closedir(directory);

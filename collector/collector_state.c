@@ -37,7 +37,7 @@ struct collector_state *collector_state_new(void)
     return calloc(1, sizeof(struct collector_state));
 }
 
-static void forget(struct collector_state *state)
+static void forget_members(struct collector_state *state)
 {
     struct stored_member *member, *next;
     HASH_ITER(hh, state->members, member, next) {
@@ -49,7 +49,7 @@ static void forget(struct collector_state *state)
 void collector_state_free(struct collector_state *state)
 {
     if (state)
-        forget(state);
+        forget_members(state);
     free(state);
 }
 
@@ -60,7 +60,7 @@ static uint64_t hash_add(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-static uint64_t hash_of(const struct member_view *view)
+static uint64_t hash_member_view(const struct member_view *view)
 {
     const uint64_t numbers[] = {view->issued,
                                 view->started,
@@ -82,7 +82,7 @@ static bool is_stored(struct collector_state *state, const struct member_view *v
 {
     struct member_key key = {view->comm, view->rank};
     struct stored_member *member;
-    uint64_t hash = hash_of(view);
+    uint64_t hash = hash_member_view(view);
     HASH_FIND(hh, state->members, &key, sizeof key, member);
     if (member && member->hash == hash)
         return true;
@@ -159,7 +159,7 @@ void collector_state_store(struct collector *collector, bool now)
     if (!state->failed && store_commit(collector->store, NULL) == 0)
         return;
     store_rollback(collector->store);
-    forget(state);
+    forget_members(state);
     state->stored_waits_hash = 0;
     state->events = 0;
 }

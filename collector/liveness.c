@@ -140,7 +140,7 @@ void liveness_watch(struct liveness *liveness, pid_t pid, uint64_t start_ticks)
         find_memory_events(liveness);
 }
 
-static bool has_ended(const struct liveness *liveness)
+static bool is_process_gone(const struct liveness *liveness)
 {
     struct stat_line line;
     if (liveness->pidfd >= 0)
@@ -152,7 +152,7 @@ static bool has_ended(const struct liveness *liveness)
 bool liveness_ended(struct liveness *liveness)
 {
     if (!liveness->ended)
-        liveness->ended = has_ended(liveness);
+        liveness->ended = is_process_gone(liveness);
     if (liveness->ended && liveness->how == END_UNKNOWN)
         find_out_how(liveness);
     return liveness->ended;

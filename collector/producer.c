@@ -26,8 +26,8 @@ static int resume_rings(struct producer *producer, struct store *store, struct e
     return 1;
 }
 
-static int look(struct producer *producer, struct store *store, bool patient, uint64_t now_ns,
-                struct error *err)
+static int read_ring_file(struct producer *producer, struct store *store, bool patient,
+                          uint64_t now_ns, struct error *err)
 {
     if (ring_reader_look(producer->reader, now_ns, patient, err) < 0)
         return -1;
@@ -37,12 +37,12 @@ static int look(struct producer *producer, struct store *store, bool patient, ui
     return resumed;
 }
 
-static struct record notice(enum api api, uint64_t now_ns)
+static struct record make_notice(enum api api, uint64_t now_ns)
 {
     return (struct record){.time_ns = now_ns, .api = (uint16_t)api, .device = RECORD_NO_DEVICE};
 }
 
-static void tell_progress(struct producer *producer, struct batch *batch, uint64_t now_ns)
+static void note_progress(struct producer *producer, struct batch *batch, uint64_t now_ns)
 {
     unsigned slots = ring_reader_slots(producer->reader);
     producer->progress_told_ns = now_ns;
@@ -50,7 +50,7 @@ static void tell_progress(struct producer *producer, struct batch *batch, uint64
         struct ring_progress slot = ring_reader_slot(producer->reader, i);
         if (slot.started == producer->slot[i].started && slot.done == producer->slot[i].done)
             continue;
-        struct record record = notice(API_notice_progress, now_ns);
+        struct record record = make_notice(API_notice_progress, now_ns);
         record.progress.slot = i;
         record.progress.started = slot.started;
         record.progress.done = slot.done;
@@ -69,7 +69,7 @@ static bool tell_hashes(struct producer *producer, struct batch *batch, bool dra
         const struct ring_hash *hash = ring_reader_hash(producer->reader, i);
         if (!drained && hash->serial > producer->highest_serial)
             continue;
-        struct record record = notice(API_notice_hash, now_ns);
+        struct record record = make_notice(API_notice_hash, now_ns);
         record.hash.comm = hash->comm;
         record.hash.number = hash->number;
         record.hash.hash = hash->hash;
@@ -98,7 +98,7 @@ static void tell_lost(struct producer *producer, struct batch *batch, uint64_t n
                    hashes != producer->hashes_lost;
     if (!changed || (!last && now_ns - producer->lost_told_ns < lost_interval_ns))
         return;
-    struct record record = notice(API_notice_lost, now_ns);
+    struct record record = make_notice(API_notice_lost, now_ns);
     record.lost.control = control;
     record.lost.bulk = bulk;
     record.lost.hashes = hashes;
@@ -118,7 +118,7 @@ static void tell_end(struct producer *producer, struct batch *batch, uint64_t no
         if (liveness->pidfd >= 0 && now_ns - producer->gone_ns < how_patience_ns)
             return;
     }
-    struct record record = notice(API_notice_end, now_ns);
+    struct record record = make_notice(API_notice_end, now_ns);
     record.end.how = liveness->how;
     record.end.value = liveness->value;
     record.end.oom = liveness->oom;
@@ -129,10 +129,10 @@ static void tell_end(struct producer *producer, struct batch *batch, uint64_t no
     producer->end_told = batch_add(batch, producer->process, &record);
 }
 
-static int drain(struct producer *producer, struct store *store, struct batch *batch, int quota,
-                 bool ended, uint64_t now_ns, struct error *err)
+static int drain_rings(struct producer *producer, struct store *store, struct batch *batch,
+                       int quota, bool ended, uint64_t now_ns, struct error *err)
 {
-    if (look(producer, store, !ended, now_ns, err) < 0)
+    if (read_ring_file(producer, store, !ended, now_ns, err) < 0)
         return -1;
     int room = batch_room(batch), count = 0;
     int taken = ring_reader_take(producer->reader, batch->record + batch->count,
@@ -154,7 +154,7 @@ int producer_pass(struct producer *producer, struct store *store, struct batch *
     int taken = 0;
     bool drained = true, hashes_told = true;
     if (producer->reader) {
-        taken = drain(producer, store, batch, quota, ended, now_ns, err);
+        taken = drain_rings(producer, store, batch, quota, ended, now_ns, err);
         if (taken < 0) {
             ring_reader_close(producer->reader);
             producer->reader = NULL;
@@ -162,7 +162,7 @@ int producer_pass(struct producer *producer, struct store *store, struct batch *
         }
         drained = ring_reader_drained(producer->reader);
         if (drained || now_ns - producer->progress_told_ns > progress_interval_ns)
-            tell_progress(producer, batch, now_ns);
+            note_progress(producer, batch, now_ns);
         hashes_told = tell_hashes(producer, batch, drained, now_ns);
         tell_lost(producer, batch, now_ns, ended && drained);
     }

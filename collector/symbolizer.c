@@ -42,7 +42,7 @@ void symbolizer_free(struct symbolizer *symbolizer)
     free(symbolizer);
 }
 
-static int *find_slot(const struct symbolizer *symbolizer, int process, uint64_t address)
+static int *find_address_slot(const struct symbolizer *symbolizer, int process, uint64_t address)
 {
     unsigned mask = (unsigned)symbolizer->slot_count - 1;
     unsigned at =
@@ -56,7 +56,7 @@ static int *find_slot(const struct symbolizer *symbolizer, int process, uint64_t
     return &symbolizer->slots[at];
 }
 
-static bool grow(struct symbolizer *symbolizer)
+static bool grow_queue(struct symbolizer *symbolizer)
 {
     int room = symbolizer->room ? 2 * symbolizer->room : 1024;
     struct wanted *queue = realloc(symbolizer->queue, (size_t)room * sizeof *queue);
@@ -72,15 +72,15 @@ static bool grow(struct symbolizer *symbolizer)
     symbolizer->slot_count = room * 4;
     symbolizer->room = room;
     for (int i = 0; i < symbolizer->count; i++)
-        *find_slot(symbolizer, queue[i].process, queue[i].address) = i + 1;
+        *find_address_slot(symbolizer, queue[i].process, queue[i].address) = i + 1;
     return true;
 }
 
 static void want(struct symbolizer *symbolizer, int process, uint64_t address)
 {
-    if (address == 0 || (symbolizer->count == symbolizer->room && !grow(symbolizer)))
+    if (address == 0 || (symbolizer->count == symbolizer->room && !grow_queue(symbolizer)))
         return;
-    int *slot = find_slot(symbolizer, process, address);
+    int *slot = find_address_slot(symbolizer, process, address);
     if (*slot)
         return;
     symbolizer->queue[symbolizer->count++] = (struct wanted){process, address};
@@ -100,7 +100,8 @@ void symbolizer_note(struct symbolizer *symbolizer, int process, const struct re
         want(symbolizer, process, record->stack);
 }
 
-static void look_up(struct symbolizer *symbolizer, const struct wanted *wanted, struct store *store)
+static void look_up_symbol(struct symbolizer *symbolizer, const struct wanted *wanted,
+                           struct store *store)
 {
     struct frame frame;
     if (trace_frames(symbolizer->trace, wanted->process, wanted->address, true, &frame, 1) == 1 &&
@@ -125,7 +126,7 @@ int symbolizer_work(struct symbolizer *symbolizer, struct store *store, uint64_t
         return symbolizer->count - symbolizer->done;
     uint64_t until = monotonic_now_ns() + budget_ns;
     do
-        look_up(symbolizer, &symbolizer->queue[symbolizer->done++], store);
+        look_up_symbol(symbolizer, &symbolizer->queue[symbolizer->done++], store);
     while (symbolizer->done < symbolizer->count && monotonic_now_ns() < until);
     if (store_commit(store, NULL) < 0)
         store_rollback(store);

@@ -14,7 +14,8 @@
 #include "lib/trace/record.h"
 
 /* Joins "DIR/name". Returns 0, or -1 with err. */
-static int join(char path[PATH_MAX], const char *directory, const char *name, struct error *err)
+static int join_path(char path[PATH_MAX], const char *directory, const char *name,
+                     struct error *err)
 {
     if (snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX)
         return 0;
@@ -46,7 +47,7 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
 }
 
 /* A directory that nobody else can have put there or write into. */
-static bool is_private(const char *path)
+static bool is_private_directory(const char *path)
 {
     struct stat status;
     return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
@@ -65,7 +66,7 @@ static bool read_line(const char *path, char *line, int bytes)
     return read;
 }
 
-static bool make_rings(const char *real, char rings[PATH_MAX])
+static bool make_rings_directory(const char *real, char rings[PATH_MAX])
 {
     const char *const parents[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
     for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++) {
@@ -73,7 +74,8 @@ static bool make_rings(const char *real, char rings[PATH_MAX])
             continue;
         int length = snprintf(rings, PATH_MAX, "%s/ddpcheck-%u-%016" PRIx64, parents[i],
                               (unsigned)geteuid(), string_id(real, strlen(real)));
-        if (length < PATH_MAX && (mkdir(rings, 0700) == 0 || errno == EEXIST) && is_private(rings))
+        if (length < PATH_MAX && (mkdir(rings, 0700) == 0 || errno == EEXIST) &&
+            is_private_directory(rings))
             return true;
     }
     return false;
@@ -81,11 +83,12 @@ static bool make_rings(const char *real, char rings[PATH_MAX])
 
 /* Readers see all of the file or none of it. The first who writes it wins, unless what it names
  * can't be used. */
-static int write_rings(const char *real, const char *file, char rings[PATH_MAX], struct error *err)
+static int write_rings_file(const char *real, const char *file, char rings[PATH_MAX],
+                            struct error *err)
 {
     char temporary[PATH_MAX], name[32], others[PATH_MAX];
     snprintf(name, sizeof name, ".rings-%d", (int)getpid());
-    if (join(temporary, real, name, err) < 0)
+    if (join_path(temporary, real, name, err) < 0)
         return -1;
     FILE *to = fopen(temporary, "we");
     if (!to)
@@ -93,7 +96,8 @@ static int write_rings(const char *real, const char *file, char rings[PATH_MAX],
     int failed = fprintf(to, "%s\n", rings) < 0;
     failed |= fclose(to) != 0;
     if (!failed && link(temporary, file) < 0) {
-        if (errno == EEXIST && read_line(file, others, sizeof others) && is_private(others))
+        if (errno == EEXIST && read_line(file, others, sizeof others) &&
+            is_private_directory(others))
             memcpy(rings, others, sizeof others);
         else
             failed = rename(temporary, file) != 0;
@@ -106,30 +110,30 @@ static int write_rings(const char *real, const char *file, char rings[PATH_MAX],
 bool directory_read_rings(const char *real, char rings[PATH_MAX])
 {
     char file[PATH_MAX];
-    return join(file, real, "rings", NULL) == 0 && read_line(file, rings, PATH_MAX) &&
-           rings[0] == '/' && is_private(rings);
+    return join_path(file, real, "rings", NULL) == 0 && read_line(file, rings, PATH_MAX) &&
+           rings[0] == '/' && is_private_directory(rings);
 }
 
 int directory_rings(const char *real, char rings[PATH_MAX], struct error *err)
 {
     char file[PATH_MAX];
-    if (join(file, real, "rings", err) < 0)
+    if (join_path(file, real, "rings", err) < 0)
         return -1;
-    if (read_line(file, rings, PATH_MAX) && rings[0] == '/' && is_private(rings))
+    if (read_line(file, rings, PATH_MAX) && rings[0] == '/' && is_private_directory(rings))
         return 0;
-    if (!make_rings(real, rings))
+    if (!make_rings_directory(real, rings))
         return error_set(err,
                          "no place for the ring files of %s: neither /dev/shm nor TMPDIR nor /tmp "
                          "has, or lets this user make, "
                          "a private directory ddpcheck-%u-%016" PRIx64,
                          real, (unsigned)geteuid(), string_id(real, strlen(real)));
-    return write_rings(real, file, rings, err);
+    return write_rings_file(real, file, rings, err);
 }
 
 int directory_lock(const char *real, int *holder, struct error *err)
 {
     char path[PATH_MAX], line[32] = "";
-    if (join(path, real, "collector.lock", err) < 0)
+    if (join_path(path, real, "collector.lock", err) < 0)
         return -1;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -162,14 +166,14 @@ int directory_database(const char *real, char database[PATH_MAX], struct error *
         if (*at == '/')
             *at = '-';
     snprintf(name, sizeof name, "%s.db", host);
-    return join(database, real, name, err);
+    return join_path(database, real, name, err);
 }
 
 int directory_move_database(const char *real, const char *database, const char *started,
                             struct error *err)
 {
     char old[PATH_MAX], to[PATH_MAX], name[PATH_MAX], log[PATH_MAX];
-    if (join(old, real, "old", err) < 0)
+    if (join_path(old, real, "old", err) < 0)
         return -1;
     if (mkdir(old, 0777) < 0 && errno != EEXIST)
         return error_set(err, "can't make %s for the database of the job before: %s", old,
@@ -181,7 +185,7 @@ int directory_move_database(const char *real, const char *database, const char *
         if (i > 1)
             snprintf(again, sizeof again, "-%d", i);
         snprintf(name, sizeof name, "%.*s-%s%s.db", length, slash + 1, started, again);
-        if (join(to, old, name, err) < 0)
+        if (join_path(to, old, name, err) < 0)
             return -1;
         if (access(to, F_OK) == 0)
             continue;

@@ -30,7 +30,7 @@ struct cursor {
     sqlite3_stmt *ops;
 };
 
-static int no_memory(struct error *err)
+static int fail_compare_memory(struct error *err)
 {
     return error_set(err, "can't compare the traces: memory is short");
 }
@@ -41,12 +41,12 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-static uint64_t word_of(const struct comparison *comparison, int which, const struct diff_op *op)
+static uint64_t hash_op(const struct comparison *comparison, int which, const struct diff_op *op)
 {
     return diff_op_word(op, comparison->unknown, comparison->relative, comparison->nranks[which]);
 }
 
-static int next_word(void *context, uint64_t *word)
+static int read_op_word(void *context, uint64_t *word)
 {
     struct cursor *cursor = context;
     struct diff_op op;
@@ -56,7 +56,7 @@ static int next_word(void *context, uint64_t *word)
                          cursor->comparison->side[cursor->which]->path,
                          sqlite3_errmsg(cursor->comparison->side[cursor->which]->store));
     if (got)
-        *word = word_of(cursor->comparison, cursor->which, &op);
+        *word = hash_op(cursor->comparison, cursor->which, &op);
     return got;
 }
 
@@ -71,7 +71,7 @@ static int hash_ops(struct comparison *comparison, int which, uint64_t at, uint6
     if (!ops)
         return -1;
     for (uint64_t i = 0; i < count && i < HASHED_MAX && diff_op_next(ops, &op) > 0; i++)
-        *hash = mix(*hash, word_of(comparison, which, &op));
+        *hash = mix(*hash, hash_op(comparison, which, &op));
     sqlite3_finalize(ops);
     return 0;
 }
@@ -147,7 +147,8 @@ static struct difference *add_difference(struct diff_result *result,
 }
 
 /* Puts what two members do differently to what others do. */
-static int merge(struct diff_result *result, const struct comparison *comparison, int pair)
+static int merge_differences(struct diff_result *result, const struct comparison *comparison,
+                             int pair)
 {
     int rank = comparison->side[0]->member[comparison->member[0]].shown_rank;
     for (int i = 0; i < comparison->kinds; i++) {
@@ -164,7 +165,7 @@ static int merge(struct diff_result *result, const struct comparison *comparison
         if (!difference)
             difference = add_difference(result, comparison, kind, &key);
         if (!difference || rankset_add(&difference->ranks, rank < 0 ? 0 : rank))
-            return no_memory(comparison->err);
+            return fail_compare_memory(comparison->err);
     }
     result->not_counted += comparison->not_kept;
     result->unequal += comparison->hunks > 0;
@@ -181,11 +182,11 @@ static int compare_members(struct diff_result *result, struct comparison *compar
             diff_ops(comparison->side[which], comparison->member[which], 0, comparison->err);
         status = cursor[which].ops ? status : -1;
     }
-    if (!status && alignment_run(next_word, (void *const[2]){&cursor[0], &cursor[1]}, on_hunk,
+    if (!status && alignment_run(read_op_word, (void *const[2]){&cursor[0], &cursor[1]}, on_hunk,
                                  comparison, NULL) < 0) {
         status = -1;
         if (!comparison->err->text[0])
-            no_memory(comparison->err);
+            fail_compare_memory(comparison->err);
     }
     sqlite3_finalize(cursor[0].ops);
     sqlite3_finalize(cursor[1].ops);
@@ -194,7 +195,7 @@ static int compare_members(struct diff_result *result, struct comparison *compar
     result->members++;
     for (int which = 0; which < 2 && comparison->hunks; which++)
         comparison->side[which]->member[comparison->member[which]].differs = true;
-    return merge(result, comparison, pair);
+    return merge_differences(result, comparison, pair);
 }
 
 static int compare_pair(struct diff_result *result, const struct diff_pairs *pairs, int index,
@@ -231,7 +232,7 @@ static int by_time(const void *left, const void *right)
     return rankset_next(&a->ranks, 0) - rankset_next(&b->ranks, 0);
 }
 
-static int ranks_of(const struct diff_side *side, struct rankset *ranks)
+static int list_compared_ranks(const struct diff_side *side, struct rankset *ranks)
 {
     for (int i = 0; i < side->members; i++)
         if (side->member[i].shown_rank >= 0 && rankset_add(ranks, side->member[i].shown_rank))
@@ -242,9 +243,10 @@ static int ranks_of(const struct diff_side *side, struct rankset *ranks)
 static int find_only(struct diff_result *result, struct diff_side *const side[2])
 {
     struct rankset ranks[2] = {{0}, {0}};
-    int status = side[0] == side[1]                                             ? 0
-                 : ranks_of(side[0], &ranks[0]) || ranks_of(side[1], &ranks[1]) ? -1
-                                                                                : 0;
+    int status =
+        side[0] == side[1]                                                                   ? 0
+        : list_compared_ranks(side[0], &ranks[0]) || list_compared_ranks(side[1], &ranks[1]) ? -1
+                                                                                             : 0;
     for (int which = 0; which < 2; which++)
         for (int rank = rankset_next(&ranks[which], 0); rank >= 0 && !status;
              rank = rankset_next(&ranks[which], rank + 1))
@@ -262,7 +264,7 @@ int diff_compare(struct diff_result *result, const struct diff_pairs *pairs,
     struct comparison *comparison = calloc(1, sizeof *comparison);
     if (!comparison || find_only(result, side)) {
         free(comparison);
-        return no_memory(err);
+        return fail_compare_memory(err);
     }
     comparison->side = side;
     comparison->relative = relative;

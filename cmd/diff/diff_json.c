@@ -26,7 +26,7 @@ static int print_line(FILE *out, json_t *object, struct error *err)
                   : 0;
 }
 
-static json_t *side_json(const struct diff_side *side)
+static json_t *diff_side_json(const struct diff_side *side)
 {
     struct rankset ranks = {0};
     for (int i = 0; i < side->members; i++)
@@ -76,8 +76,8 @@ static json_t *hunk_json(const struct diff_report *report, const struct differen
                      difference->at_end[which], "operations", operations);
 }
 
-static int print_difference(const struct diff_report *report, const struct difference *difference,
-                            FILE *out, struct error *err)
+static int print_difference_json(const struct diff_report *report,
+                                 const struct difference *difference, FILE *out, struct error *err)
 {
     json_t *a = hunk_json(report, difference, 0, err), *b = hunk_json(report, difference, 1, err);
     if (!a || !b) {
@@ -104,7 +104,7 @@ static json_t *order_side_json(const struct diff_report *report,
                      op_json(side, op->member, op));
 }
 
-static int print_orders(const struct diff_report *report, FILE *out, struct error *err)
+static int print_orders_json(const struct diff_report *report, FILE *out, struct error *err)
 {
     for (int i = 0; i < report->orders->differences && i < report->limit; i++) {
         const struct order_difference *difference = &report->orders->difference[i];
@@ -140,7 +140,7 @@ static int print_extras(const struct diff_report *report, FILE *out, struct erro
     return 0;
 }
 
-static int print_setup(const struct diff_report *report, FILE *out, struct error *err)
+static int print_setup_json(const struct diff_report *report, FILE *out, struct error *err)
 {
     for (int i = 0; i < report->setup->differences; i++) {
         const struct setup_difference *difference = &report->setup->difference[i];
@@ -162,15 +162,15 @@ int diff_print_json(const struct diff_report *report, FILE *out, struct error *e
     if (print_line(out,
                    json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.diff/1", "tool",
                              "ddpcheck", "version", DDPCHECK_VERSION, "a",
-                             side_json(report->side[0]), "b", side_json(report->side[1])),
+                             diff_side_json(report->side[0]), "b", diff_side_json(report->side[1])),
                    err))
         return -1;
     int shown = result->differences < report->limit ? result->differences : report->limit;
     for (int i = 0; i < shown; i++)
-        if (print_difference(report, result->difference[i], out, err))
+        if (print_difference_json(report, result->difference[i], out, err))
             return -1;
-    if (print_orders(report, out, err) || print_extras(report, out, err) ||
-        print_setup(report, out, err))
+    if (print_orders_json(report, out, err) || print_extras(report, out, err) ||
+        print_setup_json(report, out, err))
         return -1;
     return print_line(out,
                       json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o}", "schema",

@@ -14,7 +14,7 @@ struct walk {
     uint64_t word[2];
 };
 
-static int no_memory(struct error *err)
+static int fail_order_memory(struct error *err)
 {
     return error_set(err, "can't compare the traces: memory is short");
 }
@@ -35,7 +35,7 @@ static int map_pairs(struct walk *walk)
 }
 
 /* The next call on a communicator that both sides have: 1, 0 at the end, -1 on failure. */
-static int next(struct walk *walk, int which)
+static int walk_next(struct walk *walk, int which)
 {
     const struct diff_side *side = walk->side[which];
     int got;
@@ -52,8 +52,8 @@ static int next(struct walk *walk, int which)
     return got;
 }
 
-static int add(struct diff_orders *orders, const struct walk *walk, uint64_t index, int rank,
-               struct error *err)
+static int add_order(struct diff_orders *orders, const struct walk *walk, uint64_t index, int rank,
+                     struct error *err)
 {
     int i = 0;
     while (i < orders->differences && (orders->difference[i].index != index ||
@@ -64,24 +64,24 @@ static int add(struct diff_orders *orders, const struct walk *walk, uint64_t ind
         struct order_difference *more =
             reallocarray(orders->difference, (size_t)i + 1, sizeof *more);
         if (!more)
-            return no_memory(err);
+            return fail_order_memory(err);
         orders->difference = more;
         orders->differences++;
         more[i] = (struct order_difference){.index = index,
                                             .word = {walk->word[0], walk->word[1]},
                                             .op = {walk->op[0], walk->op[1]}};
     }
-    return rankset_add(&orders->difference[i].ranks, rank) ? no_memory(err) : 0;
+    return rankset_add(&orders->difference[i].ranks, rank) ? fail_order_memory(err) : 0;
 }
 
-static int failed(const struct walk *walk, int which, struct error *err)
+static int fail_walk(const struct walk *walk, int which, struct error *err)
 {
     return error_set(err, "can't read the temporary file of %s: %s", walk->side[which]->path,
                      sqlite3_errmsg(walk->side[which]->store));
 }
 
-static int compare(struct diff_orders *orders, struct walk *walk, const int process[2], int rank,
-                   struct error *err)
+static int compare_orders(struct diff_orders *orders, struct walk *walk, const int process[2],
+                          int rank, struct error *err)
 {
     int result = 0;
     for (int which = 0; which < 2; which++) {
@@ -89,13 +89,13 @@ static int compare(struct diff_orders *orders, struct walk *walk, const int proc
         result = walk->ops[which] ? result : -1;
     }
     for (uint64_t index = 0; !result; index++) {
-        int got[2] = {next(walk, 0), next(walk, 1)};
+        int got[2] = {walk_next(walk, 0), walk_next(walk, 1)};
         if (got[0] < 0 || got[1] < 0)
-            result = failed(walk, got[0] < 0 ? 0 : 1, err);
+            result = fail_walk(walk, got[0] < 0 ? 0 : 1, err);
         if (got[0] <= 0 || got[1] <= 0)
             break;
         if (walk->word[0] != walk->word[1]) {
-            result = add(orders, walk, index, rank, err);
+            result = add_order(orders, walk, index, rank, err);
             break;
         }
     }
@@ -106,7 +106,7 @@ static int compare(struct diff_orders *orders, struct walk *walk, const int proc
 
 /* The process of a rank if its order can be compared, else -1: one process, one thread, and nothing
  * else differs. */
-static int process_of(const struct diff_side *side, int rank)
+static int find_walk_process(const struct diff_side *side, int rank)
 {
     int process = -1;
     for (int i = 0; i < side->members; i++) {
@@ -121,7 +121,7 @@ static int process_of(const struct diff_side *side, int rank)
     return process;
 }
 
-static int ranks_of(const struct diff_side *side, int rank, struct rankset *ranks)
+static int list_order_ranks(const struct diff_side *side, int rank, struct rankset *ranks)
 {
     if (rank >= 0)
         return rankset_add(ranks, rank);
@@ -140,13 +140,14 @@ int diff_orders(struct diff_orders *orders, const struct diff_pairs *pairs,
                         .relative = rank >= 0,
                         .unknown = side[0]->unknown | side[1]->unknown};
     struct rankset ranks = {0};
-    int result = map_pairs(&walk) || ranks_of(side[0], rank, &ranks) ? no_memory(err) : 0;
+    int result =
+        map_pairs(&walk) || list_order_ranks(side[0], rank, &ranks) ? fail_order_memory(err) : 0;
     for (int of = rankset_next(&ranks, 0); of >= 0 && !result && pairs->pairs > 1;
          of = rankset_next(&ranks, of + 1)) {
-        const int process[2] = {process_of(side[0], of),
-                                process_of(side[1], rank >= 0 ? with : of)};
+        const int process[2] = {find_walk_process(side[0], of),
+                                find_walk_process(side[1], rank >= 0 ? with : of)};
         if (process[0] >= 0 && process[1] >= 0)
-            result = compare(orders, &walk, process, of, err);
+            result = compare_orders(orders, &walk, process, of, err);
     }
     rankset_free(&ranks);
     free(walk.pair_of[0]);

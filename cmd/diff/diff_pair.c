@@ -144,7 +144,7 @@ static int add_pair(struct pairing *pairing, int a, int b)
 }
 
 /* Pairs, in order, what the rule allows. */
-static int apply(struct pairing *pairing, pairing_rule *rule)
+static int apply_rule(struct pairing *pairing, pairing_rule *rule)
 {
     int first = 0; /* all of side 1 before it are taken */
     for (int a = 0; a < pairing->side[0]->comms; a++) {
@@ -159,7 +159,7 @@ static int apply(struct pairing *pairing, pairing_rule *rule)
     return 0;
 }
 
-static int start(struct pairing *pairing)
+static int start_pairing(struct pairing *pairing)
 {
     for (int which = 0; which < 2; which++) {
         const struct diff_side *side = pairing->side[which];
@@ -198,11 +198,11 @@ static int list_extras(struct pairing *pairing)
     return 0;
 }
 
-static int run(struct pairing *pairing, pairing_rule *const *rule, int rules)
+static int run_pairing(struct pairing *pairing, pairing_rule *const *rule, int rules)
 {
-    int result = start(pairing);
+    int result = start_pairing(pairing);
     for (int i = 0; i < rules && !result; i++)
-        result = apply(pairing, rule[i]);
+        result = apply_rule(pairing, rule[i]);
     if (!result)
         result = list_extras(pairing);
     for (int which = 0; which < 2; which++) {
@@ -217,7 +217,7 @@ int diff_pair_traces(struct diff_pairs *pairs, const struct diff_side *a, const 
     static pairing_rule *const rule[] = {same_members, known_members_agree, both_of_all_ranks};
     *pairs = (struct diff_pairs){0};
     struct pairing pairing = {.pairs = pairs, .side = {a, b}, .rank = {-1, -1}};
-    return run(&pairing, rule, sizeof rule / sizeof *rule);
+    return run_pairing(&pairing, rule, sizeof rule / sizeof *rule);
 }
 
 int diff_pair_ranks(struct diff_pairs *pairs, const struct diff_side *side, int rank, int with)
@@ -225,7 +225,7 @@ int diff_pair_ranks(struct diff_pairs *pairs, const struct diff_side *side, int 
     static pairing_rule *const rule[] = {same_communicator, same_size};
     *pairs = (struct diff_pairs){0};
     struct pairing pairing = {.pairs = pairs, .side = {side, side}, .rank = {rank, with}};
-    return run(&pairing, rule, sizeof rule / sizeof *rule);
+    return run_pairing(&pairing, rule, sizeof rule / sizeof *rule);
 }
 
 void diff_pairs_free(struct diff_pairs *pairs)

@@ -45,7 +45,7 @@ static void program(const struct process_info *info, char *text, size_t bytes)
     snprintf(text, bytes, "%s", info->program);
 }
 
-static void command(const struct process_info *info, char *text, size_t bytes)
+static void format_command(const struct process_info *info, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%s", info->command);
 }
@@ -55,17 +55,13 @@ static const struct field {
     const char *what;
     void (*write)(const struct process_info *info, char *text, size_t bytes);
 } fields[] = {
-    {"world size", world_size},
-    {"NCCL", nccl_version},
-    {"CUDA runtime", runtime_version},
-    {"CUDA driver", driver_version},
-    {"launcher", launcher},
-    {"program", program},
-    {"command", command},
+    {"world size", world_size},      {"NCCL", nccl_version}, {"CUDA runtime", runtime_version},
+    {"CUDA driver", driver_version}, {"launcher", launcher}, {"program", program},
+    {"command", format_command},
 };
 
 /* The process of a rank, the last of several incarnations; NULL if the trace has none. */
-static const struct process_info *process_of(const struct diff_side *side, int rank)
+static const struct process_info *find_rank_process(const struct diff_side *side, int rank)
 {
     const struct process_info *found = NULL;
     for (int i = 0; i < side->members; i++) {
@@ -76,7 +72,8 @@ static const struct process_info *process_of(const struct diff_side *side, int r
     return found;
 }
 
-static int add(struct diff_setup *setup, const char *what, const char *a, const char *b, int rank)
+static int add_setup_change(struct diff_setup *setup, const char *what, const char *a,
+                            const char *b, int rank)
 {
     int i = 0;
     while (i < setup->differences &&
@@ -97,8 +94,8 @@ static int add(struct diff_setup *setup, const char *what, const char *a, const 
     return rankset_add(&setup->difference[i].ranks, rank);
 }
 
-static int compare(struct diff_setup *setup, const struct process_info *a,
-                   const struct process_info *b, int rank)
+static int compare_processes(struct diff_setup *setup, const struct process_info *a,
+                             const struct process_info *b, int rank)
 {
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         char value[2][512] = {"", ""};
@@ -106,7 +103,7 @@ static int compare(struct diff_setup *setup, const struct process_info *a,
         fields[i].write(b, value[1], sizeof value[1]);
         if (!*value[0] || !*value[1] || !strcmp(value[0], value[1]))
             continue;
-        if (add(setup, fields[i].what, value[0], value[1], rank))
+        if (add_setup_change(setup, fields[i].what, value[0], value[1], rank))
             return -1;
     }
     return 0;
@@ -123,10 +120,10 @@ int diff_setup(struct diff_setup *setup, struct diff_side *const side[2], int ra
         if (side[0]->member[i].shown_rank >= 0)
             status = rankset_add(&ranks, side[0]->member[i].shown_rank);
     for (int of = rankset_next(&ranks, 0); of >= 0 && !status; of = rankset_next(&ranks, of + 1)) {
-        const struct process_info *a = process_of(side[0], of),
-                                  *b = process_of(side[1], rank >= 0 ? with : of);
+        const struct process_info *a = find_rank_process(side[0], of),
+                                  *b = find_rank_process(side[1], rank >= 0 ? with : of);
         if (a && b)
-            status = compare(setup, a, b, of);
+            status = compare_processes(setup, a, b, of);
     }
     rankset_free(&ranks);
     return status;

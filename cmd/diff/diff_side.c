@@ -33,7 +33,7 @@ static const char schema[] =
 static const char columns[] =
     "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx, member FROM op ";
 
-static int no_memory(struct error *err)
+static int fail_side_memory(struct error *err)
 {
     return error_set(err, "can't compare the traces: memory is short");
 }
@@ -47,7 +47,7 @@ static int store_failed(struct diff_side *side, struct error *err)
                      side->path, sqlite3_errmsg(side->store));
 }
 
-static struct diff_table *find(const struct diff_side *side, uint64_t comm, int rank)
+static struct diff_table *find_rank_table(const struct diff_side *side, uint64_t comm, int rank)
 {
     struct table_key key = {comm, rank};
     struct diff_table *entry;
@@ -55,7 +55,7 @@ static struct diff_table *find(const struct diff_side *side, uint64_t comm, int 
     return entry;
 }
 
-static int remember(struct diff_side *side, uint64_t comm, int rank, int index)
+static int index_rank_table(struct diff_side *side, uint64_t comm, int rank, int index)
 {
     struct diff_table *entry = calloc(1, sizeof *entry);
     if (!entry)
@@ -72,16 +72,16 @@ static void *grow(void *array, int count, size_t bytes)
     return count & (count - 1) ? array : reallocarray(array, count ? (size_t)count * 2 : 1, bytes);
 }
 
-static struct diff_comm *comm_of(struct diff_side *side, uint64_t id)
+static struct diff_comm *get_diff_comm(struct diff_side *side, uint64_t id)
 {
-    struct diff_table *entry = find(side, id, -1);
+    struct diff_table *entry = find_rank_table(side, id, -1);
     if (entry)
         return &side->comm[entry->index];
     struct diff_comm *more = grow(side->comm, side->comms, sizeof *more);
     if (!more)
         return NULL;
     side->comm = more;
-    if (remember(side, id, -1, side->comms))
+    if (index_rank_table(side, id, -1, side->comms))
         return NULL;
     more[side->comms] = (struct diff_comm){.id = id};
     return &more[side->comms++];
@@ -89,7 +89,7 @@ static struct diff_comm *comm_of(struct diff_side *side, uint64_t id)
 
 enum { RANKS_MAX = 1 << 24 };
 
-static int set_member(struct diff_comm *comm, int rank, int member)
+static int set_comm_member(struct diff_comm *comm, int rank, int member)
 {
     if (rank >= comm->ranks) {
         int ranks = rank + 1 > comm->nranks ? rank + 1 : comm->nranks;
@@ -107,18 +107,18 @@ static int set_member(struct diff_comm *comm, int rank, int member)
 
 /* The member that a record speaks of; *member is -1 if it makes no sense. Returns 0, or -1 when
  * memory is short. */
-static int member_of(struct diff_side *side, int process, uint64_t id, int rank, int nranks,
-                     int *member)
+static int find_comm_member(struct diff_side *side, int process, uint64_t id, int rank, int nranks,
+                            int *member)
 {
     *member = -1;
     if (rank < 0 || rank >= RANKS_MAX || nranks > RANKS_MAX || !id)
         return 0;
-    struct diff_comm *comm = comm_of(side, id);
+    struct diff_comm *comm = get_diff_comm(side, id);
     if (!comm)
         return -1;
     if (nranks > 0)
         comm->nranks = nranks;
-    struct diff_table *entry = find(side, id, rank);
+    struct diff_table *entry = find_rank_table(side, id, rank);
     if (entry) {
         *member = entry->index;
         return 0;
@@ -130,7 +130,8 @@ static int member_of(struct diff_side *side, int process, uint64_t id, int rank,
     *member = side->members++;
     more[*member] =
         (struct diff_member){.comm = (int)(comm - side->comm), .rank = rank, .process = process};
-    return remember(side, id, rank, *member) || set_member(comm, rank, *member) ? -1 : 0;
+    return index_rank_table(side, id, rank, *member) || set_comm_member(comm, rank, *member) ? -1
+                                                                                             : 0;
 }
 
 static void note_thread(struct diff_side *side, int process, uint32_t thread)
@@ -142,12 +143,12 @@ static void note_thread(struct diff_side *side, int process, uint32_t thread)
     of->thread = thread;
 }
 
-static int add_op(struct diff_side *side, int process, const struct record *record,
-                  struct error *err)
+static int add_side_op(struct diff_side *side, int process, const struct record *record,
+                       struct error *err)
 {
     int index;
-    if (member_of(side, process, record->op.comm, record->op.rank, -1, &index))
-        return no_memory(err);
+    if (find_comm_member(side, process, record->op.comm, record->op.rank, -1, &index))
+        return fail_side_memory(err);
     if (index < 0)
         return 0;
     struct diff_member *member = &side->member[index];
@@ -175,7 +176,8 @@ static int add_op(struct diff_side *side, int process, const struct record *reco
     return 0;
 }
 
-static int take(struct diff_side *side, int process, const struct record *record, struct error *err)
+static int read_side_record(struct diff_side *side, int process, const struct record *record,
+                            struct error *err)
 {
     if (record->time_ns) {
         const struct process_info *info = trace_process(side->trace, process);
@@ -185,21 +187,21 @@ static int take(struct diff_side *side, int process, const struct record *record
     }
     if (record->api == API_notice_member) {
         int member;
-        return member_of(side, process, record->comm.comm, record->comm.rank, record->comm.nranks,
-                         &member)
-                   ? no_memory(err)
+        return find_comm_member(side, process, record->comm.comm, record->comm.rank,
+                                record->comm.nranks, &member)
+                   ? fail_side_memory(err)
                    : 0;
     }
     enum api_class class = api_class_of(record->api);
     bool is_op = record->phase == RECORD_ENTER && (class == CLASS_COLLECTIVE || class == CLASS_P2P);
     if (!is_op || record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_GONE))
         return 0;
-    return add_op(side, process, record, err);
+    return add_side_op(side, process, record, err);
 }
 
 /* A process that is several ranks of one communicator has no rank of its own: its members are known
  * by theirs. */
-static int name_ranks(struct diff_side *side)
+static int number_side_ranks(struct diff_side *side)
 {
     int processes = trace_process_count(side->trace);
     int *first = malloc(((size_t)processes + 1) * sizeof *first),
@@ -245,7 +247,7 @@ static void say_progress(const struct diff_side *side, uint64_t events, uint64_t
             all ? 100.0 * (double)events / (double)all : 100);
 }
 
-static int read_events(struct diff_side *side, bool progress, struct error *err)
+static int read_side_events(struct diff_side *side, bool progress, struct error *err)
 {
     struct record record;
     int process, got;
@@ -254,7 +256,7 @@ static int read_events(struct diff_side *side, bool progress, struct error *err)
     while ((got = trace_next(side->trace, &process, &record, &side->damage)) != 0) {
         if (got < 0)
             continue; /* damaged: the other databases go on */
-        if (take(side, process, &record, err))
+        if (read_side_record(side, process, &record, err))
             return -1;
         if (progress && ++events % 65536 == 0)
             say_progress(side, events, all, &last);
@@ -284,33 +286,33 @@ static unsigned unknown_of(struct trace *trace)
     return unknown;
 }
 
-static int load(struct diff_side *side, bool progress, struct error *err)
+static int load_side(struct diff_side *side, bool progress, struct error *err)
 {
     if (trace_open(&side->trace, &side->path, 1, err))
         return -1;
     side->processes = trace_process_count(side->trace);
     side->process = calloc((size_t)side->processes + 1, sizeof *side->process);
     if (!side->process)
-        return no_memory(err);
+        return fail_side_memory(err);
     if (sqlite3_open_v2("", &side->store, STORE_FLAGS, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, schema, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1,
                            &side->insert, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return store_failed(side, err);
-    if (read_events(side, progress, err))
+    if (read_side_events(side, progress, err))
         return -1;
     if (sqlite3_exec(side->store, "COMMIT; CREATE INDEX op_member ON op(member, idx)", NULL, NULL,
                      NULL) != SQLITE_OK)
         return store_failed(side, err);
     side->unknown = unknown_of(side->trace);
-    return name_ranks(side) ? no_memory(err) : 0;
+    return number_side_ranks(side) ? fail_side_memory(err) : 0;
 }
 
 int diff_side_load(struct diff_side *side, const char *path, bool progress, struct error *err)
 {
     *side = (struct diff_side){.path = path};
-    if (!load(side, progress, err))
+    if (!load_side(side, progress, err))
         return 0;
     diff_side_free(side);
     return -1;

@@ -47,7 +47,7 @@ int diff_read_ops(struct diff_side *side, int member, uint64_t at, int most, str
 }
 
 /* "#25", or "" for a send or receive, which has no place among the collectives. */
-static const char *number_of(const struct diff_op *op, char text[24])
+static const char *format_op_number(const struct diff_op *op, char text[24])
 {
     text[0] = '\0';
     if (api_class_of(op->record.api) == CLASS_COLLECTIVE)
@@ -65,9 +65,9 @@ static void print_op(struct page *page, const char *mark, const struct diff_op *
     page_column(page, 2);
     page_text(page, style, mark);
     page_column(page, NUMBER_COLUMN);
-    page_text(page, style, a ? number_of(a, number) : "");
+    page_text(page, style, a ? format_op_number(a, number) : "");
     page_column(page, NUMBER_COLUMN + 8);
-    page_text(page, style, b ? number_of(b, number) : "");
+    page_text(page, style, b ? format_op_number(b, number) : "");
     page_column(page, CALL_COLUMN);
     page_text(page, style, record_text(&(a ? a : b)->record, text, sizeof text));
 }
@@ -107,8 +107,8 @@ static int print_context(const struct diff_report *report, struct page *page,
     return 0;
 }
 
-static int print_side(const struct diff_report *report, struct page *page,
-                      const struct difference *difference, int which, struct error *err)
+static int print_difference_side(const struct diff_report *report, struct page *page,
+                                 const struct difference *difference, int which, struct error *err)
 {
     struct diff_op op[SHOWN_MAX];
     uint64_t count = difference->hunk.count[which];
@@ -199,14 +199,14 @@ static void print_heading(const struct diff_report *report, struct page *page,
     page_line(page);
 }
 
-static int print_difference(const struct diff_report *report, struct page *page, int index,
-                            struct error *err)
+static int print_difference_text(const struct diff_report *report, struct page *page, int index,
+                                 struct error *err)
 {
     const struct difference *difference = report->result->difference[index];
     print_heading(report, page, difference, index);
     if (print_context(report, page, difference, true, err) ||
-        print_side(report, page, difference, 0, err) ||
-        print_side(report, page, difference, 1, err))
+        print_difference_side(report, page, difference, 0, err) ||
+        print_difference_side(report, page, difference, 1, err))
         return -1;
     if (!difference->hunk.open && print_context(report, page, difference, false, err))
         return -1;
@@ -230,7 +230,7 @@ static void print_order_side(const struct diff_report *report, struct page *page
     print_site(page, side, op->member, op);
 }
 
-static void print_orders(const struct diff_report *report, struct page *page)
+static void print_orders_text(const struct diff_report *report, struct page *page)
 {
     char ranks[256];
     for (int i = 0; i < report->orders->differences && i < report->limit; i++) {
@@ -277,7 +277,7 @@ static void print_sides(const struct diff_report *report, struct page *page)
     page_line(page);
 }
 
-static void print_who(const struct diff_report *report, struct page *page)
+static void print_compared(const struct diff_report *report, struct page *page)
 {
     char text[512];
     for (int which = 0; which < 2; which++) {
@@ -310,7 +310,7 @@ static void print_who(const struct diff_report *report, struct page *page)
     }
 }
 
-static void print_setup(const struct diff_report *report, struct page *page)
+static void print_setup_text(const struct diff_report *report, struct page *page)
 {
     char ranks[256];
     for (int i = 0; i < report->setup->differences; i++) {
@@ -352,11 +352,11 @@ static void print_sum(const struct diff_report *report, struct page *page)
 int diff_print_text(const struct diff_report *report, struct page *page, struct error *err)
 {
     print_sides(report, page);
-    print_who(report, page);
+    print_compared(report, page);
     int shown = report->result->differences < report->limit ? report->result->differences
                                                             : report->limit;
     for (int i = 0; i < shown; i++)
-        if (print_difference(report, page, i, err))
+        if (print_difference_text(report, page, i, err))
             return -1;
     uint64_t left = (uint64_t)(report->result->differences - shown) + report->result->not_counted;
     if (left) {
@@ -365,8 +365,8 @@ int diff_print_text(const struct diff_report *report, struct page *page, struct 
                     left);
         page_line(page);
     }
-    print_orders(report, page);
-    print_setup(report, page);
+    print_orders_text(report, page);
+    print_setup_text(report, page);
     print_sum(report, page);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "cmd/doctor/doctor.h"
 #include "cmd/run_environment.h"
 
-static const char *set(const char *name)
+static const char *get_nonempty(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -22,13 +22,13 @@ static bool is_our_shim(const char *path)
 
 const char *doctor_other_plugin(void)
 {
-    const char *plugin = set("NCCL_PROFILER_PLUGIN");
+    const char *plugin = get_nonempty("NCCL_PROFILER_PLUGIN");
     return plugin && strcasecmp(plugin, "none") != 0 && !is_our_shim(plugin) ? plugin : NULL;
 }
 
 static void check_switch(struct diagnosis *diagnosis)
 {
-    const char *value = set("DDPCHECK_DISABLE");
+    const char *value = get_nonempty("DDPCHECK_DISABLE");
     if (value && strcmp(value, "1") == 0)
         diagnose(diagnosis, VERDICT_FAIL, "unset DDPCHECK_DISABLE",
                  "DDPCHECK_DISABLE=1 is set: the shim stays off");
@@ -38,7 +38,7 @@ static void check_switch(struct diagnosis *diagnosis)
 
 static void check_preloaded(struct diagnosis *diagnosis)
 {
-    const char *value = set("LD_PRELOAD");
+    const char *value = get_nonempty("LD_PRELOAD");
     if (!value)
         diagnose(diagnosis, VERDICT_OK, NULL, "LD_PRELOAD is free");
     else
@@ -48,7 +48,7 @@ static void check_preloaded(struct diagnosis *diagnosis)
 
 static void check_plugin(struct diagnosis *diagnosis)
 {
-    const char *value = set("NCCL_PROFILER_PLUGIN"), *other = doctor_other_plugin();
+    const char *value = get_nonempty("NCCL_PROFILER_PLUGIN"), *other = doctor_other_plugin();
     if (other)
         diagnose(diagnosis, VERDICT_WARN,
                  "preloading does not need it; for a program with NCCL linked in, unset it: NCCL "
@@ -62,7 +62,7 @@ static void check_plugin(struct diagnosis *diagnosis)
 
 static void check_nvtx(struct diagnosis *diagnosis)
 {
-    const char *value = set("NVTX_INJECTION64_PATH");
+    const char *value = get_nonempty("NVTX_INJECTION64_PATH");
     if (value && !is_our_shim(value))
         diagnose(diagnosis, VERDICT_WARN,
                  "findings will name no phases of the program (forward, backward ...); unset it "
@@ -79,7 +79,7 @@ static void check_cupti(struct diagnosis *diagnosis)
                                         "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
                                         "NV_COMPUTE_PROFILER_PERFWORKS_DIR"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (set(names[i])) {
+        if (get_nonempty(names[i])) {
             diagnose(diagnosis, VERDICT_OK, NULL,
                      "a profiler has CUPTI (%s); ddpcheck does not use it, both work", names[i]);
             return;

@@ -136,7 +136,7 @@ static void check_driver(struct diagnosis *diagnosis)
                   "no GPU here: 'ddpcheck run --emulate N' needs none");
 }
 
-static void check_cudart(struct diagnosis *diagnosis)
+static void check_machine_cudart(struct diagnosis *diagnosis)
 {
     static const char *const libraries[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so",
                                             NULL};
@@ -144,7 +144,7 @@ static void check_cudart(struct diagnosis *diagnosis)
                   "a program can bring its own (PyTorch does); see the checks of the program");
 }
 
-static void check_nccl(struct diagnosis *diagnosis)
+static void check_machine_nccl(struct diagnosis *diagnosis)
 {
     static const char *const libraries[] = {"libnccl.so.2", "libnccl.so", NULL};
     check_library(diagnosis, libraries, "ncclGetVersion", "NCCL in the library path",
@@ -218,8 +218,14 @@ static void check_memlock(struct diagnosis *diagnosis)
 }
 
 const struct machine_check machine_checks[] = {
-    {"shim", check_shim},     {"CUDA driver", check_driver},   {"CUDA runtime", check_cudart},
-    {"NCCL", check_nccl},     {"shared memory", check_memory}, {"trace directory", check_directory},
-    {"ptrace", check_ptrace}, {"C library", check_glibc},      {"locked memory", check_memlock},
+    {"shim", check_shim},
+    {"CUDA driver", check_driver},
+    {"CUDA runtime", check_machine_cudart},
+    {"NCCL", check_machine_nccl},
+    {"shared memory", check_memory},
+    {"trace directory", check_directory},
+    {"ptrace", check_ptrace},
+    {"C library", check_glibc},
+    {"locked memory", check_memlock},
 };
 const int machine_check_count = sizeof machine_checks / sizeof machine_checks[0];

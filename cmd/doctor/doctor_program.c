@@ -17,8 +17,8 @@ struct printing {
     void *context;
 };
 
-static void say(const struct printing *printing, const char *name,
-                const struct diagnosis *diagnosis)
+static void print_diagnosis(const struct printing *printing, const char *name,
+                            const struct diagnosis *diagnosis)
 {
     printing->print(printing->context, name, diagnosis);
 }
@@ -187,8 +187,8 @@ static enum front_end check_libraries(struct diagnosis *diagnosis, const char *p
     return FRONT_END_PRELOAD;
 }
 
-static enum front_end check_nccl(struct diagnosis *diagnosis, const char *path,
-                                 const struct elf_file *elf)
+static enum front_end check_program_nccl(struct diagnosis *diagnosis, const char *path,
+                                         const struct elf_file *elf)
 {
     if (elf->defines_nccl && elf->holds_nccl)
         return check_inside(diagnosis, "the program", elf->holds_plugins);
@@ -209,7 +209,7 @@ static enum front_end check_nccl(struct diagnosis *diagnosis, const char *path,
     return check_libraries(diagnosis, path, elf);
 }
 
-static void check_cudart(struct diagnosis *diagnosis, const struct elf_file *elf)
+static void check_program_cudart(struct diagnosis *diagnosis, const struct elf_file *elf)
 {
     if (elf->defines_cudart)
         diagnose(diagnosis, VERDICT_OK, NULL,
@@ -239,7 +239,7 @@ static enum front_end check_torch(const struct printing *printing, const char *p
     else
         diagnose(&diagnosis, VERDICT_OK, NULL,
                  "its libtorch_cuda.so calls the libnccl.so that it finds: seen");
-    say(printing, "Python's PyTorch", &diagnosis);
+    print_diagnosis(printing, "Python's PyTorch", &diagnosis);
     return front_end;
 }
 
@@ -259,7 +259,7 @@ static enum front_end check_python(const struct printing *printing, const char *
     else
         diagnose(&diagnosis, VERDICT_OK, NULL,
                  "%s, loaded dynamically: seen, by ctypes and dlsym as well", nccl);
-    say(printing, "Python's NCCL", &diagnosis);
+    print_diagnosis(printing, "Python's NCCL", &diagnosis);
     return check_torch(printing, path);
 }
 
@@ -268,19 +268,19 @@ static enum front_end check_elf(const struct printing *printing, const char *pat
 {
     struct diagnosis diagnosis = {0};
     bool is_reached = check_preload(&diagnosis, elf);
-    say(printing, "LD_PRELOAD", &diagnosis);
+    print_diagnosis(printing, "LD_PRELOAD", &diagnosis);
     if (!is_reached)
         return FRONT_END_NONE;
     if (is_python(path))
         return check_python(printing, path);
     if (doctor_launcher(&diagnosis, path)) {
-        say(printing, "what it starts", &diagnosis);
+        print_diagnosis(printing, "what it starts", &diagnosis);
         return diagnosis.verdict == VERDICT_FAIL ? FRONT_END_NONE : FRONT_END_PRELOAD;
     }
-    enum front_end front_end = check_nccl(&diagnosis, path, elf);
-    say(printing, "its NCCL", &diagnosis);
-    check_cudart(&diagnosis, elf);
-    say(printing, "its CUDA runtime", &diagnosis);
+    enum front_end front_end = check_program_nccl(&diagnosis, path, elf);
+    print_diagnosis(printing, "its NCCL", &diagnosis);
+    check_program_cudart(&diagnosis, elf);
+    print_diagnosis(printing, "its CUDA runtime", &diagnosis);
     return front_end;
 }
 
@@ -299,24 +299,24 @@ enum front_end doctor_program(char *const *program,
         if (!find_program(name, path)) {
             diagnose(&diagnosis, VERDICT_FAIL, "give its path, or look at PATH",
                      "there is no program %s", name);
-            say(&printing, "program", &diagnosis);
+            print_diagnosis(&printing, "program", &diagnosis);
             return FRONT_END_NONE;
         }
         if (elf_file_read(&elf, path, &err) < 0 || elf.kind == ELF_NONE) {
             diagnose(&diagnosis, VERDICT_FAIL, "name the program itself", "%s",
                      elf.kind == ELF_NONE ? "neither an ELF program nor a script" : err.text);
-            say(&printing, "program", &diagnosis);
+            print_diagnosis(&printing, "program", &diagnosis);
             return FRONT_END_NONE;
         }
         diagnose(&diagnosis, VERDICT_OK, NULL,
                  elf.kind == ELF_SCRIPT ? "%s, a script for %s" : "%s", path, elf.interpreter);
-        say(&printing, "program", &diagnosis);
+        print_diagnosis(&printing, "program", &diagnosis);
         if (elf.kind == ELF_PROGRAM)
             return check_elf(&printing, path, &elf);
         snprintf(name, sizeof name, "%s", elf.interpreter);
     }
     diagnose(&diagnosis, VERDICT_FAIL, "name the program itself",
              "scripts that run scripts, %d deep", SCRIPTS_MAX);
-    say(&printing, "program", &diagnosis);
+    print_diagnosis(&printing, "program", &diagnosis);
     return FRONT_END_NONE;
 }

@@ -16,7 +16,7 @@ struct image {
     uint64_t size;
 };
 
-static const void *part(const struct image *image, uint64_t offset, uint64_t bytes)
+static const void *image_part(const struct image *image, uint64_t offset, uint64_t bytes)
 {
     return offset <= image->size && bytes <= image->size - offset ? image->bytes + offset : NULL;
 }
@@ -25,7 +25,7 @@ static const void *part(const struct image *image, uint64_t offset, uint64_t byt
 static const char *text_at(const struct image *image, uint64_t offset, uint64_t size,
                            uint64_t index)
 {
-    const char *text = index < size ? part(image, offset, size) : NULL;
+    const char *text = index < size ? image_part(image, offset, size) : NULL;
     return text && memchr(text + index, 0, size - index) ? text + index : "";
 }
 
@@ -40,11 +40,11 @@ static bool is_cudart(const char *name)
            strcmp(name, "cudaStreamSynchronize") == 0;
 }
 
-static void read_symbols(struct elf_file *elf, const struct image *image, const Elf64_Shdr *table,
-                         const Elf64_Shdr *names)
+static void read_elf_symbols(struct elf_file *elf, const struct image *image,
+                             const Elf64_Shdr *table, const Elf64_Shdr *names)
 {
     uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    const Elf64_Sym *symbol = part(image, table->sh_offset, count * sizeof *symbol);
+    const Elf64_Sym *symbol = image_part(image, table->sh_offset, count * sizeof *symbol);
     for (uint64_t i = 0; symbol && i < count; i++) {
         const char *name = text_at(image, names->sh_offset, names->sh_size, symbol[i].st_name);
         bool defined = symbol[i].st_shndx != SHN_UNDEF;
@@ -61,7 +61,7 @@ static void read_needed(struct elf_file *elf, const struct image *image, const E
                         const Elf64_Shdr *names)
 {
     uint64_t count = dynamic->sh_size / sizeof(Elf64_Dyn);
-    const Elf64_Dyn *entry = part(image, dynamic->sh_offset, count * sizeof *entry);
+    const Elf64_Dyn *entry = image_part(image, dynamic->sh_offset, count * sizeof *entry);
     for (uint64_t i = 0;
          entry && i < count && entry[i].d_tag != DT_NULL && elf->needed_count < ELF_NEEDED_MAX; i++)
         if (entry[i].d_tag == DT_NEEDED)
@@ -81,7 +81,7 @@ static void read_texts(struct elf_file *elf, const struct image *image)
 static int read_sections(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
 {
     const Elf64_Shdr *section =
-        part(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section);
+        image_part(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section);
     if (!section || header->e_shentsize != sizeof *section)
         return header->e_shnum == 0 ? 0 : -1;
     elf->is_stripped = true;
@@ -91,7 +91,7 @@ static int read_sections(struct elf_file *elf, const struct image *image, const 
             continue;
         const Elf64_Shdr *names = &section[section[i].sh_link];
         if (section[i].sh_type == SHT_DYNSYM || section[i].sh_type == SHT_SYMTAB)
-            read_symbols(elf, image, &section[i], names);
+            read_elf_symbols(elf, image, &section[i], names);
         else if (section[i].sh_type == SHT_DYNAMIC)
             read_needed(elf, image, &section[i], names);
     }
@@ -101,7 +101,7 @@ static int read_sections(struct elf_file *elf, const struct image *image, const 
 static int read_segments(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
 {
     const Elf64_Phdr *segment =
-        part(image, header->e_phoff, (uint64_t)header->e_phnum * sizeof *segment);
+        image_part(image, header->e_phoff, (uint64_t)header->e_phnum * sizeof *segment);
     if (!segment || header->e_phentsize != sizeof *segment)
         return header->e_phnum == 0 ? 0 : -1;
     for (unsigned i = 0; i < header->e_phnum; i++)
@@ -128,10 +128,10 @@ static void read_script(struct elf_file *elf, const struct image *image)
     snprintf(elf->interpreter, sizeof elf->interpreter, "%s", is_env ? argument : program);
 }
 
-static int read_image(struct elf_file *elf, const struct image *image, const char *path,
-                      struct error *err)
+static int read_elf_image(struct elf_file *elf, const struct image *image, const char *path,
+                          struct error *err)
 {
-    const Elf64_Ehdr *header = part(image, 0, sizeof *header);
+    const Elf64_Ehdr *header = image_part(image, 0, sizeof *header);
     if (image->size >= 3 && memcmp(image->bytes, "#!", 2) == 0) {
         read_script(elf, image);
         return 0;
@@ -169,7 +169,7 @@ int elf_file_read(struct elf_file *elf, const char *path, struct error *err)
     if (bytes == MAP_FAILED)
         return error_set(err, "can't read %s: %s", path, strerror(errno));
     image.bytes = bytes;
-    int result = read_image(elf, &image, path, err);
+    int result = read_elf_image(elf, &image, path, err);
     if (bytes)
         munmap(bytes, image.size);
     return result;

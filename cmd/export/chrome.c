@@ -32,7 +32,7 @@ struct writer {
 };
 
 /* Microseconds since the trace began; doubles would not hold those since 1970 to the nanosecond. */
-static void put_time(const struct writer *writer, const char *name, uint64_t time_ns)
+static void put_chrome_time(const struct writer *writer, const char *name, uint64_t time_ns)
 {
     uint64_t ns =
         time_ns > writer->export->report->begin_ns ? time_ns - writer->export->report->begin_ns : 0;
@@ -110,9 +110,9 @@ static void put_args(const struct writer *writer, const struct timeline_operatio
                 "]]\"",
                 call->op.sendbuff, call->op.recvbuff);
     fprintf(out, ",\"device\":%d,\"stream\":%" PRIu64, call->device, call->stream);
-    put_time(writer, "Issued (us)", operation->issued_ns);
+    put_chrome_time(writer, "Issued (us)", operation->issued_ns);
     if (operation->returned_ns)
-        put_time(writer, "Call returned (us)", operation->returned_ns);
+        put_chrome_time(writer, "Call returned (us)", operation->returned_ns);
     fprintf(out, ",\"State\":\"%s\"}",
             operation->end_ns    ? "done"
             : operation->started ? "running"
@@ -138,7 +138,7 @@ static uint64_t pair_of(const struct record *call)
            (uint32_t)((is_send ? call->op.root : call->op.rank) + 1);
 }
 
-static struct flow *flow_of(struct writer *writer, const struct record *call)
+static struct flow *find_flow(struct writer *writer, const struct record *call)
 {
     struct flow *flow, like = {.key = {call->op.comm, call->op.number, pair_of(call)}};
     HASH_FIND(hh, writer->flows, &like.key, sizeof like.key, flow);
@@ -163,7 +163,7 @@ static void put_end_of_arrow(const struct writer *writer, const char *phase,
                              const struct flow *slice, uint64_t time_ns)
 {
     put_event(writer, phase, slice->process, slice->tid);
-    put_time(writer, "ts", time_ns);
+    put_chrome_time(writer, "ts", time_ns);
     fprintf(writer->out,
             ",\"cat\":\"nccl\",\"name\":\"ranks of one operation\",\"id\":%" PRIu64 "%s}",
             writer->arrows, *phase == 'f' ? ",\"bp\":\"e\"" : "");
@@ -177,7 +177,7 @@ static void put_arrow(struct writer *writer, const struct timeline_operation *op
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     uint64_t end_ns = operation->end_ns ? operation->end_ns : writer->export->report->end_ns;
-    struct flow *flow = end_ns > operation->begin_ns ? flow_of(writer, call) : NULL;
+    struct flow *flow = end_ns > operation->begin_ns ? find_flow(writer, call) : NULL;
     if (!flow)
         return;
     struct flow here = *flow;
@@ -211,14 +211,14 @@ static void free_flows(struct writer *writer)
     }
 }
 
-static void put_operation(void *context, const struct timeline_operation *operation)
+static void put_chrome_operation(void *context, const struct timeline_operation *operation)
 {
     struct writer *writer = context;
     const struct record *call = operation->call;
     uint64_t tid = stream_tid(writer, operation->process, call);
     const char *name = api_name(call->api);
     put_event(writer, operation->end_ns ? "X" : "B", operation->process, tid);
-    put_time(writer, "ts", operation->begin_ns);
+    put_chrome_time(writer, "ts", operation->begin_ns);
     if (operation->end_ns)
         fprintf(writer->out, ",\"dur\":%" PRIu64 ".%03" PRIu64,
                 (operation->end_ns - operation->begin_ns) / 1000,
@@ -243,8 +243,8 @@ static uint64_t thread_tid(struct writer *writer, int process, uint32_t thread)
     return thread;
 }
 
-static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
-                      const struct record *record)
+static void put_chrome_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
+                             const struct record *record)
 {
     struct writer *writer = context;
     char text[256];
@@ -253,7 +253,7 @@ static void put_begin(void *context, int process, uint32_t thread, uint64_t time
         is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
     uint64_t tid = thread_tid(writer, process, thread);
     put_event(writer, "B", process, tid);
-    put_time(writer, "ts", time_ns);
+    put_chrome_time(writer, "ts", time_ns);
     fprintf(writer->out,
             ",\"cat\":\"%s\",\"name\":", is_range ? "user_annotation" : "cuda_runtime");
     text_json(name       ? name
@@ -263,16 +263,16 @@ static void put_begin(void *context, int process, uint32_t thread, uint64_t time
     putc('}', writer->out);
 }
 
-static void put_end(void *context, int process, uint32_t thread, uint64_t time_ns)
+static void put_chrome_end(void *context, int process, uint32_t thread, uint64_t time_ns)
 {
     struct writer *writer = context;
     put_event(writer, "E", process, thread);
-    put_time(writer, "ts", time_ns);
+    put_chrome_time(writer, "ts", time_ns);
     putc('}', writer->out);
 }
 
 /* A finding is a mark at each of its sides. */
-static void put_finding(void *context, const struct finding *finding)
+static void put_chrome_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     for (int i = 0; i < finding->sides; i++) {
@@ -280,7 +280,7 @@ static void put_finding(void *context, const struct finding *finding)
         if (side->process < 0)
             continue;
         put_event(writer, "i", side->process, 0);
-        put_time(writer, "ts", side->since_ns ? side->since_ns : finding->first_ns);
+        put_chrome_time(writer, "ts", side->since_ns ? side->since_ns : finding->first_ns);
         fprintf(writer->out, ",\"s\":\"p\",\"cat\":\"finding\",\"name\":\"%s\",\"args\":{\"what\":",
                 finding->code);
         text_json(finding->what, writer->out);
@@ -292,7 +292,7 @@ static void put_finding(void *context, const struct finding *finding)
     }
 }
 
-static void put_head(const struct writer *writer)
+static void put_chrome_head(const struct writer *writer)
 {
     FILE *out = writer->out;
     const struct report *report = writer->export->report;
@@ -323,13 +323,13 @@ int export_chrome(const struct export *export, struct error *err)
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),
-        .operation = put_operation,
-        .begin = put_begin,
-        .end = put_end};
+        .operation = put_chrome_operation,
+        .begin = put_chrome_begin,
+        .end = put_chrome_end};
     if (names_load(&writer.names, export->report, err))
         return -1;
-    put_head(&writer);
-    report_visit_findings(export->report, FINDING_OPEN, put_finding, &writer);
+    put_chrome_head(&writer);
+    report_visit_findings(export->report, FINDING_OPEN, put_chrome_finding, &writer);
     int result = timeline_read(export->paths, export->path_count, &visitor, err);
     fputs("\n]}\n", export->out);
     if (result == 0 && writer.failed)

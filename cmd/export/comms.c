@@ -16,7 +16,7 @@ const struct export_comm *names_comm(const struct export_names *names, uint64_t 
 }
 
 /* Members come by communicator, ranks ascending. */
-static int add_member(struct export_names *names, const struct report_member *member)
+static int add_comm_member(struct export_names *names, const struct report_member *member)
 {
     struct export_comm *comm = (struct export_comm *)names_comm(names, member->comm);
     if (!comm) {
@@ -69,7 +69,7 @@ int names_load(struct export_names *names, const struct report *report, struct e
     names->process = calloc((size_t)names->processes + 1, sizeof *names->process);
     int result = names->process ? 0 : -1;
     for (int i = 0; i < report->members && result == 0; i++)
-        result = add_member(names, &report->member[i]);
+        result = add_comm_member(names, &report->member[i]);
     for (int i = 0; i < names->processes && result == 0; i++)
         name_process(&names->process[i], report, i);
     if (result == 0)

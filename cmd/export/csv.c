@@ -20,7 +20,7 @@ struct writer {
 };
 
 /* A field that may be unknown: then it is empty. */
-static void put_time(uint64_t time_ns, FILE *out)
+static void put_csv_time(uint64_t time_ns, FILE *out)
 {
     if (time_ns)
         fprintf(out, "%" PRIu64, time_ns);
@@ -47,7 +47,7 @@ static void put_what(const struct record *call, FILE *out)
     putc(',', out);
 }
 
-static void put_row(void *context, const struct timeline_operation *operation)
+static void put_csv_row(void *context, const struct timeline_operation *operation)
 {
     const struct writer *writer = context;
     const struct record *call = operation->call;
@@ -67,9 +67,9 @@ static void put_row(void *context, const struct timeline_operation *operation)
     if (call->device >= 0 && !(info->lacks & LACKS_DEVICE))
         fprintf(out, "%d", call->device);
     fprintf(out, ",%" PRIu64 ",", operation->issued_ns);
-    put_time(operation->returned_ns, out);
-    put_time(operation->started || operation->end_ns ? operation->begin_ns : 0, out);
-    put_time(operation->end_ns, out);
+    put_csv_time(operation->returned_ns, out);
+    put_csv_time(operation->started || operation->end_ns ? operation->begin_ns : 0, out);
+    put_csv_time(operation->end_ns, out);
     fputs(operation->end_ns ? "done," : operation->started ? "running," : "queued,", out);
     if (operation->returned_ns)
         fprintf(out, "%d", operation->result);
@@ -85,7 +85,7 @@ int export_csv(const struct export *export, struct error *err)
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),
-        .operation = put_row};
+        .operation = put_csv_row};
     if (names_load(&writer.names, export->report, err))
         return -1;
     fputs(header, export->out);

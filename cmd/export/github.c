@@ -17,7 +17,7 @@ static const char *const commands[] = {
     [SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "notice"};
 
 /* Text of a command: '%' and ends of lines as %XX; in a property ':' and ',' too. */
-static void put(const char *text, bool property, FILE *out)
+static void put_escaped(const char *text, bool property, FILE *out)
 {
     for (; *text; text++) {
         if (strchr("%\r\n", *text) || (property && strchr(":,", *text)))
@@ -27,26 +27,26 @@ static void put(const char *text, bool property, FILE *out)
     }
 }
 
-static void put_side(const struct writer *writer, const struct finding_side *side)
+static void put_github_side(const struct writer *writer, const struct finding_side *side)
 {
     char ranks[256];
     struct place place;
     FILE *out = writer->export->out;
     fprintf(out, "%%0A%s %s: ", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
             rankset_text(&side->ranks, ranks, sizeof ranks));
-    put(side->call, false, out);
+    put_escaped(side->call, false, out);
     if (place_of_side(writer->export, side, &place)) {
         fputs(" at ", out);
-        put(place.path, false, out);
+        put_escaped(place.path, false, out);
         fprintf(out, ":%d", place.line);
     }
     if (*side->where && strcmp(side->where, side->call)) {
         fputs(", now ", out);
-        put(side->where, false, out);
+        put_escaped(side->where, false, out);
     }
 }
 
-static void print_finding(void *context, const struct finding *finding)
+static void print_github_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     FILE *out = writer->export->out;
@@ -56,21 +56,21 @@ static void print_finding(void *context, const struct finding *finding)
         return;
     place_of_finding(writer->export, finding, &place);
     fprintf(out, "::%s file=", commands[finding->severity]);
-    put(place.path, true, out);
+    put_escaped(place.path, true, out);
     fprintf(out, ",line=%d,title=%s", place.line, finding->code);
     if (check) {
         fputs("%3A ", out);
-        put(check->title, true, out);
+        put_escaped(check->title, true, out);
     }
     fputs("::", out);
     if (finding->certainty == POSSIBLE)
         fputs("(possible) ", out);
-    put(finding->what, false, out);
+    put_escaped(finding->what, false, out);
     for (int i = 0; i < finding->sides; i++)
-        put_side(writer, &finding->side[i]);
+        put_github_side(writer, &finding->side[i]);
     if (*finding->todo) {
         fputs("%0A", out);
-        put(finding->todo, false, out);
+        put_escaped(finding->todo, false, out);
     }
     putc('\n', out);
 }
@@ -79,7 +79,7 @@ int export_github(const struct export *export, struct error *err)
 {
     (void)err;
     struct writer writer = {.export = export};
-    report_visit_findings(export->report, FINDING_OPEN, print_finding, &writer);
+    report_visit_findings(export->report, FINDING_OPEN, print_github_finding, &writer);
     for (int i = 0; i <= SEVERITY_NOTE; i++)
         if (writer.shown[i] > SHOWN_MOST)
             fprintf(export->out,

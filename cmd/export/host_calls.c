@@ -17,7 +17,7 @@ struct host {
     UT_hash_handle hh;
 };
 
-static struct host *find(struct host_calls *calls, int process, uint32_t thread)
+static struct host *find_call_host(struct host_calls *calls, int process, uint32_t thread)
 {
     const struct host like = {.key = {(uint64_t)process, thread}};
     struct host *host;
@@ -25,7 +25,7 @@ static struct host *find(struct host_calls *calls, int process, uint32_t thread)
     return host;
 }
 
-static struct host *add(struct host_calls *calls, int process, uint32_t thread)
+static struct host *add_call_host(struct host_calls *calls, int process, uint32_t thread)
 {
     struct host *host = calloc(1, sizeof *host);
     if (!host)
@@ -39,8 +39,8 @@ static struct host *add(struct host_calls *calls, int process, uint32_t thread)
 int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uint64_t serial,
                      uint64_t time_ns)
 {
-    struct host *host = find(calls, process, thread);
-    if (!host && !(host = add(calls, process, thread)))
+    struct host *host = find_call_host(calls, process, thread);
+    if (!host && !(host = add_call_host(calls, process, thread)))
         return -1;
     if (host->depth >= DEPTH_MAX) {
         host->depth++;
@@ -55,7 +55,7 @@ int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uin
 int host_calls_end(struct host_calls *calls, int process, uint32_t thread, uint64_t serial,
                    uint64_t *entered_ns)
 {
-    struct host *host = find(calls, process, thread);
+    struct host *host = find_call_host(calls, process, thread);
     *entered_ns = 0;
     if (!host || host->depth == 0)
         return 0;

@@ -168,7 +168,7 @@ static void put_facts(const struct html *html)
     fputs("</dl>", html->out);
 }
 
-static void put_head(const struct html *html)
+static void put_html_head(const struct html *html)
 {
     char verdict[128];
     const char *class = verdict_of(html->export->report, verdict, sizeof verdict);
@@ -245,7 +245,7 @@ int export_html(const struct export *export, struct error *err)
     struct html html = {.export = export, .out = export->out};
     if (names_load(&html.names, export->report, err))
         return -1;
-    put_head(&html);
+    put_html_head(&html);
     html_findings(&html);
     html_ranks(&html);
     int result = html_timeline(&html, err);

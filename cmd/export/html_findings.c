@@ -27,7 +27,7 @@ static void put_sentence(const struct html *html, const char *text)
         putc('.', html->out);
 }
 
-static void put_side(const struct html *html, const struct finding_side *side)
+static void put_html_side(const struct html *html, const struct finding_side *side)
 {
     char ranks[RANKS_BYTES], clock[64], duration[64];
     uint64_t end_ns = html->export->report->end_ns;
@@ -78,7 +78,7 @@ static void note_code(struct writer *writer, const char *code)
         writer->code[writer->codes++] = code;
 }
 
-static void put_finding(void *context, const struct finding *finding)
+static void put_html_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     const struct html *html = writer->html;
@@ -99,7 +99,7 @@ static void put_finding(void *context, const struct finding *finding)
     put_sentence(html, finding->what);
     fputs("</p><ul class=sides>", out);
     for (int i = 0; i < finding->sides; i++)
-        put_side(html, &finding->side[i]);
+        put_html_side(html, &finding->side[i]);
     fputs("</ul>", out);
     if (*finding->todo) {
         fputs("<p class=todo><span class=label>What to do</span> ", out);
@@ -151,7 +151,7 @@ void html_findings(const struct html *html)
 {
     struct writer writer = {.html = html};
     fputs("<section id=findings><h2>Findings</h2>\n", html->out);
-    report_visit_findings(html->export->report, FINDING_OPEN, put_finding, &writer);
+    report_visit_findings(html->export->report, FINDING_OPEN, put_html_finding, &writer);
     if (writer.number == 0)
         fprintf(html->out, "<p class=none>Nothing that ddpcheck looks for was found%s.</p>",
                 html->export->not_checked_count
@@ -163,7 +163,7 @@ void html_findings(const struct html *html)
     writer.number = 0;
     if (html->export->report->resolved) {
         fputs("<details class=resolved><summary>The job got over these</summary>", html->out);
-        report_visit_findings(html->export->report, FINDING_RESOLVED, put_finding, &writer);
+        report_visit_findings(html->export->report, FINDING_RESOLVED, put_html_finding, &writer);
         fputs("</details>", html->out);
     }
     for (int i = 0; i < writer.codes; i++)

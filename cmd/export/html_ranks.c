@@ -30,7 +30,7 @@ static const struct {
     [OVER] = {"over", "\xe2\x9c\x93", "ended well"},
 };
 
-static enum state state_of(const struct report_member *member, uint64_t most_issued)
+static enum state find_rank_state(const struct report_member *member, uint64_t most_issued)
 {
     if (member->process < 0)
         return UNSEEN;
@@ -75,11 +75,11 @@ static void put_cells(const struct html *html, const struct group *group)
         int worst = i;
         int last = i + each < group->count ? i + each - 1 : group->count - 1;
         for (int j = i; j <= last; j++)
-            if (state_of(&group->member[j], group->most_issued) <
-                state_of(&group->member[worst], group->most_issued))
+            if (find_rank_state(&group->member[j], group->most_issued) <
+                find_rank_state(&group->member[worst], group->most_issued))
                 worst = j;
         const struct report_member *member = &group->member[worst];
-        enum state state = state_of(member, group->most_issued);
+        enum state state = find_rank_state(member, group->most_issued);
         fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", states[state].class,
                 member->shown_rank);
         if (each > 1)
@@ -102,8 +102,8 @@ static bool is_alike(const struct report_member *a, const struct report_member *
            !strcmp(a->phase, b->phase);
 }
 
-static void put_row(const struct html *html, const struct report_member *member,
-                    const struct rankset *ranks, enum state state)
+static void put_rank_row(const struct html *html, const struct report_member *member,
+                         const struct rankset *ranks, enum state state)
 {
     char text[RANKS_BYTES], duration[64];
     uint64_t end_ns = html->export->report->end_ns;
@@ -151,7 +151,8 @@ static void put_rows(const struct html *html, const struct group *group)
         for (int j = i; j < group->count; j++)
             if (!told[j] && is_alike(&group->member[i], &group->member[j]))
                 told[j] = rankset_add(&ranks, group->member[j].shown_rank) == 0;
-        put_row(html, &group->member[i], &ranks, state_of(&group->member[i], group->most_issued));
+        put_rank_row(html, &group->member[i], &ranks,
+                     find_rank_state(&group->member[i], group->most_issued));
         rankset_free(&ranks);
     }
     if (left)

@@ -130,7 +130,7 @@ static int label_rows(struct writer *writer, struct place_in_order *order, int c
     return 0;
 }
 
-static int prepare(struct writer *writer)
+static int prepare_timeline(struct writer *writer)
 {
     int count = writer->html->names.processes;
     struct place_in_order *order = calloc((size_t)count + 1, sizeof *order);
@@ -151,8 +151,8 @@ static int bin_of(const struct writer *writer, uint64_t time_ns)
     return part < 1 ? (int)(part * BINS) : BINS - 1;
 }
 
-static void fill(struct writer *writer, struct row *row, uint64_t from_ns, uint64_t to_ns,
-                 enum level level)
+static void fill_row_span(struct writer *writer, struct row *row, uint64_t from_ns, uint64_t to_ns,
+                          enum level level)
 {
     for (int i = bin_of(writer, from_ns); i <= bin_of(writer, to_ns); i++)
         if (row->level[i] < level)
@@ -173,7 +173,7 @@ static int lane_of(struct row *row, const struct record *call)
 }
 
 /* The number of a text that names an operation: "AllReduce(count=1, int32, sum) of comm ab8f". */
-static int name_of(struct writer *writer, const struct record *call)
+static int find_name(struct writer *writer, const struct record *call)
 {
     struct name *name;
     char text[sizeof name->text], whole[256];
@@ -197,24 +197,24 @@ static int name_of(struct writer *writer, const struct record *call)
     return name->number;
 }
 
-static void take_operation(void *context, const struct timeline_operation *operation)
+static void draw_operation(void *context, const struct timeline_operation *operation)
 {
     struct writer *writer = context;
     struct row *row = &writer->row[writer->row_of[operation->process]];
     uint64_t end_ns = operation->end_ns ? operation->end_ns : writer->html->export->report->end_ns;
     if (operation->issued_ns < operation->begin_ns)
-        fill(writer, row, operation->issued_ns, operation->begin_ns, LEVEL_QUEUED);
-    fill(writer, row, operation->begin_ns, end_ns,
-         operation->end_ns    ? LEVEL_RUNNING
-         : operation->started ? LEVEL_STUCK
-                              : LEVEL_QUEUED);
+        fill_row_span(writer, row, operation->issued_ns, operation->begin_ns, LEVEL_QUEUED);
+    fill_row_span(writer, row, operation->begin_ns, end_ns,
+                  operation->end_ns    ? LEVEL_RUNNING
+                  : operation->started ? LEVEL_STUCK
+                                       : LEVEL_QUEUED);
     if (!row->detail)
         return;
     row->detail[row->details++ % (uint64_t)writer->room] =
         (struct detail){.begin_ns = operation->begin_ns,
                         .end_ns = operation->end_ns,
                         .number = operation->call->op.number,
-                        .name = name_of(writer, operation->call),
+                        .name = find_name(writer, operation->call),
                         .lane = lane_of(row, operation->call),
                         .started = operation->started};
 }
@@ -253,7 +253,7 @@ static void put_picture(const struct writer *writer)
     fputs("</div>", out);
 }
 
-static int by_number(const struct name *a, const struct name *b)
+static int compare_name_numbers(const struct name *a, const struct name *b)
 {
     return a->number - b->number;
 }
@@ -312,7 +312,7 @@ static void put_data(struct writer *writer)
             ",\"bins\":%d,\"grouped\":%s,\"names\":[",
             since_begin(writer, report->end_ns), BINS,
             writer->html->names.processes > ROWS_MOST ? "true" : "false");
-    HASH_SORT(writer->names, by_number);
+    HASH_SORT(writer->names, compare_name_numbers);
     for (const struct name *name = writer->names; name; name = name->hh.next) {
         fputs(name == writer->names ? "" : ",", out);
         text_json(name->text, out);
@@ -344,12 +344,12 @@ int html_timeline(const struct html *html, struct error *err)
 {
     struct writer writer = {.html = html};
     const struct timeline_visitor visitor = {
-        .context = &writer, .processes = html->names.processes, .operation = take_operation};
+        .context = &writer, .processes = html->names.processes, .operation = draw_operation};
     const struct report *report = html->export->report;
     char duration[64];
     if (html->names.processes == 0 || report->end_ns <= report->begin_ns)
         return 0;
-    int result = prepare(&writer)
+    int result = prepare_timeline(&writer)
                      ? -1
                      : timeline_read(html->export->paths, html->export->path_count, &visitor, err);
     if (result || writer.failed) {

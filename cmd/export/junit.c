@@ -21,7 +21,7 @@ struct gathered {
     const struct export *export;
 };
 
-static void put_side(const struct export *export, const struct finding_side *side, FILE *out)
+static void put_junit_side(const struct export *export, const struct finding_side *side, FILE *out)
 {
     char ranks[256];
     struct place place;
@@ -34,7 +34,7 @@ static void put_side(const struct export *export, const struct finding_side *sid
     putc('\n', out);
 }
 
-static void gather(void *context, const struct finding *finding)
+static void gather_finding(void *context, const struct finding *finding)
 {
     struct gathered *gathered = context;
     if (strcmp(finding->code, gathered->code))
@@ -48,12 +48,12 @@ static void gather(void *context, const struct finding *finding)
     fprintf(gathered->text, "%s, %s: %s\n", severity_name(finding->severity),
             certainty_name(finding->certainty), finding->what);
     for (int i = 0; i < finding->sides; i++)
-        put_side(gathered->export, &finding->side[i], gathered->text);
+        put_junit_side(gathered->export, &finding->side[i], gathered->text);
     fprintf(gathered->text, "  %s\n  fingerprint %016" PRIx64 "\n", finding->todo,
             finding->fingerprint);
 }
 
-static void print_result(const struct gathered *gathered, const char *text, FILE *out)
+static void print_junit_result(const struct gathered *gathered, const char *text, FILE *out)
 {
     if (gathered->worst == SEVERITY_NOTE) { /* a hint is no failure */
         fputs("<system-out>", out);
@@ -88,14 +88,14 @@ static int print_case(const struct export *export, const struct check *check, FI
         .code = code_name(check->code), .export = export, .text = open_memstream(&text, &bytes)};
     if (!gathered.text)
         return -1;
-    report_visit_findings(export->report, FINDING_OPEN, gather, &gathered);
+    report_visit_findings(export->report, FINDING_OPEN, gather_finding, &gathered);
     bool failed = fclose(gathered.text) || (gathered.count && !gathered.first);
     fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ", family_name(check->family),
             code_name(check->code));
     text_xml(check->title, out);
     fputs("\">", out);
     if (gathered.count && !failed) {
-        print_result(&gathered, text, out);
+        print_junit_result(&gathered, text, out);
         *failures += gathered.worst != SEVERITY_NOTE;
     } else if (!is_chosen(export, code_name(check->code))) {
         fputs("<skipped message=\"left out by --only or --disable\"/>", out);

@@ -38,7 +38,7 @@ static const char *const dtypes[TYPE_COUNT] = {
 
 enum { COLLECTIVES = sizeof collectives / sizeof collectives[0] };
 
-static int find(unsigned api)
+static int find_kineto_name(unsigned api)
 {
     int i = 0;
     while (i < COLLECTIVES && collectives[i].api != api)
@@ -48,7 +48,7 @@ static int find(unsigned api)
 
 const char *kineto_collective(unsigned api)
 {
-    int i = find(api);
+    int i = find_kineto_name(api);
     return i < COLLECTIVES ? collectives[i].name : "unknown";
 }
 
@@ -59,14 +59,14 @@ const char *kineto_dtype(unsigned datatype)
 
 uint64_t kineto_in(const struct record *call, int nranks)
 {
-    int i = find(call->api);
+    int i = find_kineto_name(call->api);
     return call->op.count *
            (uint64_t)(i < COLLECTIVES && collectives[i].in_of_all && nranks > 0 ? nranks : 1);
 }
 
 uint64_t kineto_out(const struct record *call, int nranks)
 {
-    int i = find(call->api);
+    int i = find_kineto_name(call->api);
     return call->op.count *
            (uint64_t)(i < COLLECTIVES && collectives[i].out_of_all && nranks > 0 ? nranks : 1);
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int failed(struct output *output, struct error *err)
+static int fail_output(struct output *output, struct error *err)
 {
     int cause = errno;
     output_abandon(output);
@@ -58,13 +58,13 @@ int output_open(struct output *output, const char *path, struct error *err)
     bool exists = stat(path, &status) == 0;
     if (exists && S_ISDIR(status.st_mode)) {
         errno = EISDIR;
-        return failed(output, err);
+        return fail_output(output, err);
     }
     if (exists && !S_ISREG(status.st_mode))
         output->file = fopen(path, "we");
     else if (open_temporary(output))
-        return failed(output, err);
-    return output->file ? 0 : failed(output, err);
+        return fail_output(output, err);
+    return output->file ? 0 : fail_output(output, err);
 }
 
 /* Whether all could be written so far; if not, errno says why. A write that failed long ago is
@@ -83,13 +83,13 @@ static bool is_written(FILE *file)
 int output_commit(struct output *output, struct error *err)
 {
     if (!is_written(output->file))
-        return failed(output, err);
+        return fail_output(output, err);
     if (!output->path)
         return 0;
     FILE *file = output->file;
     output->file = NULL;
     if (fclose(file) || (output->temporary && rename(output->temporary, output->path)))
-        return failed(output, err);
+        return fail_output(output, err);
     free(output->temporary);
     output->temporary = NULL;
     return 0;

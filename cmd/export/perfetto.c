@@ -134,7 +134,7 @@ static void put_packet(struct writer *writer, uint64_t time_ns, int field, struc
         forget_interned(writer);
 }
 
-static void put_process(struct writer *writer, int process)
+static void put_packet_process(struct writer *writer, int process)
 {
     const struct export_process *named = &writer->names.process[process];
     protobuf_number(&writer->part, PROCESS_PID, (uint64_t)named->pid);
@@ -241,7 +241,7 @@ static void put_slice(struct writer *writer, enum slice type, uint64_t track, co
 
 /* The same on all ranks of one operation: Perfetto draws arrows between slices of one flow, in the
  * order of time. */
-static uint64_t flow_of(const struct record *call)
+static uint64_t hash_flow(const struct record *call)
 {
     bool is_send = call->api == API_ncclSend, is_p2p = is_send || call->api == API_ncclRecv;
     uint64_t pair = !is_p2p   ? 0
@@ -256,7 +256,7 @@ static uint64_t flow_of(const struct record *call)
     return hash;
 }
 
-static void put_operation(void *context, const struct timeline_operation *operation)
+static void put_packet_operation(void *context, const struct timeline_operation *operation)
 {
     struct writer *writer = context;
     const struct record *call = operation->call;
@@ -264,7 +264,7 @@ static void put_operation(void *context, const struct timeline_operation *operat
     const char *name = api_name(call->api);
     put_slice(writer, SLICE_BEGIN, track, "nccl", !strncmp(name, "nccl", 4) ? name + 4 : name);
     annotate_operation(writer, operation);
-    protobuf_fixed64(&writer->event, EVENT_FLOW, flow_of(call));
+    protobuf_fixed64(&writer->event, EVENT_FLOW, hash_flow(call));
     put_packet(writer, operation->begin_ns, PACKET_EVENT, &writer->event);
     if (!operation->end_ns)
         return;
@@ -272,8 +272,8 @@ static void put_operation(void *context, const struct timeline_operation *operat
     put_packet(writer, operation->end_ns, PACKET_EVENT, &writer->event);
 }
 
-static void put_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
-                      const struct record *record)
+static void put_packet_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
+                             const struct record *record)
 {
     struct writer *writer = context;
     char text[TEXT_BYTES];
@@ -288,7 +288,7 @@ static void put_begin(void *context, int process, uint32_t thread, uint64_t time
     put_packet(writer, time_ns, PACKET_EVENT, &writer->event);
 }
 
-static void put_end(void *context, int process, uint32_t thread, uint64_t time_ns)
+static void put_packet_end(void *context, int process, uint32_t thread, uint64_t time_ns)
 {
     struct writer *writer = context;
     uint64_t track = thread_track(writer, process, thread);
@@ -296,7 +296,7 @@ static void put_end(void *context, int process, uint32_t thread, uint64_t time_n
     put_packet(writer, time_ns, PACKET_EVENT, &writer->event);
 }
 
-static void put_finding(void *context, const struct finding *finding)
+static void put_packet_finding(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     for (int i = 0; i < finding->sides; i++) {
@@ -318,14 +318,14 @@ int export_perfetto(const struct export *export, struct error *err)
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),
-        .operation = put_operation,
-        .begin = put_begin,
-        .end = put_end};
+        .operation = put_packet_operation,
+        .begin = put_packet_begin,
+        .end = put_packet_end};
     if (names_load(&writer.names, export->report, err))
         return -1;
     for (int i = 0; i < writer.names.processes; i++)
-        put_process(&writer, i);
-    report_visit_findings(export->report, FINDING_OPEN, put_finding, &writer);
+        put_packet_process(&writer, i);
+    report_visit_findings(export->report, FINDING_OPEN, put_packet_finding, &writer);
     int result = timeline_read(export->paths, export->path_count, &visitor, err);
     if (result == 0 && writer.failed)
         result = error_set(err, "can't write the timeline: memory is short");

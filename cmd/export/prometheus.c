@@ -35,7 +35,7 @@ struct writer {
 };
 
 /* A label's value: backslash, quote and end of line are escaped, and it must be UTF-8. */
-static void put_value(const char *text, FILE *out)
+static void put_label_value(const char *text, FILE *out)
 {
     putc('"', out);
     while (*text) {
@@ -53,20 +53,20 @@ static void put_value(const char *text, FILE *out)
     putc('"', out);
 }
 
-static void put_process(const struct writer *writer, int process, FILE *out)
+static void put_process_labels(const struct writer *writer, int process, FILE *out)
 {
     const struct process_info *info = trace_process(writer->export->report->trace, process);
     fputs("slurm_job_id=", out);
-    put_value(info->job, out);
+    put_label_value(info->job, out);
     fputs(",node=", out);
-    put_value(info->host, out);
+    put_label_value(info->host, out);
     if (info->rank >= 0)
         fprintf(out, ",rank=\"%d\"", info->rank);
     else
         fprintf(out, ",pid=\"%d\"", info->pid);
 }
 
-static void take_operation(void *context, const struct timeline_operation *operation)
+static void tally_operation(void *context, const struct timeline_operation *operation)
 {
     struct writer *writer = context;
     const struct record *call = operation->call;
@@ -118,7 +118,7 @@ static const struct metric {
      offsetof(struct counter, busy_ns), true},
 };
 
-static void put_head(const char *name, const char *type, const char *help, FILE *out)
+static void put_metric_head(const char *name, const char *type, const char *help, FILE *out)
 {
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -126,12 +126,12 @@ static void put_head(const char *name, const char *type, const char *help, FILE 
 static void put_counters(const struct writer *writer, const struct metric *metric)
 {
     FILE *out = writer->export->out;
-    put_head(metric->name, "counter", metric->help, out);
+    put_metric_head(metric->name, "counter", metric->help, out);
     for (const struct counter *counter = writer->counters; counter; counter = counter->hh.next) {
         const struct export_comm *comm = names_comm(&writer->names, counter->key.comm);
         const char *kind = api_name((unsigned)counter->key.api);
         fprintf(out, "%s{", metric->name);
-        put_process(writer, (int)counter->key.process, out);
+        put_process_labels(writer, (int)counter->key.process, out);
         fprintf(out, ",gpu=\"%d\",comm_name=\"%s\",nranks=\"%d\",collective=\"%s\"} ",
                 counter->device, comm ? comm->hex : "other", counter->nranks,
                 !strncmp(kind, "nccl", 4) ? kind + 4 : kind);
@@ -147,13 +147,14 @@ static void put_progress(const struct writer *writer)
 {
     FILE *out = writer->export->out;
     uint64_t end_ns = writer->export->report->end_ns;
-    put_head("ddpcheck_seconds_since_progress", "gauge",
-             "Time until the end of the trace in which no operation was called or ended.", out);
+    put_metric_head("ddpcheck_seconds_since_progress", "gauge",
+                    "Time until the end of the trace in which no operation was called or ended.",
+                    out);
     for (int i = 0; i < writer->names.processes; i++) {
         if (!writer->progress_ns[i])
             continue;
         fputs("ddpcheck_seconds_since_progress{", out);
-        put_process(writer, i, out);
+        put_process_labels(writer, i, out);
         fprintf(out, "} %.3f\n",
                 end_ns > writer->progress_ns[i] ? (double)(end_ns - writer->progress_ns[i]) / 1e9
                                                 : 0.0);
@@ -175,7 +176,7 @@ static void count_code(void *context, const struct finding *finding)
 static void put_findings(const struct writer *writer)
 {
     FILE *out = writer->export->out;
-    put_head("ddpcheck_findings", "gauge", "Findings that are still true.", out);
+    put_metric_head("ddpcheck_findings", "gauge", "Findings that are still true.", out);
     for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
         struct tally tally = {.code = code_name(check->code)};
         report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
@@ -206,11 +207,11 @@ static void put_trace(const struct writer *writer)
          !report_incomplete(report)},
     };
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        put_head(plain[i].name, plain[i].type, plain[i].help, out);
+        put_metric_head(plain[i].name, plain[i].type, plain[i].help, out);
         fprintf(out, "%s %" PRIu64 "\n", plain[i].name, plain[i].value);
     }
-    put_head("ddpcheck_trace_end_timestamp_seconds", "gauge",
-             "When the last event was recorded, since 1970.", out);
+    put_metric_head("ddpcheck_trace_end_timestamp_seconds", "gauge",
+                    "When the last event was recorded, since 1970.", out);
     fprintf(out, "ddpcheck_trace_end_timestamp_seconds %.3f\n", (double)report->end_ns / 1e9);
 }
 
@@ -220,7 +221,7 @@ int export_prometheus(const struct export *export, struct error *err)
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),
-        .operation = take_operation};
+        .operation = tally_operation};
     struct counter *counter, *next;
     if (names_load(&writer.names, export->report, err))
         return -1;

@@ -9,7 +9,7 @@ enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 enum { VARINT_BYTES = 10 };
 
-static void append(struct protobuf *message, const void *bytes, size_t count)
+static void append_bytes(struct protobuf *message, const void *bytes, size_t count)
 {
     if (message->bytes + count > message->space) {
         size_t space = (message->bytes + count) * 2 + 256;
@@ -38,7 +38,7 @@ static size_t encode(uint64_t value, uint8_t bytes[VARINT_BYTES])
 static void varint(struct protobuf *message, uint64_t value)
 {
     uint8_t bytes[VARINT_BYTES];
-    append(message, bytes, encode(value, bytes));
+    append_bytes(message, bytes, encode(value, bytes));
 }
 
 static void tag(struct protobuf *message, int field, enum wire wire)
@@ -64,7 +64,7 @@ void protobuf_fixed64(struct protobuf *message, int field, uint64_t value)
     for (int i = 0; i < 8; i++)
         bytes[i] = (uint8_t)(value >> (8 * i));
     tag(message, field, WIRE_FIXED64);
-    append(message, bytes, sizeof bytes);
+    append_bytes(message, bytes, sizeof bytes);
 }
 
 /* Decoders refuse strings that are not UTF-8. */
@@ -74,7 +74,7 @@ void protobuf_text(struct protobuf *message, int field, const char *text)
     varint(message, strlen(text));
     while (*text) {
         size_t length = utf8_length(text);
-        append(message, length ? text : "?", length ? length : 1);
+        append_bytes(message, length ? text : "?", length ? length : 1);
         text += length ? length : 1;
     }
 }
@@ -83,7 +83,7 @@ void protobuf_message(struct protobuf *message, int field, struct protobuf *inne
 {
     tag(message, field, WIRE_BYTES);
     varint(message, inner->bytes);
-    append(message, inner->byte, inner->bytes);
+    append_bytes(message, inner->byte, inner->bytes);
     message->failed |= inner->failed;
     inner->bytes = 0;
     inner->failed = false;

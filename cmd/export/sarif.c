@@ -29,13 +29,13 @@ struct writer {
 static const char *const levels[] = {
     [SEVERITY_ERROR] = "error", [SEVERITY_WARNING] = "warning", [SEVERITY_NOTE] = "note"};
 
-static json_t *message(const char *value)
+static json_t *make_message(const char *value)
 {
     return json_pack("{s:o}", "text", json_of_text(value));
 }
 
 /* Writes the object, an element of a list. Takes it over. */
-static void print(struct writer *writer, json_t *object, bool first)
+static void print_object(struct writer *writer, json_t *object, bool first)
 {
     fputs(first ? "\n" : ",\n", writer->export->out);
     if (!object || json_dumpf(object, writer->export->out, JSON_COMPACT))
@@ -75,7 +75,7 @@ static json_t *help_of(const struct check *check)
     return help;
 }
 
-static json_t *rule_of(const struct check *check)
+static json_t *make_rule(const struct check *check)
 {
     char first[4096];
     const char *end = strstr(check->text, "\n\n");
@@ -83,8 +83,8 @@ static json_t *rule_of(const struct check *check)
              check->text);
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", code_name(check->code),
-        "name", rule_name(check->title), "shortDescription", message(check->title),
-        "fullDescription", message(first), "help", help_of(check), "defaultConfiguration", "level",
+        "name", rule_name(check->title), "shortDescription", make_message(check->title),
+        "fullDescription", make_message(first), "help", help_of(check), "defaultConfiguration", "level",
         levels[check->severity], "properties", "tags", "distributed-training",
         family_name(check->family), "problem.severity",
         check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
@@ -137,14 +137,15 @@ static json_t *related_of(const struct export *export, const struct finding *fin
             continue;
         json_t *related = location(place.path, place.line, place.function);
         json_object_set_new(related, "id", json_integer(i + 1));
-        json_object_set_new(related, "message",
-                            message(side_sentence(&finding->side[i], sentence, sizeof sentence)));
+        json_object_set_new(
+            related, "message",
+            make_message(side_sentence(&finding->side[i], sentence, sizeof sentence)));
         json_array_append_new(list, related);
     }
     return list;
 }
 
-static json_t *stack_of(const struct export *export, const struct finding_side *side)
+static json_t *make_stack(const struct export *export, const struct finding_side *side)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char sentence[SENTENCE_BYTES], function[sizeof frame->function + 32], path[PATH_MAX];
@@ -167,7 +168,8 @@ static json_t *stack_of(const struct export *export, const struct finding_side *
         json_array_append_new(frames, json);
     }
     return json_pack("{s:o, s:o}", "message",
-                     message(side_sentence(side, sentence, sizeof sentence)), "frames", frames);
+                     make_message(side_sentence(side, sentence, sizeof sentence)), "frames",
+                     frames);
 }
 
 static json_t *stacks_of(const struct export *export, const struct finding *finding)
@@ -175,7 +177,7 @@ static json_t *stacks_of(const struct export *export, const struct finding *find
     json_t *list = json_array();
     for (int i = 0; i < finding->sides; i++)
         if (finding->side[i].stack)
-            json_array_append_new(list, stack_of(export, &finding->side[i]));
+            json_array_append_new(list, make_stack(export, &finding->side[i]));
     return list;
 }
 
@@ -194,7 +196,7 @@ static json_t *message_of(const struct finding *finding)
         if (*finding->todo)
             fprintf(out, "\n%s", finding->todo);
         if (fclose(out) == 0)
-            json = message(whole);
+            json = make_message(whole);
     }
     free(whole);
     return json;
@@ -228,7 +230,7 @@ static int rule_index(const char *code)
     return check ? index : -1;
 }
 
-static void print_result(void *context, const struct finding *finding)
+static void print_sarif_result(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     char fingerprint[24];
@@ -239,15 +241,15 @@ static void print_result(void *context, const struct finding *finding)
     }
     place_of_finding(writer->export, finding, &place);
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, finding->fingerprint);
-    print(writer,
-          json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}", "ruleId",
-                    finding->code, "ruleIndex", rule_index(finding->code), "kind", "fail", "level",
-                    levels[finding->severity], "message", message_of(finding), "locations",
-                    location(place.path, place.line, place.function), "relatedLocations",
-                    related_of(writer->export, finding), "stacks",
-                    stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v1",
-                    fingerprint, "properties", properties_of(finding)),
-          writer->results++ == 0);
+    print_object(writer,
+                 json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}", "ruleId",
+                           finding->code, "ruleIndex", rule_index(finding->code), "kind", "fail",
+                           "level", levels[finding->severity], "message", message_of(finding),
+                           "locations", location(place.path, place.line, place.function),
+                           "relatedLocations", related_of(writer->export, finding), "stacks",
+                           stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v1",
+                           fingerprint, "properties", properties_of(finding)),
+                 writer->results++ == 0);
 }
 
 /* GitHub takes what stands before the last '/' as the name under which analyses follow each other,
@@ -268,27 +270,28 @@ static json_t *invocation(const struct writer *writer)
     json_t *notices = json_array();
     char note[768];
     if (*report->damage.text)
-        json_array_append_new(notices, json_pack("{s:o, s:s}", "message",
-                                                 message(report->damage.text), "level", "error"));
+        json_array_append_new(notices,
+                              json_pack("{s:o, s:s}", "message", make_message(report->damage.text),
+                                        "level", "error"));
     else if (report_incomplete(report))
         json_array_append_new(notices,
                               json_pack("{s:o, s:s}", "message",
-                                        message("the trace lacks its end or some ranks: "
-                                                "what is not found may be there all the same"),
+                                        make_message("the trace lacks its end or some ranks: "
+                                                     "what is not found may be there all the same"),
                                         "level", "warning"));
     for (int i = 0; i < writer->export->not_checked_count; i++) {
         const struct not_checked *entry = &writer->export->not_checked[i];
         char why[384];
         snprintf(note, sizeof note, "not checked: %s: %s", entry->lack->codes,
                  not_checked_text(entry, why, sizeof why));
-        json_array_append_new(notices,
-                              json_pack("{s:o, s:s}", "message", message(note), "level", "note"));
+        json_array_append_new(
+            notices, json_pack("{s:o, s:s}", "message", make_message(note), "level", "note"));
     }
     if (writer->left_out) {
         snprintf(note, sizeof note, "%d findings more are left out: readers take %d",
                  writer->left_out, RESULTS_MOST);
         json_array_append_new(
-            notices, json_pack("{s:o, s:s}", "message", message(note), "level", "warning"));
+            notices, json_pack("{s:o, s:s}", "message", make_message(note), "level", "warning"));
     }
     return json_pack("{s:b, s:o}", "executionSuccessful", !*report->damage.text,
                      "toolExecutionNotifications", notices);
@@ -312,16 +315,16 @@ int export_sarif(const struct export *export, struct error *err)
             "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",\"rules\":[",
             DDPCHECK_VERSION);
     for (const struct check *check = check_next(NULL); check; check = check_next(check))
-        print(&writer, rule_of(check), check == check_next(NULL));
+        print_object(&writer, make_rule(check), check == check_next(NULL));
     fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{"
           "\"description\":{\"text\":"
           "\"the root of the sources\"}}},\n",
           out);
     print_element("automationDetails", details(export->report), &writer);
     fputs(",\n\"results\":[", out);
-    report_visit_findings(export->report, FINDING_OPEN, print_result, &writer);
+    report_visit_findings(export->report, FINDING_OPEN, print_sarif_result, &writer);
     fputs("],\n\"invocations\":[", out);
-    print(&writer, invocation(&writer), true);
+    print_object(&writer, invocation(&writer), true);
     fputs("]}]}\n", out);
     return writer.failed ? error_set(err, "can't write the results: memory is short") : 0;
 }

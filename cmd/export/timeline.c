@@ -85,7 +85,7 @@ static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
 }
 
 /* Tells of the operation and forgets it. It is in no queue. */
-static void tell(struct reader *reader, struct pending *pending)
+static void emit_operation(struct reader *reader, struct pending *pending)
 {
     HASH_DEL(reader->pending, pending);
     if (reader->visitor->operation)
@@ -105,7 +105,7 @@ static void await_return(struct reader *reader, struct pending *pending)
     reader->unreturned_count--;
     if (!oldest->operation.end_ns)
         oldest->operation.end_ns = oldest->operation.issued_ns;
-    tell(reader, oldest);
+    emit_operation(reader, oldest);
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -147,7 +147,7 @@ static void finish_first(struct reader *reader, struct queue *queue, const struc
     queue->end_ns = operation->end_ns;
     queue->end_launch = pending->call.op.launch;
     if (operation->returned_ns)
-        tell(reader, pending);
+        emit_operation(reader, pending);
     else
         await_return(reader, pending);
 }
@@ -172,7 +172,7 @@ static uint64_t launches_done(const struct queue *queue)
     return count;
 }
 
-static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns)
+static void advance_queue(struct reader *reader, struct queue *queue, uint64_t time_ns)
 {
     for (struct pending *pending = queue->first;
          pending && pending->call.op.launch <= queue->started; pending = pending->next)
@@ -191,7 +191,7 @@ static void advance(struct reader *reader, struct queue *queue, uint64_t time_ns
     }
 }
 
-static void take_progress(struct reader *reader, int process, const struct record *record,
+static void read_progress(struct reader *reader, int process, const struct record *record,
                           uint64_t time_ns)
 {
     struct queue *queue = queue_of(reader, process, record->progress.slot);
@@ -204,7 +204,7 @@ static void take_progress(struct reader *reader, int process, const struct recor
     }
     queue->started = later(queue->started, record->progress.started);
     queue->done = later(queue->done, record->progress.done);
-    advance(reader, queue, time_ns);
+    advance_queue(reader, queue, time_ns);
 }
 
 /* A host wait has returned: what was issued before it on its stream, or on the device, is done. */
@@ -221,12 +221,12 @@ static void take_wait(struct reader *reader, int process, const struct record *r
              pending && pending->operation.issued_ns < entered_ns; pending = pending->next)
             queue->done = later(queue->done, pending->call.op.launch);
         queue->started = later(queue->started, queue->done);
-        advance(reader, queue, time_ns);
+        advance_queue(reader, queue, time_ns);
     }
 }
 
-static void enqueue(struct reader *reader, struct queue *queue, struct pending *pending,
-                    uint64_t time_ns)
+static void append_pending(struct reader *reader, struct queue *queue, struct pending *pending,
+                           uint64_t time_ns)
 {
     queue->stream = pending->call.stream;
     queue->device = pending->call.device;
@@ -236,11 +236,11 @@ static void enqueue(struct reader *reader, struct queue *queue, struct pending *
     pending->operation.begin_ns = later(time_ns, queue->end_ns);
     if (queue->count > QUEUE_MAX)
         finish_first(reader, queue, NULL, 1, time_ns);
-    advance(reader, queue, time_ns);
+    advance_queue(reader, queue, time_ns);
 }
 
-static void take_operation(struct reader *reader, int process, const struct record *record,
-                           uint64_t time_ns)
+static void queue_operation(struct reader *reader, int process, const struct record *record,
+                            uint64_t time_ns)
 {
     struct pending *pending;
     const struct key key = {(uint64_t)process, record->serial};
@@ -264,7 +264,7 @@ static void take_operation(struct reader *reader, int process, const struct reco
                                                      .has_progress = has_progress};
     HASH_ADD(hh, reader->pending, key, sizeof key, pending);
     if (queue)
-        enqueue(reader, queue, pending, time_ns);
+        append_pending(reader, queue, pending, time_ns);
     else
         await_return(reader, pending);
 }
@@ -285,10 +285,10 @@ static void take_return(struct reader *reader, int process, const struct record 
         return;
     DL_DELETE2(reader->unreturned, pending, earlier, later);
     reader->unreturned_count--;
-    tell(reader, pending);
+    emit_operation(reader, pending);
 }
 
-static bool is_shown(const struct record *record)
+static bool is_timeline_call(const struct record *record)
 {
     switch (api_class_of(record->api)) {
     case CLASS_COLLECTIVE:
@@ -302,8 +302,8 @@ static bool is_shown(const struct record *record)
     }
 }
 
-static void begin(struct reader *reader, int process, const struct record *record, uint64_t serial,
-                  uint64_t time_ns)
+static void begin_call(struct reader *reader, int process, const struct record *record,
+                       uint64_t serial, uint64_t time_ns)
 {
     int begun = host_calls_begin(&reader->hosts, process, record->thread, serial, time_ns);
     reader->failed |= begun < 0;
@@ -312,8 +312,8 @@ static void begin(struct reader *reader, int process, const struct record *recor
 }
 
 /* Returns when it was entered, 0 if its beginning is not known. */
-static uint64_t end(struct reader *reader, int process, const struct record *record,
-                    uint64_t serial, uint64_t time_ns)
+static uint64_t end_call(struct reader *reader, int process, const struct record *record,
+                         uint64_t serial, uint64_t time_ns)
 {
     uint64_t entered_ns;
     int over = host_calls_end(&reader->hosts, process, record->thread, serial, &entered_ns);
@@ -328,27 +328,27 @@ static uint64_t range_serial(const struct record *record)
     return record->range.domain | UINT64_C(1) << 63;
 }
 
-static void take(struct reader *reader, int process, const struct record *record)
+static void read_timeline_record(struct reader *reader, int process, const struct record *record)
 {
     const struct process_info *info = trace_process(reader->trace, process);
     uint64_t time_ns = info->realtime_ns - info->monotonic_ns + record->time_ns;
     enum api_class class = api_class_of(record->api);
     bool is_operation = class == CLASS_COLLECTIVE || class == CLASS_P2P;
     if (record->api == API_notice_progress) {
-        take_progress(reader, process, record, time_ns);
-    } else if (record->phase == RECORD_ENTER && is_shown(record)) {
-        begin(reader, process, record, record->serial, time_ns);
+        read_progress(reader, process, record, time_ns);
+    } else if (record->phase == RECORD_ENTER && is_timeline_call(record)) {
+        begin_call(reader, process, record, record->serial, time_ns);
         if (is_operation)
-            take_operation(reader, process, record, time_ns);
-    } else if (record->phase == RECORD_LEAVE && is_shown(record)) {
-        uint64_t entered_ns = end(reader, process, record, record->leave.enter, time_ns);
+            queue_operation(reader, process, record, time_ns);
+    } else if (record->phase == RECORD_LEAVE && is_timeline_call(record)) {
+        uint64_t entered_ns = end_call(reader, process, record, record->leave.enter, time_ns);
         if (is_operation)
             take_return(reader, process, record, time_ns);
         take_wait(reader, process, record, entered_ns, time_ns);
     } else if (record->api == API_nvtxRangePush) {
-        begin(reader, process, record, range_serial(record), time_ns);
+        begin_call(reader, process, record, range_serial(record), time_ns);
     } else if (record->api == API_nvtxRangePop) {
-        end(reader, process, record, range_serial(record), time_ns);
+        end_call(reader, process, record, range_serial(record), time_ns);
     }
 }
 
@@ -357,7 +357,7 @@ static void tell_rest(struct reader *reader)
 {
     struct pending *pending, *other;
     HASH_ITER(hh, reader->pending, pending, other)
-        tell(reader, pending);
+        emit_operation(reader, pending);
 }
 
 static void free_reader(struct reader *reader)
@@ -391,7 +391,7 @@ int timeline_read(const char *const *paths, int count, const struct timeline_vis
     struct progress progress = progress_begin("writing", trace_event_count(reader.trace));
     while (!reader.failed && (more = trace_next(reader.trace, &process, &record, NULL)) != 0) {
         if (more > 0 && process < visitor->processes)
-            take(&reader, process, &record);
+            read_timeline_record(&reader, process, &record);
         progress_show(&progress, ++events);
     }
     progress_end(&progress);

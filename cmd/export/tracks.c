@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static struct track *find(struct tracks *tracks, const struct track *like, bool *is_new)
+static struct track *find_track(struct tracks *tracks, const struct track *like, bool *is_new)
 {
     struct track *track;
     HASH_FIND(hh, tracks->track, &like->key, sizeof like->key, track);
@@ -18,16 +18,16 @@ static struct track *find(struct tracks *tracks, const struct track *like, bool 
 struct track *tracks_operation(struct tracks *tracks, int process, const struct record *call,
                                bool *is_new)
 {
-    return find(tracks,
-                &(struct track){.key = {(uint64_t)process, call->op.comm, call->stream,
-                                        (uint64_t)call->op.rank, 0}},
-                is_new);
+    return find_track(tracks,
+                      &(struct track){.key = {(uint64_t)process, call->op.comm, call->stream,
+                                              (uint64_t)call->op.rank, 0}},
+                      is_new);
 }
 
 struct track *tracks_thread(struct tracks *tracks, int process, uint32_t thread, bool *is_new)
 {
-    return find(tracks, &(struct track){.key = {(uint64_t)process, 0, 0, 0, (uint64_t)thread + 1}},
-                is_new);
+    return find_track(
+        tracks, &(struct track){.key = {(uint64_t)process, 0, 0, 0, (uint64_t)thread + 1}}, is_new);
 }
 
 void tracks_free(struct tracks *tracks)

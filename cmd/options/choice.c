@@ -39,7 +39,7 @@ static int add_known(struct choice *choice, uint64_t fingerprint, struct error *
 }
 
 /* A line of another kind than a finding says nothing here. */
-static int take_line(struct choice *choice, const char *text, int line, struct error *err)
+static int read_baseline_line(struct choice *choice, const char *text, int line, struct error *err)
 {
     json_error_t why;
     json_t *object = json_loads(text, 0, &why);
@@ -77,7 +77,7 @@ static int read_baseline(struct choice *choice, struct error *err)
     errno = 0;
     for (int line = 1; result == 0 && getline(&text, &room, in) >= 0; line++)
         if (text[strspn(text, " \t\r\n")])
-            result = take_line(choice, text, line, err);
+            result = read_baseline_line(choice, text, line, err);
     if (result == 0 && ferror(in))
         result = error_set(err, "can't read the baseline %s: %s", choice->options.baseline,
                            strerror(errno));
@@ -119,8 +119,9 @@ static bool is_wanted(const struct choice_options *options, const struct finding
            !(options->certain && finding->certainty == POSSIBLE);
 }
 
-static enum verdict judge(const struct choice *choice, const struct finding *finding,
-                          struct trace *trace, struct suppression **line, struct known **known)
+static enum verdict judge_finding_options(const struct choice *choice,
+                                          const struct finding *finding, struct trace *trace,
+                                          struct suppression **line, struct known **known)
 {
     if (!is_wanted(&choice->options, finding))
         return NOT_WANTED;
@@ -134,14 +135,14 @@ enum verdict choice_judge(const struct choice *choice, const struct finding *fin
 {
     struct suppression *line;
     struct known *known;
-    return judge(choice, finding, trace, &line, &known);
+    return judge_finding_options(choice, finding, trace, &line, &known);
 }
 
 enum verdict choice_count(struct choice *choice, const struct finding *finding, struct trace *trace)
 {
     struct suppression *line = NULL;
     struct known *known = NULL;
-    enum verdict verdict = judge(choice, finding, trace, &line, &known);
+    enum verdict verdict = judge_finding_options(choice, finding, trace, &line, &known);
     if (line)
         line->used++;
     if (known)

@@ -12,7 +12,7 @@ enum { CHECKS_MAX = 256 };
 
 /* Compares `bytes` of a typed code with a real one, which lies under "DC": upper and lower case are
  * one, the letters may be left out, x is any digit. */
-static bool is_like(const char *typed, size_t bytes, const char *code)
+static bool matches_code(const char *typed, size_t bytes, const char *code)
 {
     if (bytes > 0 && isdigit((unsigned char)typed[0]))
         code += 2;
@@ -36,10 +36,10 @@ static bool is_named(const char *item, size_t bytes, const char *code)
 {
     const char *category = codes_category(code);
     return (strlen(category) == bytes && !strncasecmp(category, item, bytes)) ||
-           is_like(item, bytes, code);
+           matches_code(item, bytes, code);
 }
 
-static const char *next_item(const char **rest, size_t *bytes)
+static const char *next_code(const char **rest, size_t *bytes)
 {
     *rest += strspn(*rest, ", ");
     const char *item = *rest;
@@ -53,13 +53,13 @@ bool codes_have(const char *list, const char *code)
     size_t bytes;
     if (!list)
         return true;
-    for (const char *item; (item = next_item(&list, &bytes));)
+    for (const char *item; (item = next_code(&list, &bytes));)
         if (is_named(item, bytes, code))
             return true;
     return false;
 }
 
-static const struct check *find(const char *text, size_t bytes)
+static const struct check *find_code(const char *text, size_t bytes)
 {
     for (const struct check *check = check_next(NULL); check; check = check_next(check))
         if (is_named(text, bytes, code_name(check->code)))
@@ -70,8 +70,8 @@ static const struct check *find(const char *text, size_t bytes)
 bool codes_unknown(const char *list, char *item, size_t bytes)
 {
     size_t length;
-    for (const char *text; (text = next_item(&list, &length));) {
-        if (!find(text, length)) {
+    for (const char *text; (text = next_code(&list, &length));) {
+        if (!find_code(text, length)) {
             snprintf(item, bytes, "%.*s", (int)length, text);
             return true;
         }
@@ -82,7 +82,7 @@ bool codes_unknown(const char *list, char *item, size_t bytes)
 const struct check *codes_find(const char *text)
 {
     for (const struct check *check = check_next(NULL); check; check = check_next(check))
-        if (!strpbrk(text, "xX") && is_like(text, strlen(text), code_name(check->code)))
+        if (!strpbrk(text, "xX") && matches_code(text, strlen(text), code_name(check->code)))
             return check;
     return NULL;
 }

@@ -8,7 +8,7 @@ static void put_names(const struct option_entry *entry, const char *between, FIL
     fprintf(out, "--%s", entry->name);
 }
 
-static void put_value(enum value_kind kind, const char *words, FILE *out)
+static void put_bash_value(enum value_kind kind, const char *words, FILE *out)
 {
     static const char *const names[] = {
         [VALUE_NONE] = "none",       [VALUE_OTHER] = "none",      [VALUE_WORDS] = "words",
@@ -33,7 +33,7 @@ void option_table_bash(const struct options *options, FILE *out)
         put_names(entry, " ", out);
     }
     fputs("'\n        ", out);
-    put_value(value_kind_of_operands(options->operands), options->operands, out);
+    put_bash_value(value_kind_of_operands(options->operands), options->operands, out);
     fputs("\n        case $previous in\n", out);
     for (int i = 0; (entry = option_table_entry(options, i)); i++) {
         enum value_kind kind = value_kind_of_argument(entry);
@@ -42,7 +42,7 @@ void option_table_bash(const struct options *options, FILE *out)
         fputs("            ", out);
         put_names(entry, "|", out);
         fputs(") argument=1 ", out);
-        put_value(kind, entry->argument, out);
+        put_bash_value(kind, entry->argument, out);
         fputs(" ;;\n", out);
     }
     fputs("        esac ;;\n", out);

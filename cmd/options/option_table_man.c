@@ -58,7 +58,7 @@ void man_head(const char *page, const char *what, FILE *out)
     putc('\n', out);
 }
 
-static void put_option(const struct option_entry *entry, FILE *out)
+static void put_man_option(const struct option_entry *entry, FILE *out)
 {
     fputs(".TP\n", out);
     if (entry->short_name)
@@ -91,7 +91,7 @@ void option_table_man(const struct options *options, FILE *out)
     fputs(".SH OPTIONS\n", out);
     const struct option_entry *entry;
     for (int i = 0; (entry = option_table_entry(options, i)); i++)
-        put_option(entry, out);
+        put_man_option(entry, out);
     if (options->details) {
         fputs(".SH NOTES\n", out);
         man_text(options->details, out);

@@ -3,7 +3,7 @@
 #include "cmd/options/option_table.h"
 
 /* Text inside a specification, which stands in single quotes. */
-static void put_text(const char *text, FILE *out)
+static void put_zsh_text(const char *text, FILE *out)
 {
     for (; *text; text++) {
         if (*text == '\'')
@@ -34,7 +34,7 @@ static void put_action(enum value_kind kind, const char *words, FILE *out)
     }
 }
 
-static void put_option(const struct option_entry *entry, FILE *out)
+static void put_zsh_option(const struct option_entry *entry, FILE *out)
 {
     enum value_kind kind = value_kind_of_argument(entry);
     bool takes_argument = kind != VALUE_NONE;
@@ -45,11 +45,11 @@ static void put_option(const struct option_entry *entry, FILE *out)
                 takes_argument ? "=" : "");
     else
         fprintf(out, "'--%s%s[", entry->name, takes_argument ? "=" : "");
-    put_text(entry->help, out);
+    put_zsh_text(entry->help, out);
     putc(']', out);
     if (takes_argument) {
         putc(':', out);
-        put_text(kind == VALUE_WORDS ? entry->name : entry->argument, out);
+        put_zsh_text(kind == VALUE_WORDS ? entry->name : entry->argument, out);
         putc(':', out);
         put_action(kind, entry->argument, out);
     }
@@ -61,11 +61,11 @@ void option_table_zsh(const struct options *options, FILE *out)
     const struct option_entry *entry;
     fprintf(out, "    %s)\n        _arguments -s -S", options->command);
     for (int i = 0; (entry = option_table_entry(options, i)); i++)
-        put_option(entry, out);
+        put_zsh_option(entry, out);
     enum value_kind kind = value_kind_of_operands(options->operands);
     if (kind != VALUE_NONE) {
         fprintf(out, " \\\n            '*:%s", kind == VALUE_PROGRAM ? "::" : "");
-        put_text(options->operands, out);
+        put_zsh_text(options->operands, out);
         putc(':', out);
         put_action(kind, options->operands, out);
         putc('\'', out);

@@ -11,7 +11,7 @@
 
 enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32 };
 
-static int smaller(int a, int b)
+static int minimum(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -30,7 +30,7 @@ static int distance(const char *a, const char *b)
         row[0] = (int)i;
         for (size_t j = 1; j <= length; j++) {
             int above = row[j];
-            row[j] = smaller(smaller(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            row[j] = minimum(minimum(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
             diagonal = above;
         }
     }
@@ -45,7 +45,7 @@ const char *options_nearest(const char *name, const char *const *names)
         int d = distance(name, *names);
         bool is_prefix = strlen(name) >= 2 && strncmp(*names, name, strlen(name)) == 0;
         if (is_prefix)
-            d = smaller(d, 1);
+            d = minimum(d, 1);
         if (d < best && d <= 1 + (int)strlen(name) / 3) {
             best = d;
             nearest = *names;

@@ -15,7 +15,7 @@ enum { NAME_BYTES = 320 };
 static const char *const keys[KEYS + 1] = {"func",  "file",        "module", "call",
                                            "phase", "fingerprint", NULL};
 
-static int key_of(const char *name)
+static int find_condition_key(const char *name)
 {
     for (int i = 0; i < KEYS; i++)
         if (!strcmp(keys[i], name))
@@ -47,7 +47,7 @@ static int parse_condition(const struct suppressions *file, struct suppression *
     if (!glob || !glob[1])
         return bad_line(file, entry->line, err, "no KEY=GLOB in", text);
     *glob++ = '\0';
-    int key = key_of(trim(text));
+    int key = find_condition_key(trim(text));
     if (key < 0)
         return bad_line(file, entry->line, err,
                         "the keys are func, file, module, call, phase and fingerprint, not",
@@ -58,7 +58,8 @@ static int parse_condition(const struct suppressions *file, struct suppression *
     return 0;
 }
 
-static int parse(const struct suppressions *file, struct suppression *entry, struct error *err)
+static int parse_suppression(const struct suppressions *file, struct suppression *entry,
+                             struct error *err)
 {
     char *colon = strchr(entry->parts, ':'), *save, unknown[64];
     if (!colon)
@@ -75,7 +76,7 @@ static int parse(const struct suppressions *file, struct suppression *entry, str
 }
 
 /* Adds a line of the file, unless it says nothing. */
-static int take_line(struct suppressions *file, char *text, int line, struct error *err)
+static int read_suppression_line(struct suppressions *file, char *text, int line, struct error *err)
 {
     text = trim(text);
     if (!*text || *text == '#')
@@ -88,7 +89,7 @@ static int take_line(struct suppressions *file, char *text, int line, struct err
     *entry = (struct suppression){.text = strdup(text), .parts = strdup(text), .line = line};
     if (!entry->text || !entry->parts)
         return error_set(err, "can't read %s: memory is short", file->path);
-    return parse(file, entry, err);
+    return parse_suppression(file, entry, err);
 }
 
 static int read_lines(struct suppressions *file, FILE *in, struct error *err)
@@ -101,7 +102,7 @@ static int read_lines(struct suppressions *file, FILE *in, struct error *err)
         line++;
         result = memchr(text, '\0', (size_t)bytes)
                      ? bad_line(file, line, err, "this is no text file", "")
-                     : take_line(file, text, line, err);
+                     : read_suppression_line(file, text, line, err);
     }
     if (result == 0 && ferror(in))
         result =
@@ -189,8 +190,9 @@ static bool stack_matches(const struct suppression_condition *condition, struct 
     return false;
 }
 
-static bool holds(const struct suppression_condition *condition, const struct finding *finding,
-                  const struct finding_side *side, struct trace *trace)
+static bool condition_holds(const struct suppression_condition *condition,
+                            const struct finding *finding, const struct finding_side *side,
+                            struct trace *trace)
 {
     char fingerprint[24];
     switch (condition->key) {
@@ -210,7 +212,7 @@ static bool matches_side(const struct suppression *entry, const struct finding *
                          const struct finding_side *side, struct trace *trace)
 {
     for (int i = 0; i < entry->conditions; i++)
-        if (!holds(&entry->condition[i], finding, side, trace))
+        if (!condition_holds(&entry->condition[i], finding, side, trace))
             return false;
     return true;
 }

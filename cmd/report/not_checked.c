@@ -34,7 +34,7 @@ static struct not_checked *entry_of(struct gathering *gathering, const struct la
     return entry;
 }
 
-static void add_process(struct gathering *gathering, int process, const char *title)
+static void add_unchecked_process(struct gathering *gathering, int process, const char *title)
 {
     const struct process_info *info = trace_process(gathering->trace, process);
     for (const struct lack_text *lack = lack_texts; lack->bit && !gathering->failed; lack++) {
@@ -59,7 +59,7 @@ static void add_database(struct gathering *gathering, int database)
         int process = trace_process_of(gathering->trace, database, sqlite3_column_int(row, 0));
         const char *title = (const char *)sqlite3_column_text(row, 1);
         if (process >= 0)
-            add_process(gathering, process, title ? title : "its source");
+            add_unchecked_process(gathering, process, title ? title : "its source");
     }
     sqlite3_finalize(row);
 }

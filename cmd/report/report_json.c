@@ -65,7 +65,7 @@ static json_t *process_json(const struct writer *writer, int process)
                      "rank", info->rank, "restart", info->restart);
 }
 
-static json_t *side_json(const struct writer *writer, const struct finding_side *side)
+static json_t *finding_side_json(const struct writer *writer, const struct finding_side *side)
 {
     bool is_address;
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
@@ -78,7 +78,7 @@ static json_t *side_json(const struct writer *writer, const struct finding_side 
                      process_json(writer, side->process));
 }
 
-static void print_finding(void *context, const struct finding *finding)
+static void print_finding_json(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     const struct check *check = check_find(finding->code);
@@ -88,7 +88,7 @@ static void print_finding(void *context, const struct finding *finding)
         const struct rankset *ranks = &finding->side[i].ranks;
         for (int rank = -1; (rank = rankset_next(ranks, rank + 1)) >= 0;)
             writer->failed |= rankset_add(&all, rank) != 0;
-        json_array_append_new(sides, side_json(writer, &finding->side[i]));
+        json_array_append_new(sides, finding_side_json(writer, &finding->side[i]));
     }
     print_line(
         writer,
@@ -149,7 +149,7 @@ static void print_stacks(struct writer *writer)
     stack_groups_free(groups, count);
 }
 
-static void print_not_checked(struct writer *writer)
+static void print_not_checked_json(struct writer *writer)
 {
     struct not_checked *list;
     int count = not_checked_find(writer->report->trace, &list);
@@ -162,7 +162,7 @@ static void print_not_checked(struct writer *writer)
     not_checked_free(list, count > 0 ? count : 0);
 }
 
-static void print_head(struct writer *writer)
+static void print_head_json(struct writer *writer)
 {
     const struct report *report = writer->report;
     json_t *sources = json_array();
@@ -190,7 +190,7 @@ static json_t *unused_json(const struct suppressions *suppressions)
     return lines;
 }
 
-static void print_summary(struct writer *writer)
+static void print_summary_json(struct writer *writer)
 {
     const struct report *report = writer->report;
     json_t *damage = *report->damage.text ? json_of_text(report->damage.text) : json_null();
@@ -210,7 +210,7 @@ static void print_summary(struct writer *writer)
                   "collecting", report->collecting, "damage", damage));
 }
 
-static int finish(const struct writer *writer, struct error *err)
+static int finish_report_json(const struct writer *writer, struct error *err)
 {
     if (writer->failed)
         return error_set(err, "can't write the report: %s",
@@ -222,19 +222,19 @@ int report_print_json_stacks(struct report *report, FILE *out, struct error *err
 {
     struct writer writer = {report, out, false};
     print_stacks(&writer);
-    return finish(&writer, err);
+    return finish_report_json(&writer, err);
 }
 
 int report_print_json(struct report *report, FILE *out, struct error *err)
 {
     struct writer writer = {report, out, false};
-    print_head(&writer);
-    report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
-    report_visit_findings(report, FINDING_RESOLVED, print_finding, &writer);
-    print_not_checked(&writer);
+    print_head_json(&writer);
+    report_visit_findings(report, FINDING_OPEN, print_finding_json, &writer);
+    report_visit_findings(report, FINDING_RESOLVED, print_finding_json, &writer);
+    print_not_checked_json(&writer);
     print_stacks(&writer);
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);
-    print_summary(&writer);
-    return finish(&writer, err);
+    print_summary_json(&writer);
+    return finish_report_json(&writer, err);
 }

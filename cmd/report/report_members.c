@@ -31,7 +31,7 @@ struct table {
     int ranks_width, number_width[NUMBERS];
 };
 
-static bool same_place(const struct report_member *a, const struct report_member *b)
+static bool stand_alike(const struct report_member *a, const struct report_member *b)
 {
     return a->process < 0 ? b->process < 0
                           : b->process >= 0 && a->ended == b->ended &&
@@ -40,7 +40,7 @@ static bool same_place(const struct report_member *a, const struct report_member
 
 static bool same_state(const struct report_member *a, const struct report_member *b)
 {
-    return same_place(a, b) && a->issued == b->issued && a->started == b->started &&
+    return stand_alike(a, b) && a->issued == b->issued && a->started == b->started &&
            a->done == b->done && a->calls_p2p == b->calls_p2p && !strcmp(a->phase, b->phase) &&
            !strcmp(a->last_call, b->last_call) && !strcmp(a->site, b->site);
 }
@@ -110,7 +110,8 @@ static char *number_text(uint64_t least, uint64_t most, char *text, size_t bytes
     return text;
 }
 
-static void print_where(const struct report *report, const struct row *row, struct page *page)
+static void print_member_where(const struct report *report, const struct row *row,
+                               struct page *page)
 {
     const struct report_member *member = row->first;
     char duration[64];
@@ -141,8 +142,8 @@ static void print_right(struct page *page, enum style style, int *column, int wi
     page_text(page, style, text);
 }
 
-static void print_row(const struct report *report, const struct table *table, const struct row *row,
-                      struct page *page)
+static void print_member_row(const struct report *report, const struct table *table,
+                             const struct row *row, struct page *page)
 {
     char text[RANKS_BYTES];
     int column = 2 + table->ranks_width;
@@ -155,7 +156,7 @@ static void print_row(const struct report *report, const struct table *table, co
                     number_text(row->least[i], row->most[i], text, sizeof text));
     page->indent = column + 2;
     page_column(page, page->indent);
-    print_where(report, row, page);
+    print_member_where(report, row, page);
     if (*row->first->last_call && row->least[0] == row->most[0]) {
         page_line(page);
         page_format(page, STYLE_FAINT, "last: %s", row->first->last_call);
@@ -175,7 +176,7 @@ static void print_titles(const struct table *table, struct page *page)
     page_line(page);
 }
 
-static void measure(struct table *table)
+static void measure_columns(struct table *table)
 {
     char text[RANKS_BYTES];
     table->ranks_width = text_width("ranks");
@@ -219,7 +220,7 @@ static void print_communicator(const struct report *report, const struct report_
     char name[16];
     table_fill(&table, member, count, all_ranks ? same_member : same_state);
     if (!all_ranks && table.rows > ROWS_MAX)
-        table_fill(&table, member, count, same_place);
+        table_fill(&table, member, count, stand_alike);
     int shown = table.rows;
     if (!all_ranks && table.rows > ROWS_MAX) {
         qsort(table.row, table.rows, sizeof *table.row, compare_progress);
@@ -236,10 +237,10 @@ static void print_communicator(const struct report *report, const struct report_
     print_incarnation(report, member, count, page);
     page_text(page, STYLE_PLAIN, ")");
     page_line(page);
-    measure(&table);
+    measure_columns(&table);
     print_titles(&table, page);
     for (int i = 0; i < shown; i++)
-        print_row(report, &table, &table.row[i], page);
+        print_member_row(report, &table, &table.row[i], page);
     if (shown < table.rows) {
         page->indent = 2;
         page_format(page, STYLE_FAINT,

@@ -11,7 +11,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
-static int no_memory(struct error *err)
+static int fail_report_memory(struct error *err)
 {
     return error_set(err, "can't analyse the trace: memory is short");
 }
@@ -36,7 +36,7 @@ static void note_event(struct report *report, int process, const struct record *
         report->lost[process] = record->lost.control + record->lost.bulk;
 }
 
-static int replay(struct report *report, struct error *err)
+static int replay_report(struct report *report, struct error *err)
 {
     struct progress progress = progress_begin("reading", trace_event_count(report->trace));
     struct record record;
@@ -48,7 +48,7 @@ static int replay(struct report *report, struct error *err)
         progress_show(&progress, ++report->events);
     }
     progress_end(&progress);
-    return more > 0 ? no_memory(err) : 0;
+    return more > 0 ? fail_report_memory(err) : 0;
 }
 
 static int start_analyzer(struct report *report, const struct report_options *options,
@@ -60,10 +60,10 @@ static int start_analyzer(struct report *report, const struct report_options *op
     report->analyzer = analyzer_new(&(struct analyzer_options){.hang_after_ns = hang_after_ns});
     report->lost = calloc(processes + 1, sizeof *report->lost);
     if (!report->analyzer || !report->lost)
-        return no_memory(err);
+        return fail_report_memory(err);
     for (int i = 0; i < processes; i++)
         if (analyzer_add_process(report->analyzer, i, trace_process(report->trace, i)))
-            return no_memory(err);
+            return fail_report_memory(err);
     return 0;
 }
 
@@ -124,7 +124,7 @@ static void gather_member(void *context, const struct member_view *view)
     report->unseen += view->process < 0;
 }
 
-static void count_finding(void *context, const struct finding *finding)
+static void count_report_finding(void *context, const struct finding *finding)
 {
     struct report *report = context;
     if (choice_count(report->choice, finding, report->trace) != TELL)
@@ -135,39 +135,39 @@ static void count_finding(void *context, const struct finding *finding)
         report->count[finding->severity]++;
 }
 
-static int gather(struct report *report, struct error *err)
+static int gather_report(struct report *report, struct error *err)
 {
     for (int i = 0; i < trace_process_count(report->trace); i++)
         report->lost_total += report->lost[i];
     struct gather gather = {.report = report};
     analyzer_visit_members(report->analyzer, gather_member, &gather);
-    analyzer_visit_findings(report->analyzer, count_finding, report);
+    analyzer_visit_findings(report->analyzer, count_report_finding, report);
     report->skipped = analyzer_skipped(report->analyzer);
-    return gather.failed || report->standings.failed ? no_memory(err) : 0;
+    return gather.failed || report->standings.failed ? fail_report_memory(err) : 0;
 }
 
-static int load(struct report *report, const char *const *paths, int count,
-                const struct report_options *options, struct error *err)
+static int load_report(struct report *report, const char *const *paths, int count,
+                       const struct report_options *options, struct error *err)
 {
     if (trace_open(&report->trace, paths, count, err))
         return -1;
     report->sources = sources_find(paths, count, &report->source, err);
-    if (report->sources < 0 || start_analyzer(report, options, err) || replay(report, err))
+    if (report->sources < 0 || start_analyzer(report, options, err) || replay_report(report, err))
         return -1;
     for (int i = 0; i < report->sources; i++)
         report->collecting |= report->source[i].collecting;
     report->complete = trace_complete(report->trace) && !report->damage.text[0];
     /* Only a trace that has its end can show that something never happened. */
     if (report->complete && analyzer_finish(report->analyzer))
-        return no_memory(err);
-    return gather(report, err);
+        return fail_report_memory(err);
+    return gather_report(report, err);
 }
 
 int report_load(struct report *report, const char *const *paths, int count,
                 const struct report_options *options, struct error *err)
 {
     *report = (struct report){.choice = options->choice};
-    if (!load(report, paths, count, options, err))
+    if (!load_report(report, paths, count, options, err))
         return 0;
     report_free(report);
     return -1;

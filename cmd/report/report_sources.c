@@ -15,7 +15,7 @@
 
 #define LOCK_NAME "collector.lock"
 
-static int no_memory(struct error *err)
+static int fail_sources_memory(struct error *err)
 {
     return error_set(err, "can't list the traces: memory is short");
 }
@@ -81,38 +81,38 @@ static int inspect(struct report_source *source, struct error *err)
     source->complete = trace_complete(trace);
     source->events = trace_event_count(trace);
     source->processes = trace_process_count(trace);
-    int result = (source->hosts = strdup("")) ? 0 : no_memory(err);
+    int result = (source->hosts = strdup("")) ? 0 : fail_sources_memory(err);
     for (int i = 0; i < source->processes && !result; i++)
         if (add_host(&source->hosts, trace_process(trace, i)->host))
-            result = no_memory(err);
+            result = fail_sources_memory(err);
     trace_close(trace);
     return result;
 }
 
-static int add_source(struct report_source **sources, int *count, const char *path,
-                      struct error *err)
+static int add_report_source(struct report_source **sources, int *count, const char *path,
+                             struct error *err)
 {
     struct report_source *more = reallocarray(*sources, *count + 1, sizeof *more);
     if (!more)
-        return no_memory(err);
+        return fail_sources_memory(err);
     *sources = more;
     more[*count] = (struct report_source){.path = strdup(path)};
     if (!more[*count].path)
-        return no_memory(err);
+        return fail_sources_memory(err);
     return inspect(&more[(*count)++], err);
 }
 
-static int is_database(const struct dirent *entry)
+static int is_database_entry(const struct dirent *entry)
 {
     const char *dot = strrchr(entry->d_name, '.');
     return dot && dot != entry->d_name && !strcmp(dot, ".db");
 }
 
-static int add_directory(struct report_source **sources, int *count, const char *path,
-                         struct error *err)
+static int add_source_directory(struct report_source **sources, int *count, const char *path,
+                                struct error *err)
 {
     struct dirent **entry;
-    int entries = scandir(path, &entry, is_database, alphasort);
+    int entries = scandir(path, &entry, is_database_entry, alphasort);
     if (entries < 0)
         return error_set(err, "can't read the directory %s: %s", path, strerror(errno));
     int result = 0;
@@ -120,7 +120,7 @@ static int add_directory(struct report_source **sources, int *count, const char 
         char file[PATH_MAX];
         if (!result &&
             snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name) < (int)sizeof file)
-            result = add_source(sources, count, file, err);
+            result = add_report_source(sources, count, file, err);
         free(entry[i]);
     }
     free(entry);
@@ -135,7 +135,8 @@ int sources_find(const char *const *paths, int count, struct report_source **sou
     for (int i = 0; i < count; i++) {
         struct stat file;
         bool directory = !stat(paths[i], &file) && S_ISDIR(file.st_mode);
-        if ((directory ? add_directory : add_source)(sources, &found, paths[i], err)) {
+        if ((directory ? add_source_directory : add_report_source)(sources, &found, paths[i],
+                                                                   err)) {
             sources_free(*sources, found);
             *sources = NULL;
             return -1;

@@ -6,8 +6,8 @@
 
 enum { GROUPS_SHOWN = 8, FRAMES_SHOWN = 6, VALUE_COLUMN = 16, RANKS_BYTES = 256, TIME_BYTES = 64 };
 
-static void print_frames(const struct report *report, const struct standing *standing,
-                         struct page *page, bool all)
+static void print_standing_frames(const struct report *report, const struct standing *standing,
+                                  struct page *page, bool all)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
     int count = frame ? site_frames(report->trace, standing->process, standing->stack, false, frame)
@@ -24,8 +24,8 @@ static void print_frames(const struct report *report, const struct standing *sta
 }
 
 /* "ranks 0-2", or the process where it has no rank. */
-static void print_who(const struct report *report, const struct stack_group *group,
-                      struct page *page)
+static void print_stack_ranks(const struct report *report, const struct stack_group *group,
+                              struct page *page)
 {
     char ranks[RANKS_BYTES];
     int count = rankset_count(&group->ranks);
@@ -41,14 +41,14 @@ static void print_who(const struct report *report, const struct stack_group *gro
     page_column(page, VALUE_COLUMN);
 }
 
-static void print_group(const struct report *report, const struct stack_group *group,
-                        struct page *page, bool all)
+static void print_stack_group(const struct report *report, const struct stack_group *group,
+                              struct page *page, bool all)
 {
     char called[256];
     const struct standing *standing = group->first;
     const char *name = trace_string(report->trace, standing->process, standing->name);
     page->indent = VALUE_COLUMN;
-    print_who(report, group, page);
+    print_stack_ranks(report, group, page);
     if (standing->flags & RECORD_THREAD_MAIN)
         page_words(page, STYLE_PLAIN, "main thread");
     else if (group->threads == 1)
@@ -60,7 +60,7 @@ static void print_group(const struct report *report, const struct stack_group *g
         page_format(page, STYLE_PLAIN, ", in %s", called);
     else if (standing->syscall < 0)
         page_words(page, STYLE_PLAIN, ", running");
-    print_frames(report, standing, page, all);
+    print_standing_frames(report, standing, page, all);
 }
 
 void report_print_stacks(const struct report *report, struct page *page, bool all)
@@ -80,7 +80,7 @@ void report_print_stacks(const struct report *report, struct page *page, bool al
         page_line(page);
     }
     for (int i = 0; i < shown; i++)
-        print_group(report, &groups[i], page, all);
+        print_stack_group(report, &groups[i], page, all);
     if (count > shown) {
         page->indent = 2;
         page_column(page, 2);

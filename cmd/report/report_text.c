@@ -67,7 +67,7 @@ static void print_verdict(const struct report *report, struct page *page)
         page_words(page, STYLE_GOOD, "No finding");
 }
 
-static void print_head(const struct report *report, struct page *page)
+static void print_head_text(const struct report *report, struct page *page)
 {
     char duration[TIME_BYTES], date[TIME_BYTES];
     page->indent = 0;
@@ -108,8 +108,8 @@ static void print_label(const struct writer *writer, const char *label)
     page->indent = writer->value_column;
 }
 
-static void print_frames(const struct writer *writer, const char *label, int process,
-                         uint64_t stack, bool is_address)
+static void print_labeled_frames(const struct writer *writer, const char *label, int process,
+                                 uint64_t stack, bool is_address)
 {
     struct frame frame[SITE_FRAMES_MAX];
     struct page *page = writer->page;
@@ -137,7 +137,7 @@ static void print_since(const struct writer *writer, uint64_t since_ns)
 }
 
 /* A rank alone is named with its process; of several, one process says nothing about the others. */
-static void print_process(const struct writer *writer, const struct finding_side *side)
+static void print_side_process(const struct writer *writer, const struct finding_side *side)
 {
     if (rankset_count(&side->ranks) != 1 || side->process < 0)
         return;
@@ -163,7 +163,7 @@ static bool has_where(const struct finding_side *side)
     return *side->where && strcmp(side->where, side->call);
 }
 
-static void print_where(const struct writer *writer, const struct finding_side *side)
+static void print_side_where(const struct writer *writer, const struct finding_side *side)
 {
     if (!has_where(side))
         return;
@@ -171,10 +171,10 @@ static void print_where(const struct writer *writer, const struct finding_side *
     page_words(writer->page, STYLE_PLAIN, side->where);
     bool is_address;
     uint64_t stack = stack_of_where(writer->report, side, &is_address);
-    print_frames(writer, "at", side->process, stack, is_address);
+    print_labeled_frames(writer, "at", side->process, stack, is_address);
 }
 
-static void print_side(const struct writer *writer, const struct finding_side *side)
+static void print_finding_side(const struct writer *writer, const struct finding_side *side)
 {
     struct page *page = writer->page;
     char label[RANKS_BYTES + 8];
@@ -187,15 +187,15 @@ static void print_side(const struct writer *writer, const struct finding_side *s
     page_column(page, writer->value_column);
     page_words(page, STYLE_STRONG, side->call);
     if (side->stack != side->where_stack || !has_where(side))
-        print_frames(writer, "at", side->process, side->stack, side->stack_is_address);
+        print_labeled_frames(writer, "at", side->process, side->stack, side->stack_is_address);
     if (*side->phase) {
         print_label(writer, "phase");
         page_words(page, STYLE_PLAIN, side->phase);
     }
     if (side->since_ns)
         print_since(writer, side->since_ns);
-    print_where(writer, side);
-    print_process(writer, side);
+    print_side_where(writer, side);
+    print_side_process(writer, side);
     page_gap(page);
 }
 
@@ -245,7 +245,7 @@ static void print_todo(struct writer *writer)
     writer->code = NULL;
 }
 
-static void print_finding(void *context, const struct finding *finding)
+static void print_finding_text(void *context, const struct finding *finding)
 {
     struct writer *writer = context;
     struct page *page = writer->page;
@@ -265,7 +265,7 @@ static void print_finding(void *context, const struct finding *finding)
     print_times(writer, finding);
     page_gap(page);
     for (int i = 0; i < finding->sides; i++)
-        print_side(writer, &finding->side[i]);
+        print_finding_side(writer, &finding->side[i]);
     free(writer->todo);
     writer->code = finding->code;
     writer->todo = strdup(finding->todo);
@@ -343,7 +343,7 @@ static void print_quiet(const struct report *report, struct page *page)
 }
 
 /* What the source of imported ranks can't show is not fine: it is not known. */
-static void print_not_checked(const struct report *report, struct page *page)
+static void print_not_checked_text(const struct report *report, struct page *page)
 {
     struct not_checked *list;
     char text[2 * RANKS_BYTES];
@@ -433,8 +433,8 @@ static void print_trace(const struct report *report, struct page *page)
 void report_print_text(struct report *report, struct page *page, bool all_ranks)
 {
     struct writer writer = {.report = report, .page = page};
-    print_head(report, page);
-    report_visit_findings(report, FINDING_OPEN, print_finding, &writer);
+    print_head_text(report, page);
+    report_visit_findings(report, FINDING_OPEN, print_finding_text, &writer);
     print_todo(&writer);
     if (report->resolved) {
         page->indent = 0;
@@ -444,7 +444,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
         page_gap(page);
     }
     print_quiet(report, page);
-    print_not_checked(report, page);
+    print_not_checked_text(report, page);
     report_print_stacks(report, page, all_ranks);
     report_print_members(report, page, all_ranks);
     print_trace(report, page);

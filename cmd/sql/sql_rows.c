@@ -139,7 +139,7 @@ static void start_flowing(struct sql_rows *rows)
     rows->flowing = true;
 }
 
-static int add_text(struct sql_rows *rows, sqlite3_stmt *statement)
+static int add_row_text(struct sql_rows *rows, sqlite3_stmt *statement)
 {
     if (!rows->flowing && rows->held_rows == HELD_ROWS)
         start_flowing(rows);
@@ -218,7 +218,7 @@ int sql_rows_add(struct sql_rows *rows, sqlite3_stmt *statement)
 {
     switch (rows->format) {
     case SQL_ROWS_TEXT:
-        return add_text(rows, statement);
+        return add_row_text(rows, statement);
     case SQL_ROWS_CSV:
         return add_csv(rows, statement);
     case SQL_ROWS_JSON:

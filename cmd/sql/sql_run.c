@@ -35,7 +35,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t\r\n;");
 }
 
-static int failed(sqlite3 *database, const char *text, struct error *err)
+static int fail_sql(sqlite3 *database, const char *text, struct error *err)
 {
     int code = sqlite3_errcode(database);
     if (code == SQLITE_INTERRUPT)
@@ -64,7 +64,7 @@ static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char 
     if (result < 0)
         error_set(err, "out of memory, or the output can't be written");
     else if (code != SQLITE_DONE)
-        result = failed(database, text, err);
+        result = fail_sql(database, text, err);
     sql_rows_end(rows);
     return result;
 }
@@ -77,7 +77,7 @@ int sql_run(sqlite3 *database, const char *text, enum sql_rows_format format, FI
         sqlite3_stmt *statement = NULL;
         const char *rest = text;
         if (sqlite3_prepare_v2(database, text, -1, &statement, &rest) != SQLITE_OK)
-            return failed(database, text, err);
+            return fail_sql(database, text, err);
         if (statement) /* else a comment */
             result = run_statement(database, statement, text, format, out, err);
         sqlite3_finalize(statement);

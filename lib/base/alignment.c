@@ -42,7 +42,7 @@ static const uint64_t *words(const struct side *side)
 }
 
 /* Reads until `wanted` words are ahead or the side ends. Returns 0 or -1. */
-static int fill(struct alignment *run, struct side *side, int wanted)
+static int fill_window(struct alignment *run, struct side *side, int wanted)
 {
     if (ahead(side) >= wanted || side->ended)
         return 0;
@@ -61,7 +61,7 @@ static int fill(struct alignment *run, struct side *side, int wanted)
     return 0;
 }
 
-static void pass(struct side *side, int count)
+static void drop_words(struct side *side, int count)
 {
     side->at += count;
     side->passed += (uint64_t)count;
@@ -84,7 +84,7 @@ static void add_to_hunk(struct alignment *run, int which, int count)
         run->in_hunk = true;
     }
     run->hunk.count[which] += (uint64_t)count;
-    pass(&run->side[which], count);
+    drop_words(&run->side[which], count);
 }
 
 static int32_t *row(const struct alignment *run, int distance)
@@ -94,7 +94,7 @@ static int32_t *row(const struct alignment *run, int distance)
 }
 
 /* The furthest place on `diagonal` with `distance` edits, before the words that are alike there. */
-static int step(const struct alignment *run, int distance, int diagonal)
+static int choose_step(const struct alignment *run, int distance, int diagonal)
 {
     if (distance == 0)
         return 0;
@@ -105,11 +105,11 @@ static int step(const struct alignment *run, int distance, int diagonal)
 }
 
 /* Puts the script that leads to (x, y), the last word first, into `edit`. */
-static void walk_back(struct alignment *run, int distance, int x, int y)
+static void trace_path(struct alignment *run, int distance, int x, int y)
 {
     run->edits = 0;
     for (int d = distance;; d--) {
-        int diagonal = x - y, start = step(run, d, diagonal);
+        int diagonal = x - y, start = choose_step(run, d, diagonal);
         for (; x > start; x--, y--)
             run->edit[run->edits++] = EDIT_KEEP;
         if (d == 0)
@@ -133,7 +133,7 @@ static void align_window(struct alignment *run, int n, int m, bool to_both_ends)
     for (int d = 0; d <= n + m; d++) {
         int32_t *now = row(run, d);
         for (int diagonal = -d; diagonal <= d; diagonal += 2) {
-            int x = step(run, d, diagonal), y = x - diagonal;
+            int x = choose_step(run, d, diagonal), y = x - diagonal;
             if (x > n || y > m || y < 0) { /* outside: no way leads on from here */
                 now[diagonal] = x > n ? n + 1 : x;
                 continue;
@@ -142,14 +142,14 @@ static void align_window(struct alignment *run, int n, int m, bool to_both_ends)
                 x++, y++;
             now[diagonal] = x;
             if (to_both_ends ? x == n && y == m : x == n || y == m) {
-                walk_back(run, d, x, y);
+                trace_path(run, d, x, y);
                 return;
             }
         }
     }
 }
 
-static int kept(const struct alignment *run)
+static int count_kept(const struct alignment *run)
 {
     int count = 0;
     for (int i = 0; i < run->edits; i++)
@@ -159,7 +159,7 @@ static int kept(const struct alignment *run)
 
 /* Follows the script. Of a window behind which more comes the last quarter is left to the next one.
  */
-static int follow(struct alignment *run, int n, int m, bool to_both_ends)
+static int follow_diagonals(struct alignment *run, int n, int m, bool to_both_ends)
 {
     int x = 0, y = 0;
     for (int i = run->edits; i-- > 0;) {
@@ -174,8 +174,8 @@ static int follow(struct alignment *run, int n, int m, bool to_both_ends)
         }
         if (end_hunk(run))
             return 1;
-        pass(&run->side[0], 1);
-        pass(&run->side[1], 1);
+        drop_words(&run->side[0], 1);
+        drop_words(&run->side[1], 1);
     }
     return 0;
 }
@@ -217,7 +217,7 @@ static int take_rest(struct alignment *run, bool open)
         do {
             if (ahead(side))
                 add_to_hunk(run, which, ahead(side));
-            if (fill(run, side, ALIGNMENT_WINDOW))
+            if (fill_window(run, side, ALIGNMENT_WINDOW))
                 return -1;
         } while (ahead(side));
     }
@@ -235,18 +235,18 @@ static int mend(struct alignment *run)
     bool ends = a->ended && b->ended && n == ahead(a) && m == ahead(b);
     align_window(run, n, m, ends);
     int smaller = n < m ? n : m;
-    if (ends || kept(run) * 4 >= smaller)
-        return follow(run, n, m, ends);
+    if (ends || count_kept(run) * 4 >= smaller)
+        return follow_diagonals(run, n, m, ends);
     int x, y;
-    if (fill(run, a, ALIGNMENT_FAR) || fill(run, b, ALIGNMENT_FAR))
+    if (fill_window(run, a, ALIGNMENT_FAR) || fill_window(run, b, ALIGNMENT_FAR))
         return -1;
     if (find_far(run, &x, &y)) {
         add_to_hunk(run, 0, x);
         add_to_hunk(run, 1, y);
         return end_hunk(run);
     }
-    if (kept(run) * 16 >= smaller)
-        return follow(run, n, m, ends);
+    if (count_kept(run) * 16 >= smaller)
+        return follow_diagonals(run, n, m, ends);
     return take_rest(run, true);
 }
 
@@ -254,15 +254,15 @@ static int walk(struct alignment *run)
 {
     struct side *a = &run->side[0], *b = &run->side[1];
     for (;;) {
-        if (fill(run, a, ALIGNMENT_WINDOW) || fill(run, b, ALIGNMENT_WINDOW))
+        if (fill_window(run, a, ALIGNMENT_WINDOW) || fill_window(run, b, ALIGNMENT_WINDOW))
             return -1;
         int result;
         if (!ahead(a) || !ahead(b))
             return take_rest(run, false);
         if (*words(a) == *words(b)) {
             result = end_hunk(run);
-            pass(a, 1);
-            pass(b, 1);
+            drop_words(a, 1);
+            drop_words(b, 1);
         } else {
             result = mend(run);
         }

@@ -101,7 +101,7 @@ char *rankset_text(const struct rankset *set, char *text, size_t bytes)
     return text;
 }
 
-static bool read_rank(const char **text, int *rank)
+static bool parse_rank(const char **text, int *rank)
 {
     if (!isdigit((unsigned char)**text))
         return false;
@@ -120,10 +120,10 @@ int rankset_parse(struct rankset *set, const char *text)
         return 0;
     for (;;) {
         int first, last;
-        if (!read_rank(&text, &first))
+        if (!parse_rank(&text, &first))
             return -1;
         last = first;
-        if (*text == '-' && (text++, !read_rank(&text, &last)))
+        if (*text == '-' && (text++, !parse_rank(&text, &last)))
             return -1;
         for (int rank = first; rank <= last; rank++)
             if (rankset_add(set, rank) < 0)

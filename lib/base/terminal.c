@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_set(const char *name)
+static bool is_variable_set(const char *name)
 {
     const char *value = getenv(name);
     return value && value[0] && strcmp(value, "0") != 0;
@@ -14,7 +14,7 @@ bool terminal_colored(enum color_when when, int fd)
 {
     if (when != COLOR_AUTO)
         return when == COLOR_ALWAYS;
-    if (is_set("FORCE_COLOR") || is_set("CLICOLOR_FORCE"))
+    if (is_variable_set("FORCE_COLOR") || is_variable_set("CLICOLOR_FORCE"))
         return true;
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");

@@ -84,8 +84,8 @@ static const struct operation_name {
     {"recv", API_ncclRecv, OF_OUTPUT},
 };
 
-static const struct operation_name *operation_of(const struct text_value *text, size_t begin,
-                                                 size_t bytes)
+static const struct operation_name *find_operation_name(const struct text_value *text, size_t begin,
+                                                        size_t bytes)
 {
     for (size_t i = 0; i < sizeof operation_names / sizeof *operation_names; i++)
         if (strlen(operation_names[i].name) == bytes &&
@@ -109,7 +109,8 @@ static void read_peers(const char *text, struct flight_entry *entry)
 
 enum { COALESCED_BYTES = 9 };
 
-static const struct operation_name *read_name(const struct value *name, struct flight_entry *entry)
+static const struct operation_name *read_entry_name(const struct value *name,
+                                                    struct flight_entry *entry)
 {
     if (!name || name->kind != VALUE_TEXT)
         return NULL;
@@ -118,7 +119,7 @@ static const struct operation_name *read_name(const struct value *name, struct f
     size_t begin = colon ? (size_t)(colon - text->bytes) + 1 : 0;
     const char *space = memchr(text->bytes + begin, ' ', text->count - begin);
     size_t end = space ? (size_t)(space - text->bytes) : text->count;
-    const struct operation_name *operation = operation_of(text, begin, end - begin);
+    const struct operation_name *operation = find_operation_name(text, begin, end - begin);
     if (!operation) { /* "nccl:coalesced", "nccl:ALLGATHER_coalesced" */
         entry->is_coalesced =
             end - begin >= COALESCED_BYTES &&
@@ -139,7 +140,7 @@ static int64_t integer_of(const struct value *value, int64_t otherwise)
     return value && value_integer(value, &integer) ? integer : otherwise;
 }
 
-static enum import_state state_of(const struct value *state)
+static enum import_state read_entry_state(const struct value *state)
 {
     if (!state || value_is(state, "scheduled"))
         return state ? IMPORT_ISSUED : IMPORT_STATE_UNKNOWN;
@@ -161,7 +162,8 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
     if (value->kind != VALUE_DICT)
         return false;
     flight_fields(value->list, entry->field);
-    const struct operation_name *operation = read_name(entry->field[FIELD_profiling_name], entry);
+    const struct operation_name *operation =
+        read_entry_name(entry->field[FIELD_profiling_name], entry);
     entry->api = operation ? operation->api : API_NONE;
     entry->is_p2p = entry->api == API_ncclSend || entry->api == API_ncclRecv ||
                     integer_of(entry->field[FIELD_is_p2p], 0);
@@ -169,7 +171,7 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
                             integer_of(entry->field[FIELD_seq_id], -1));
     entry->p2p_seq = integer_of(entry->field[FIELD_p2p_seq_id], -1);
     entry->record = integer_of(entry->field[FIELD_record_id], -1);
-    entry->state = state_of(entry->field[FIELD_state]);
+    entry->state = read_entry_state(entry->field[FIELD_state]);
     /* Gloo has no events: its operations stay "scheduled", and are retired when they are over. */
     const struct value *name = entry->field[FIELD_profiling_name];
     bool is_gloo = name && name->kind == VALUE_TEXT && name->text->count > 5 &&
@@ -212,7 +214,7 @@ static enum counted counted_of(const struct flight_entry *entry)
 {
     struct flight_entry ignored;
     const struct operation_name *operation =
-        read_name(entry->field[FIELD_profiling_name], &ignored);
+        read_entry_name(entry->field[FIELD_profiling_name], &ignored);
     return operation ? operation->counted : OF_ANY;
 }
 

@@ -28,7 +28,7 @@ static bool has(const struct import_head *head, const char *text)
     return memmem(head->bytes, head->count, text, strlen(text));
 }
 
-static int sniff(const struct import_head *head)
+static int sniff_flight(const struct import_head *head)
 {
     const unsigned char *bytes = (const unsigned char *)head->bytes;
     bool is_named = has(head, "profiling_name") || has(head, "pg_config") || has(head, "pg_status");
@@ -40,7 +40,7 @@ static int sniff(const struct import_head *head)
     return at < head->count && bytes[at] == '{' && is_named && !has(head, "traceEvents") ? 80 : 0;
 }
 
-static int read_all(const struct flight_dump *dump, char **bytes, size_t *count)
+static int unpickle_input(const struct flight_dump *dump, char **bytes, size_t *count)
 {
     size_t capacity = FILE_FIRST_BYTES;
     *count = 0;
@@ -63,7 +63,7 @@ static int read_all(const struct flight_dump *dump, char **bytes, size_t *count)
 }
 
 /* "…/nccl_trace_rank_12", also with .json, .pkl, .gz behind it. */
-static int rank_of_name(struct flight_dump *dump)
+static int parse_file_rank(struct flight_dump *dump)
 {
     static const char *const endings[] = {".gz", ".zst", ".json", ".pkl", ".pickle"};
     char *name = dump->job;
@@ -158,7 +158,7 @@ static int read_frame(const struct value *value, struct import_frame *frame)
     return 0;
 }
 
-static uint64_t stack_of(struct flight_dump *dump, const struct value *frames)
+static uint64_t add_entry_stack(struct flight_dump *dump, const struct value *frames)
 {
     struct import_frame frame[FRAMES_MAX];
     int count = 0;
@@ -172,18 +172,18 @@ static uint64_t stack_of(struct flight_dump *dump, const struct value *frames)
     return frames->list->meaning = import_stack(dump->import, dump->process, frame, count);
 }
 
-static uint64_t time_of(const struct value *value)
+static uint64_t read_dump_time(const struct value *value)
 {
     int64_t time;
     return value && value_integer(value, &time) && time > 0 ? (uint64_t)time : 0;
 }
 
-static void note_times(struct flight_dump *dump, const struct flight_entry *entry)
+static void note_entry_times(struct flight_dump *dump, const struct flight_entry *entry)
 {
     const uint64_t times[] = {
         entry->created_ns,
-        time_of(entry->field[FIELD_time_discovered_started_ns]),
-        time_of(entry->field[FIELD_time_discovered_completed_ns]),
+        read_dump_time(entry->field[FIELD_time_discovered_started_ns]),
+        read_dump_time(entry->field[FIELD_time_discovered_completed_ns]),
     };
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (dump->last_ns < times[i])
@@ -221,7 +221,7 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
     call.time_ns = entry->created_ns;
     call.state = fate->group ? fate->state : entry->state;
     call.group = fate->group;
-    call.stack = stack_of(dump, entry->field[FIELD_frames]);
+    call.stack = add_entry_stack(dump, entry->field[FIELD_frames]);
     if (entry->api == API_ncclSend || entry->api == API_ncclRecv) {
         call.root = entry->api == API_ncclSend ? entry->destination : entry->source;
         return call.root < 0
@@ -246,7 +246,7 @@ static int add_entry(struct flight_dump *dump, const struct value *value, const 
                       input_path(dump->input), index);
         return 0;
     }
-    note_times(dump, &entry);
+    note_entry_times(dump, &entry);
     if (entry.is_coalesced)
         return 0;
     struct flight_group *group = flight_group_of(dump, &entry);
@@ -318,7 +318,7 @@ static int read_status(struct flight_dump *dump)
 /* ---- the whole */
 
 /* "2.10" is two numbers. Newer minors only add. */
-static int check_version(struct flight_dump *dump)
+static int check_dump_version(struct flight_dump *dump)
 {
     const struct value *version = dump->field[FIELD_version];
     int first, second;
@@ -350,7 +350,7 @@ static int nccl_version_of(const struct flight_dump *dump)
                : 0;
 }
 
-static int add_process(struct flight_dump *dump)
+static int add_flight_process(struct flight_dump *dump)
 {
     struct import_process process = import_process_new();
     process.rank = dump->rank;
@@ -385,19 +385,19 @@ static int read_dump(struct flight_dump *dump, const struct value *root)
     if (root->kind != VALUE_DICT)
         return flight_failed(dump, "it is no Flight Recorder dump: it holds no dictionary");
     flight_fields(root->list, dump->field);
-    if (check_version(dump) || rank_of_name(dump) || flight_read_groups(dump) ||
-        add_process(dump) || read_entries(dump) || read_status(dump))
+    if (check_dump_version(dump) || parse_file_rank(dump) || flight_read_groups(dump) ||
+        add_flight_process(dump) || read_entries(dump) || read_status(dump))
         return -1;
     return import_known_until(dump->import, dump->process, time_of_dump(dump));
 }
 
-static int read_file(struct import *import, struct import_input *input, struct error *err)
+static int read_flight_file(struct import *import, struct import_input *input, struct error *err)
 {
     struct flight_dump dump = {.import = import, .input = input, .rank = -1, .err = err};
     struct value root;
     char *bytes = NULL;
     size_t count;
-    int result = read_all(&dump, &bytes, &count);
+    int result = unpickle_input(&dump, &bytes, &count);
     if (!result) {
         bool is_pickle = count && (unsigned char)bytes[0] == 0x80;
         dump.has_coalesced = memmem(bytes, count, "coalesced", 9) != NULL;
@@ -417,6 +417,6 @@ const struct import_source import_source_flight_recorder = {
     .title = "Flight Recorder",
     .lacks = LACKS_ROOT | LACKS_REDOP | LACKS_ADDRESSES | LACKS_STREAM | LACKS_CUDA | LACKS_SETUP |
              LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_DEVICE,
-    .sniff = sniff,
-    .read = read_file,
+    .sniff = sniff_flight,
+    .read = read_flight_file,
 };

@@ -42,7 +42,7 @@ const struct import_source *import_source_find(const char *name)
     return NULL;
 }
 
-static void say(struct import *import, const char *message)
+static void report_message(struct import *import, const char *message)
 {
     import->options->say(import->options->context, message);
 }
@@ -58,10 +58,10 @@ void import_refuse(struct import *import, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(err.text, sizeof err.text, format, arguments);
     va_end(arguments);
-    say(import, err.text);
+    report_message(import, err.text);
 }
 
-static const struct import_source *sniff(const struct import_input *input)
+static const struct import_source *sniff_source(const struct import_input *input)
 {
     struct import_head head;
     const struct import_source *best = NULL;
@@ -90,9 +90,9 @@ static int refuse_unknown(struct import *import, const struct import_input *inpu
         head.path);
 }
 
-static int read_input(struct import *import, struct import_input *input, struct error *err)
+static int import_input_data(struct import *import, struct import_input *input, struct error *err)
 {
-    import->source = import->options->source ? import->options->source : sniff(input);
+    import->source = import->options->source ? import->options->source : sniff_source(input);
     import->input = input;
     import->refused_here = 0;
     int result = import->source ? import->source->read(import, input, err)
@@ -103,13 +103,13 @@ static int read_input(struct import *import, struct import_input *input, struct 
 }
 
 /* Only a failure of the sink ends the import. */
-static int read_file(struct import *import, const char *path)
+static int import_file(struct import *import, const char *path)
 {
     struct error err = {{0}};
     char more[128];
     struct import_input *input = input_open(path, &err);
     import->refused_here = 0;
-    int result = input ? read_input(import, input, &err) : -1;
+    int result = input ? import_input_data(import, input, &err) : -1;
     import->result.files++;
     if (import->failure.text[0]) {
         input_close(input);
@@ -118,10 +118,10 @@ static int read_file(struct import *import, const char *path)
     if (import->refused_here > REFUSALS_SAID && import->refusals_said < REFUSALS_SAID_MAX) {
         snprintf(more, sizeof more, "... and %llu more in that file",
                  (unsigned long long)(import->refused_here - REFUSALS_SAID));
-        say(import, more);
+        report_message(import, more);
     }
     if (result)
-        say(import, err.text[0] ? err.text : path);
+        report_message(import, err.text[0] ? err.text : path);
     import->result.refused_files += result || import->refused_here;
     input_close(input);
     if (import->options->progress)
@@ -129,7 +129,7 @@ static int read_file(struct import *import, const char *path)
     return 0;
 }
 
-static int is_shown(const struct dirent *entry)
+static int is_visible_entry(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
@@ -140,11 +140,11 @@ static int read_directory(struct import *import, const char *path, int depth)
 {
     struct dirent **entry;
     struct error err;
-    int entries = depth < DEPTH_MAX ? scandir(path, &entry, is_shown, versionsort) : -1;
+    int entries = depth < DEPTH_MAX ? scandir(path, &entry, is_visible_entry, versionsort) : -1;
     if (entries < 0) {
         error_set(&err, "%s: can't read the directory: %s", path,
                   depth < DEPTH_MAX ? strerror(errno) : "it is too deep");
-        say(import, err.text);
+        report_message(import, err.text);
         import->result.files++;
         import->result.refused_files++;
         return 0;
@@ -167,7 +167,7 @@ static int read_path(struct import *import, const char *path, int depth)
 {
     struct stat status;
     bool is_directory = !(depth ? lstat : stat)(path, &status) && S_ISDIR(status.st_mode);
-    return is_directory ? read_directory(import, path, depth) : read_file(import, path);
+    return is_directory ? read_directory(import, path, depth) : import_file(import, path);
 }
 
 static void say_rest(struct import *import)
@@ -178,7 +178,7 @@ static void say_rest(struct import *import)
         return;
     snprintf(rest, sizeof rest, "... and %llu more, in all files",
              (unsigned long long)(import->result.refused - import->refusals_said));
-    say(import, rest);
+    report_message(import, rest);
 }
 
 static int store(struct import *import, const char *path, struct error *err)

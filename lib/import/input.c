@@ -21,7 +21,7 @@ struct import_input {
     bool line_cut, ended; /* the piece handed out last was no whole line */
 };
 
-static long unpack(struct import_input *input, void *to, size_t bytes, struct error *err)
+static long unpack_input(struct import_input *input, void *to, size_t bytes, struct error *err)
 {
     int64_t got = packed_read(input->file, to, bytes, err);
     return got < 0 ? error_prefix(err, "%s: after byte %llu", input->path,
@@ -32,8 +32,8 @@ static long unpack(struct import_input *input, void *to, size_t bytes, struct er
 static int read_head(struct import_input *input, struct error *err)
 {
     while (input->head_bytes < HEAD_BYTES) {
-        long got =
-            unpack(input, input->head + input->head_bytes, HEAD_BYTES - input->head_bytes, err);
+        long got = unpack_input(input, input->head + input->head_bytes,
+                                HEAD_BYTES - input->head_bytes, err);
         if (got < 0 && input->head_bytes)
             break; /* the reader will meet it again */
         if (got <= 0)
@@ -110,7 +110,7 @@ long input_read(struct import_input *input, void *to, size_t bytes, struct error
         memcpy(to, input->head + input->head_read, (size_t)got);
         input->head_read += (size_t)got;
     } else {
-        got = unpack(input, to, bytes, err);
+        got = unpack_input(input, to, bytes, err);
     }
     if (got > 0)
         input->offset += (uint64_t)got;
@@ -134,7 +134,7 @@ static int fill_line(struct import_input *input, struct error *err)
     return 0;
 }
 
-static char *take_line(struct import_input *input, size_t bytes, bool whole, size_t *given)
+static char *cut_line(struct import_input *input, size_t bytes, bool whole, size_t *given)
 {
     char *line = input->line + input->line_begin;
     input->lines += !input->line_cut;
@@ -158,11 +158,11 @@ char *input_line(struct import_input *input, size_t *bytes, struct error *err)
         char *begin = input->line ? input->line + input->line_begin : NULL;
         char *end = have > looked ? memchr(begin + looked, '\n', have - looked) : NULL;
         if (end)
-            return take_line(input, (size_t)(end - begin), true, bytes);
+            return cut_line(input, (size_t)(end - begin), true, bytes);
         if (have >= LINE_MAX_BYTES)
-            return take_line(input, LINE_MAX_BYTES, false, bytes);
+            return cut_line(input, LINE_MAX_BYTES, false, bytes);
         if (input->ended)
-            return have ? take_line(input, have, false, bytes) : NULL;
+            return have ? cut_line(input, have, false, bytes) : NULL;
         looked = have;
         if (fill_line(input, err))
             return NULL;

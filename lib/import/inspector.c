@@ -24,14 +24,14 @@ struct reader {
     struct error first; /* what is wrong with the first that is damaged */
 };
 
-static bool number_of(const json_t *object, const char *key, int64_t *value)
+static bool get_integer(const json_t *object, const char *key, int64_t *value)
 {
     const json_t *number = json_object_get(object, key);
     *value = json_integer_value(number);
     return json_is_integer(number);
 }
 
-static uint16_t api_of(const char *name)
+static uint16_t find_collective_api(const char *name)
 {
     for (int i = 0; name && ras_kinds[i].name; i++)
         if (!strcmp(ras_kinds[i].name, name))
@@ -39,13 +39,13 @@ static uint16_t api_of(const char *name)
     return API_NONE;
 }
 
-static int process_of(struct reader *reader, const json_t *line, int64_t rank)
+static int get_inspected_process(struct reader *reader, const json_t *line, int64_t rank)
 {
     const json_t *metadata = json_object_get(line, "metadata");
     struct import_process process = import_process_new();
     int64_t pid;
     process.host = json_string_value(json_object_get(metadata, "hostname"));
-    if (number_of(metadata, "pid", &pid) && pid > 0 && pid <= INT32_MAX)
+    if (get_integer(metadata, "pid", &pid) && pid > 0 && pid <= INT32_MAX)
         process.pid = (int)pid;
     else
         process.rank = (int)rank;
@@ -58,13 +58,13 @@ static int tell_collective(struct reader *reader, int process, uint64_t comm,
                            uint64_t written_ns)
 {
     int64_t number, took_us = 0;
-    uint16_t api = api_of(json_string_value(json_object_get(perf, "coll")));
-    if (!api || !number_of(perf, "coll_sn", &number) || number < 0) {
+    uint16_t api = find_collective_api(json_string_value(json_object_get(perf, "coll")));
+    if (!api || !get_integer(perf, "coll_sn", &number) || number < 0) {
         reader->unknown++;
         return 0;
     }
     struct import_member member = *header;
-    number_of(perf, "coll_exec_time_us", &took_us);
+    get_integer(perf, "coll_exec_time_us", &took_us);
     uint64_t took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0,
              begun_ns = written_ns > took_ns ? written_ns - took_ns : written_ns;
     member.comm_id = comm ^ api;
@@ -79,34 +79,34 @@ static int tell_collective(struct reader *reader, int process, uint64_t comm,
     return import_call(reader->import, &call);
 }
 
-static int take(struct reader *reader, const json_t *line)
+static int import_inspected(struct reader *reader, const json_t *line)
 {
     const json_t *header = json_object_get(line, "header"),
                  *perf = json_object_get(line, "coll_perf");
     const char *id = json_string_value(json_object_get(header, "id"));
     int64_t rank, nranks, written_us = 0;
-    if (!id || !number_of(header, "rank", &rank) || rank < 0 || rank > INT32_MAX)
+    if (!id || !get_integer(header, "rank", &rank) || rank < 0 || rank > INT32_MAX)
         return 1;
     if (!perf) /* p2p_perf: it names the peer, not which of the messages to it; dump_stats */
         return 0;
     struct import_member member = import_member_new();
     member.rank = (int)rank;
-    if (number_of(header, "n_ranks", &nranks) && nranks > rank && nranks <= INT32_MAX)
+    if (get_integer(header, "n_ranks", &nranks) && nranks > rank && nranks <= INT32_MAX)
         member.nranks = (int)nranks;
-    number_of(json_object_get(line, "metadata"), "dump_timestamp_us", &written_us);
+    get_integer(json_object_get(line, "metadata"), "dump_timestamp_us", &written_us);
     uint64_t written_ns = written_us > 0 ? (uint64_t)written_us * microsecond_ns : 0;
-    int process = process_of(reader, line, rank);
+    int process = get_inspected_process(reader, line, rank);
     if (process < 0)
         return -1;
     import_process_rank(reader->import, process, (int)rank);
     return tell_collective(reader, process, strtoull(id, NULL, 16), &member, perf, written_ns);
 }
 
-static int take_line(struct reader *reader, const char *text, size_t bytes)
+static int parse_inspected_line(struct reader *reader, const char *text, size_t bytes)
 {
     json_error_t wrong;
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong);
-    int result = line ? take(reader, line) : 1;
+    int result = line ? import_inspected(reader, line) : 1;
     if (result > 0 && !reader->damaged++)
         error_set(&reader->first, "line %llu: %s",
                   (unsigned long long)input_line_number(reader->input),
@@ -122,7 +122,7 @@ static int read_inspector(struct import *import, struct import_input *input, str
     int result = 0;
     for (char *text; !result && (text = input_line(input, &bytes, err));)
         if (strspn(text, " \t\r") < bytes)
-            result = take_line(&reader, text, bytes);
+            result = parse_inspected_line(&reader, text, bytes);
     if (reader.damaged)
         import_refuse(import, "%s: %llu lines could not be read, the first: %s", input_path(input),
                       (unsigned long long)reader.damaged, reader.first.text);

@@ -172,7 +172,7 @@ static enum json_token read_word(struct json_stream *json)
     return TOKEN_ERROR;
 }
 
-static enum json_token read_number(struct json_stream *json)
+static enum json_token scan_number(struct json_stream *json)
 {
     bool is_integer;
     if (json_read_number(json, &is_integer) < 0)
@@ -197,7 +197,7 @@ static enum json_token read_value(struct json_stream *json, int c)
         after_value(json);
         return TOKEN_STRING;
     }
-    return c == '-' || (c >= '0' && c <= '9') ? read_number(json)
+    return c == '-' || (c >= '0' && c <= '9') ? scan_number(json)
            : c < 0                            ? unexpected(json, c, "a value")
                                               : read_word(json);
 }
@@ -216,7 +216,7 @@ static enum json_token after_comma(struct json_stream *json, int c)
     return c == '"' ? read_key(json) : unexpected(json, c, "a key");
 }
 
-static enum json_token next(struct json_stream *json)
+static enum json_token scan_token(struct json_stream *json)
 {
     if (json->failed)
         return TOKEN_ERROR;
@@ -242,7 +242,7 @@ static enum json_token next(struct json_stream *json)
 
 enum json_token json_next(struct json_stream *json)
 {
-    return json->token = next(json);
+    return json->token = scan_token(json);
 }
 
 int json_skip(struct json_stream *json)

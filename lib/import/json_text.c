@@ -6,7 +6,7 @@
 #include "lib/import/json_internal.h"
 
 /* Makes room for `bytes` more and a NUL. */
-static int make_room(struct json_stream *json, size_t bytes)
+static int reserve_text(struct json_stream *json, size_t bytes)
 {
     size_t need = json->length + bytes + 1;
     if (json->length + bytes > json->text_max)
@@ -24,11 +24,11 @@ static int make_room(struct json_stream *json, size_t bytes)
     return 0;
 }
 
-static int append(struct json_stream *json, const char *bytes, size_t count)
+static int append_text(struct json_stream *json, const char *bytes, size_t count)
 {
     if (json->skipping)
         return 0;
-    if (make_room(json, count))
+    if (reserve_text(json, count))
         return -1;
     memcpy(json->text + json->length, bytes, count);
     json->length += count;
@@ -43,7 +43,7 @@ static int append_code(struct json_stream *json, uint32_t code)
     for (size_t i = count; i-- > 1; code >>= 6)
         bytes[i] = (char)(0x80 | (code & 0x3f));
     bytes[0] = (char)(lead[count] | code);
-    return append(json, bytes, count);
+    return append_text(json, bytes, count);
 }
 
 /* Something that JSON does not allow: an error, or counted. */
@@ -60,7 +60,7 @@ static int forgive_code(struct json_stream *json, const char *what)
     return forgive(json, what) ? -1 : append_code(json, 0xfffd);
 }
 
-static int cut(struct json_stream *json)
+static int end_text(struct json_stream *json)
 {
     return json_fail(json, json_position(json), "the text ends inside of a string");
 }
@@ -136,17 +136,17 @@ static int read_escape(struct json_stream *json)
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     int c = json_peek(json);
     if (c < 0)
-        return cut(json);
+        return end_text(json);
     const char *name = c ? strchr(names, c) : NULL;
     if (name) {
         json->at++;
-        return append(json, &values[name - names], 1);
+        return append_text(json, &values[name - names], 1);
     }
     if (c == 'u') {
         json->at++;
         return read_unicode(json);
     }
-    return forgive(json, "an unknown escape") ? -1 : append(json, "\\", 1);
+    return forgive(json, "an unknown escape") ? -1 : append_text(json, "\\", 1);
 }
 
 /* A character of several bytes (Unicode, table 3-7). What is no character becomes U+FFFD. */
@@ -175,7 +175,7 @@ static int read_multibyte(struct json_stream *json)
         low = 0x80;
         top = 0xbf;
     }
-    return count ? append(json, bytes, count) : forgive_code(json, "bytes that are no UTF-8");
+    return count ? append_text(json, bytes, count) : forgive_code(json, "bytes that are no UTF-8");
 }
 
 int json_read_string(struct json_stream *json)
@@ -184,12 +184,12 @@ int json_read_string(struct json_stream *json)
     json->length = 0;
     for (;;) {
         size_t run = plain_run(json->at, json->end);
-        if (run && append(json, json->at, run))
+        if (run && append_text(json, json->at, run))
             return -1;
         json->at += run;
         int c = json_peek(json), result = 0;
         if (c < 0)
-            return cut(json);
+            return end_text(json);
         if (c == '"')
             break;
         if (c == '\\') {
@@ -200,7 +200,8 @@ int json_read_string(struct json_stream *json)
         } else if (c >= 0x80) {
             result = read_multibyte(json);
         } else if (c < 32) {
-            result = forgive(json, "a bare control character") ? -1 : append(json, json->at, 1);
+            result = forgive(json, "a bare control character") ? -1
+                                                               : append_text(json, json->at, 1);
             json->at++;
         }
         if (result < 0)
@@ -209,7 +210,7 @@ int json_read_string(struct json_stream *json)
     json->at++;
     if (json->skipping)
         return 0;
-    if (make_room(json, 0))
+    if (reserve_text(json, 0))
         return -1;
     json->text[json->length] = '\0';
     return 0;
@@ -228,7 +229,7 @@ static int take_digits(struct json_stream *json, char *text, size_t *length)
     return 0;
 }
 
-static bool take(struct json_stream *json, char *text, size_t *length, int wanted)
+static bool collect_text(struct json_stream *json, char *text, size_t *length, int wanted)
 {
     if (json_peek(json) != wanted || *length == JSON_NUMBER_MAX)
         return false;
@@ -238,22 +239,23 @@ static bool take(struct json_stream *json, char *text, size_t *length, int wante
 }
 
 /* Takes as much as can be a number; the caller looks whether it ends in a digit. */
-static int take_number(struct json_stream *json, char *text, size_t *length, bool *is_integer)
+static int collect_number(struct json_stream *json, char *text, size_t *length, bool *is_integer)
 {
-    take(json, text, length, '-');
-    if (!take(json, text, length, '0') && take_digits(json, text, length))
+    collect_text(json, text, length, '-');
+    if (!collect_text(json, text, length, '0') && take_digits(json, text, length))
         return -1;
     *is_integer = true;
-    if (*length && text[*length - 1] != '-' && take(json, text, length, '.')) {
+    if (*length && text[*length - 1] != '-' && collect_text(json, text, length, '.')) {
         *is_integer = false;
         if (take_digits(json, text, length))
             return -1;
     }
     bool has_digit = *length && text[*length - 1] != '-' && text[*length - 1] != '.';
-    if (has_digit && (take(json, text, length, 'e') || take(json, text, length, 'E'))) {
+    if (has_digit &&
+        (collect_text(json, text, length, 'e') || collect_text(json, text, length, 'E'))) {
         *is_integer = false;
-        if (!take(json, text, length, '+'))
-            take(json, text, length, '-');
+        if (!collect_text(json, text, length, '+'))
+            collect_text(json, text, length, '-');
         return take_digits(json, text, length);
     }
     return 0;
@@ -264,7 +266,7 @@ int json_read_number(struct json_stream *json, bool *is_integer)
     char text[JSON_NUMBER_MAX];
     size_t length = 0;
     json->length = 0;
-    if (take_number(json, text, &length, is_integer) || make_room(json, length))
+    if (collect_number(json, text, &length, is_integer) || reserve_text(json, length))
         return -1;
     memcpy(json->text, text, length);
     json->length = length;

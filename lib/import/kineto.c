@@ -12,12 +12,12 @@
 
 #include "lib/import/kineto.h"
 
-static int64_t read_input(void *context, void *buffer, size_t bytes, struct error *err)
+static int64_t read_kineto_bytes(void *context, void *buffer, size_t bytes, struct error *err)
 {
     return input_read(context, buffer, bytes, err);
 }
 
-static int no_memory(struct kineto *kineto)
+static int fail_kineto_memory(struct kineto *kineto)
 {
     return error_set(&kineto->err, "%s: memory is short", kineto->path);
 }
@@ -50,7 +50,7 @@ static int read_group_config(struct kineto *kineto)
     if (token == TOKEN_ERROR)
         return -1;
     if (kineto_group_config(&kineto->groups, name, kineto->event.ranks))
-        return no_memory(kineto);
+        return fail_kineto_memory(kineto);
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int keep_event(struct kineto *kineto)
 }
 
 /* The elements of an array of events whose TOKEN_ARRAY was read. */
-static int read_events(struct kineto *kineto)
+static int stage_events(struct kineto *kineto)
 {
     enum json_token token;
     while ((token = json_next(kineto->json)) != TOKEN_ARRAY_END) {
@@ -184,7 +184,7 @@ static int read_document(struct kineto *kineto)
     struct json_stream *json = kineto->json;
     enum json_token token = json_next(json);
     if (token == TOKEN_ARRAY) /* Chrome's other form: the events alone */
-        return read_events(kineto);
+        return stage_events(kineto);
     if (token != TOKEN_OBJECT)
         return token == TOKEN_ERROR
                    ? -1
@@ -194,7 +194,7 @@ static int read_document(struct kineto *kineto)
         const char *key = json_text(json, NULL);
         int result;
         if (!strcmp(key, "traceEvents"))
-            result = json_next(json) == TOKEN_ARRAY ? read_events(kineto) : json_skip(json);
+            result = json_next(json) == TOKEN_ARRAY ? stage_events(kineto) : json_skip(json);
         else if (!strcmp(key, "distributedInfo"))
             result = read_distributed(kineto);
         else if (!strcmp(key, "baseTimeNanoseconds"))
@@ -207,10 +207,10 @@ static int read_document(struct kineto *kineto)
     return token == TOKEN_ERROR || json_next(json) == TOKEN_ERROR ? -1 : 0;
 }
 
-static int read_file(struct kineto *kineto, struct error *err)
+static int read_kineto_file(struct kineto *kineto, struct error *err)
 {
     const struct json_options options = {.lenient = true};
-    if (json_open(&kineto->json, &options, read_input, kineto->input, err) ||
+    if (json_open(&kineto->json, &options, read_kineto_bytes, kineto->input, err) ||
         kineto_stage_new(&kineto->stage, err))
         return -1;
     int damaged = read_document(kineto);
@@ -232,7 +232,7 @@ static int read_kineto(struct import *import, struct import_input *input, struct
     kineto->input = input;
     kineto->path = input_path(input);
     kineto->rank = kineto->world_size = kineto->pid = kineto->step_ns = KINETO_UNKNOWN;
-    int result = read_file(kineto, err);
+    int result = read_kineto_file(kineto, err);
     json_close(kineto->json);
     kineto_stage_free(kineto->stage);
     kineto_groups_free(&kineto->groups);

@@ -79,7 +79,7 @@ static const struct {
     {"Output Tensors start", KINETO_RECV},
 };
 
-static void copy(char *to, size_t bytes, const char *from)
+static void copy_cut(char *to, size_t bytes, const char *from)
 {
     size_t length = strlen(from);
     length = length < bytes ? length : bytes - 1;
@@ -91,7 +91,7 @@ int kineto_text_read(struct json_stream *json, char *text, size_t bytes)
 {
     enum json_token token = json_next(json);
     if (token == TOKEN_STRING)
-        copy(text, bytes, json_text(json, NULL));
+        copy_cut(text, bytes, json_text(json, NULL));
     return json_skip(json);
 }
 
@@ -225,7 +225,7 @@ static int read_arguments(struct json_stream *json, struct kineto_event *event)
     return token == TOKEN_ERROR ? -1 : 0;
 }
 
-static enum kineto_kind kind_of(const char *category, const char *name)
+static enum kineto_kind find_event_kind(const char *category, const char *name)
 {
     bool annotation = !strcmp(category, "user_annotation");
     if (!strcmp(name, "record_param_comms"))
@@ -247,7 +247,7 @@ static enum kineto_kind kind_of(const char *category, const char *name)
 }
 
 /* Only what is needed of the last event is cleared: the ranks' text is long. */
-static void clear(struct json_stream *json, struct kineto_event *event)
+static void clear_event(struct json_stream *json, struct kineto_event *event)
 {
     memset(event, 0, offsetof(struct kineto_event, collective_name));
     event->collective_name[0] = event->group[0] = event->description[0] = event->ranks[0] = '\0';
@@ -271,7 +271,7 @@ int kineto_event_read(struct json_stream *json, struct kineto_event *event)
 {
     char category[32] = "", name[64] = "";
     enum json_token token;
-    clear(json, event);
+    clear_event(json, event);
     while ((token = json_next(json)) == TOKEN_KEY) {
         const char *key = json_text(json, NULL);
         int result;
@@ -285,7 +285,8 @@ int kineto_event_read(struct json_stream *json, struct kineto_event *event)
             result = read_time(json, &event->dur_ns);
         else if (!strcmp(key, "pid") || !strcmp(key, "tid"))
             result = kineto_number_read(json, *key == 'p' ? &event->pid : &event->tid);
-        else if (!strcmp(key, "args") && (!*name || kind_of(category, name) != KINETO_OTHER))
+        else if (!strcmp(key, "args") &&
+                 (!*name || find_event_kind(category, name) != KINETO_OTHER))
             result = read_arguments(json, event);
         else
             result = json_skip(json);
@@ -294,7 +295,7 @@ int kineto_event_read(struct json_stream *json, struct kineto_event *event)
     }
     if (token == TOKEN_ERROR)
         return -1;
-    event->kind = kind_of(category, name);
+    event->kind = find_event_kind(category, name);
     set_collective(event);
     return 0;
 }

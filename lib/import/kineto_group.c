@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int make(struct kineto_groups *groups, struct kineto_group *group,
-                const struct kineto_event *event)
+static int make_group(struct kineto_groups *groups, struct kineto_group *group,
+                      const struct kineto_event *event)
 {
     group->name = strdup(event->group);
     group->ranks = strdup(event->ranks);
@@ -46,7 +46,7 @@ struct kineto_group *kineto_group_of(struct kineto_groups *groups, const struct 
     HASH_FIND_STR(groups->table, text, group);
     if (!group && groups->count < KINETO_GROUPS_MAX && (group = calloc(1, sizeof *group))) {
         group->key = strdup(text);
-        if (!group->key || make(groups, group, event)) {
+        if (!group->key || make_group(groups, group, event)) {
             group_free(group);
             group = NULL;
         } else {

@@ -59,7 +59,7 @@ static const char in_order[] =
     "UNION ALL SELECT 4, max(k.finish, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
     " FROM call c JOIN kernel k ON k.external = c.external ORDER BY 2, 1";
 
-static int failed(struct kineto_stage *stage, struct error *err)
+static int fail_stage(struct kineto_stage *stage, struct error *err)
 {
     return error_set(err,
                      "can't keep events in a temporary file: %s; is there room in SQLITE_TMPDIR, "
@@ -83,7 +83,7 @@ int kineto_stage_new(struct kineto_stage **stage, struct error *err)
         sqlite3_prepare_v2(new->db, "INSERT OR IGNORE INTO launch VALUES(?,?,?)", -1, &new->launch,
                            NULL) == SQLITE_OK)
         return 0;
-    failed(new, err);
+    fail_stage(new, err);
     kineto_stage_free(new);
     *stage = NULL;
     return -1;
@@ -101,14 +101,14 @@ void kineto_stage_free(struct kineto_stage *stage)
     free(stage);
 }
 
-static int insert(struct kineto_stage *stage, sqlite3_stmt *statement, const int64_t *value,
-                  int values, struct error *err)
+static int insert_row(struct kineto_stage *stage, sqlite3_stmt *statement, const int64_t *value,
+                      int values, struct error *err)
 {
     for (int i = 0; i < values; i++)
         sqlite3_bind_int64(statement, i + 1, value[i]);
     return sqlite3_step(statement) == SQLITE_DONE && sqlite3_reset(statement) == SQLITE_OK
                ? 0
-               : failed(stage, err);
+               : fail_stage(stage, err);
 }
 
 static int64_t duration(const struct kineto_event *event)
@@ -136,7 +136,7 @@ int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *eve
                              number[KINETO_RECV],
                              event->datatype,
                              event->split};
-    return insert(stage, stage->call, value, sizeof value / sizeof *value, err);
+    return insert_row(stage, stage->call, value, sizeof value / sizeof *value, err);
 }
 
 int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event,
@@ -146,7 +146,7 @@ int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *eve
                              event->kind == KINETO_ALONE       ? ROW_ALONE
                              : event->kind == KINETO_COALESCED ? ROW_COALESCED
                                                                : MARK_UNEVEN};
-    return insert(stage, stage->mark, value, sizeof value / sizeof *value, err);
+    return insert_row(stage, stage->mark, value, sizeof value / sizeof *value, err);
 }
 
 int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event,
@@ -155,17 +155,17 @@ int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *e
     const int64_t *number = event->number;
     const int64_t value[] = {number[KINETO_EXTERNAL], number[KINETO_CORRELATION], event->ts_ns,
                              event->ts_ns + duration(event), number[KINETO_DEVICE]};
-    return insert(stage, stage->kernel, value, sizeof value / sizeof *value, err);
+    return insert_row(stage, stage->kernel, value, sizeof value / sizeof *value, err);
 }
 
 int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event,
                         struct error *err)
 {
     const int64_t value[] = {event->number[KINETO_CORRELATION], event->tid, event->ts_ns};
-    return insert(stage, stage->launch, value, sizeof value / sizeof *value, err);
+    return insert_row(stage, stage->launch, value, sizeof value / sizeof *value, err);
 }
 
-static uint64_t count(struct kineto_stage *stage, const char *sql)
+static uint64_t count_rows(struct kineto_stage *stage, const char *sql)
 {
     sqlite3_stmt *statement;
     uint64_t rows = 0;
@@ -180,10 +180,10 @@ int kineto_stage_join(struct kineto_stage *stage, uint64_t *joined, uint64_t *lo
                       struct error *err)
 {
     if (sqlite3_exec(stage->db, joins, NULL, NULL, NULL) != SQLITE_OK)
-        return failed(stage, err);
-    *joined =
-        count(stage, "SELECT count(*) FROM found WHERE external IN (SELECT external FROM call)");
-    *lonely = count(stage, "SELECT count(*) FROM found") - *joined;
+        return fail_stage(stage, err);
+    *joined = count_rows(
+        stage, "SELECT count(*) FROM found WHERE external IN (SELECT external FROM call)");
+    *lonely = count_rows(stage, "SELECT count(*) FROM found") - *joined;
     return 0;
 }
 
@@ -214,14 +214,14 @@ int kineto_stage_visit(struct kineto_stage *stage,
     sqlite3_stmt *rows;
     int got = SQLITE_DONE, result = 0;
     if (sqlite3_prepare_v2(stage->db, in_order, -1, &rows, NULL) != SQLITE_OK)
-        return failed(stage, err);
+        return fail_stage(stage, err);
     while (!result && (got = sqlite3_step(rows)) == SQLITE_ROW) {
         struct kineto_row row;
         read_row(rows, &row);
         result = visit(context, &row);
     }
     if (!result && got != SQLITE_DONE)
-        result = failed(stage, err);
+        result = fail_stage(stage, err);
     sqlite3_finalize(rows);
     return result;
 }

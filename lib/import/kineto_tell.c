@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(struct kineto *kineto)
+static int fail_emit_memory(struct kineto *kineto)
 {
     return error_set(&kineto->err, "%s: memory is short", kineto->path);
 }
@@ -16,15 +16,15 @@ static bool has_kernels(const struct kineto *kineto)
     return kineto->joined > 0;
 }
 
-static uint64_t time_of(const struct kineto *kineto, int64_t ns)
+static uint64_t convert_time(const struct kineto *kineto, int64_t ns)
 {
     return (uint64_t)(kineto->base_ns + ns);
 }
 
 /* The member that the process is in the call's group; -1 if it can't be known (said once), -2 on
  * failure. */
-static int member_of(struct kineto *kineto, struct kineto_group *group,
-                     const struct kineto_row *row)
+static int get_group_member(struct kineto *kineto, struct kineto_group *group,
+                            const struct kineto_row *row)
 {
     if (group->member >= 0 || group->member == -2)
         return group->member >= 0 ? group->member : -1;
@@ -43,7 +43,7 @@ static int member_of(struct kineto *kineto, struct kineto_group *group,
     member.nranks = group->size > 0 && group->size < INT32_MAX ? (int)group->size : -1;
     member.device =
         row->has_kernel && row->device >= 0 && row->device < INT16_MAX ? (int)row->device : -1;
-    member.time_ns = time_of(kineto, row->ts_ns);
+    member.time_ns = convert_time(kineto, row->ts_ns);
     group->member = import_member(kineto->import, kineto->process, &member);
     return group->member < 0 ? -2 : group->member;
 }
@@ -85,7 +85,7 @@ static int make_call(struct kineto *kineto, const struct import_call *call, int6
     if (call->state == IMPORT_STATE_UNKNOWN || launch)
         return 0;
     if (!(launch = calloc(1, sizeof *launch)))
-        return no_memory(kineto);
+        return fail_emit_memory(kineto);
     launch->external = external;
     launch->launch = import_last_launch(kineto->import);
     HASH_ADD(hh, kineto->launches, external, sizeof launch->external, launch);
@@ -114,8 +114,8 @@ static int visit_kernel(struct kineto *kineto, const struct kineto_row *row)
     if (!launch)
         return 0;
     enum import_state state = row->kind == ROW_BEGIN ? IMPORT_STARTED : IMPORT_DONE;
-    int result =
-        import_launch_state(kineto->import, launch->launch, state, time_of(kineto, row->ts_ns));
+    int result = import_launch_state(kineto->import, launch->launch, state,
+                                     convert_time(kineto, row->ts_ns));
     if (row->kind == ROW_END) {
         HASH_DEL(kineto->launches, launch);
         free(launch);
@@ -130,7 +130,7 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
     if (row->wraps ||
         (!kineto->has_seq && kineto->step_ns != KINETO_UNKNOWN && row->ts_ns < kineto->step_ns))
         return 0;
-    int member = member_of(kineto, group, row);
+    int member = get_group_member(kineto, group, row);
     if (member < 0)
         return member == -2 ? -1 : 0;
     if (is_p2p && (row->rank < 0 || row->rank >= INT32_MAX)) {
@@ -146,7 +146,7 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
         call.root = (int32_t)row->rank;
     call.sendbuff = known(row->send);
     call.recvbuff = known(row->recv);
-    call.time_ns = time_of(kineto, row->ts_ns);
+    call.time_ns = convert_time(kineto, row->ts_ns);
     call.thread = (uint32_t)row->tid;
     /* The kernel of a group of messages may belong to none of its calls. */
     call.state = row->has_kernel || (has_kernels(kineto) && !is_p2p) ? IMPORT_ISSUED
@@ -161,7 +161,7 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
     return 0;
 }
 
-static int visit(void *context, const struct kineto_row *row)
+static int emit_kineto_row(void *context, const struct kineto_row *row)
 {
     struct kineto *kineto = context;
     if (row->kind == ROW_CALL)
@@ -173,7 +173,7 @@ static int visit(void *context, const struct kineto_row *row)
 
 /* The number behind "rank" in the file's name, for files without distributedInfo; KINETO_UNKNOWN if
  * there is none. */
-static int64_t rank_of_name(const char *path)
+static int64_t parse_trace_rank(const char *path)
 {
     const char *name = strrchr(path, '/'), *found = NULL;
     for (const char *at = name ? name : path; (at = strstr(at, "rank")); at++)
@@ -190,7 +190,7 @@ static int make_process(struct kineto *kineto)
 {
     struct import_process process = import_process_new();
     if (kineto->rank == KINETO_UNKNOWN)
-        kineto->rank = rank_of_name(kineto->path);
+        kineto->rank = parse_trace_rank(kineto->path);
     process.rank = kineto->rank >= 0 && kineto->rank < INT32_MAX ? (int)kineto->rank : -1;
     process.world_size =
         kineto->world_size > 0 && kineto->world_size < INT32_MAX ? (int)kineto->world_size : -1;
@@ -223,8 +223,8 @@ int kineto_tell(struct kineto *kineto, struct error *err)
     }
     if (kineto_stage_join(kineto->stage, &kineto->joined, &kineto->lonely, err))
         return -1;
-    if (make_process(kineto) < 0 || kineto_stage_visit(kineto->stage, visit, kineto, err) ||
-        flush(kineto, false)) {
+    if (make_process(kineto) < 0 ||
+        kineto_stage_visit(kineto->stage, emit_kineto_row, kineto, err) || flush(kineto, false)) {
         if (!err->text[0])
             *err = kineto->err;
         return -1;
@@ -235,7 +235,8 @@ int kineto_tell(struct kineto *kineto, struct error *err)
                       " NCCL kernels belong to no call of the file (\"External id\", "
                       "\"correlation\"): their times are not known",
                       kineto->path, kineto->lonely, kineto->joined + kineto->lonely);
-    return import_known_until(kineto->import, kineto->process, time_of(kineto, kineto->last_ns));
+    return import_known_until(kineto->import, kineto->process,
+                              convert_time(kineto, kineto->last_ns));
 }
 
 void kineto_forget_launches(struct kineto *kineto)

@@ -26,8 +26,8 @@ void log_calls_group(struct log_process *process, const struct log_line *line, b
     }
 }
 
-static struct import_call call_of(struct log_process *process, const struct log_line *line,
-                                  const struct log_event *event, int member)
+static struct import_call make_log_call(struct log_process *process, const struct log_line *line,
+                                        const struct log_event *event, int member)
 {
     struct import_call call = import_call_new(member, event->api);
     int i = thread_of(process, line->tid);
@@ -94,7 +94,7 @@ int log_calls_operation(struct log_job *job, struct log_process *process,
         return 0;
     if (log_comm_tell(job, process, comm, line->time_ns))
         return -1;
-    struct import_call call = call_of(process, line, event, comm->member);
+    struct import_call call = make_log_call(process, line, event, comm->member);
     return comm->is_unnamed ? log_unnamed_hold(job, comm->unnamed, &call)
                             : import_call(job->import, &call);
 }

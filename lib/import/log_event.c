@@ -55,7 +55,7 @@ struct word {
 
 /* The next word of text[*at .. bytes); brackets around "nranks=8" and a comma behind are taken off.
  */
-static bool next_word(const char *text, size_t bytes, size_t *at, struct word *word)
+static bool next_log_word(const char *text, size_t bytes, size_t *at, struct word *word)
 {
     while (*at < bytes && isspace((unsigned char)text[*at]))
         ++*at;
@@ -66,7 +66,7 @@ static bool next_word(const char *text, size_t bytes, size_t *at, struct word *w
     return word->bytes;
 }
 
-static bool is_word(const struct word *word, const char *text)
+static bool equals_word(const struct word *word, const char *text)
 {
     return strlen(text) == word->bytes && !memcmp(text, word->text, word->bytes);
 }
@@ -155,12 +155,12 @@ static bool set_bracketed_nranks(struct log_event *event, const struct word *wor
 static void set_fields(const char *text, size_t bytes, struct log_event *event)
 {
     struct word word, value;
-    for (size_t at = 0; next_word(text, bytes, &at, &word);) {
+    for (size_t at = 0; next_log_word(text, bytes, &at, &word);) {
         if (set_bracketed_nranks(event, &word))
             continue;
         for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
             size_t behind = at;
-            if (!is_word(&word, fields[i].name) || !next_word(text, bytes, &behind, &value))
+            if (!equals_word(&word, fields[i].name) || !next_log_word(text, bytes, &behind, &value))
                 continue;
             if (value.bytes > 1 && value.text[value.bytes - 1] == '-')
                 value.bytes--;
@@ -180,12 +180,12 @@ static bool contains(const char *text, size_t bytes, const char *what)
     return false;
 }
 
-static bool begins(const char *text, size_t bytes, const char *what)
+static bool starts_with(const char *text, size_t bytes, const char *what)
 {
     return bytes >= strlen(what) && !memcmp(text, what, strlen(what));
 }
 
-static struct log_event nothing(void)
+static struct log_event no_event(void)
 {
     return (struct log_event){.datatype = -1,
                               .redop = -1,
@@ -202,13 +202,13 @@ static bool is_operation(const char *text, size_t bytes, uint16_t *api)
     size_t at = 0;
     struct word word;
     *api = API_NONE;
-    if (!next_word(text, bytes, &at, &word))
+    if (!next_log_word(text, bytes, &at, &word))
         return false;
     if (word.text[word.bytes - 1] == ':') {
         *api = API_NAMED(operation_names, word.text, word.bytes - 1);
-        return *api && next_word(text, bytes, &at, &word) && is_word(&word, "opCount");
+        return *api && next_log_word(text, bytes, &at, &word) && equals_word(&word, "opCount");
     }
-    return is_word(&word, "opCount");
+    return equals_word(&word, "opCount");
 }
 
 static const struct ending {
@@ -240,7 +240,7 @@ static void communicator_event(const char *text, size_t bytes, struct log_event 
     struct word word;
     for (size_t at = 0;
          init && !event->api &&
-         next_word(text, bytes, &at, &word);) /* "[Rank 3] ncclCommInitRank comm ..." */
+         next_log_word(text, bytes, &at, &word);) /* "[Rank 3] ncclCommInitRank comm ..." */
         event->api = API_NAMED(init_names, word.text, word.bytes);
     if (init && !event->api)
         event->api = event->parent ? API_ncclCommSplit : API_ncclCommInitRank;
@@ -251,7 +251,7 @@ static void communicator_event(const char *text, size_t bytes, struct log_event 
 void log_event_of_message(const char *text, size_t bytes, struct log_event *event)
 {
     uint16_t api;
-    *event = nothing();
+    *event = no_event();
     if (is_operation(text, bytes, &api)) {
         set_fields(text, bytes, event);
         event->api = api;
@@ -345,7 +345,7 @@ static bool set_arguments(const char *text, size_t bytes, const char *shape,
 
 void log_event_of_call(const char *text, size_t bytes, struct log_event *event)
 {
-    *event = nothing();
+    *event = no_event();
     const char *open = memchr(text, '(', bytes);
     if (!open)
         return;
@@ -355,7 +355,7 @@ void log_event_of_call(const char *text, size_t bytes, struct log_event *event)
         if (strlen(call_shapes[i].name) == name_bytes &&
             !memcmp(call_shapes[i].name, text, name_bytes))
             shape = call_shapes[i];
-    if (!shape.name && begins(text, name_bytes, "nccl")) {
+    if (!shape.name && starts_with(text, name_bytes, "nccl")) {
         shape.api = API_NAMED(operation_names, text + 4, name_bytes - 4);
         shape.arguments = "srntoRcS";
         shape.kind = LOG_EVENT_OPERATION;
@@ -373,7 +373,7 @@ int log_version_of(const char *text, size_t bytes)
     static const char begin[] = "NCCL version ";
     int major, minor, patch = 0;
     char copy[32] = "";
-    if (!begins(text, bytes, begin))
+    if (!starts_with(text, bytes, begin))
         return 0;
     size_t rest = bytes - (sizeof begin - 1);
     memcpy(copy, text + sizeof begin - 1, rest < sizeof copy - 1 ? rest : sizeof copy - 1);

@@ -152,7 +152,7 @@ static bool identity_before(const char *text, size_t least, size_t end, struct l
 }
 
 /* "[3] init.cc:1247 " between identity and level: device, and the place behind it. */
-static bool device_of(const char *text, size_t bytes, struct log_line *line)
+static bool parse_device(const char *text, size_t bytes, struct log_line *line)
 {
     size_t at = 0;
     while (at < bytes && text[at] == ' ')
@@ -185,7 +185,7 @@ static bool header_before(const char *text, size_t least, size_t level_at, struc
     for (size_t end = level_at; end > lowest; end--)
         if ((end == level_at || text[end] == ' ') && isdigit((unsigned char)text[end - 1]) &&
             identity_before(text, least, end, line, begin) &&
-            device_of(text + end, level_at - end, line))
+            parse_device(text + end, level_at - end, line))
             return true;
     return false;
 }

@@ -27,7 +27,8 @@ struct log_watched {
     UT_hash_handle hh;
 };
 
-static struct log_watched *find(struct log_job *job, int rank, int64_t seq, const char *group)
+static struct log_watched *find_watched(struct log_job *job, int rank, int64_t seq,
+                                        const char *group)
 {
     struct watched_key key;
     struct log_watched *watched;
@@ -39,7 +40,7 @@ static struct log_watched *find(struct log_job *job, int rank, int64_t seq, cons
     return watched;
 }
 
-static int add(struct log_job *job, int rank, const struct watchdog_line *line)
+static int add_watched(struct log_job *job, int rank, const struct watchdog_line *line)
 {
     if (HASH_COUNT(job->watched) >= WATCHED_MAX)
         return 0;
@@ -55,7 +56,7 @@ static int add(struct log_job *job, int rank, const struct watchdog_line *line)
 }
 
 /* What one line knows and the other does not. */
-static void merge(struct watchdog_line *into, const struct watchdog_line *from)
+static void merge_watched(struct watchdog_line *into, const struct watchdog_line *from)
 {
     if (!*into->op && *from->op) {
         memcpy(into->op, from->op, sizeof into->op);
@@ -78,20 +79,20 @@ int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
     int prefix = log_prefix_rank(text, bytes), rank = prefix >= 0 ? prefix : line->rank;
     if (rank >= RANKS_MAX || line->rank >= RANKS_MAX)
         return 0;
-    struct log_watched *same = find(job, rank, line->seq, line->group), *other = NULL;
+    struct log_watched *same = find_watched(job, rank, line->seq, line->group), *other = NULL;
     if (same) {
-        merge(&same->line, line);
+        merge_watched(&same->line, line);
         return 0;
     }
     if (line->seq >= 0 && *line->group)
-        other = find(job, rank, line->seq, ""); /* the line that named the collective */
+        other = find_watched(job, rank, line->seq, ""); /* the line that named the collective */
     for (struct log_watched *at = job->watched; at && line->seq >= 0 && !*line->group && !other;
          at = at->hh.next)
         if (at->key.rank == rank && at->key.seq == line->seq)
             other = at; /* or it comes after the one that named the group */
     if (!other)
-        return add(job, rank, line);
-    merge(&other->line, line);
+        return add_watched(job, rank, line);
+    merge_watched(&other->line, line);
     if (*other->key.group)
         return 0;
     struct watchdog_line whole = other->line;
@@ -99,13 +100,13 @@ int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
     whole.rank = line->rank;
     HASH_DEL(job->watched, other);
     free(other);
-    return add(job, rank, &whole);
+    return add_watched(job, rank, &whole);
 }
 
 /* --- the end
  * ---------------------------------------------------------------------------------------------- */
 
-static int process_of(struct log_job *job, int rank)
+static int find_rank_of_job(struct log_job *job, int rank)
 {
     const struct log_process *known = log_job_process_of_rank(job, rank);
     if (known)
@@ -119,7 +120,7 @@ static int process_of(struct log_job *job, int rank)
 }
 
 /* "all ranks" of the default group, as far as anybody speaks of them. */
-static int ranks_of(const struct log_job *job, const char *group)
+static int count_group_ranks(const struct log_job *job, const char *group)
 {
     int ranks = 0;
     for (const struct log_watched *at = job->watched; at; at = at->hh.next)
@@ -130,17 +131,17 @@ static int ranks_of(const struct log_job *job, const char *group)
 
 /* The number of the timed-out collective, then how far the rank is. The collective began when its
  * time began to run; where lines have no time the file's is taken. */
-static int tell(struct log_job *job, const struct log_watched *watched, uint64_t now_ns)
+static int emit_watched(struct log_job *job, const struct log_watched *watched, uint64_t now_ns)
 {
     const struct watchdog_line *line = &watched->line;
     char name[96];
     int64_t count;
-    int process = process_of(job, watched->key.rank);
+    int process = find_rank_of_job(job, watched->key.rank);
     struct import_member member = import_member_new();
     snprintf(name, sizeof name, "process group %s", *line->group ? line->group : "of PyTorch");
     member.comm = name;
     member.rank = line->rank;
-    member.nranks = ranks_of(job, watched->key.group);
+    member.nranks = count_group_ranks(job, watched->key.group);
     uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0,
              said_ns = line->time_ns ? line->time_ns : now_ns,
              begun_ns = said_ns > ran_ns ? said_ns - ran_ns : said_ns;
@@ -186,7 +187,7 @@ int log_watched_end(struct log_job *job)
     int result = 0;
     for (watched = job->watched; watched && !result; watched = watched->hh.next)
         if (!is_later(job, watched))
-            result = tell(job, watched, now_ns);
+            result = emit_watched(job, watched, now_ns);
     HASH_ITER(hh, job->watched, watched, next) {
         HASH_DEL(job->watched, watched);
         free(watched);

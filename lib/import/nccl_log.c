@@ -17,7 +17,7 @@
 enum { SNIFF_LINES = 2000 };
 
 /* "... [repeated 7x across cluster]". */
-static bool is_repeated(const struct log_line *line)
+static bool is_repeated_line(const struct log_line *line)
 {
     static const char end[] = "x across cluster]";
     size_t length = sizeof end - 1;
@@ -25,14 +25,14 @@ static bool is_repeated(const struct log_line *line)
            !memcmp(line->message + line->message_bytes - length, end, length);
 }
 
-static int take(struct log_job *job, const struct log_line *line)
+static int import_log_line(struct log_job *job, const struct log_line *line)
 {
     struct log_event event;
     struct log_process *process = log_job_process(job, line);
     int version = log_version_of(line->message, line->message_bytes);
     if (!process)
         return -1;
-    job->repeated += is_repeated(line);
+    job->repeated += is_repeated_line(line);
     if (line->level == LOG_WARN)
         return log_job_warning(job, process, line);
     if (version)
@@ -57,7 +57,7 @@ static int read_log(struct import *import, struct import_input *input, struct er
         size_t offset = 0;
         bool any = false;
         while (result == 0 && log_line_next(text, bytes, &offset, &line)) {
-            result = take(&job, &line);
+            result = import_log_line(&job, &line);
             any = true;
         }
         if (any)

@@ -30,7 +30,7 @@ struct packed_file {
     unsigned char input[INPUT_BYTES];
 };
 
-static int refill(struct packed_file *file, struct error *err)
+static int refill_packed(struct packed_file *file, struct error *err)
 {
     ssize_t got;
     do
@@ -86,7 +86,7 @@ int packed_open(struct packed_file **file, const char *path, struct error *err)
     if (!fstat(new->fd, &status) && S_ISREG(status.st_mode))
         new->bytes = (uint64_t)status.st_size;
     posix_fadvise(new->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    int result = refill(new, err);
+    int result = refill_packed(new, err);
     if (!result) {
         new->packing = packing_of(new);
         result = begin_unpacking(new, err);
@@ -150,7 +150,7 @@ static int64_t unpack_zstd(struct packed_file *file, void *buffer, size_t bytes,
 }
 #endif
 
-static int64_t unpack(struct packed_file *file, void *buffer, size_t bytes, struct error *err)
+static int64_t unpack_bytes(struct packed_file *file, void *buffer, size_t bytes, struct error *err)
 {
 #ifdef HAVE_ZSTD
     if (file->packing == PACKING_ZSTD)
@@ -171,15 +171,15 @@ int64_t packed_read(void *context, void *buffer, size_t bytes, struct error *err
 {
     struct packed_file *file = context;
     for (;;) {
-        if (file->at == file->end && !file->drained && refill(file, err))
+        if (file->at == file->end && !file->drained && refill_packed(file, err))
             return -1;
         bool ended = file->at == file->end;
         if (file->packing == PACKING_NONE)
             return ended ? 0 : copy_plain(file, buffer, bytes);
         if (ended && !file->inside)
             return 0;
-        int64_t got =
-            unpack(file, buffer, bytes, err); /* what was taken before may not all have come out */
+        int64_t got = unpack_bytes(file, buffer, bytes,
+                                   err); /* what was taken before may not all have come out */
         if (got)
             return got;
         if (ended && file->inside)

@@ -48,13 +48,13 @@ static int damaged(const struct machine *machine, const char *why)
     return -1;
 }
 
-static int no_memory(const struct machine *machine)
+static int fail_pickle_memory(const struct machine *machine)
 {
     error_set(machine->err, "memory is short");
     return -1;
 }
 
-static int refuse(const struct machine *machine)
+static int refuse_pickle(const struct machine *machine)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].opcode == *machine->opcode)
@@ -68,13 +68,13 @@ static int refuse(const struct machine *machine)
                      place(machine), *machine->opcode);
 }
 
-static int push(struct machine *machine, struct value value)
+static int push_value(struct machine *machine, struct value value)
 {
     if (machine->depth == machine->capacity) {
         size_t capacity = machine->capacity ? 2 * machine->capacity : 256;
         struct value *grown = realloc(machine->stack, capacity * sizeof *grown);
         if (!grown)
-            return no_memory(machine);
+            return fail_pickle_memory(machine);
         machine->stack = grown;
         machine->capacity = capacity;
     }
@@ -84,7 +84,7 @@ static int push(struct machine *machine, struct value value)
 
 static int push_integer(struct machine *machine, int64_t integer)
 {
-    return push(machine, (struct value){.kind = VALUE_INT, .integer = integer});
+    return push_value(machine, (struct value){.kind = VALUE_INT, .integer = integer});
 }
 
 /* Little-endian. */
@@ -118,8 +118,8 @@ static int text(struct machine *machine, int length_bytes)
     struct value value;
     if (counted(machine, length_bytes, &bytes, &count))
         return -1;
-    return value_text(machine->arena, bytes, count, &value) ? no_memory(machine)
-                                                            : push(machine, value);
+    return value_text(machine->arena, bytes, count, &value) ? fail_pickle_memory(machine)
+                                                            : push_value(machine, value);
 }
 
 /* LONG1, LONG4: two's complement of so many bytes. */
@@ -146,7 +146,7 @@ static int floating(struct machine *machine)
         return -1;
     bits = __builtin_bswap64(bits); /* the only big-endian operand */
     memcpy(&number, &bits, sizeof number);
-    return push(machine, (struct value){.kind = VALUE_FLOAT, .number = number});
+    return push_value(machine, (struct value){.kind = VALUE_FLOAT, .number = number});
 }
 
 /* The innermost mark is the floor of what may be popped. */
@@ -196,8 +196,8 @@ static int new_list(struct machine *machine, enum value_kind kind, const struct 
     struct value value;
     if (value_list(machine->arena, kind, &value) ||
         value_append(machine->arena, value.list, items, (uint32_t)count))
-        return no_memory(machine);
-    return push(machine, value);
+        return fail_pickle_memory(machine);
+    return push_value(machine, value);
 }
 
 static int new_from_mark(struct machine *machine, enum value_kind kind)
@@ -218,8 +218,8 @@ static int new_tuple(struct machine *machine, uint32_t count)
 }
 
 /* Into the list or dictionary below. */
-static int add_to(struct machine *machine, enum value_kind kind, const struct value *items,
-                  size_t count)
+static int append_items(struct machine *machine, enum value_kind kind, const struct value *items,
+                        size_t count)
 {
     if (machine->depth <= floor_of(machine) || machine->stack[machine->depth - 1].kind != kind)
         return damaged(machine, kind == VALUE_DICT ? "there is no dictionary to add to"
@@ -228,7 +228,7 @@ static int add_to(struct machine *machine, enum value_kind kind, const struct va
         return damaged(machine, "a key has no value");
     return value_append(machine->arena, machine->stack[machine->depth - 1].list, items,
                         (uint32_t)count)
-               ? no_memory(machine)
+               ? fail_pickle_memory(machine)
                : 0;
 }
 
@@ -236,17 +236,17 @@ static int add_marked(struct machine *machine, enum value_kind kind)
 {
     struct value *items;
     size_t count;
-    return take_marked(machine, &items, &count) ? -1 : add_to(machine, kind, items, count);
+    return take_marked(machine, &items, &count) ? -1 : append_items(machine, kind, items, count);
 }
 
 static int add_last(struct machine *machine, enum value_kind kind)
 {
     struct value *items;
     uint32_t count = kind == VALUE_DICT ? 2 : 1;
-    return take_last(machine, count, &items) ? -1 : add_to(machine, kind, items, count);
+    return take_last(machine, count, &items) ? -1 : append_items(machine, kind, items, count);
 }
 
-static int remember(struct machine *machine, uint64_t index)
+static int memoize(struct machine *machine, uint64_t index)
 {
     if (machine->depth <= floor_of(machine))
         return damaged(machine, "there is nothing to remember");
@@ -258,7 +258,7 @@ static int remember(struct machine *machine, uint64_t index)
             capacity *= 2;
         struct value *grown = realloc(machine->memo, capacity * sizeof *grown);
         if (!grown)
-            return no_memory(machine);
+            return fail_pickle_memory(machine);
         for (size_t i = machine->memo_capacity; i < capacity; i++)
             grown[i] = (struct value){.kind = VALUE_MARK}; /* nothing there */
         machine->memo = grown;
@@ -273,7 +273,7 @@ static int recall(struct machine *machine, uint64_t index)
 {
     if (index >= machine->memo_capacity || machine->memo[index].kind == VALUE_MARK)
         return damaged(machine, "it names a memo that was never made");
-    return push(machine, machine->memo[index]);
+    return push_value(machine, machine->memo[index]);
 }
 
 static int memo(struct machine *machine, int bytes, int (*act)(struct machine *, uint64_t))
@@ -290,13 +290,13 @@ static int integer(struct machine *machine, int bytes)
     return push_integer(machine, bytes == 4 ? (int32_t)(uint32_t)value : (int64_t)value);
 }
 
-static int skip(struct machine *machine, int bytes)
+static int skip_bytes(struct machine *machine, int bytes)
 {
     uint64_t ignored;
     return operand(machine, bytes, &ignored);
 }
 
-static int drop(struct machine *machine)
+static int drop_value(struct machine *machine)
 {
     struct value *items;
     size_t count;
@@ -309,7 +309,7 @@ static int duplicate(struct machine *machine)
 {
     if (machine->depth <= floor_of(machine))
         return damaged(machine, "there is nothing to repeat");
-    return push(machine, machine->stack[machine->depth - 1]);
+    return push_value(machine, machine->stack[machine->depth - 1]);
 }
 
 static int drop_marked(struct machine *machine)
@@ -319,13 +319,13 @@ static int drop_marked(struct machine *machine)
     return take_marked(machine, &items, &count);
 }
 
-static int step(struct machine *machine)
+static int run_opcode(struct machine *machine)
 {
     switch (*machine->opcode) {
     case 0x80:
-        return skip(machine, 1); /* PROTO */
+        return skip_bytes(machine, 1); /* PROTO */
     case 0x95:
-        return skip(machine, 8); /* FRAME */
+        return skip_bytes(machine, 8); /* FRAME */
     case '}':
         return new_list(machine, VALUE_DICT, NULL, 0); /* EMPTY_DICT */
     case ']':
@@ -363,11 +363,11 @@ static int step(struct machine *machine)
     case 0x96:
         return text(machine, 8); /* BINUNICODE8, BINBYTES8, BYTEARRAY8 */
     case 'q':
-        return memo(machine, 1, remember); /* BINPUT */
+        return memo(machine, 1, memoize); /* BINPUT */
     case 'r':
-        return memo(machine, 4, remember); /* LONG_BINPUT */
+        return memo(machine, 4, memoize); /* LONG_BINPUT */
     case 0x94:
-        return remember(machine, machine->memos); /* MEMOIZE */
+        return memoize(machine, machine->memos); /* MEMOIZE */
     case 'h':
         return memo(machine, 1, recall); /* BINGET */
     case 'j':
@@ -385,23 +385,23 @@ static int step(struct machine *machine)
     case 'G':
         return floating(machine); /* BINFLOAT */
     case 'N':
-        return push(machine, (struct value){.kind = VALUE_NONE});
+        return push_value(machine, (struct value){.kind = VALUE_NONE});
     case 0x88:
-        return push(machine, (struct value){.kind = VALUE_BOOL, .integer = 1}); /* NEWTRUE */
+        return push_value(machine, (struct value){.kind = VALUE_BOOL, .integer = 1}); /* NEWTRUE */
     case 0x89:
-        return push(machine, (struct value){.kind = VALUE_BOOL}); /* NEWFALSE */
+        return push_value(machine, (struct value){.kind = VALUE_BOOL}); /* NEWFALSE */
     case '0':
-        return drop(machine);
+        return drop_value(machine);
     case '1':
         return drop_marked(machine);
     case '2':
         return duplicate(machine);
     default:
-        return refuse(machine);
+        return refuse_pickle(machine);
     }
 }
 
-static int run(struct machine *machine, struct value *value)
+static int run_pickle(struct machine *machine, struct value *value)
 {
     while (machine->at < machine->end) {
         machine->opcode = machine->at++;
@@ -411,7 +411,7 @@ static int run(struct machine *machine, struct value *value)
             *value = machine->stack[0];
             return 0;
         }
-        if (step(machine))
+        if (run_opcode(machine))
             return -1;
     }
     return error_set(machine->err, "it was cut off at byte %llu",
@@ -428,7 +428,7 @@ int pickle_read(struct arena *arena, const char *bytes, size_t count, struct val
                               .end = begin + count,
                               .opcode = begin,
                               .err = err};
-    int result = run(&machine, value);
+    int result = run_pickle(&machine, value);
     free(machine.stack);
     free(machine.memo);
     return result;

@@ -62,8 +62,8 @@ static int shown_rank(const struct ras_status *status, const struct ras_comm *co
     return shown;
 }
 
-static int process_of(struct reader *reader, const struct ras_status *status,
-                      const struct ras_comm *comm, const struct ras_rank *rank)
+static int get_ras_process(struct reader *reader, const struct ras_status *status,
+                           const struct ras_comm *comm, const struct ras_rank *rank)
 {
     char key[32] = "";
     struct import_process process = import_process_new();
@@ -82,8 +82,8 @@ static int process_of(struct reader *reader, const struct ras_status *status,
     return import_process(reader->import, &process);
 }
 
-static int say(struct reader *reader, int process, enum said how, uint64_t time_ns,
-               const struct ras_comm *comm, const char *what)
+static int emit_said(struct reader *reader, int process, enum said how, uint64_t time_ns,
+                     const struct ras_comm *comm, const char *what)
 {
     char text[SAID_BYTES];
     snprintf(text, sizeof text, "%s (communicator %04llx)", what,
@@ -105,33 +105,34 @@ static const char *result_text(int result)
 }
 
 /* What RAS itself finds wrong with a rank. */
-static int say_state(struct reader *reader, int process, const struct ras_comm *comm,
-                     const struct ras_rank *rank, uint64_t time_ns)
+static int emit_rank_state(struct reader *reader, int process, const struct ras_comm *comm,
+                           const struct ras_rank *rank, uint64_t time_ns)
 {
     char text[SAID_BYTES];
     if (rank->dead)
         return import_process_end(reader->import, process, END_UNKNOWN, 0, time_ns) ||
-                       say(reader, process, SAID_WARNING, time_ns, comm,
-                           "the process is considered dead")
+                       emit_said(reader, process, SAID_WARNING, time_ns, comm,
+                                 "the process is considered dead")
                    ? -1
                    : 0;
     if (rank->unresponsive)
-        return say(reader, process, SAID_WARNING, time_ns, comm, "the process does not answer");
+        return emit_said(reader, process, SAID_WARNING, time_ns, comm,
+                         "the process does not answer");
     if (rank->missing)
-        return say(reader, process, SAID_WARNING, time_ns, comm,
-                   "the process answers, but does not know of the communicator");
+        return emit_said(reader, process, SAID_WARNING, time_ns, comm,
+                         "the process answers, but does not know of the communicator");
     if (rank->init_state == IN_PROGRESS)
-        return say(reader, process, SAID_NOTE, time_ns, comm,
-                   "the communicator is still being made");
+        return emit_said(reader, process, SAID_NOTE, time_ns, comm,
+                         "the communicator is still being made");
     if (rank->init_state || (rank->async_error && rank->async_error != IN_PROGRESS)) {
         snprintf(text, sizeof text, "%s: %s",
                  rank->init_state ? "making the communicator failed" : "an asynchronous error",
                  result_text(rank->init_state ? rank->init_state : rank->async_error));
-        return say(reader, process, SAID_ERROR, time_ns, comm, text);
+        return emit_said(reader, process, SAID_ERROR, time_ns, comm, text);
     }
-    return rank->aborted
-               ? say(reader, process, SAID_WARNING, time_ns, comm, "the communicator was aborted")
-               : 0;
+    return rank->aborted ? emit_said(reader, process, SAID_WARNING, time_ns, comm,
+                                     "the communicator was aborted")
+                         : 0;
 }
 
 /* --- a communicator
@@ -180,7 +181,7 @@ static int say_parted(struct reader *reader, int process, const struct ras_comm 
                                      ras_kinds[i].name, (unsigned long long)rank->count[i],
                                      (unsigned long long)other->count[i]);
     text[strcspn(text, "\n") - (used < sizeof text)] = '\0';
-    return say(reader, process, SAID_ERROR, time_ns, comm, text);
+    return emit_said(reader, process, SAID_ERROR, time_ns, comm, text);
 }
 
 static struct seen *seen_of(struct reader *reader, int member)
@@ -195,7 +196,8 @@ static struct seen *seen_of(struct reader *reader, int member)
     return seen;
 }
 
-static int tell_call(struct reader *reader, int member, int kind, uint64_t number, uint64_t time_ns)
+static int emit_ras_call(struct reader *reader, int member, int kind, uint64_t number,
+                         uint64_t time_ns)
 {
     struct import_call call = import_call_new(member, ras_kinds[kind].api);
     call.number = number;
@@ -224,10 +226,10 @@ static int tell_counts(struct reader *reader, int process, int member, const str
         return 0;
     /* What came since the snapshot before, if it is of one kind; then what another rank lacks. */
     int since = seen->known ? kind_ahead(rank, &seen->rank, &fits) : -1;
-    if (since >= 0 && tell_call(reader, member, since, seen->rank.total, time_ns))
+    if (since >= 0 && emit_ras_call(reader, member, since, seen->rank.total, time_ns))
         return -1;
     if (kind >= 0 && !(since >= 0 && least->total <= seen->rank.total) &&
-        tell_call(reader, member, kind, least->total, time_ns))
+        emit_ras_call(reader, member, kind, least->total, time_ns))
         return -1;
     seen->rank = *rank;
     seen->known = true;
@@ -251,7 +253,7 @@ static int tell_comm(struct reader *reader, const struct ras_status *status,
         const struct ras_rank *rank = &comm->rank[i];
         reader->ranks++;
         bool silent = rank->missing && !rank->dead; /* nothing is known of where it stands */
-        int process = process_of(reader, status, comm, rank);
+        int process = get_ras_process(reader, status, comm, rank);
         struct import_member told = import_member_new();
         told.comm = is_hash_alone(status, comm) ? NULL : name;
         told.comm_id = comm->hash;
@@ -260,7 +262,7 @@ static int tell_comm(struct reader *reader, const struct ras_status *status,
         told.device = rank->device;
         told.time_ns = time_ns;
         int member = process < 0 ? -1 : silent ? 0 : import_member(reader->import, process, &told);
-        if (member < 0 || say_state(reader, process, comm, rank, time_ns) ||
+        if (member < 0 || emit_rank_state(reader, process, comm, rank, time_ns) ||
             (!rank->missing && tell_counts(reader, process, member, comm, rank, time_ns)) ||
             (!rank->missing && import_known_until(reader->import, process, time_ns)))
             return -1;
@@ -290,7 +292,7 @@ static int tell_snapshot(struct reader *reader, const json_t *document, struct e
     return result;
 }
 
-static char *read_all(struct import_input *input, size_t *bytes, struct error *err)
+static char *read_whole_input(struct import_input *input, size_t *bytes, struct error *err)
 {
     size_t capacity = 1 << 16;
     char *text = malloc(capacity);
@@ -349,7 +351,7 @@ static int read_ras(struct import *import, struct import_input *input, struct er
     struct reader reader = {.import = import, .input = input};
     struct seen *seen, *next;
     size_t bytes;
-    char *text = read_all(input, &bytes, err);
+    char *text = read_whole_input(input, &bytes, err);
     if (!text)
         return -1;
     char *ended = realloc(text, bytes + 1);

@@ -49,7 +49,7 @@ int ras_address_split(const char *address, char *host, size_t host_bytes, char *
 }
 
 /* Waits until the socket is ready; -1 with err after `limit_ms`, or when it is time to stop. */
-static int wait_for(struct talk *talk, short what, int limit_ms, const char *doing)
+static int wait_socket(struct talk *talk, short what, int limit_ms, const char *doing)
 {
     for (int waited = 0; waited < limit_ms; waited += SLICE_MS) {
         struct pollfd ready = {.fd = talk->fd, .events = what};
@@ -81,7 +81,7 @@ static int try_address(struct talk *talk, const struct addrinfo *to)
     if (connect(talk->fd, to->ai_addr, to->ai_addrlen) == 0)
         return 0;
     if (errno == EINPROGRESS) {
-        if (wait_for(talk, POLLOUT, CONNECT_MS, "connect"))
+        if (wait_socket(talk, POLLOUT, CONNECT_MS, "connect"))
             return -1;
         if (getsockopt(talk->fd, SOL_SOCKET, SO_ERROR, &failure, &bytes) == 0 && !failure)
             return 0;
@@ -119,14 +119,14 @@ static int connect_to(struct talk *talk)
 /* --- talking
  * ---------------------------------------------------------------------------------------------- */
 
-static int say(struct talk *talk, const char *line)
+static int send_line(struct talk *talk, const char *line)
 {
     size_t bytes = strlen(line), sent = 0;
     while (sent < bytes) {
         ssize_t more = send(talk->fd, line + sent, bytes - sent, MSG_NOSIGNAL);
         if (more > 0)
             sent += (size_t)more;
-        else if (errno == EAGAIN ? wait_for(talk, POLLOUT, CONNECT_MS, "ask") : errno != EINTR)
+        else if (errno == EAGAIN ? wait_socket(talk, POLLOUT, CONNECT_MS, "ask") : errno != EINTR)
             return error_set(talk->err, "RAS at %s: can't ask: %s", talk->address, strerror(errno));
     }
     return 0;
@@ -142,7 +142,7 @@ static ssize_t hear(struct talk *talk, char *to, size_t bytes, int limit_ms)
         if (errno != EAGAIN && errno != EINTR)
             return error_set(talk->err, "RAS at %s: the connection was lost: %s", talk->address,
                              strerror(errno));
-        if (errno == EAGAIN && wait_for(talk, POLLIN, limit_ms, "read"))
+        if (errno == EAGAIN && wait_socket(talk, POLLIN, limit_ms, "read"))
             return -1;
     }
 }
@@ -169,12 +169,12 @@ static int hear_line(struct talk *talk, char *line, size_t bytes)
 static int greet(struct talk *talk)
 {
     char line[LINE_BYTES];
-    if (say(talk, "CLIENT PROTOCOL 2\n") || hear_line(talk, line, sizeof line))
+    if (send_line(talk, "CLIENT PROTOCOL 2\n") || hear_line(talk, line, sizeof line))
         return -1;
     if (strncasecmp(line, "SERVER PROTOCOL ", 16))
         return error_set(talk->err, "RAS at %s: this does not talk like RAS: '%.80s'",
                          talk->address, line);
-    if (say(talk, "SET FORMAT json\n") || hear_line(talk, line, sizeof line))
+    if (send_line(talk, "SET FORMAT json\n") || hear_line(talk, line, sizeof line))
         return -1;
     if (strcasecmp(line, "OK"))
         return error_set(
@@ -215,7 +215,7 @@ char *ras_fetch(const char *address, const atomic_bool *stop, size_t *bytes, str
 {
     struct talk talk = {.address = address, .fd = -1, .stop = stop, .err = err};
     char *text = NULL;
-    if (connect_to(&talk) == 0 && greet(&talk) == 0 && say(&talk, "STATUS\n") == 0)
+    if (connect_to(&talk) == 0 && greet(&talk) == 0 && send_line(&talk, "STATUS\n") == 0)
         text = hear_all(&talk, bytes);
     if (talk.fd >= 0)
         close(talk.fd);

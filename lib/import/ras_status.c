@@ -62,7 +62,7 @@ static void counts_of(const json_t *counts, struct ras_rank *rank)
     }
 }
 
-static bool rank_of(const json_t *object, bool missing, struct ras_rank *rank)
+static bool parse_ras_rank(const json_t *object, bool missing, struct ras_rank *rank)
 {
     const json_t *status = json_object_get(object, "status");
     *rank = (struct ras_rank){
@@ -83,7 +83,7 @@ static bool rank_of(const json_t *object, bool missing, struct ras_rank *rank)
     return rank->rank >= 0 && rank->rank < RANKS_MAX;
 }
 
-static int comm_of(const json_t *object, struct ras_comm *comm)
+static int parse_ras_comm(const json_t *object, struct ras_comm *comm)
 {
     const json_t *ranks = json_object_get(object, "ranks"),
                  *missing = json_object_get(object, "missing_ranks");
@@ -101,7 +101,7 @@ static int comm_of(const json_t *object, struct ras_comm *comm)
         bool is_missing = i >= json_array_size(ranks);
         const json_t *rank = is_missing ? json_array_get(missing, i - json_array_size(ranks))
                                         : json_array_get(ranks, i);
-        comm->ranks += rank_of(rank, is_missing, &comm->rank[comm->ranks]);
+        comm->ranks += parse_ras_rank(rank, is_missing, &comm->rank[comm->ranks]);
     }
     return 0;
 }
@@ -126,7 +126,7 @@ int ras_status_parse(const json_t *document, struct ras_status *status, struct e
     status->time_ns = log_prefix_time(time, strlen(time));
     status->comm = calloc(json_array_size(comms) + 1, sizeof *status->comm);
     for (size_t i = 0; status->comm && i < json_array_size(comms); i++)
-        if (comm_of(json_array_get(comms, i), &status->comm[status->comms++])) {
+        if (parse_ras_comm(json_array_get(comms, i), &status->comm[status->comms++])) {
             ras_status_free(status);
             break;
         }

@@ -39,7 +39,7 @@ struct import_member import_member_new(void)
     return (struct import_member){.rank = -1, .nranks = -1, .device = -1};
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+static uint64_t hash_more(uint64_t hash, const void *bytes, size_t count)
 {
     const uint8_t *at = bytes;
     for (size_t i = 0; i < count; i++)
@@ -52,11 +52,11 @@ static uint64_t identity_of(const struct import *import, const struct import_pro
     int number = process->pid > 0 ? process->pid : process->rank;
     char kind = process->pid > 0 ? 'p' : 'r';
     uint64_t hash =
-        mix(14695981039346656037u, import->source->name, strlen(import->source->name) + 1);
-    hash = mix(hash, process->host ? process->host : "",
-               process->host ? strlen(process->host) + 1 : 1);
-    hash = mix(mix(hash, &kind, 1), &number, sizeof number);
-    return process->key ? mix(hash, process->key, strlen(process->key) + 1) : hash;
+        hash_more(14695981039346656037u, import->source->name, strlen(import->source->name) + 1);
+    hash = hash_more(hash, process->host ? process->host : "",
+                     process->host ? strlen(process->host) + 1 : 1);
+    hash = hash_more(hash_more(hash, &kind, 1), &number, sizeof number);
+    return process->key ? hash_more(hash, process->key, strlen(process->key) + 1) : hash;
 }
 
 static void learn_text(char *to, size_t bytes, const char *text)
@@ -65,7 +65,7 @@ static void learn_text(char *to, size_t bytes, const char *text)
         snprintf(to, bytes, "%s", text);
 }
 
-static void learn(struct sink_process *known, const struct import_process *process)
+static void merge_process(struct sink_process *known, const struct import_process *process)
 {
     struct process_info *info = &known->info;
     if (info->pid <= 0)
@@ -125,7 +125,7 @@ int import_process(struct import *import, const struct import_process *process)
     HASH_FIND(hh, import->process_table, &identity, sizeof identity, known);
     if (!known && !(known = new_process(import, identity)))
         return sink_no_memory(import);
-    learn(known, process);
+    merge_process(known, process);
     return known->index;
 }
 

@@ -49,7 +49,7 @@ static struct lane *lane_get(struct import *import, struct sink_member *member, 
 
 /* Where streams are not known every member has one of its own for collectives, and one for each
  * peer and direction. */
-static uint64_t stream_of(const struct sink_member *member, const struct import_call *call)
+static uint64_t find_call_stream(const struct sink_member *member, const struct import_call *call)
 {
     if (call->stream != IMPORT_UNKNOWN)
         return call->stream;
@@ -59,7 +59,7 @@ static uint64_t stream_of(const struct sink_member *member, const struct import_
     return own + 1 + 2 * (uint64_t)(uint32_t)call->root + (call->api == API_ncclRecv);
 }
 
-static int tell_progress(struct import *import, struct lane *lane, uint64_t time_ns)
+static int emit_lane_progress(struct import *import, struct lane *lane, uint64_t time_ns)
 {
     struct sink_process *process = import->process[import->member[lane->key.member]->process];
     struct record record = {.api = API_notice_progress, .device = RECORD_NO_DEVICE};
@@ -111,8 +111,8 @@ static uint64_t group_of(struct sink_process *process, uint64_t group)
     return group ? process->group_serial : 0;
 }
 
-static void fill(struct record *record, const struct sink_member *member,
-                 const struct import_call *call)
+static void fill_call_record(struct record *record, const struct sink_member *member,
+                             const struct import_call *call)
 {
     bool has_count = call->count != IMPORT_UNKNOWN, has_root = call->root != IMPORT_NO_ROOT;
     record->op.comm = member->comm->id;
@@ -160,9 +160,9 @@ int import_call(struct import *import, const struct import_call *call)
         .thread = call->thread ? call->thread : 1,
         .device = member->device,
         .stack = call->stack,
-        .stream = stream_of(member, call),
+        .stream = find_call_stream(member, call),
     };
-    fill(&record, member, call);
+    fill_call_record(&record, member, call);
     if (is_p2p)
         record.op.number = next_message(import, member, call, &failed);
     else
@@ -180,8 +180,9 @@ int import_call(struct import *import, const struct import_call *call)
     if (sink_record(import, process, call->time_ns, &record, is_p2p ? 0 : call->part))
         return -1;
     import->last = (struct import_launch){lane, record.op.launch};
-    return lane && lane->done >= lane->told_done + PROGRESS_EVERY ? tell_progress(import, lane, 0)
-                                                                  : 0;
+    return lane && lane->done >= lane->told_done + PROGRESS_EVERY
+               ? emit_lane_progress(import, lane, 0)
+               : 0;
 }
 
 struct import_launch import_last_launch(const struct import *import)
@@ -201,7 +202,7 @@ int import_launch_state(struct import *import, struct import_launch launch, enum
         lane->started = launch.launch;
     if (state == IMPORT_DONE)
         lane->done = launch.launch;
-    return tell_progress(import, lane, time_ns);
+    return emit_lane_progress(import, lane, time_ns);
 }
 
 int import_reached(struct import *import, int index, uint64_t issued, uint64_t done,
@@ -245,7 +246,7 @@ static int told_grow(struct import *import)
 }
 
 /* 1: it is new, and noted; 0: it was told before; -1 when memory is short. */
-static int tell_once(struct import *import, int process, uint64_t id, char kind)
+static int emit_once(struct import *import, int process, uint64_t id, char kind)
 {
     if (2 * import->told_count >= import->told_capacity && told_grow(import))
         return sink_no_memory(import);
@@ -263,7 +264,7 @@ uint64_t import_text(struct import *import, int process, const char *text, size_
     if (bytes > STRING_MAX_BYTES)
         bytes = STRING_MAX_BYTES;
     uint64_t id = string_id(text, bytes);
-    int fresh = tell_once(import, process, id, 's');
+    int fresh = emit_once(import, process, id, 's');
     if (fresh <= 0)
         return fresh ? 0 : id;
     size_t piece = sizeof((struct record *)0)->string.text, offset = 0;
@@ -290,7 +291,7 @@ int import_said(struct import *import, int process, enum said how, const char *w
     return sink_record(import, import->process[process], time_ns, &record, 0);
 }
 
-static uint64_t stack_id(const struct import_frame *frames, int count)
+static uint64_t hash_stack(const struct import_frame *frames, int count)
 {
     uint64_t hash = 14695981039346656037u;
     for (int i = 0; i < count; i++) {
@@ -309,8 +310,8 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
         count = FRAMES_MAX;
     if (count <= 0)
         return 0;
-    uint64_t id = stack_id(frames, count);
-    int fresh = tell_once(import, process, id, 'f');
+    uint64_t id = hash_stack(frames, count);
+    int fresh = emit_once(import, process, id, 'f');
     if (fresh <= 0)
         return fresh ? 0 : id;
     for (int offset = 0; offset < count; offset += PIECE) {
@@ -353,7 +354,7 @@ int sink_finish(struct import *import)
             result = end_group(import, import->process[i]);
     for (struct lane *lane = import->first_lane; lane && !result; lane = lane->next)
         if (lane->done != lane->told_done || lane->started != lane->told_started)
-            result = tell_progress(import, lane, 0);
+            result = emit_lane_progress(import, lane, 0);
     for (int i = 0; i < import->processes && !result; i++) {
         struct sink_process *process = import->process[i];
         struct record record = {.api = API_notice_known, .device = RECORD_NO_DEVICE};

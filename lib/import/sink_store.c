@@ -8,7 +8,7 @@
 
 enum { BATCH = 1 << 17 };
 
-static int by_number(const void *left, const void *right)
+static int compare_numbers(const void *left, const void *right)
 {
     const struct sink_parts *a = *(struct sink_parts *const *)left,
                             *b = *(struct sink_parts *const *)right;
@@ -27,7 +27,7 @@ static int order_parts(struct import *import)
             return sink_no_memory(import);
         for (struct sink_parts *parts = comm->parts; parts; parts = parts->hh.next)
             comm->order[comm->order_count++] = parts;
-        qsort(comm->order, count, sizeof(*comm->order), by_number);
+        qsort(comm->order, count, sizeof(*comm->order), compare_numbers);
         for (uint32_t i = 0; i < count; i++)
             comm->order[i]->before = before += comm->order[i]->parts - 1;
     }
@@ -35,7 +35,7 @@ static int order_parts(struct import *import)
 }
 
 /* The operation's number on every rank, whatever any of them made of the numbers below it. */
-static uint64_t spread(const struct sink_comm *comm, uint64_t number)
+static uint64_t spread_number(const struct sink_comm *comm, uint64_t number)
 {
     uint32_t low = 0, high = comm ? comm->order_count : 0;
     while (low < high) {
@@ -48,7 +48,7 @@ static uint64_t spread(const struct sink_comm *comm, uint64_t number)
     return low ? number + comm->order[low - 1]->before : number;
 }
 
-static const struct sink_comm *comm_of(struct import *import, uint64_t id)
+static const struct sink_comm *find_sink_comm(struct import *import, uint64_t id)
 {
     struct sink_comm *comm;
     HASH_FIND(hh, import->comms, &id, sizeof id, comm);
@@ -56,23 +56,23 @@ static const struct sink_comm *comm_of(struct import *import, uint64_t id)
 }
 
 /* What is known only now: how many operations came before, how many ranks there are. */
-static void complete(struct import *import, const struct sorted *item, struct record *record)
+static void complete_record(struct import *import, const struct sorted *item, struct record *record)
 {
     *record = item->record;
     if (record->time_ns < import->process[item->process]->first_ns)
         record->time_ns = import->process[item->process]->first_ns;
     if (api_class_of(record->api) == CLASS_COLLECTIVE)
-        record->op.number = spread(comm_of(import, record->op.comm), record->op.number) +
-                            item->part;
+        record->op.number =
+            spread_number(find_sink_comm(import, record->op.comm), record->op.number) + item->part;
     if (record->api == API_notice_member) {
-        int nranks = comm_of(import, record->comm.comm)->nranks;
+        int nranks = find_sink_comm(import, record->comm.comm)->nranks;
         record->comm.nranks = nranks > 0 ? nranks : 0;
     }
     if (record->api == API_notice_reached) {
-        const struct sink_comm *comm = comm_of(import, record->reached.comm);
-        record->reached.issued = spread(comm, record->reached.issued);
+        const struct sink_comm *comm = find_sink_comm(import, record->reached.comm);
+        record->reached.issued = spread_number(comm, record->reached.issued);
         if (record->reached.done != IMPORT_UNKNOWN)
-            record->reached.done = spread(comm, record->reached.done);
+            record->reached.done = spread_number(comm, record->reached.done);
     }
 }
 
@@ -99,7 +99,7 @@ static int store_records(struct import *import, struct store *store, struct erro
     uint32_t batch = 0;
     int got;
     while ((got = sorter_next(import->sorter, &item, err)) > 0) {
-        complete(import, item, &record);
+        complete_record(import, item, &record);
         if (store_event(store, (int)item->process, &record, err) ||
             (judge && judge->record(judge->context, (int)item->process, &record, err)))
             return -1;

@@ -68,7 +68,7 @@ void sorter_free(struct sorter *sorter)
     free(sorter);
 }
 
-static int no_memory(struct error *err)
+static int fail_sorter_memory(struct error *err)
 {
     return error_set(err, "can't sort what was read: memory is short");
 }
@@ -80,7 +80,7 @@ static int file_failed(const struct sorter *sorter, const char *doing, struct er
                      doing, sorter->directory, strerror(errno));
 }
 
-static int order(const void *left, const void *right)
+static int compare_sorted(const void *left, const void *right)
 {
     const struct place *a = left, *b = right;
     if (a->key != b->key)
@@ -93,7 +93,7 @@ static int sort_items(struct sorter *sorter, struct error *err)
 {
     struct place *place = realloc(sorter->place, ((size_t)sorter->items + 1) * sizeof *place);
     if (!place)
-        return no_memory(err);
+        return fail_sorter_memory(err);
     sorter->place = place;
     bool sorted = true;
     for (uint32_t i = 0; i < sorter->items; i++) {
@@ -101,11 +101,11 @@ static int sort_items(struct sorter *sorter, struct error *err)
         sorted = sorted && (!i || place[i - 1].key <= place[i].key);
     }
     if (!sorted)
-        qsort(place, sorter->items, sizeof *place, order);
+        qsort(place, sorter->items, sizeof *place, compare_sorted);
     return 0;
 }
 
-static int open_file(struct sorter *sorter, struct error *err)
+static int open_spill_file(struct sorter *sorter, struct error *err)
 {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/ddpcheck-import-XXXXXX", sorter->directory);
@@ -116,7 +116,7 @@ static int open_file(struct sorter *sorter, struct error *err)
     return 0;
 }
 
-static int write_all(struct sorter *sorter, const void *bytes, size_t count, struct error *err)
+static int write_spill(struct sorter *sorter, const void *bytes, size_t count, struct error *err)
 {
     const char *at = bytes;
     while (count) {
@@ -135,7 +135,7 @@ static struct run *add_run(struct sorter *sorter, struct error *err)
 {
     struct run *run = realloc(sorter->run, ((size_t)sorter->runs + 1) * sizeof *run);
     if (!run) {
-        no_memory(err);
+        fail_sorter_memory(err);
         return NULL;
     }
     sorter->run = run;
@@ -145,13 +145,13 @@ static struct run *add_run(struct sorter *sorter, struct error *err)
 
 static int spill(struct sorter *sorter, struct error *err)
 {
-    if ((sorter->file < 0 && open_file(sorter, err)) || sort_items(sorter, err))
+    if ((sorter->file < 0 && open_spill_file(sorter, err)) || sort_items(sorter, err))
         return -1;
     struct run *run = add_run(sorter, err);
     struct sorted *batch = malloc(READ_ITEMS * sizeof *batch);
     if (!run || !batch) {
         free(batch);
-        return no_memory(err);
+        return fail_sorter_memory(err);
     }
     *run = (struct run){.next = sorter->written, .end = sorter->written + sorter->items};
     int result = 0;
@@ -159,7 +159,7 @@ static int spill(struct sorter *sorter, struct error *err)
         uint32_t count = sorter->items - done < READ_ITEMS ? sorter->items - done : READ_ITEMS;
         for (uint32_t i = 0; i < count; i++)
             batch[i] = sorter->item[sorter->place[done + i].index];
-        result = write_all(sorter, batch, count * sizeof *batch, err);
+        result = write_spill(sorter, batch, count * sizeof *batch, err);
     }
     free(batch);
     sorter->written += sorter->items;
@@ -175,7 +175,7 @@ int sorter_add(struct sorter *sorter, const struct sorted *item, struct error *e
         uint32_t capacity = sorter->capacity ? 2 * sorter->capacity : FIRST_ITEMS;
         struct sorted *grown = realloc(sorter->item, capacity * sizeof *grown);
         if (!grown)
-            return no_memory(err);
+            return fail_sorter_memory(err);
         sorter->item = grown;
         sorter->capacity = capacity;
     }
@@ -183,7 +183,7 @@ int sorter_add(struct sorter *sorter, const struct sorted *item, struct error *e
     return 0;
 }
 
-static int refill(struct sorter *sorter, struct run *run, struct error *err)
+static int refill_run(struct sorter *sorter, struct run *run, struct error *err)
 {
     uint64_t left = run->end - run->next;
     uint32_t count = left < READ_ITEMS ? (uint32_t)left : READ_ITEMS;
@@ -211,7 +211,7 @@ static const struct sorted *head(const struct sorter *sorter, uint32_t index)
 }
 
 /* Of equal keys the earlier run's came first. */
-static bool is_before(const struct sorter *sorter, uint32_t a, uint32_t b)
+static bool is_run_before(const struct sorter *sorter, uint32_t a, uint32_t b)
 {
     uint64_t key_a = head(sorter, a)->key, key_b = head(sorter, b)->key;
     return key_a != key_b ? key_a < key_b : a < b;
@@ -222,7 +222,7 @@ static void sift_down(struct sorter *sorter, uint32_t at)
     for (;;) {
         uint32_t least = at;
         for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < sorter->heaped; child++)
-            if (is_before(sorter, sorter->heap[child], sorter->heap[least]))
+            if (is_run_before(sorter, sorter->heap[child], sorter->heap[least]))
                 least = child;
         if (least == at)
             return;
@@ -239,8 +239,8 @@ int sorter_finish(struct sorter *sorter, struct error *err)
         return -1;
     for (uint32_t i = 0; i < sorter->runs; i++)
         if (!(sorter->run[i].buffer = malloc(READ_ITEMS * sizeof *sorter->run[i].buffer)))
-            return no_memory(err);
-        else if (refill(sorter, &sorter->run[i], err))
+            return fail_sorter_memory(err);
+        else if (refill_run(sorter, &sorter->run[i], err))
             return -1;
     if (sorter->items) {
         struct run *run = add_run(sorter, err);
@@ -249,7 +249,7 @@ int sorter_finish(struct sorter *sorter, struct error *err)
         *run = (struct run){.buffer = sorter->item, .filled = sorter->items};
     }
     if (!(sorter->heap = malloc(((size_t)sorter->runs + 1) * sizeof *sorter->heap)))
-        return no_memory(err);
+        return fail_sorter_memory(err);
     for (; sorter->heaped < sorter->runs; sorter->heaped++)
         sorter->heap[sorter->heaped] = sorter->heaped;
     for (uint32_t i = sorter->heaped / 2; i-- > 0;)
@@ -258,11 +258,11 @@ int sorter_finish(struct sorter *sorter, struct error *err)
 }
 
 /* The item that was handed out is used up. */
-static int advance(struct sorter *sorter, struct error *err)
+static int advance_runs(struct sorter *sorter, struct error *err)
 {
     struct run *run = &sorter->run[sorter->heap[0]];
     run->at++;
-    if (run->at == run->filled && run->next < run->end && refill(sorter, run, err))
+    if (run->at == run->filled && run->next < run->end && refill_run(sorter, run, err))
         return -1;
     if (run->at == run->filled)
         sorter->heap[0] = sorter->heap[--sorter->heaped];
@@ -272,7 +272,7 @@ static int advance(struct sorter *sorter, struct error *err)
 
 int sorter_next(struct sorter *sorter, const struct sorted **item, struct error *err)
 {
-    if (sorter->last != UINT32_MAX && sorter->heaped && advance(sorter, err))
+    if (sorter->last != UINT32_MAX && sorter->heaped && advance_runs(sorter, err))
         return -1;
     if (!sorter->heaped)
         return 0;

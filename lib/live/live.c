@@ -57,7 +57,7 @@ static void read_command(struct live_process *process)
             process->command[i] = ' ';
 }
 
-static void read_rank(struct live_process *process)
+static void read_process_rank(struct live_process *process)
 {
     enum { ENVIRONMENT_BYTES = 1 << 18 };
     char *text = malloc(ENVIRONMENT_BYTES);
@@ -96,7 +96,7 @@ static int compare_threads(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int list_threads(struct live_process *process, struct error *err)
+static int list_live_threads(struct live_process *process, struct error *err)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", process->pid);
@@ -142,7 +142,7 @@ void live_free(struct live_process *process)
 #ifdef HAVE_LIBDW
 
 /* What the kernel says to whoever may not look into a process, and what can be done. */
-static int refuse(int pid, int error, struct error *err)
+static int refuse_process(int pid, int error, struct error *err)
 {
     if (error == ESRCH || error == ENOENT)
         return error_set(err, "process %d has ended, or is one of the kernel's", pid);
@@ -165,7 +165,7 @@ static int try_memory(int pid, struct error *err)
     snprintf(path, sizeof path, "/proc/%d/mem", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return refuse(pid, errno, err);
+        return refuse_process(pid, errno, err);
     (void)!pread(fd, &byte, 1, 0);
     close(fd);
     return 0;
@@ -178,12 +178,12 @@ int live_read(struct live_process *process, int pid, bool native, struct error *
         .find_debuginfo = dwfl_build_id_find_debuginfo,
     };
     *process = (struct live_process){.pid = pid};
-    if (list_threads(process, err) || try_memory(pid, err)) {
+    if (list_live_threads(process, err) || try_memory(pid, err)) {
         live_free(process);
         return -1;
     }
     read_command(process);
-    read_rank(process);
+    read_process_rank(process);
     Dwfl *dwfl = dwfl_begin(&callbacks);
     int failed = dwfl ? dwfl_linux_proc_report(dwfl, pid) : -1;
     if (!failed && dwfl_report_end(dwfl, NULL, NULL))

@@ -6,27 +6,27 @@
 
 #include "lib/trace/site.h"
 
-static bool same_place(const struct frame *a, const struct frame *b)
+static bool are_frames_alike(const struct frame *a, const struct frame *b)
 {
     if (a->function[0] && b->function[0])
         return !strcmp(a->function, b->function) && !strcmp(a->file, b->file) && a->line == b->line;
     return !a->function[0] && !b->function[0] && !strcmp(a->module, b->module);
 }
 
-static bool alike(const struct live_group *a, const struct live_group *b)
+static bool are_groups_alike(const struct live_group *a, const struct live_group *b)
 {
     if (a->is_main != b->is_main || a->frames != b->frames || strcmp(a->called, b->called))
         return false;
     for (int i = 0; i < a->frames; i++)
-        if (!same_place(&a->frame[i], &b->frame[i]))
+        if (!are_frames_alike(&a->frame[i], &b->frame[i]))
             return false;
     /* Threads without any frame are told apart by their names. */
     return a->frames || !strcmp(a->first->name, b->first->name);
 }
 
 /* A group of one. */
-static int begin(struct live_group *group, const struct live_process *process,
-                 const struct live_thread *thread, bool every_frame)
+static int begin_group(struct live_group *group, const struct live_process *process,
+                       const struct live_thread *thread, bool every_frame)
 {
     *group = (struct live_group){.process = process,
                                  .first = thread,
@@ -41,7 +41,7 @@ static int begin(struct live_group *group, const struct live_process *process,
     return 0;
 }
 
-static int join(struct live_group *group, const struct live_process *process)
+static int join_group(struct live_group *group, const struct live_process *process)
 {
     group->threads++;
     group->all_have_ranks &= process->rank >= 0;
@@ -50,14 +50,14 @@ static int join(struct live_group *group, const struct live_process *process)
     return rankset_add(&group->pids, process->pid);
 }
 
-static void end(struct live_group *group)
+static void free_group(struct live_group *group)
 {
     free(group->frame);
     rankset_free(&group->ranks);
     rankset_free(&group->pids);
 }
 
-static int compare(const void *a, const void *b)
+static int order_groups(const void *a, const void *b)
 {
     const struct live_group *x = a, *y = b;
     if (x->is_main != y->is_main)
@@ -69,20 +69,20 @@ static int compare(const void *a, const void *b)
     return x->first->id < y->first->id ? -1 : 1;
 }
 
-static int add(struct live_group *groups, int *count, const struct live_process *process,
-               const struct live_thread *thread, bool every_frame)
+static int group_thread(struct live_group *groups, int *count, const struct live_process *process,
+                        const struct live_thread *thread, bool every_frame)
 {
     struct live_group one;
     int at = 0;
-    if (begin(&one, process, thread, every_frame))
+    if (begin_group(&one, process, thread, every_frame))
         return -1;
-    while (at < *count && !alike(&groups[at], &one))
+    while (at < *count && !are_groups_alike(&groups[at], &one))
         at++;
     if (at == *count)
         groups[(*count)++] = one;
     else
-        end(&one);
-    return join(&groups[at], process);
+        free_group(&one);
+    return join_group(&groups[at], process);
 }
 
 int live_groups(const struct live_process *processes, int process_count, bool every_frame,
@@ -96,12 +96,13 @@ int live_groups(const struct live_process *processes, int process_count, bool ev
         return -1;
     for (int i = 0; i < process_count; i++)
         for (int at = 0; at < processes[i].threads && !failed; at++)
-            failed = add(groups, &count, &processes[i], &processes[i].thread[at], every_frame);
+            failed =
+                group_thread(groups, &count, &processes[i], &processes[i].thread[at], every_frame);
     if (failed) {
         live_groups_free(groups, count);
         return -1;
     }
-    qsort(groups, (size_t)count, sizeof *groups, compare);
+    qsort(groups, (size_t)count, sizeof *groups, order_groups);
     *result = groups;
     return count;
 }
@@ -109,6 +110,6 @@ int live_groups(const struct live_process *processes, int process_count, bool ev
 void live_groups_free(struct live_group *groups, int count)
 {
     for (int i = 0; i < count; i++)
-        end(&groups[i]);
+        free_group(&groups[i]);
     free(groups);
 }

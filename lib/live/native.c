@@ -17,7 +17,7 @@ struct addresses {
     int count;
 };
 
-static int take_frame(Dwfl_Frame *state, void *context)
+static int read_native_frame(Dwfl_Frame *state, void *context)
 {
     struct addresses *addresses = context;
     Dwarf_Addr pc;
@@ -41,7 +41,7 @@ static int take_thread(Dwfl_Thread *thread, void *context)
     /* A thread that ends meanwhile, or whose frames can't be followed to the end, keeps what was
      * found. */
     if (known)
-        dwfl_thread_getframes(thread, take_frame,
+        dwfl_thread_getframes(thread, read_native_frame,
                               &unwinding->of[known - unwinding->process->thread]);
     return DWARF_CB_OK;
 }

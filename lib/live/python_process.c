@@ -106,8 +106,8 @@ static int list_states(const struct interpreter *interpreter, uint64_t *states, 
 
 /* Up to 3.10 a state knows its pthread_t only, in which glibc keeps the kernel's id: the main
  * thread's is known. */
-static int find_id_place(const struct interpreter *interpreter, int pid, const uint64_t *states,
-                         int count)
+static int find_thread_id_offset(const struct interpreter *interpreter, int pid,
+                                 const uint64_t *states, int count)
 {
     unsigned char bytes[PTHREAD_SEARCHED];
     for (int i = count - 1; i >= 0; i--) {
@@ -123,7 +123,7 @@ static int find_id_place(const struct interpreter *interpreter, int pid, const u
     return -1;
 }
 
-static uint32_t id_of(const struct interpreter *interpreter, uint64_t state)
+static uint32_t read_thread_id(const struct interpreter *interpreter, uint64_t state)
 {
     const struct python_layout *layout = &interpreter->memory.layout;
     uint64_t id = 0, pthread = 0;
@@ -181,9 +181,10 @@ void live_read_python(struct live_process *process, Dwfl *dwfl)
     else {
         snprintf(process->python, sizeof process->python, "3.%u", interpreter.memory.layout.minor);
         int count = list_states(&interpreter, states, STATES);
-        interpreter.id_place = find_id_place(&interpreter, process->pid, states, count);
+        interpreter.id_place = find_thread_id_offset(&interpreter, process->pid, states, count);
         for (int i = 0; i < count; i++) {
-            struct live_thread *thread = live_find_thread(process, id_of(&interpreter, states[i]));
+            struct live_thread *thread =
+                live_find_thread(process, read_thread_id(&interpreter, states[i]));
             if (thread && !thread->is_python)
                 read_frames(&interpreter, states[i], thread);
         }

@@ -6,7 +6,7 @@
 enum { TABLE_MAX = 1 << 22 };
 
 /* The next byte, or -1 at the end. */
-static int take(struct python_table *table)
+static int read_varint(struct python_table *table)
 {
     if (table->at == table->count) {
         uint64_t left = table->end - table->next;
@@ -24,7 +24,7 @@ static int take(struct python_table *table)
     return table->piece[table->at++];
 }
 
-static uint32_t line_of(int64_t line)
+static uint32_t clamp_line(int64_t line)
 {
     return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
 }
@@ -34,13 +34,13 @@ static uint32_t find_lnotab(struct python_table *table, int64_t line, int32_t in
 {
     int64_t address = 0;
     int bytes, lines;
-    while ((bytes = take(table)) >= 0 && (lines = take(table)) >= 0) {
+    while ((bytes = read_varint(table)) >= 0 && (lines = read_varint(table)) >= 0) {
         address += bytes;
         if (address > instruction)
             break;
         line += (int8_t)lines;
     }
-    return line_of(line);
+    return clamp_line(line);
 }
 
 /* 3.10: ranges of instructions, each with the difference of its line to the one before; -128: it
@@ -50,24 +50,24 @@ static uint32_t find_ranges(struct python_table *table, int64_t line, int32_t in
     enum { NO_LINE = -128 };
     int64_t end = 0;
     int bytes, lines;
-    while ((bytes = take(table)) >= 0 && (lines = take(table)) >= 0) {
+    while ((bytes = read_varint(table)) >= 0 && (lines = read_varint(table)) >= 0) {
         bool has_line = (int8_t)lines != NO_LINE;
         if (has_line)
             line += (int8_t)lines;
         end += bytes;
         if (instruction < end)
-            return has_line ? line_of(line) : 0;
+            return has_line ? clamp_line(line) : 0;
     }
     return 0;
 }
 
 /* Six bits a byte, lowest first; 0x40: another follows; the lowest bit of the whole is the sign. */
-static int64_t take_signed(struct python_table *table)
+static int64_t read_signed_varint(struct python_table *table)
 {
     uint64_t value = 0;
     int byte, shift = 0;
     do {
-        byte = take(table);
+        byte = read_varint(table);
         if (byte < 0)
             return 0;
         value |= (uint64_t)(byte & 0x3f) << shift;
@@ -89,17 +89,17 @@ static uint32_t find_locations(struct python_table *table, int64_t line, int32_t
         CODE_NONE = 15
     };
     int64_t end = 0;
-    for (int byte = take(table); byte >= 0;) {
+    for (int byte = read_varint(table); byte >= 0;) {
         int code = byte >> 3 & 15;
         end += 2 * ((byte & 7) + 1);
         if (code == CODE_LONG || code == CODE_NO_COLUMNS)
-            line += take_signed(table);
+            line += read_signed_varint(table);
         else if (code >= CODE_ONE_LINE && code != CODE_NONE)
             line += code - CODE_ONE_LINE;
         if (instruction < end)
-            return code == CODE_NONE ? 0 : line_of(line);
+            return code == CODE_NONE ? 0 : clamp_line(line);
         do
-            byte = take(table);
+            byte = read_varint(table);
         while (byte >= 0 && !(byte & BEGINS));
     }
     return 0;

@@ -53,8 +53,8 @@ static bool has_type(bool trusted, uint64_t object, uint64_t type)
 }
 
 /* The frame's code and place in it. Returns false if it is no Python function's frame. */
-static bool take_frame(const struct python_memory *memory, const unsigned char *bytes,
-                       struct python_frame *frame)
+static bool read_python_frame(const struct python_memory *memory, const unsigned char *bytes,
+                              struct python_frame *frame)
 {
     const struct python_layout *layout = &memory->layout;
     if (layout->owner != PYTHON_NONE && bytes[layout->owner] >= layout->owner_c)
@@ -92,7 +92,7 @@ uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t 
         if (passed == CHAIN_MAX || frame % sizeof frame ||
             !python_read(trusted, frame, bytes, memory->layout.frame_bytes))
             return count;
-        if (take_frame(memory, bytes, &frames[count])) {
+        if (read_python_frame(memory, bytes, &frames[count])) {
             if (!has_type(trusted, frames[count].code, memory->code_type))
                 return count;
             count++;
@@ -109,7 +109,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-static uint64_t load(uint64_t address)
+static uint64_t load_word(uint64_t address)
 {
     uint64_t word;
     memcpy(&word, (const void *)(uintptr_t)address, sizeof word);
@@ -124,16 +124,16 @@ uint64_t python_walk_key(const struct python_memory *memory, const struct python
     const struct python_layout *layout = &memory->layout;
     uint64_t key = count;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t code = frames[i].code, file = load(code + layout->file),
-                 table = load(code + layout->table);
+        uint64_t code = frames[i].code, file = load_word(code + layout->file),
+                 table = load_word(code + layout->table);
         key = mix(key, code ^ (uint64_t)frames[i].instruction << 48);
-        key = mix(key, file ^ load(code + layout->name) << 16);
-        key = mix(key, table ^ load(code + layout->first_line) << 24);
-        uint64_t length = load(file + STR_LENGTH);
-        key = mix(key, length ^ load(file + STR_HASH));
+        key = mix(key, file ^ load_word(code + layout->name) << 16);
+        key = mix(key, table ^ load_word(code + layout->first_line) << 24);
+        uint64_t length = load_word(file + STR_LENGTH);
+        key = mix(key, length ^ load_word(file + STR_HASH));
         if (length >= sizeof length)
-            key = mix(key, load(file + layout->ascii_bytes + length - sizeof length));
-        key = mix(key, load(table + BYTES_SIZE) ^ load(table + BYTES_DATA));
+            key = mix(key, load_word(file + layout->ascii_bytes + length - sizeof length));
+        key = mix(key, load_word(table + BYTES_SIZE) ^ load_word(table + BYTES_DATA));
     }
     return key ? key : 1;
 }
