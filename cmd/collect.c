@@ -18,7 +18,7 @@
 #include "cmd/options/options.h"
 #include "collector/trace_directory.h"
 
-struct request {
+struct collect_request {
     bool daemon, foreground, quiet, fresh;
     double hang_after;
     long notify_fd;
@@ -72,7 +72,7 @@ static int go_to_background(const char *directory, struct error *err)
     return 0;
 }
 
-static int say_held(const struct request *request, const char *directory, int holder)
+static int say_held(const struct collect_request *request, const char *directory, int holder)
 {
     notify((int)request->notify_fd, "held %d", holder);
     if (request->daemon || request->notify_fd >= 0)
@@ -87,7 +87,7 @@ static int say_held(const struct request *request, const char *directory, int ho
     return STATUS_CLEAN;
 }
 
-static void say_result(const struct request *request, const char *directory,
+static void say_result(const struct collect_request *request, const char *directory,
                        const struct collector_summary *summary)
 {
     if (request->quiet || request->daemon || request->notify_fd >= 0)
@@ -104,8 +104,8 @@ static bool is_notified(void *context, const struct finding *finding, struct tra
     return choice_judge(context, finding, trace) == TELL;
 }
 
-static int collect_once(const struct request *request, const char *directory, struct choice *choice,
-                        struct collector_summary *summary)
+static int collect_once(const struct collect_request *request, const char *directory,
+                        struct choice *choice, struct collector_summary *summary)
 {
     struct error err;
     int holder = 0, lock = directory_lock(directory, &holder, &err);
@@ -134,7 +134,7 @@ static int collect_once(const struct request *request, const char *directory, st
 
 /* A process that starts recording while the collector is about to end sees the lock held and starts
  * no other: whoever left a ring file since then is taken care of by another round. */
-static int collect_rounds(const struct request *request, const char *directory)
+static int collect_rounds(const struct collect_request *request, const char *directory)
 {
     signal(SIGPIPE, SIG_IGN);
     sigset_t stops;
@@ -143,7 +143,7 @@ static int collect_rounds(const struct request *request, const char *directory)
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGHUP);
     sigprocmask(SIG_BLOCK, &stops, NULL);
-    struct request next = *request;
+    struct collect_request next = *request;
     struct collector_summary summary = {0};
     struct choice choice;
     struct error err;
@@ -162,7 +162,7 @@ static int collect_rounds(const struct request *request, const char *directory)
 
 int command_collect(int argc, char **argv)
 {
-    struct request request = {.notify_fd = -1};
+    struct collect_request request = {.notify_fd = -1};
     const char *hang_after = getenv("DDPCHECK_HANG_AFTER");
     if (hang_after)
         request.hang_after = strtod(hang_after, NULL);
@@ -178,7 +178,7 @@ int command_collect(int argc, char **argv)
         CHOICE_ENTRIES(request.choice, false),
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "collect",
         .operands = "DIR",
         .summary = "Stores what watched programs recorded in trace directory DIR, until the last "

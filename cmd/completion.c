@@ -9,12 +9,12 @@
 #include "cmd/options/option_table.h"
 #include "cmd/options/options.h"
 
-struct command {
+struct completed_command {
     const char *name, *help;
     int (*function)(int argc, char **argv);
 };
 
-static const struct command commands[] = {
+static const struct completed_command commands[] = {
 #define COMMAND(name, help) {#name, help, command_##name},
 #include "cmd/commands.def"
 #undef COMMAND
@@ -211,7 +211,7 @@ void completion_print_manual(void)
 int command_completion(int argc, char **argv)
 {
     static const char shells[] = "bash|zsh|fish";
-    const struct options options = {
+    const struct command_options options = {
         .command = "completion",
         .operands = shells,
         .summary = "Prints a completion script for a shell. Packages install them already.",

@@ -9,7 +9,7 @@
 
 enum { LIMIT = 20, RANK_NONE = -1 };
 
-struct request {
+struct diff_request {
     bool json;
     int color; /* enum color_when */
     long limit, rank, with;
@@ -31,7 +31,7 @@ static bool has_rank(const struct diff_side *side, long rank)
 }
 
 /* Everything is read: compares and prints. */
-static int compare_sides(struct diff_side *const side[2], const struct request *request,
+static int compare_sides(struct diff_side *const side[2], const struct diff_request *request,
                          struct error *err)
 {
     char name[2][32];
@@ -81,7 +81,7 @@ static int compare_sides(struct diff_side *const side[2], const struct request *
     return status;
 }
 
-static int diff_paths(char *const *path, int paths, const struct request *request)
+static int diff_paths(char *const *path, int paths, const struct diff_request *request)
 {
     struct diff_side a = {0}, b = {0}, *side[2] = {&a, paths == 2 ? &b : &a};
     struct error err = {{0}};
@@ -103,7 +103,7 @@ static int diff_paths(char *const *path, int paths, const struct request *reques
 
 int command_diff(int argc, char **argv)
 {
-    struct request request = {.limit = LIMIT, .rank = RANK_NONE, .with = RANK_NONE};
+    struct diff_request request = {.limit = LIMIT, .rank = RANK_NONE, .with = RANK_NONE};
     const struct option_entry entries[] = {
         {"rank", 0, OPTION_NUMBER, "R", "compare rank R of one trace ...", &request.rank},
         {"with", 0, OPTION_NUMBER, "S", "... with its rank S", &request.with},
@@ -112,7 +112,7 @@ int command_diff(int argc, char **argv)
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/diff.md)", &request.json},
         OPTION_COLOR(&request.color),
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "diff",
         .operands = "DIR|DATABASE [DIR|DATABASE]",
         .summary = "Says where two traces first differ: what their ranks called, on which "

@@ -12,7 +12,7 @@
 #include "cmd/options/options.h"
 #include "lib/base/terminal.h"
 
-struct table {
+struct doctor_table {
     bool colored, json;
     const char *about; /* "machine", "environment", or the program */
     int failures;
@@ -46,7 +46,7 @@ static void print_doctor_json(json_t *object)
 
 static void print_doctor_row(void *context, const char *name, const struct diagnosis *diagnosis)
 {
-    struct table *table = context;
+    struct doctor_table *table = context;
     table->failures += diagnosis->verdict == VERDICT_FAIL;
     if (table->json) {
         print_doctor_json(json_pack(
@@ -62,7 +62,7 @@ static void print_doctor_row(void *context, const char *name, const struct diagn
         printf("  %23s  -> %s\n", "", diagnosis->hint);
 }
 
-static void print_checks(struct table *table, const char *about, const char *title,
+static void print_checks(struct doctor_table *table, const char *about, const char *title,
                          const struct machine_check *check, int count)
 {
     table->about = about;
@@ -76,7 +76,8 @@ static void print_checks(struct table *table, const char *about, const char *tit
 }
 
 /* What it comes to: the command to give. */
-static void print_end(const struct table *table, const char *program, enum front_end front_end)
+static void print_end(const struct doctor_table *table, const char *program,
+                      enum front_end front_end)
 {
     static const char *const names[] = {
         [FRONT_END_NONE] = "none", [FRONT_END_PRELOAD] = "preload", [FRONT_END_PLUGIN] = "plugin"};
@@ -103,7 +104,7 @@ int command_doctor(int argc, char **argv)
         {"json", 0, OPTION_FLAG, NULL, "a JSON object for each line, then a summary", &json},
         OPTION_COLOR(&color),
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "doctor",
         .operands = "[-- PROGRAM [ARGUMENT...]]",
         .summary =
@@ -118,8 +119,8 @@ int command_doctor(int argc, char **argv)
     if (status != OPTIONS_GO)
         return status;
     enum front_end front_end = FRONT_END_NONE;
-    struct table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO),
-                          .json = json};
+    struct doctor_table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO),
+                                 .json = json};
     print_checks(&table, "machine", "This machine", machine_checks, machine_check_count);
     print_checks(&table, "environment", "\nThis environment", environment_checks,
                  environment_check_count);

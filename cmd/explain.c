@@ -110,7 +110,7 @@ static void print_markdown_list(void)
                severity_name(check->severity), check->title);
 }
 
-static int unknown_code(const struct options *options, const char *code)
+static int unknown_code(const struct command_options *options, const char *code)
 {
     const char *nearest = codes_nearest(code);
     if (nearest)
@@ -123,8 +123,8 @@ static int unknown_code(const struct options *options, const char *code)
         options, "no finding has the code '%s'; 'ddpcheck explain --list' shows all", code);
 }
 
-static int explain_codes(const struct options *options, int count, char **codes, bool markdown,
-                         struct page *page)
+static int explain_codes(const struct command_options *options, int count, char **codes,
+                         bool markdown, struct page *page)
 {
     for (int i = 0; i < count; i++)
         if (!codes_find(codes[i]))
@@ -149,7 +149,7 @@ int command_explain(int argc, char **argv)
         {"markdown", 0, OPTION_FLAG, NULL, "print Markdown, as in docs/findings", &markdown},
         OPTION_COLOR(&color),
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "explain",
         .operands = "CODE...",
         .summary = "Explains a finding: what it means, how it shows, an example, the mend.",

@@ -13,7 +13,7 @@ static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts
 
 enum { FORMATS_BYTES = 256, DETAILS_BYTES = 2048 };
 
-struct request {
+struct export_request {
     const struct export_format *format;
     const char *path, *src_prefix;
     struct choice_options choice;
@@ -40,7 +40,7 @@ static int write_to(struct output *output, const struct export *export,
 
 /* Writes the document, or leaves nothing. */
 static int write_out(struct report *report, const char *const *paths, int count,
-                     const struct request *request, struct error *err)
+                     const struct export_request *request, struct error *err)
 {
     struct output output;
     struct not_checked *not_checked = NULL;
@@ -59,7 +59,7 @@ static int write_out(struct report *report, const char *const *paths, int count,
     return result;
 }
 
-static int export_paths(const char *const *paths, int count, const struct request *request)
+static int export_paths(const char *const *paths, int count, const struct export_request *request)
 {
     struct report report;
     struct choice choice;
@@ -120,7 +120,7 @@ static void list_export_formats(char *names, char *details)
 
 int command_export(int argc, char **argv)
 {
-    struct request request = {0};
+    struct export_request request = {0};
     char names[FORMATS_BYTES], details[DETAILS_BYTES];
     int format = -1;
     list_export_formats(names, details);
@@ -134,7 +134,7 @@ int command_export(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S",
          "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "export",
         .operands = "[DIR|DATABASE...]",
         .summary = "Writes what is in traces in a format that other tools read. Traces of several "

@@ -13,19 +13,19 @@
 
 enum { FORMATS_BYTES = 512, QUIET_S = 1 };
 
-struct request {
+struct import_request {
     const char *output;
     const char *format;
     bool quiet;
 };
 
 /* A line on a terminal that is drawn again and again. */
-struct progress {
+struct import_progress {
     bool wanted, drawn;
     time_t begin;
 };
 
-static void clear_progress(struct progress *progress)
+static void clear_progress(struct import_progress *progress)
 {
     if (progress->drawn)
         fputs("\r\033[K", stderr);
@@ -40,7 +40,7 @@ static void print_message(void *context, const char *message)
 
 static void show_import_progress(void *context, uint64_t files, uint64_t bytes)
 {
-    struct progress *progress = context;
+    struct import_progress *progress = context;
     if (!progress->wanted || time(NULL) < progress->begin + QUIET_S)
         return;
     fprintf(stderr, "\rimporting: %llu files, %.1f MB\033[K", (unsigned long long)files,
@@ -62,7 +62,7 @@ static void list_import_formats(char *text, size_t bytes)
                  "rest is there).\n");
 }
 
-static int unknown_format(const struct options *options, const char *format)
+static int unknown_format(const struct command_options *options, const char *format)
 {
     const char *names[32] = {NULL};
     for (int i = 0; import_sources[i] && i < 31; i++)
@@ -92,11 +92,11 @@ static void print_import_result(const struct import_result *result,
                 result->files == 1 ? "file" : "files");
 }
 
-static int import(const char *const *paths, int count, const struct request *request,
+static int import(const char *const *paths, int count, const struct import_request *request,
                   const struct import_source *source)
 {
-    struct progress progress = {.wanted = !request->quiet && isatty(STDERR_FILENO),
-                                .begin = time(NULL)};
+    struct import_progress progress = {.wanted = !request->quiet && isatty(STDERR_FILENO),
+                                       .begin = time(NULL)};
     struct import_verdict verdict;
     struct error err = {{0}};
     const struct import_judge *judge = import_judge_new(&verdict, &err);
@@ -122,7 +122,7 @@ static int import(const char *const *paths, int count, const struct request *req
 
 int command_import(int argc, char **argv)
 {
-    struct request request = {0};
+    struct import_request request = {0};
     char formats[FORMATS_BYTES];
     list_import_formats(formats, sizeof formats);
     const struct option_entry entries[] = {
@@ -131,7 +131,7 @@ int command_import(int argc, char **argv)
         {"format", 0, OPTION_TEXT, "FORMAT", "what the files are (default: auto)", &request.format},
         {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "import",
         .operands = "-o DATABASE FILE|DIR...",
         .summary = "Makes a trace of what other tools recorded, for `ddpcheck report` and `tui` "

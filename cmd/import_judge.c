@@ -12,8 +12,8 @@ struct judge {
     struct import_judge judge;
     struct analyzer *analyzer;
     struct import_verdict *verdict;
-    struct batch *batch; /* findings on their way */
-    struct store *store; /* in end() */
+    struct record_batch *batch; /* findings on their way */
+    struct store *store;        /* in end() */
     struct error *err;
     uint64_t last_ns;
     int waits;

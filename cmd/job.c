@@ -37,11 +37,11 @@ static void become_program(char *const *argv, int report, bool has_terminal)
     _exit(number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE);
 }
 
-int job_start(struct job *job, char *const *argv, struct error *err)
+int job_start(struct run_job *job, char *const *argv, struct error *err)
 {
     int report[2], number = 0;
-    *job =
-        (struct job){.has_terminal = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp()};
+    *job = (struct run_job){.has_terminal = isatty(STDIN_FILENO) &&
+                                            tcgetpgrp(STDIN_FILENO) == getpgrp()};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (pipe2(report, O_CLOEXEC) < 0 || (job->pid = fork()) < 0) {
         error_set(err, "can't start %s: %s", argv[0], strerror(errno));
@@ -64,7 +64,7 @@ int job_start(struct job *job, char *const *argv, struct error *err)
     return number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE;
 }
 
-void job_release_terminal(struct job *job)
+void job_release_terminal(struct run_job *job)
 {
     if (job->has_terminal)
         give_terminal(getpgrp());
@@ -72,7 +72,7 @@ void job_release_terminal(struct job *job)
 }
 
 /* Ctrl-Z: the shell must see us stopped; when it continues us, the job goes on. */
-static void stop_with_job(struct job *job)
+static void stop_with_job(struct run_job *job)
 {
     bool had_terminal = job->has_terminal;
     job_release_terminal(job);
@@ -83,7 +83,7 @@ static void stop_with_job(struct job *job)
     kill(-job->pid, SIGCONT);
 }
 
-void job_reap(struct job *job, pid_t *other, int *other_status)
+void job_reap(struct run_job *job, pid_t *other, int *other_status)
 {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
@@ -101,7 +101,7 @@ void job_reap(struct job *job, pid_t *other, int *other_status)
     }
 }
 
-void job_forward(const struct job *job, int signal_number)
+void job_forward(const struct run_job *job, int signal_number)
 {
     if (!job->ended)
         kill(-job->pid, signal_number);
@@ -155,7 +155,7 @@ static int find_descendants(struct family *processes, int count, pid_t root, pid
     return found;
 }
 
-int job_signal_all(const struct job *job, pid_t spared, int signal_number)
+int job_signal_all(const struct run_job *job, pid_t spared, int signal_number)
 {
     if (!job->ended)
         kill(-job->pid, signal_number);
@@ -171,7 +171,7 @@ int job_signal_all(const struct job *job, pid_t spared, int signal_number)
     return sent;
 }
 
-int job_exit_status(const struct job *job)
+int job_exit_status(const struct run_job *job)
 {
     return WIFSIGNALED(job->status) ? 128 + WTERMSIG(job->status) : WEXITSTATUS(job->status);
 }

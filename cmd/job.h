@@ -7,7 +7,7 @@
 
 #include "lib/base/error.h"
 
-struct job {
+struct run_job {
     pid_t pid;         /* the program; leader of a process group of its own */
     bool has_terminal; /* the group has the terminal's foreground */
     bool ended;
@@ -20,24 +20,24 @@ enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126 };
  * environment is ours as it is then; the signal mask is emptied. Returns 0; else the exit status
  * for a program that can't be run (JOB_NOT_FOUND, JOB_NOT_RUNNABLE) with err. The caller is made
  * the reaper of orphans. */
-int job_start(struct job *job, char *const *argv, struct error *err);
+int job_start(struct run_job *job, char *const *argv, struct error *err);
 
 /* Reaps children that changed: the job's program (ended, status), orphans, and `other` (whose
  * status goes to *other_status; *other becomes 0). A stopped job stops us too, as a shell's job
  * control expects. */
-void job_reap(struct job *job, pid_t *other, int *other_status);
+void job_reap(struct run_job *job, pid_t *other, int *other_status);
 
 /* Passes a signal on to the program's process group. */
-void job_forward(const struct job *job, int signal_number);
+void job_forward(const struct run_job *job, int signal_number);
 
 /* Sends a signal to the group and to every other descendant but `spared`. Returns how many
  * processes got it. */
-int job_signal_all(const struct job *job, pid_t spared, int signal_number);
+int job_signal_all(const struct run_job *job, pid_t spared, int signal_number);
 
 /* What a shell would say: the exit status, or 128 + signal. */
-int job_exit_status(const struct job *job);
+int job_exit_status(const struct run_job *job);
 
 /* Takes the terminal back after the job. */
-void job_release_terminal(struct job *job);
+void job_release_terminal(struct run_job *job);
 
 #endif

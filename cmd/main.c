@@ -9,13 +9,13 @@
 #include "cmd/options/option_table.h"
 #include "cmd/options/options.h"
 
-struct command {
+struct command_entry {
     const char *name;
     int (*function)(int argc, char **argv);
     const char *help;
 };
 
-static const struct command commands[] = {
+static const struct command_entry commands[] = {
 #define COMMAND(name, help) {#name, command_##name, help},
 #include "cmd/commands.def"
 #undef COMMAND
@@ -37,7 +37,7 @@ static void print_help(FILE *out)
           out);
 }
 
-static const struct command *find_command(const char *name)
+static const struct command_entry *find_command(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0)
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         completion_print_manual();
         return finish_output(STATUS_CLEAN);
     }
-    const struct command *command = find_command(argv[1]);
+    const struct command_entry *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
     return finish_output(command->function(argc - 1, argv + 1));

@@ -10,7 +10,7 @@
 
 static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
-struct request {
+struct report_request {
     bool json, all_ranks, allow_missing;
     struct choice_options choice;
     bool gen_suppressions;
@@ -25,7 +25,8 @@ static void print_suppression(void *context, const struct finding *finding)
     suppression_print(finding, report->trace, stdout);
 }
 
-static int print_report(struct report *report, const struct request *request, struct error *err)
+static int print_report(struct report *report, const struct report_request *request,
+                        struct error *err)
 {
     if (request->gen_suppressions) {
         report_visit_findings(report, FINDING_OPEN, print_suppression, report);
@@ -39,7 +40,7 @@ static int print_report(struct report *report, const struct request *request, st
     return 0;
 }
 
-static int exit_status(const struct report *report, const struct request *request)
+static int exit_status(const struct report *report, const struct report_request *request)
 {
     for (int severity = SEVERITY_ERROR; severity <= request->fail_on; severity++)
         if (report->count[severity])
@@ -54,7 +55,7 @@ static int say(const struct error *err)
     return STATUS_USAGE;
 }
 
-static int report_paths(const char *const *paths, int count, const struct request *request)
+static int report_paths(const char *const *paths, int count, const struct report_request *request)
 {
     struct report report;
     struct choice choice;
@@ -77,7 +78,7 @@ static int report_paths(const char *const *paths, int count, const struct reques
 
 int command_report(int argc, char **argv)
 {
-    struct request request = {.fail_on = SEVERITY_WARNING};
+    struct report_request request = {.fail_on = SEVERITY_WARNING};
     const struct option_entry entries[] = {
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},
         CHOICE_ENTRIES(request.choice, true),
@@ -93,7 +94,7 @@ int command_report(int argc, char **argv)
          "a trace without its end or some ranks is no failure", &request.allow_missing},
         OPTION_COLOR(&request.color),
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "report",
         .operands = "[DIR|DATABASE...]",
         .summary = "Says what was found in traces, in plain words, and where every rank is. Traces "

@@ -28,7 +28,7 @@ static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
 static const double collector_patience_s = 30; /* for the collector, after the job */
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-struct run {
+struct watched_run {
     long emulate, error_exitcode;
     const char *directory_name;
     double timeout, hang_after;
@@ -40,7 +40,7 @@ struct run {
     char **argv;
 
     char directory[PATH_MAX];
-    struct job job;
+    struct run_job job;
     pid_t collector;
     int collector_status, collector_starts;
     int socket; /* to the collector; -1 none */
@@ -60,7 +60,7 @@ static int fail(const struct error *err)
 }
 
 /* The collector is this program again, in a session of its own, so that no Ctrl-C reaches it. */
-static void become_collector(const struct run *run, int socket)
+static void become_collector(const struct watched_run *run, int socket)
 {
     char fd[16], hang_after[32];
     const char *argv[10 + CHOICE_WORDS_MAX];
@@ -87,7 +87,7 @@ static void become_collector(const struct run *run, int socket)
     _exit(STATUS_USAGE);
 }
 
-static int start_collector(struct run *run, struct error *err)
+static int start_collector(struct watched_run *run, struct error *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -110,7 +110,7 @@ static int start_collector(struct run *run, struct error *err)
 }
 
 /* Ends the job as a user would: asks first, kills what does not listen. */
-static void end_job(struct run *run, const char *why)
+static void end_job(struct watched_run *run, const char *why)
 {
     if (run->job.ended || run->ending_since_ns)
         return;
@@ -120,7 +120,7 @@ static void end_job(struct run *run, const char *why)
     job_signal_all(&run->job, run->collector, SIGCONT);
 }
 
-static void print_new_finding(struct run *run, const char *text)
+static void print_new_finding(struct watched_run *run, const char *text)
 {
     char severity[16], code[16];
     int what = 0;
@@ -135,7 +135,7 @@ static void print_new_finding(struct run *run, const char *text)
         end_job(run, "--on-finding abort");
 }
 
-static void read_collector_line(struct run *run, const char *line)
+static void read_collector_line(struct watched_run *run, const char *line)
 {
     int holder;
     if (strcmp(line, "ready") == 0)
@@ -157,7 +157,7 @@ static void read_collector_line(struct run *run, const char *line)
 }
 
 /* Reads what the collector says. Returns false when it has closed its end. */
-static bool read_collector(struct run *run)
+static bool read_collector(struct watched_run *run)
 {
     ssize_t got = recv(run->socket, run->line + run->line_bytes, sizeof run->line - run->line_bytes,
                        MSG_DONTWAIT);
@@ -179,7 +179,7 @@ static bool read_collector(struct run *run)
     return true;
 }
 
-static void close_collector(struct run *run)
+static void close_collector(struct watched_run *run)
 {
     if (run->socket >= 0)
         close(run->socket);
@@ -187,7 +187,7 @@ static void close_collector(struct run *run)
 }
 
 /* Waits until the collector watches the directory. Returns 0, or the exit status. */
-static int wait_collector_ready(struct run *run)
+static int wait_collector_ready(struct watched_run *run)
 {
     while (!run->ready && !run->shared) {
         struct pollfd fd = {.fd = run->socket, .events = POLLIN};
@@ -202,7 +202,7 @@ static int wait_collector_ready(struct run *run)
 }
 
 /* A collector that was killed is replaced: the rings hold what came meanwhile. */
-static void replace_collector(struct run *run)
+static void replace_collector(struct watched_run *run)
 {
     close_collector(run);
     if (run->shared || run->saw_end)
@@ -216,7 +216,7 @@ static void replace_collector(struct run *run)
             err.text, run->directory_name);
 }
 
-static void check_time(struct run *run)
+static void check_time(struct watched_run *run)
 {
     uint64_t now_ns = monotonic_now_ns();
     if (run->timeout > 0 && (double)(now_ns - run->last_activity_ns) / 1e9 > run->timeout) {
@@ -231,7 +231,7 @@ static void check_time(struct run *run)
     }
 }
 
-static void take_signals(struct run *run, int signals)
+static void take_signals(struct watched_run *run, int signals)
 {
     struct signalfd_siginfo info;
     while (read(signals, &info, sizeof info) == sizeof info)
@@ -241,7 +241,7 @@ static void take_signals(struct run *run, int signals)
 }
 
 /* Until the program has ended. */
-static void watch_job(struct run *run, int signals)
+static void watch_job(struct watched_run *run, int signals)
 {
     run->last_activity_ns = monotonic_now_ns();
     while (!run->job.ended) {
@@ -262,7 +262,7 @@ static void watch_job(struct run *run, int signals)
 }
 
 /* Lets the collector store and analyse what is left. */
-static void finish_job(struct run *run, int signals)
+static void finish_job(struct watched_run *run, int signals)
 {
     if (run->socket < 0)
         return;
@@ -287,7 +287,7 @@ static void finish_job(struct run *run, int signals)
     }
 }
 
-static void print_run_summary(const struct run *run, const char *program)
+static void print_run_summary(const struct watched_run *run, const char *program)
 {
     if (run->quiet || run->shared)
         return;
@@ -325,7 +325,7 @@ static int open_signals(struct error *err)
 }
 
 /* What is wrong with its files is said before the program starts. */
-static int check_choice(const struct run *run, struct error *err)
+static int check_choice(const struct watched_run *run, struct error *err)
 {
     struct choice choice;
     if (choice_load(&choice, &run->choice, err))
@@ -334,7 +334,7 @@ static int check_choice(const struct run *run, struct error *err)
     return 0;
 }
 
-static int run_program(struct run *run, char **argv)
+static int run_program(struct watched_run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl",
                                          "all"}; /* as the shim reads DDPCHECK_STACKS */
@@ -382,12 +382,12 @@ static int run_program(struct run *run, char **argv)
 /* The process that runs the job while another one shows the TUI. */
 static int run_apart(void *context, int ready)
 {
-    struct run *run = context;
+    struct watched_run *run = context;
     run->ready_fd = ready;
     return run_program(run, run->argv);
 }
 
-static int run_with_tui(struct run *run)
+static int run_with_tui(struct watched_run *run)
 {
     struct error err;
     char directory[PATH_MAX];
@@ -399,12 +399,12 @@ static int run_with_tui(struct run *run)
 
 int command_run(int argc, char **argv)
 {
-    struct run run = {.directory_name = "ddpcheck-trace",
-                      .error_exitcode = NO_STATUS,
-                      .stacks = -1,
-                      .cuda = -1,
-                      .socket = -1,
-                      .ready_fd = -1};
+    struct watched_run run = {.directory_name = "ddpcheck-trace",
+                              .error_exitcode = NO_STATUS,
+                              .stacks = -1,
+                              .cuda = -1,
+                              .socket = -1,
+                              .ready_fd = -1};
     const struct option_entry entries[] = {
         {"emulate", 0, OPTION_NUMBER, "N",
          "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
@@ -435,7 +435,7 @@ int command_run(int argc, char **argv)
          "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "run",
         .operands = "-- PROGRAM [ARGUMENT...]",
         .summary = "Runs a program, records its NCCL and CUDA calls, and says what is wrong as "

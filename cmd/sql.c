@@ -202,7 +202,7 @@ int command_sql(int argc, char **argv)
         {"json", 0, OPTION_FLAG, NULL, "a JSON object per row", &json},
         {"csv", 0, OPTION_FLAG, NULL, "comma-separated values with a line of names", &csv},
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "sql",
         .operands = "DIR|DATABASE [QUERY]",
         .summary =

@@ -12,7 +12,7 @@
 
 enum { PIDS_MAX = 256, VALUE_COLUMN = 16, RANKS_BYTES = 4096 };
 
-struct request {
+struct stacks_request {
     const char *pids;
     bool python_only, all, json;
     int color;
@@ -104,7 +104,7 @@ static void print_live_json(const struct live_group *group)
 }
 
 static int print_live(const struct live_process *process, int processes,
-                      const struct request *request)
+                      const struct stacks_request *request)
 {
     struct live_group *groups;
     struct page page;
@@ -143,7 +143,7 @@ static int parse_pids(const char *text, int *pids)
 }
 
 /* What can be read is shown, whatever happens to the other processes. */
-static int show_live(const int *pids, int count, const struct request *request)
+static int show_live(const int *pids, int count, const struct stacks_request *request)
 {
     struct live_process *process = calloc((size_t)count, sizeof *process);
     int read = 0, status = STATUS_CLEAN;
@@ -165,7 +165,7 @@ static int show_live(const int *pids, int count, const struct request *request)
 }
 
 /* What the processes told of themselves when the job hung. */
-static int show_told(const char *const *paths, int count, const struct request *request)
+static int show_told(const char *const *paths, int count, const struct stacks_request *request)
 {
     struct report report;
     struct choice choice;
@@ -201,7 +201,7 @@ static int show_told(const char *const *paths, int count, const struct request *
 
 int command_stacks(int argc, char **argv)
 {
-    struct request request = {0};
+    struct stacks_request request = {0};
     const struct option_entry entries[] = {
         {"pid", 'p', OPTION_TEXT, "PID[,PID...]", "running processes, watched or not",
          &request.pids},
@@ -212,7 +212,7 @@ int command_stacks(int argc, char **argv)
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},
         OPTION_COLOR(&request.color),
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "stacks",
         .operands = "--pid PID[,PID...] | DIR|DATABASE...",
         .summary = "Shows where the threads of processes stand, Python's frames first, equal "

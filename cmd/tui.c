@@ -73,7 +73,7 @@ int command_tui(int argc, char **argv)
          "ask the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
         OPTION_COLOR(&color),
     };
-    const struct options options = {
+    const struct command_options options = {
         .command = "tui",
         .operands = "[DIR|DATABASE...]",
         .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "

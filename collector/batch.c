@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct batch *batch_new(void)
+struct record_batch *batch_new(void)
 {
-    struct batch *batch = malloc(sizeof *batch);
+    struct record_batch *batch = malloc(sizeof *batch);
     if (batch) {
         batch->count = 0;
         batch->findings = NULL;
@@ -27,7 +27,7 @@ static void finding_free(struct batch_finding *finding)
     free(finding);
 }
 
-void batch_clear(struct batch *batch)
+void batch_clear(struct record_batch *batch)
 {
     batch->count = 0;
     while (batch->findings) {
@@ -37,7 +37,7 @@ void batch_clear(struct batch *batch)
     }
 }
 
-void batch_free(struct batch *batch)
+void batch_free(struct record_batch *batch)
 {
     if (!batch)
         return;
@@ -45,7 +45,7 @@ void batch_free(struct batch *batch)
     free(batch);
 }
 
-bool batch_add(struct batch *batch, int process, const struct record *record)
+bool batch_add(struct record_batch *batch, int process, const struct record *record)
 {
     if (batch->count == BATCH_RECORDS)
         return false;
@@ -110,7 +110,7 @@ static struct batch_finding *finding_copy(const struct finding *from)
     return NULL;
 }
 
-int batch_add_finding(struct batch *batch, const struct finding *finding)
+int batch_add_finding(struct record_batch *batch, const struct finding *finding)
 {
     struct batch_finding *added = finding_copy(finding);
     if (!added)
@@ -127,7 +127,7 @@ int batch_add_finding(struct batch *batch, const struct finding *finding)
     return 0;
 }
 
-int batch_write(const struct batch *batch, struct store *store, struct error *err)
+int batch_write(const struct record_batch *batch, struct store *store, struct error *err)
 {
     for (int i = 0; i < batch->count; i++)
         if (store_event(store, batch->process[i], &batch->record[i], err) < 0)

@@ -15,7 +15,7 @@
 
 enum { BATCH_RECORDS = 8192 };
 
-struct batch {
+struct record_batch {
     struct record record[BATCH_RECORDS];
     int process[BATCH_RECORDS];
     int count;
@@ -30,22 +30,22 @@ struct batch_finding {
 };
 
 /* Returns NULL when memory is short. */
-struct batch *batch_new(void);
-void batch_free(struct batch *batch);
-void batch_clear(struct batch *batch);
+struct record_batch *batch_new(void);
+void batch_free(struct record_batch *batch);
+void batch_clear(struct record_batch *batch);
 
-static inline int batch_room(const struct batch *batch)
+static inline int batch_room(const struct record_batch *batch)
 {
     return BATCH_RECORDS - batch->count;
 }
 
 /* Adds one record if there is room. */
-bool batch_add(struct batch *batch, int process, const struct record *record);
+bool batch_add(struct record_batch *batch, int process, const struct record *record);
 
 /* Adds a finding, or replaces its older state. Returns 0, or -1 when memory is short. */
-int batch_add_finding(struct batch *batch, const struct finding *finding);
+int batch_add_finding(struct record_batch *batch, const struct finding *finding);
 
 /* Writes all records and findings into the open transaction. Returns 0, or -1 with err. */
-int batch_write(const struct batch *batch, struct store *store, struct error *err);
+int batch_write(const struct record_batch *batch, struct store *store, struct error *err);
 
 #endif

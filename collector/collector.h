@@ -58,7 +58,7 @@ struct collector {
     struct analyzer *analyzer;
     struct symbolizer *symbolizer;
     struct collector_state *state;
-    struct batch *batch;
+    struct record_batch *batch;
     struct producer **producers;
     int producer_count;
     int process_count;   /* processes that the analyzer knows */

@@ -10,14 +10,14 @@
 
 static const uint64_t every_ns = 500000000;
 
-struct member_key {
+struct stored_member_key {
     uint64_t comm;
     int64_t rank;
 };
 
 /* What was stored of a member last. */
 struct stored_member {
-    struct member_key key;
+    struct stored_member_key key;
     uint64_t hash;
     UT_hash_handle hh;
 };
@@ -80,7 +80,7 @@ static uint64_t hash_member_view(const struct member_view *view)
 /* Whether it is as it was stored; else takes note of how it is now. */
 static bool is_stored(struct collector_state *state, const struct member_view *view)
 {
-    struct member_key key = {view->comm, view->rank};
+    struct stored_member_key key = {view->comm, view->rank};
     struct stored_member *member;
     uint64_t hash = hash_member_view(view);
     HASH_FIND(hh, state->members, &key, sizeof key, member);

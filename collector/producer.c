@@ -42,7 +42,7 @@ static struct record make_notice(enum api api, uint64_t now_ns)
     return (struct record){.time_ns = now_ns, .api = (uint16_t)api, .device = RECORD_NO_DEVICE};
 }
 
-static void note_progress(struct producer *producer, struct batch *batch, uint64_t now_ns)
+static void note_progress(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     unsigned slots = ring_reader_slots(producer->reader);
     producer->progress_told_ns = now_ns;
@@ -62,7 +62,7 @@ static void note_progress(struct producer *producer, struct batch *batch, uint64
 
 /* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in
  * the batch. */
-static bool tell_hashes(struct producer *producer, struct batch *batch, bool drained,
+static bool tell_hashes(struct producer *producer, struct record_batch *batch, bool drained,
                         uint64_t now_ns)
 {
     for (unsigned i = 0; i < ring_reader_hashes(producer->reader); i++) {
@@ -89,7 +89,8 @@ static bool tell_hashes(struct producer *producer, struct batch *batch, bool dra
     return true;
 }
 
-static void tell_lost(struct producer *producer, struct batch *batch, uint64_t now_ns, bool last)
+static void tell_lost(struct producer *producer, struct record_batch *batch, uint64_t now_ns,
+                      bool last)
 {
     uint64_t control = ring_reader_lost(producer->reader, RING_CONTROL),
              bulk = ring_reader_lost(producer->reader, RING_BULK);
@@ -110,7 +111,7 @@ static void tell_lost(struct producer *producer, struct batch *batch, uint64_t n
     producer->lost_told_ns = now_ns;
 }
 
-static void tell_end(struct producer *producer, struct batch *batch, uint64_t now_ns)
+static void tell_end(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     const struct liveness *liveness = &producer->liveness;
     if (liveness->how == END_UNKNOWN && !producer->said_exit) {
@@ -129,7 +130,7 @@ static void tell_end(struct producer *producer, struct batch *batch, uint64_t no
     producer->end_told = batch_add(batch, producer->process, &record);
 }
 
-static int drain_rings(struct producer *producer, struct store *store, struct batch *batch,
+static int drain_rings(struct producer *producer, struct store *store, struct record_batch *batch,
                        int quota, bool ended, uint64_t now_ns, struct error *err)
 {
     if (read_ring_file(producer, store, !ended, now_ns, err) < 0)
@@ -146,8 +147,8 @@ static int drain_rings(struct producer *producer, struct store *store, struct ba
     return taken;
 }
 
-int producer_pass(struct producer *producer, struct store *store, struct batch *batch, int quota,
-                  uint64_t now_ns, struct error *err)
+int producer_pass(struct producer *producer, struct store *store, struct record_batch *batch,
+                  int quota, uint64_t now_ns, struct error *err)
 {
     /* Asked before the rings are looked at: what a process wrote before its end is seen then. */
     bool ended = liveness_ended(&producer->liveness);

@@ -29,8 +29,8 @@ struct producer {
 /* Takes records into the batch, at most `quota`, and what changed (progress, losses, the end) as
  * notices behind them. Returns how many records it took, or -1 with err: the ring file is damaged,
  * what was good is in the batch, and the reader is closed. */
-int producer_pass(struct producer *producer, struct store *store, struct batch *batch, int quota,
-                  uint64_t now_ns, struct error *err);
+int producer_pass(struct producer *producer, struct store *store, struct record_batch *batch,
+                  int quota, uint64_t now_ns, struct error *err);
 
 /* Remembers what a record of this process says about calls in flight and the exit. */
 void producer_note(struct producer *producer, const struct record *record);

@@ -24,7 +24,7 @@ struct comparison {
 };
 
 /* The operations of one member, as alignment_run takes them. */
-struct cursor {
+struct op_cursor {
     const struct comparison *comparison;
     int which;
     sqlite3_stmt *ops;
@@ -48,7 +48,7 @@ static uint64_t hash_op(const struct comparison *comparison, int which, const st
 
 static int read_op_word(void *context, uint64_t *word)
 {
-    struct cursor *cursor = context;
+    struct op_cursor *cursor = context;
     struct diff_op op;
     int got = diff_op_next(cursor->ops, &op);
     if (got < 0)
@@ -174,10 +174,10 @@ static int merge_differences(struct diff_result *result, const struct comparison
 
 static int compare_members(struct diff_result *result, struct comparison *comparison, int pair)
 {
-    struct cursor cursor[2];
+    struct op_cursor cursor[2];
     int status = 0;
     for (int which = 0; which < 2; which++) {
-        cursor[which] = (struct cursor){.comparison = comparison, .which = which};
+        cursor[which] = (struct op_cursor){.comparison = comparison, .which = which};
         cursor[which].ops =
             diff_ops(comparison->side[which], comparison->member[which], 0, comparison->err);
         status = cursor[which].ops ? status : -1;

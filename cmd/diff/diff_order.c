@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* Two processes of equal rank, call by call. */
-struct walk {
+struct order_walk {
     struct diff_side *const *side;
     const struct diff_pairs *pairs;
     int *pair_of[2]; /* by communicator: its pair, -1 none */
@@ -19,7 +19,7 @@ static int fail_order_memory(struct error *err)
     return error_set(err, "can't compare the traces: memory is short");
 }
 
-static int map_pairs(struct walk *walk)
+static int map_pairs(struct order_walk *walk)
 {
     for (int which = 0; which < 2; which++) {
         int comms = walk->side[which]->comms;
@@ -35,7 +35,7 @@ static int map_pairs(struct walk *walk)
 }
 
 /* The next call on a communicator that both sides have: 1, 0 at the end, -1 on failure. */
-static int walk_next(struct walk *walk, int which)
+static int walk_next(struct order_walk *walk, int which)
 {
     const struct diff_side *side = walk->side[which];
     int got;
@@ -52,8 +52,8 @@ static int walk_next(struct walk *walk, int which)
     return got;
 }
 
-static int add_order(struct diff_orders *orders, const struct walk *walk, uint64_t index, int rank,
-                     struct error *err)
+static int add_order(struct diff_orders *orders, const struct order_walk *walk, uint64_t index,
+                     int rank, struct error *err)
 {
     int i = 0;
     while (i < orders->differences && (orders->difference[i].index != index ||
@@ -74,13 +74,13 @@ static int add_order(struct diff_orders *orders, const struct walk *walk, uint64
     return rankset_add(&orders->difference[i].ranks, rank) ? fail_order_memory(err) : 0;
 }
 
-static int fail_walk(const struct walk *walk, int which, struct error *err)
+static int fail_walk(const struct order_walk *walk, int which, struct error *err)
 {
     return error_set(err, "can't read the temporary file of %s: %s", walk->side[which]->path,
                      sqlite3_errmsg(walk->side[which]->store));
 }
 
-static int compare_orders(struct diff_orders *orders, struct walk *walk, const int process[2],
+static int compare_orders(struct diff_orders *orders, struct order_walk *walk, const int process[2],
                           int rank, struct error *err)
 {
     int result = 0;
@@ -135,10 +135,10 @@ int diff_orders(struct diff_orders *orders, const struct diff_pairs *pairs,
                 struct diff_side *const side[2], int rank, int with, struct error *err)
 {
     *orders = (struct diff_orders){0};
-    struct walk walk = {.side = side,
-                        .pairs = pairs,
-                        .relative = rank >= 0,
-                        .unknown = side[0]->unknown | side[1]->unknown};
+    struct order_walk walk = {.side = side,
+                              .pairs = pairs,
+                              .relative = rank >= 0,
+                              .unknown = side[0]->unknown | side[1]->unknown};
     struct rankset ranks = {0};
     int result =
         map_pairs(&walk) || list_order_ranks(side[0], rank, &ranks) ? fail_order_memory(err) : 0;

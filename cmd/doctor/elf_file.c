@@ -11,18 +11,18 @@
 #include <unistd.h>
 
 /* A file in memory; nothing in it is believed. */
-struct image {
+struct elf_image {
     const unsigned char *bytes;
     uint64_t size;
 };
 
-static const void *image_part(const struct image *image, uint64_t offset, uint64_t bytes)
+static const void *image_part(const struct elf_image *image, uint64_t offset, uint64_t bytes)
 {
     return offset <= image->size && bytes <= image->size - offset ? image->bytes + offset : NULL;
 }
 
 /* A string inside [offset, offset + size), or "". */
-static const char *text_at(const struct image *image, uint64_t offset, uint64_t size,
+static const char *text_at(const struct elf_image *image, uint64_t offset, uint64_t size,
                            uint64_t index)
 {
     const char *text = index < size ? image_part(image, offset, size) : NULL;
@@ -40,7 +40,7 @@ static bool is_cudart(const char *name)
            strcmp(name, "cudaStreamSynchronize") == 0;
 }
 
-static void read_elf_symbols(struct elf_file *elf, const struct image *image,
+static void read_elf_symbols(struct elf_file *elf, const struct elf_image *image,
                              const Elf64_Shdr *table, const Elf64_Shdr *names)
 {
     uint64_t count = table->sh_size / sizeof(Elf64_Sym);
@@ -57,8 +57,8 @@ static void read_elf_symbols(struct elf_file *elf, const struct image *image,
     }
 }
 
-static void read_needed(struct elf_file *elf, const struct image *image, const Elf64_Shdr *dynamic,
-                        const Elf64_Shdr *names)
+static void read_needed(struct elf_file *elf, const struct elf_image *image,
+                        const Elf64_Shdr *dynamic, const Elf64_Shdr *names)
 {
     uint64_t count = dynamic->sh_size / sizeof(Elf64_Dyn);
     const Elf64_Dyn *entry = image_part(image, dynamic->sh_offset, count * sizeof *entry);
@@ -70,7 +70,7 @@ static void read_needed(struct elf_file *elf, const struct image *image, const E
 }
 
 /* Texts that NCCL alone has; NCCL's plugin loader tries names that begin with the second. */
-static void read_texts(struct elf_file *elf, const struct image *image)
+static void read_texts(struct elf_file *elf, const struct elf_image *image)
 {
     static const char nccl[] = "NCCL_DEBUG_SUBSYS", plugin[] = "libnccl-profiler";
     elf->holds_plugins = memmem(image->bytes, image->size, plugin, sizeof plugin - 1);
@@ -78,7 +78,8 @@ static void read_texts(struct elf_file *elf, const struct image *image)
                       memmem(image->bytes, image->size, nccl, sizeof nccl - 1);
 }
 
-static int read_sections(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
+static int read_sections(struct elf_file *elf, const struct elf_image *image,
+                         const Elf64_Ehdr *header)
 {
     const Elf64_Shdr *section =
         image_part(image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section);
@@ -98,7 +99,8 @@ static int read_sections(struct elf_file *elf, const struct image *image, const 
     return 0;
 }
 
-static int read_segments(struct elf_file *elf, const struct image *image, const Elf64_Ehdr *header)
+static int read_segments(struct elf_file *elf, const struct elf_image *image,
+                         const Elf64_Ehdr *header)
 {
     const Elf64_Phdr *segment =
         image_part(image, header->e_phoff, (uint64_t)header->e_phnum * sizeof *segment);
@@ -114,7 +116,7 @@ static int read_segments(struct elf_file *elf, const struct image *image, const 
 }
 
 /* "#!/usr/bin/env python3" gives python3. */
-static void read_script(struct elf_file *elf, const struct image *image)
+static void read_script(struct elf_file *elf, const struct elf_image *image)
 {
     char line[300], program[256] = "", argument[256] = "";
     elf->kind = ELF_SCRIPT;
@@ -128,7 +130,7 @@ static void read_script(struct elf_file *elf, const struct image *image)
     snprintf(elf->interpreter, sizeof elf->interpreter, "%s", is_env ? argument : program);
 }
 
-static int read_elf_image(struct elf_file *elf, const struct image *image, const char *path,
+static int read_elf_image(struct elf_file *elf, const struct elf_image *image, const char *path,
                           struct error *err)
 {
     const Elf64_Ehdr *header = image_part(image, 0, sizeof *header);
@@ -163,7 +165,7 @@ int elf_file_read(struct elf_file *elf, const char *path, struct error *err)
     }
     elf->is_setuid = (status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
                      status.st_mode & S_ISGID;
-    struct image image = {.size = (uint64_t)status.st_size};
+    struct elf_image image = {.size = (uint64_t)status.st_size};
     void *bytes = image.size ? mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
     close(fd);
     if (bytes == MAP_FAILED)

@@ -21,7 +21,7 @@ enum {
     FLOWS_MOST = 65536          /* operations that some ranks have come to and others not */
 };
 
-struct writer {
+struct chrome_writer {
     const struct export *export;
     struct export_names names;
     struct tracks tracks;
@@ -32,7 +32,7 @@ struct writer {
 };
 
 /* Microseconds since the trace began; doubles would not hold those since 1970 to the nanosecond. */
-static void put_chrome_time(const struct writer *writer, const char *name, uint64_t time_ns)
+static void put_chrome_time(const struct chrome_writer *writer, const char *name, uint64_t time_ns)
 {
     uint64_t ns =
         time_ns > writer->export->report->begin_ns ? time_ns - writer->export->report->begin_ns : 0;
@@ -40,14 +40,15 @@ static void put_chrome_time(const struct writer *writer, const char *name, uint6
 }
 
 /* Begins an event: the caller adds more fields and "}". */
-static void put_event(const struct writer *writer, const char *phase, int process, uint64_t tid)
+static void put_event(const struct chrome_writer *writer, const char *phase, int process,
+                      uint64_t tid)
 {
     fprintf(writer->out, ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%" PRIu64, phase,
             writer->names.process[process].pid, tid);
 }
 
-static void put_name(const struct writer *writer, const char *what, int process, uint64_t tid,
-                     const char *name, int sort)
+static void put_name(const struct chrome_writer *writer, const char *what, int process,
+                     uint64_t tid, const char *name, int sort)
 {
     put_event(writer, "M", process, tid);
     fprintf(writer->out, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
@@ -57,7 +58,7 @@ static void put_name(const struct writer *writer, const char *what, int process,
     fprintf(writer->out, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}}", what, sort);
 }
 
-static uint64_t stream_tid(struct writer *writer, int process, const struct record *call)
+static uint64_t stream_tid(struct chrome_writer *writer, int process, const struct record *call)
 {
     bool is_new;
     char name[96];
@@ -76,7 +77,7 @@ static uint64_t stream_tid(struct writer *writer, int process, const struct reco
     return tid;
 }
 
-static void put_args(const struct writer *writer, const struct timeline_operation *operation)
+static void put_args(const struct chrome_writer *writer, const struct timeline_operation *operation)
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
@@ -138,7 +139,7 @@ static uint64_t pair_of(const struct record *call)
            (uint32_t)((is_send ? call->op.root : call->op.rank) + 1);
 }
 
-static struct flow *find_flow(struct writer *writer, const struct record *call)
+static struct flow *find_flow(struct chrome_writer *writer, const struct record *call)
 {
     struct flow *flow, like = {.key = {call->op.comm, call->op.number, pair_of(call)}};
     HASH_FIND(hh, writer->flows, &like.key, sizeof like.key, flow);
@@ -159,7 +160,7 @@ static struct flow *find_flow(struct writer *writer, const struct record *call)
 }
 
 /* An end of an arrow binds to the slice that is open at its time. */
-static void put_end_of_arrow(const struct writer *writer, const char *phase,
+static void put_end_of_arrow(const struct chrome_writer *writer, const char *phase,
                              const struct flow *slice, uint64_t time_ns)
 {
     put_event(writer, phase, slice->process, slice->tid);
@@ -171,7 +172,7 @@ static void put_end_of_arrow(const struct writer *writer, const char *phase,
 
 /* An arrow from the rank that came before to this one, or back: from the one that began earlier,
  * forward in time. */
-static void put_arrow(struct writer *writer, const struct timeline_operation *operation,
+static void put_arrow(struct chrome_writer *writer, const struct timeline_operation *operation,
                       uint64_t tid)
 {
     const struct record *call = operation->call;
@@ -202,7 +203,7 @@ static void put_arrow(struct writer *writer, const struct timeline_operation *op
     }
 }
 
-static void free_flows(struct writer *writer)
+static void free_flows(struct chrome_writer *writer)
 {
     struct flow *flow, *next;
     HASH_ITER(hh, writer->flows, flow, next) {
@@ -213,7 +214,7 @@ static void free_flows(struct writer *writer)
 
 static void put_chrome_operation(void *context, const struct timeline_operation *operation)
 {
-    struct writer *writer = context;
+    struct chrome_writer *writer = context;
     const struct record *call = operation->call;
     uint64_t tid = stream_tid(writer, operation->process, call);
     const char *name = api_name(call->api);
@@ -230,7 +231,7 @@ static void put_chrome_operation(void *context, const struct timeline_operation 
     put_arrow(writer, operation, tid);
 }
 
-static uint64_t thread_tid(struct writer *writer, int process, uint32_t thread)
+static uint64_t thread_tid(struct chrome_writer *writer, int process, uint32_t thread)
 {
     bool is_new;
     char name[48];
@@ -246,7 +247,7 @@ static uint64_t thread_tid(struct writer *writer, int process, uint32_t thread)
 static void put_chrome_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
                              const struct record *record)
 {
-    struct writer *writer = context;
+    struct chrome_writer *writer = context;
     char text[256];
     bool is_range = api_class_of(record->api) == CLASS_RANGE;
     const char *name =
@@ -265,7 +266,7 @@ static void put_chrome_begin(void *context, int process, uint32_t thread, uint64
 
 static void put_chrome_end(void *context, int process, uint32_t thread, uint64_t time_ns)
 {
-    struct writer *writer = context;
+    struct chrome_writer *writer = context;
     put_event(writer, "E", process, thread);
     put_chrome_time(writer, "ts", time_ns);
     putc('}', writer->out);
@@ -274,7 +275,7 @@ static void put_chrome_end(void *context, int process, uint32_t thread, uint64_t
 /* A finding is a mark at each of its sides. */
 static void put_chrome_finding(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct chrome_writer *writer = context;
     for (int i = 0; i < finding->sides; i++) {
         const struct finding_side *side = &finding->side[i];
         if (side->process < 0)
@@ -292,7 +293,7 @@ static void put_chrome_finding(void *context, const struct finding *finding)
     }
 }
 
-static void put_chrome_head(const struct writer *writer)
+static void put_chrome_head(const struct chrome_writer *writer)
 {
     FILE *out = writer->out;
     const struct report *report = writer->export->report;
@@ -319,7 +320,7 @@ static void put_chrome_head(const struct writer *writer)
 
 int export_chrome(const struct export *export, struct error *err)
 {
-    struct writer writer = {.export = export, .out = export->out};
+    struct chrome_writer writer = {.export = export, .out = export->out};
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),

@@ -14,7 +14,7 @@ static const char header[] =
     "recvbuff,stream,device,"
     "issued_ns,returned_ns,begin_ns,end_ns,state,result,host,pid,thread,process,serial\r\n";
 
-struct writer {
+struct csv_writer {
     const struct export *export;
     struct export_names names;
 };
@@ -49,7 +49,7 @@ static void put_what(const struct record *call, FILE *out)
 
 static void put_csv_row(void *context, const struct timeline_operation *operation)
 {
-    const struct writer *writer = context;
+    const struct csv_writer *writer = context;
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     const struct process_info *info =
@@ -81,7 +81,7 @@ static void put_csv_row(void *context, const struct timeline_operation *operatio
 
 int export_csv(const struct export *export, struct error *err)
 {
-    struct writer writer = {.export = export};
+    struct csv_writer writer = {.export = export};
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),

@@ -8,7 +8,7 @@
 /* GitHub shows so many annotations of each kind for a step, and drops what comes after. */
 enum { SHOWN_MOST = 10 };
 
-struct writer {
+struct github_writer {
     const struct export *export;
     int shown[SEVERITY_NOTE + 1];
 };
@@ -27,10 +27,10 @@ static void put_escaped(const char *text, bool property, FILE *out)
     }
 }
 
-static void put_github_side(const struct writer *writer, const struct finding_side *side)
+static void put_github_side(const struct github_writer *writer, const struct finding_side *side)
 {
     char ranks[256];
-    struct place place;
+    struct export_place place;
     FILE *out = writer->export->out;
     fprintf(out, "%%0A%s %s: ", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
             rankset_text(&side->ranks, ranks, sizeof ranks));
@@ -48,7 +48,7 @@ static void put_github_side(const struct writer *writer, const struct finding_si
 
 static void print_github_finding(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct github_writer *writer = context;
     FILE *out = writer->export->out;
     const struct check *check = check_find(finding->code);
     struct place place;
@@ -78,7 +78,7 @@ static void print_github_finding(void *context, const struct finding *finding)
 int export_github(const struct export *export, struct error *err)
 {
     (void)err;
-    struct writer writer = {.export = export};
+    struct github_writer writer = {.export = export};
     report_visit_findings(export->report, FINDING_OPEN, print_github_finding, &writer);
     for (int i = 0; i <= SEVERITY_NOTE; i++)
         if (writer.shown[i] > SHOWN_MOST)

@@ -6,7 +6,7 @@
 
 enum { DEPTH_MAX = 64 }; /* calls and ranges within each other, of a thread */
 
-struct host {
+struct call_host {
     struct {
         uint64_t process, thread;
     } key;
@@ -17,17 +17,17 @@ struct host {
     UT_hash_handle hh;
 };
 
-static struct host *find_call_host(struct host_calls *calls, int process, uint32_t thread)
+static struct call_host *find_call_host(struct host_calls *calls, int process, uint32_t thread)
 {
-    const struct host like = {.key = {(uint64_t)process, thread}};
-    struct host *host;
+    const struct call_host like = {.key = {(uint64_t)process, thread}};
+    struct call_host *host;
     HASH_FIND(hh, calls->host, &like.key, sizeof like.key, host);
     return host;
 }
 
-static struct host *add_call_host(struct host_calls *calls, int process, uint32_t thread)
+static struct call_host *add_call_host(struct host_calls *calls, int process, uint32_t thread)
 {
-    struct host *host = calloc(1, sizeof *host);
+    struct call_host *host = calloc(1, sizeof *host);
     if (!host)
         return NULL;
     host->key.process = (uint64_t)process;
@@ -39,7 +39,7 @@ static struct host *add_call_host(struct host_calls *calls, int process, uint32_
 int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uint64_t serial,
                      uint64_t time_ns)
 {
-    struct host *host = find_call_host(calls, process, thread);
+    struct call_host *host = find_call_host(calls, process, thread);
     if (!host && !(host = add_call_host(calls, process, thread)))
         return -1;
     if (host->depth >= DEPTH_MAX) {
@@ -55,7 +55,7 @@ int host_calls_begin(struct host_calls *calls, int process, uint32_t thread, uin
 int host_calls_end(struct host_calls *calls, int process, uint32_t thread, uint64_t serial,
                    uint64_t *entered_ns)
 {
-    struct host *host = find_call_host(calls, process, thread);
+    struct call_host *host = find_call_host(calls, process, thread);
     *entered_ns = 0;
     if (!host || host->depth == 0)
         return 0;
@@ -76,7 +76,7 @@ int host_calls_end(struct host_calls *calls, int process, uint32_t thread, uint6
 
 void host_calls_free(struct host_calls *calls)
 {
-    struct host *host, *next;
+    struct call_host *host, *next;
     HASH_ITER(hh, calls->host, host, next) {
         HASH_DEL(calls->host, host);
         free(host);

@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-struct host;
+struct call_host;
 
 /* Zero-initialised: nobody is in anything. */
 struct host_calls {
-    struct host *host; /* by process and thread */
+    struct call_host *host; /* by process and thread */
 };
 
 /* The thread enters what `serial` identifies. Returns 1; 0 if it is in too much already, and this

@@ -7,7 +7,7 @@
 
 enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
 
-struct writer {
+struct findings_writer {
     const struct html *html;
     int number;
     const char *code[CODES_MOST]; /* that occur */
@@ -69,7 +69,7 @@ static void put_html_side(const struct html *html, const struct finding_side *si
     fputs("</p></div>", html->out);
 }
 
-static void note_code(struct writer *writer, const char *code)
+static void note_code(struct findings_writer *writer, const char *code)
 {
     for (int i = 0; i < writer->codes; i++)
         if (!strcmp(writer->code[i], code))
@@ -80,7 +80,7 @@ static void note_code(struct writer *writer, const char *code)
 
 static void put_html_finding(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct findings_writer *writer = context;
     const struct html *html = writer->html;
     const struct check *check = check_find(finding->code);
     FILE *out = html->out;
@@ -149,7 +149,7 @@ static void put_code(const struct html *html, const char *code)
 
 void html_findings(const struct html *html)
 {
-    struct writer writer = {.html = html};
+    struct findings_writer writer = {.html = html};
     fputs("<section id=findings><h2>Findings</h2>\n", html->out);
     report_visit_findings(html->export->report, FINDING_OPEN, put_html_finding, &writer);
     if (writer.number == 0)

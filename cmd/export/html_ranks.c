@@ -47,15 +47,15 @@ static enum state find_rank_state(const struct report_member *member, uint64_t m
 }
 
 /* The members of one communicator. */
-struct group {
+struct rank_group {
     const struct report_member *member;
     int count;
     uint64_t most_issued;
 };
 
-static struct group next_group(const struct report *report, int from)
+static struct rank_group next_group(const struct report *report, int from)
 {
-    struct group group = {.member = &report->member[from]};
+    struct rank_group group = {.member = &report->member[from]};
     while (from + group.count < report->members &&
            group.member[group.count].comm == group.member->comm) {
         if (group.member[group.count].issued > group.most_issued)
@@ -67,7 +67,7 @@ static struct group next_group(const struct report *report, int from)
 
 /* Where too many ranks would make the page heavy, a cell stands for several and shows the worst of
  * them. */
-static void put_cells(const struct html *html, const struct group *group)
+static void put_cells(const struct html *html, const struct rank_group *group)
 {
     int each = (group->count + CELLS_MOST - 1) / CELLS_MOST;
     fprintf(html->out, "<ul class=\"ranks%s\">", group->count > 128 ? " dense" : "");
@@ -132,7 +132,7 @@ static void put_rank_row(const struct html *html, const struct report_member *me
 }
 
 /* Ranks in one state as one row. */
-static void put_rows(const struct html *html, const struct group *group)
+static void put_rows(const struct html *html, const struct rank_group *group)
 {
     bool *told = calloc((size_t)group->count, sizeof *told);
     int rows = 0, left = 0;
@@ -179,7 +179,7 @@ void html_ranks(const struct html *html)
     fputs("<section id=ranks><h2>Where every rank is</h2>", html->out);
     put_key(html);
     for (int at = 0; at < report->members;) {
-        struct group group = next_group(report, at);
+        struct rank_group group = next_group(report, at);
         const struct export_comm *comm = names_comm(&html->names, group.member->comm);
         at += group.count;
         if (comms++ >= COMMS_MOST) {
@@ -200,7 +200,7 @@ void html_ranks(const struct html *html)
 static void put_group(const struct html *html, const struct stack_group *group)
 {
     const struct report *report = html->export->report;
-    const struct standing *standing = group->first;
+    const struct report_standing *standing = group->first;
     const char *name = trace_string(report->trace, standing->process, standing->name);
     char text[RANKS_BYTES], called[256];
     int ranks = rankset_count(&group->ranks);

@@ -44,7 +44,7 @@ struct detail {
 };
 
 /* One process, or several beside each other where there are too many. */
-struct row {
+struct timeline_row {
     char label[64];
     int processes;
     uint8_t level[BINS];
@@ -54,9 +54,9 @@ struct row {
     int lanes;
 };
 
-struct writer {
+struct timeline_writer {
     const struct html *html;
-    struct row *row;
+    struct timeline_row *row;
     int rows, room;
     int *row_of; /* by process */
     struct name *names;
@@ -95,7 +95,7 @@ static void name_sides(void *context, const struct finding *finding)
 
 /* A row for each process; where they are too many, for those that findings name, and for the others
  * by the dozen. */
-static int label_rows(struct writer *writer, struct place_in_order *order, int count)
+static int label_rows(struct timeline_writer *writer, struct place_in_order *order, int count)
 {
     const struct export_names *names = &writer->html->names;
     struct naming naming = {order, count, count > ROWS_MOST ? NAMED_MOST : 0};
@@ -110,7 +110,7 @@ static int label_rows(struct writer *writer, struct place_in_order *order, int c
     writer->room = writer->room > DETAILS_OF_ONE ? DETAILS_OF_ONE : writer->room;
     for (int i = 0; i < count; i++) {
         int number = i < singles ? i : singles + (i - singles) / each;
-        struct row *row = &writer->row[number];
+        struct timeline_row *row = &writer->row[number];
         writer->row_of[order[i].process] = number;
         if (row->processes++ == 0)
             snprintf(row->label, sizeof row->label, "%.*s",
@@ -130,7 +130,7 @@ static int label_rows(struct writer *writer, struct place_in_order *order, int c
     return 0;
 }
 
-static int prepare_timeline(struct writer *writer)
+static int prepare_timeline(struct timeline_writer *writer)
 {
     int count = writer->html->names.processes;
     struct place_in_order *order = calloc((size_t)count + 1, sizeof *order);
@@ -141,7 +141,7 @@ static int prepare_timeline(struct writer *writer)
     return result;
 }
 
-static int bin_of(const struct writer *writer, uint64_t time_ns)
+static int bin_of(const struct timeline_writer *writer, uint64_t time_ns)
 {
     const struct report *report = writer->html->export->report;
     if (time_ns <= report->begin_ns)
@@ -151,15 +151,15 @@ static int bin_of(const struct writer *writer, uint64_t time_ns)
     return part < 1 ? (int)(part * BINS) : BINS - 1;
 }
 
-static void fill_row_span(struct writer *writer, struct row *row, uint64_t from_ns, uint64_t to_ns,
-                          enum level level)
+static void fill_row_span(struct timeline_writer *writer, struct timeline_row *row,
+                          uint64_t from_ns, uint64_t to_ns, enum level level)
 {
     for (int i = bin_of(writer, from_ns); i <= bin_of(writer, to_ns); i++)
         if (row->level[i] < level)
             row->level[i] = (uint8_t)level;
 }
 
-static int lane_of(struct row *row, const struct record *call)
+static int lane_of(struct timeline_row *row, const struct record *call)
 {
     uint64_t key = call->op.comm ^ (call->stream * UINT64_C(0x9e3779b97f4a7c15)) ^
                    (uint64_t)call->op.rank;
@@ -173,7 +173,7 @@ static int lane_of(struct row *row, const struct record *call)
 }
 
 /* The number of a text that names an operation: "AllReduce(count=1, int32, sum) of comm ab8f". */
-static int find_name(struct writer *writer, const struct record *call)
+static int find_name(struct timeline_writer *writer, const struct record *call)
 {
     struct name *name;
     char text[sizeof name->text], whole[256];
@@ -199,8 +199,8 @@ static int find_name(struct writer *writer, const struct record *call)
 
 static void draw_operation(void *context, const struct timeline_operation *operation)
 {
-    struct writer *writer = context;
-    struct row *row = &writer->row[writer->row_of[operation->process]];
+    struct timeline_writer *writer = context;
+    struct timeline_row *row = &writer->row[writer->row_of[operation->process]];
     uint64_t end_ns = operation->end_ns ? operation->end_ns : writer->html->export->report->end_ns;
     if (operation->issued_ns < operation->begin_ns)
         fill_row_span(writer, row, operation->issued_ns, operation->begin_ns, LEVEL_QUEUED);
@@ -220,7 +220,7 @@ static void draw_operation(void *context, const struct timeline_operation *opera
 }
 
 /* Equal bins beside each other as one rectangle: "M3 0h12v1h-12z". */
-static void put_path(const struct row *row, enum level level, FILE *out)
+static void put_path(const struct timeline_row *row, enum level level, FILE *out)
 {
     bool any = false;
     for (int from = 0, to; from < BINS; from = to) {
@@ -237,7 +237,7 @@ static void put_path(const struct row *row, enum level level, FILE *out)
         fputs("\"/>", out);
 }
 
-static void put_picture(const struct writer *writer)
+static void put_picture(const struct timeline_writer *writer)
 {
     FILE *out = writer->html->out;
     fputs("<div id=picture>", out);
@@ -259,13 +259,13 @@ static int compare_name_numbers(const struct name *a, const struct name *b)
 }
 
 /* Microseconds since the trace began. */
-static uint64_t since_begin(const struct writer *writer, uint64_t time_ns)
+static uint64_t since_begin(const struct timeline_writer *writer, uint64_t time_ns)
 {
     uint64_t begin_ns = writer->html->export->report->begin_ns;
     return time_ns > begin_ns ? (time_ns - begin_ns) / 1000 : 0;
 }
 
-static void put_details(const struct writer *writer, const struct row *row)
+static void put_details(const struct timeline_writer *writer, const struct timeline_row *row)
 {
     FILE *out = writer->html->out;
     uint64_t first = row->detail && row->details > (uint64_t)writer->room
@@ -285,7 +285,7 @@ static void put_details(const struct writer *writer, const struct row *row)
 }
 
 struct marks {
-    const struct writer *writer;
+    const struct timeline_writer *writer;
     int count;
 };
 
@@ -302,7 +302,7 @@ static void put_mark(void *context, const struct finding *finding)
     }
 }
 
-static void put_data(struct writer *writer)
+static void put_data(struct timeline_writer *writer)
 {
     FILE *out = writer->html->out;
     const struct report *report = writer->html->export->report;
@@ -327,7 +327,7 @@ static void put_data(struct writer *writer)
     fputs("]}</script>\n", out);
 }
 
-static void free_writer(struct writer *writer)
+static void free_writer(struct timeline_writer *writer)
 {
     struct name *name, *next;
     HASH_ITER(hh, writer->names, name, next) {
@@ -342,7 +342,7 @@ static void free_writer(struct writer *writer)
 
 int html_timeline(const struct html *html, struct error *err)
 {
-    struct writer writer = {.html = html};
+    struct timeline_writer writer = {.html = html};
     const struct timeline_visitor visitor = {
         .context = &writer, .processes = html->names.processes, .operation = draw_operation};
     const struct report *report = html->export->report;

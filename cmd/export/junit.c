@@ -24,7 +24,7 @@ struct gathered {
 static void put_junit_side(const struct export *export, const struct finding_side *side, FILE *out)
 {
     char ranks[256];
-    struct place place;
+    struct export_place place;
     fprintf(out, "  %s %s: %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
             rankset_text(&side->ranks, ranks, sizeof ranks), side->call);
     if (place_of_side(export, side, &place))

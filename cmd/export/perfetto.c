@@ -65,26 +65,26 @@ enum { SEQUENCE = 1, INTERNED_MOST = 65536, TEXT_BYTES = 256 };
 static const uint64_t tracks_from = UINT64_C(1)
                                     << 32; /* uuids of tracks; those of processes are below */
 
-struct interned {
+struct interned_name {
     char *key; /* the table's number and the text */
     uint64_t iid;
     UT_hash_handle hh;
 };
 
-struct writer {
+struct perfetto_writer {
     const struct export *export;
     struct export_names names;
     struct tracks tracks;
-    struct interned *interned;
+    struct interned_name *interned;
     uint64_t iids;
     bool cleared; /* the next packet says that nothing is interned yet */
     struct protobuf packet, event, part, entry, tables;
     bool failed;
 };
 
-static void forget_interned(struct writer *writer)
+static void forget_interned(struct perfetto_writer *writer)
 {
-    struct interned *interned, *next;
+    struct interned_name *interned, *next;
     HASH_ITER(hh, writer->interned, interned, next) {
         HASH_DEL(writer->interned, interned);
         free(interned->key);
@@ -94,10 +94,10 @@ static void forget_interned(struct writer *writer)
 }
 
 /* The number of a text, told to the reader with the packet at hand if it is new. */
-static uint64_t intern(struct writer *writer, enum table table, const char *text)
+static uint64_t intern(struct perfetto_writer *writer, enum table table, const char *text)
 {
     char key[TEXT_BYTES + 4];
-    struct interned *interned;
+    struct interned_name *interned;
     snprintf(key, sizeof key, "%c%.*s", (char)table, TEXT_BYTES, text);
     HASH_FIND_STR(writer->interned, key, interned);
     if (interned)
@@ -117,7 +117,8 @@ static uint64_t intern(struct writer *writer, enum table table, const char *text
 }
 
 /* Ends the packet: `field` holds `content`. */
-static void put_packet(struct writer *writer, uint64_t time_ns, int field, struct protobuf *content)
+static void put_packet(struct perfetto_writer *writer, uint64_t time_ns, int field,
+                       struct protobuf *content)
 {
     if (time_ns)
         protobuf_number(&writer->packet, PACKET_TIMESTAMP, time_ns);
@@ -134,7 +135,7 @@ static void put_packet(struct writer *writer, uint64_t time_ns, int field, struc
         forget_interned(writer);
 }
 
-static void put_packet_process(struct writer *writer, int process)
+static void put_packet_process(struct perfetto_writer *writer, int process)
 {
     const struct export_process *named = &writer->names.process[process];
     protobuf_number(&writer->part, PROCESS_PID, (uint64_t)named->pid);
@@ -144,7 +145,7 @@ static void put_packet_process(struct writer *writer, int process)
     put_packet(writer, 0, PACKET_TRACK, &writer->event);
 }
 
-static void put_track(struct writer *writer, uint64_t uuid, int process, const char *name)
+static void put_track(struct perfetto_writer *writer, uint64_t uuid, int process, const char *name)
 {
     protobuf_number(&writer->event, TRACK_UUID, uuid);
     protobuf_text(&writer->event, TRACK_NAME, name);
@@ -152,7 +153,7 @@ static void put_track(struct writer *writer, uint64_t uuid, int process, const c
     put_packet(writer, 0, PACKET_TRACK, &writer->event);
 }
 
-static uint64_t stream_track(struct writer *writer, int process, const struct record *call)
+static uint64_t stream_track(struct perfetto_writer *writer, int process, const struct record *call)
 {
     bool is_new;
     char name[96];
@@ -167,7 +168,7 @@ static uint64_t stream_track(struct writer *writer, int process, const struct re
     return track ? tracks_from + (uint64_t)track->number : 0;
 }
 
-static uint64_t thread_track(struct writer *writer, int process, uint32_t thread)
+static uint64_t thread_track(struct perfetto_writer *writer, int process, uint32_t thread)
 {
     bool is_new;
     char name[48];
@@ -180,21 +181,23 @@ static uint64_t thread_track(struct writer *writer, int process, uint32_t thread
     return track ? tracks_from + (uint64_t)track->number : 0;
 }
 
-static void annotate_number(struct writer *writer, const char *name, int kind, uint64_t value)
+static void annotate_number(struct perfetto_writer *writer, const char *name, int kind,
+                            uint64_t value)
 {
     protobuf_number(&writer->part, ANNOTATION_NAME, intern(writer, TABLE_ANNOTATION, name));
     protobuf_number(&writer->part, kind, value);
     protobuf_message(&writer->event, EVENT_ANNOTATION, &writer->part);
 }
 
-static void annotate_text(struct writer *writer, const char *name, const char *value)
+static void annotate_text(struct perfetto_writer *writer, const char *name, const char *value)
 {
     protobuf_number(&writer->part, ANNOTATION_NAME, intern(writer, TABLE_ANNOTATION, name));
     protobuf_number(&writer->part, ANNOTATION_TEXT, intern(writer, TABLE_TEXT, value));
     protobuf_message(&writer->event, EVENT_ANNOTATION, &writer->part);
 }
 
-static void annotate_operation(struct writer *writer, const struct timeline_operation *operation)
+static void annotate_operation(struct perfetto_writer *writer,
+                               const struct timeline_operation *operation)
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
@@ -228,8 +231,8 @@ static void annotate_operation(struct writer *writer, const struct timeline_oper
                                        : "queued");
 }
 
-static void put_slice(struct writer *writer, enum slice type, uint64_t track, const char *category,
-                      const char *name)
+static void put_slice(struct perfetto_writer *writer, enum slice type, uint64_t track,
+                      const char *category, const char *name)
 {
     protobuf_number(&writer->event, EVENT_TYPE, type);
     protobuf_number(&writer->event, EVENT_TRACK, track);
@@ -258,7 +261,7 @@ static uint64_t hash_flow(const struct record *call)
 
 static void put_packet_operation(void *context, const struct timeline_operation *operation)
 {
-    struct writer *writer = context;
+    struct perfetto_writer *writer = context;
     const struct record *call = operation->call;
     uint64_t track = stream_track(writer, operation->process, call);
     const char *name = api_name(call->api);
@@ -275,7 +278,7 @@ static void put_packet_operation(void *context, const struct timeline_operation 
 static void put_packet_begin(void *context, int process, uint32_t thread, uint64_t time_ns,
                              const struct record *record)
 {
-    struct writer *writer = context;
+    struct perfetto_writer *writer = context;
     char text[TEXT_BYTES];
     bool is_range = api_class_of(record->api) == CLASS_RANGE;
     const char *name =
@@ -290,7 +293,7 @@ static void put_packet_begin(void *context, int process, uint32_t thread, uint64
 
 static void put_packet_end(void *context, int process, uint32_t thread, uint64_t time_ns)
 {
-    struct writer *writer = context;
+    struct perfetto_writer *writer = context;
     uint64_t track = thread_track(writer, process, thread);
     put_slice(writer, SLICE_END, track, NULL, NULL);
     put_packet(writer, time_ns, PACKET_EVENT, &writer->event);
@@ -298,7 +301,7 @@ static void put_packet_end(void *context, int process, uint32_t thread, uint64_t
 
 static void put_packet_finding(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct perfetto_writer *writer = context;
     for (int i = 0; i < finding->sides; i++) {
         const struct finding_side *side = &finding->side[i];
         if (side->process < 0)
@@ -314,7 +317,7 @@ static void put_packet_finding(void *context, const struct finding *finding)
 
 int export_perfetto(const struct export *export, struct error *err)
 {
-    struct writer writer = {.export = export, .cleared = true};
+    struct perfetto_writer writer = {.export = export, .cleared = true};
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),

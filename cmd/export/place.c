@@ -109,7 +109,7 @@ int place_frame(const struct frame *frame, int count)
 }
 
 bool place_of_side(const struct export *export, const struct finding_side *side,
-                   struct place *place)
+                   struct export_place *place)
 {
     struct frame frame[SITE_FRAMES_MAX];
     int count = site_frames(export->report->trace, side->process, side->stack,
@@ -139,10 +139,10 @@ static bool script_of(const char *command, char *path, size_t bytes)
 }
 
 void place_of_finding(const struct export *export, const struct finding *finding,
-                      struct place *place)
+                      struct export_place *place)
 {
     char script[PATH_MAX] = "";
-    *place = (struct place){.line = 1};
+    *place = (struct export_place){.line = 1};
     for (int i = 0; i < finding->sides; i++)
         if (place_of_side(export, &finding->side[i], place))
             return;

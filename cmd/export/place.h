@@ -8,7 +8,7 @@
 #include "cmd/export/export.h"
 #include "lib/trace/site.h"
 
-struct place {
+struct export_place {
     char path[PATH_MAX]; /* relative to the sources where they lie below the working directory or
                             --src-prefix said so */
     int line;            /* from 1 */
@@ -29,11 +29,11 @@ int place_frame(const struct frame *frame, int count);
 /* The innermost frame of the side's call that lies in a source of the program, else of a package
  * (PyTorch's own distributed_c10d.py). False: none is known. */
 bool place_of_side(const struct export *export, const struct finding_side *side,
-                   struct place *place);
+                   struct export_place *place);
 
 /* Of the first side that has one; else where the program begins, so that every finding has a place.
  */
 void place_of_finding(const struct export *export, const struct finding *finding,
-                      struct place *place);
+                      struct export_place *place);
 
 #endif

@@ -26,7 +26,7 @@ struct counter {
     UT_hash_handle hh;
 };
 
-struct writer {
+struct prometheus_writer {
     const struct export *export;
     struct export_names names;
     struct counter *counters;
@@ -53,7 +53,7 @@ static void put_label_value(const char *text, FILE *out)
     putc('"', out);
 }
 
-static void put_process_labels(const struct writer *writer, int process, FILE *out)
+static void put_process_labels(const struct prometheus_writer *writer, int process, FILE *out)
 {
     const struct process_info *info = trace_process(writer->export->report->trace, process);
     fputs("slurm_job_id=", out);
@@ -68,7 +68,7 @@ static void put_process_labels(const struct writer *writer, int process, FILE *o
 
 static void tally_operation(void *context, const struct timeline_operation *operation)
 {
-    struct writer *writer = context;
+    struct prometheus_writer *writer = context;
     const struct record *call = operation->call;
     struct counter *counter, like = {.key = {(uint64_t)operation->process, 0, call->api}};
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
@@ -123,7 +123,7 @@ static void put_metric_head(const char *name, const char *type, const char *help
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void put_counters(const struct writer *writer, const struct metric *metric)
+static void put_counters(const struct prometheus_writer *writer, const struct metric *metric)
 {
     FILE *out = writer->export->out;
     put_metric_head(metric->name, "counter", metric->help, out);
@@ -143,7 +143,7 @@ static void put_counters(const struct writer *writer, const struct metric *metri
     }
 }
 
-static void put_progress(const struct writer *writer)
+static void put_progress(const struct prometheus_writer *writer)
 {
     FILE *out = writer->export->out;
     uint64_t end_ns = writer->export->report->end_ns;
@@ -161,24 +161,24 @@ static void put_progress(const struct writer *writer)
     }
 }
 
-struct tally {
+struct metric_tally {
     const char *code;
     int count;
 };
 
 static void count_code(void *context, const struct finding *finding)
 {
-    struct tally *tally = context;
+    struct metric_tally *tally = context;
     tally->count += !strcmp(finding->code, tally->code);
 }
 
 /* Every code that was checked has a line, so that an alert sees a 0 and not nothing. */
-static void put_findings(const struct writer *writer)
+static void put_findings(const struct prometheus_writer *writer)
 {
     FILE *out = writer->export->out;
     put_metric_head("ddpcheck_findings", "gauge", "Findings that are still true.", out);
     for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
-        struct tally tally = {.code = code_name(check->code)};
+        struct metric_tally tally = {.code = code_name(check->code)};
         report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
         if (!tally.count &&
             not_checked_code(writer->export->not_checked, writer->export->not_checked_count,
@@ -189,7 +189,7 @@ static void put_findings(const struct writer *writer)
     }
 }
 
-static void put_trace(const struct writer *writer)
+static void put_trace(const struct prometheus_writer *writer)
 {
     const struct report *report = writer->export->report;
     FILE *out = writer->export->out;
@@ -217,7 +217,7 @@ static void put_trace(const struct writer *writer)
 
 int export_prometheus(const struct export *export, struct error *err)
 {
-    struct writer writer = {.export = export};
+    struct prometheus_writer writer = {.export = export};
     const struct timeline_visitor visitor = {
         .context = &writer,
         .processes = trace_process_count(export->report->trace),

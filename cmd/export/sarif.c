@@ -20,7 +20,7 @@
  * below its limits. */
 enum { RESULTS_MOST = 25000, MARKDOWN_MOST = 32768, SENTENCE_BYTES = 320 };
 
-struct writer {
+struct sarif_writer {
     const struct export *export;
     int results, left_out;
     bool failed;
@@ -35,7 +35,7 @@ static json_t *make_message(const char *value)
 }
 
 /* Writes the object, an element of a list. Takes it over. */
-static void print_object(struct writer *writer, json_t *object, bool first)
+static void print_object(struct sarif_writer *writer, json_t *object, bool first)
 {
     fputs(first ? "\n" : ",\n", writer->export->out);
     if (!object || json_dumpf(object, writer->export->out, JSON_COMPACT))
@@ -132,7 +132,7 @@ static json_t *related_of(const struct export *export, const struct finding *fin
     json_t *list = json_array();
     for (int i = 0; i < finding->sides; i++) {
         char sentence[SENTENCE_BYTES];
-        struct place place;
+        struct export_place place;
         if (!place_of_side(export, &finding->side[i], &place))
             continue;
         json_t *related = location(place.path, place.line, place.function);
@@ -232,9 +232,9 @@ static int rule_index(const char *code)
 
 static void print_sarif_result(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct sarif_writer *writer = context;
     char fingerprint[24];
-    struct place place;
+    struct export_place place;
     if (writer->results == RESULTS_MOST) {
         writer->left_out++;
         return;
@@ -264,7 +264,7 @@ static json_t *details(const struct report *report)
     return json_pack("{s:o}", "id", json_of_text(id));
 }
 
-static json_t *invocation(const struct writer *writer)
+static json_t *invocation(const struct sarif_writer *writer)
 {
     const struct report *report = writer->export->report;
     json_t *notices = json_array();
@@ -297,7 +297,7 @@ static json_t *invocation(const struct writer *writer)
                      "toolExecutionNotifications", notices);
 }
 
-static void print_element(const char *name, json_t *object, struct writer *writer)
+static void print_element(const char *name, json_t *object, struct sarif_writer *writer)
 {
     fprintf(writer->export->out, "\"%s\":", name);
     if (!object || json_dumpf(object, writer->export->out, JSON_COMPACT))
@@ -307,7 +307,7 @@ static void print_element(const char *name, json_t *object, struct writer *write
 
 int export_sarif(const struct export *export, struct error *err)
 {
-    struct writer writer = {.export = export};
+    struct sarif_writer writer = {.export = export};
     FILE *out = export->out;
     fprintf(out,
             "{\"$schema\":\"https://json.schemastore.org/"

@@ -17,30 +17,30 @@ enum {
         16384 /* calls in all processes whose return was not seen; what is more was lost */
 };
 
-struct key {
+struct operation_key {
     uint64_t process, id;
 };
 
 /* An operation that is not over, by process and serial. */
-struct pending {
-    struct key key;
+struct pending_operation {
+    struct operation_key key;
     struct timeline_operation operation;
     struct record call;
     uint64_t started_ns;
     bool done;
-    struct pending *next;            /* on its stream */
-    struct pending *earlier, *later; /* of those that wait for nothing but their return */
+    struct pending_operation *next;            /* on its stream */
+    struct pending_operation *earlier, *later; /* of those that wait for nothing but their return */
     UT_hash_handle hh;
 };
 
 /* The operations of one progress slot (a member's launches on one stream), by process and slot. */
 struct queue {
-    struct key key;
+    struct operation_key key;
     uint64_t stream;
     int device;
     uint64_t started, done;                /* launches, as far as was seen */
     uint64_t end_ns, end_launch, begin_ns; /* of the last that is over */
-    struct pending *first, *last;
+    struct pending_operation *first, *last;
     uint64_t count;
     struct queue *sibling; /* of the same process */
     UT_hash_handle hh;
@@ -53,21 +53,21 @@ struct progression {
     struct queue *queues;
 };
 
-struct reader {
+struct timeline_reader {
     struct trace *trace;
     struct progression *progression; /* by process */
     const struct timeline_visitor *visitor;
-    struct pending *pending;
-    struct pending *unreturned;
+    struct pending_operation *pending;
+    struct pending_operation *unreturned;
     int unreturned_count;
     struct queue *queues;
     struct host_calls hosts;
     bool failed; /* memory was short */
 };
 
-static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
+static struct queue *queue_of(struct timeline_reader *reader, int process, uint32_t slot)
 {
-    const struct key key = {(uint64_t)process, slot};
+    const struct operation_key key = {(uint64_t)process, slot};
     struct queue *queue;
     HASH_FIND(hh, reader->queues, &key, sizeof key, queue);
     if (queue)
@@ -85,7 +85,7 @@ static struct queue *queue_of(struct reader *reader, int process, uint32_t slot)
 }
 
 /* Tells of the operation and forgets it. It is in no queue. */
-static void emit_operation(struct reader *reader, struct pending *pending)
+static void emit_operation(struct timeline_reader *reader, struct pending_operation *pending)
 {
     HASH_DEL(reader->pending, pending);
     if (reader->visitor->operation)
@@ -95,12 +95,12 @@ static void emit_operation(struct reader *reader, struct pending *pending)
 
 /* The operation waits for nothing but the return of its call. Where many do, the records of the
  * oldest were lost. */
-static void await_return(struct reader *reader, struct pending *pending)
+static void await_return(struct timeline_reader *reader, struct pending_operation *pending)
 {
     DL_APPEND2(reader->unreturned, pending, earlier, later);
     if (++reader->unreturned_count <= UNRETURNED_MAX)
         return;
-    struct pending *oldest = reader->unreturned;
+    struct pending_operation *oldest = reader->unreturned;
     DL_DELETE2(reader->unreturned, oldest, earlier, later);
     reader->unreturned_count--;
     if (!oldest->operation.end_ns)
@@ -115,10 +115,10 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 /* Takes the first of the queue, which is known to be done at `seen_ns`, as are `left` launches, it
  * among them; `next`, if it is not NULL, is the first of the launch behind it. */
-static void finish_first(struct reader *reader, struct queue *queue, const struct pending *next,
-                         uint64_t left, uint64_t seen_ns)
+static void finish_first(struct timeline_reader *reader, struct queue *queue,
+                         const struct pending_operation *next, uint64_t left, uint64_t seen_ns)
 {
-    struct pending *pending = queue->first;
+    struct pending_operation *pending = queue->first;
     struct timeline_operation *operation = &pending->operation;
     queue->first = pending->next;
     queue->last = queue->first ? queue->last : NULL;
@@ -153,9 +153,9 @@ static void finish_first(struct reader *reader, struct queue *queue, const struc
 }
 
 /* The first operation behind the launch at hand, if it is done too. */
-static const struct pending *next_launch(const struct queue *queue, uint64_t done)
+static const struct pending_operation *next_launch(const struct queue *queue, uint64_t done)
 {
-    const struct pending *pending = queue->first;
+    const struct pending_operation *pending = queue->first;
     while (pending && pending->call.op.launch == queue->first->call.op.launch)
         pending = pending->next;
     return pending && pending->call.op.launch <= done ? pending : NULL;
@@ -164,7 +164,7 @@ static const struct pending *next_launch(const struct queue *queue, uint64_t don
 static uint64_t launches_done(const struct queue *queue)
 {
     uint64_t count = 0, launch = 0;
-    for (const struct pending *pending = queue->first;
+    for (const struct pending_operation *pending = queue->first;
          pending && pending->call.op.launch <= queue->done; pending = pending->next) {
         count += pending->call.op.launch != launch;
         launch = pending->call.op.launch;
@@ -172,9 +172,9 @@ static uint64_t launches_done(const struct queue *queue)
     return count;
 }
 
-static void advance_queue(struct reader *reader, struct queue *queue, uint64_t time_ns)
+static void advance_queue(struct timeline_reader *reader, struct queue *queue, uint64_t time_ns)
 {
-    for (struct pending *pending = queue->first;
+    for (struct pending_operation *pending = queue->first;
          pending && pending->call.op.launch <= queue->started; pending = pending->next)
         if (!pending->started_ns && pending->call.op.launch > queue->done) {
             uint64_t before_ns = reader->progression[queue->key.process].before_ns;
@@ -191,7 +191,7 @@ static void advance_queue(struct reader *reader, struct queue *queue, uint64_t t
     }
 }
 
-static void read_progress(struct reader *reader, int process, const struct record *record,
+static void read_progress(struct timeline_reader *reader, int process, const struct record *record,
                           uint64_t time_ns)
 {
     struct queue *queue = queue_of(reader, process, record->progress.slot);
@@ -208,7 +208,7 @@ static void read_progress(struct reader *reader, int process, const struct recor
 }
 
 /* A host wait has returned: what was issued before it on its stream, or on the device, is done. */
-static void take_wait(struct reader *reader, int process, const struct record *record,
+static void take_wait(struct timeline_reader *reader, int process, const struct record *record,
                       uint64_t entered_ns, uint64_t time_ns)
 {
     bool of_stream = record->api == API_cudaStreamSynchronize;
@@ -217,7 +217,7 @@ static void take_wait(struct reader *reader, int process, const struct record *r
     for (struct queue *queue = reader->progression[process].queues; queue; queue = queue->sibling) {
         if (queue->device != record->device || (of_stream && queue->stream != record->stream))
             continue;
-        for (const struct pending *pending = queue->first;
+        for (const struct pending_operation *pending = queue->first;
              pending && pending->operation.issued_ns < entered_ns; pending = pending->next)
             queue->done = later(queue->done, pending->call.op.launch);
         queue->started = later(queue->started, queue->done);
@@ -225,8 +225,8 @@ static void take_wait(struct reader *reader, int process, const struct record *r
     }
 }
 
-static void append_pending(struct reader *reader, struct queue *queue, struct pending *pending,
-                           uint64_t time_ns)
+static void append_pending(struct timeline_reader *reader, struct queue *queue,
+                           struct pending_operation *pending, uint64_t time_ns)
 {
     queue->stream = pending->call.stream;
     queue->device = pending->call.device;
@@ -239,11 +239,11 @@ static void append_pending(struct reader *reader, struct queue *queue, struct pe
     advance_queue(reader, queue, time_ns);
 }
 
-static void queue_operation(struct reader *reader, int process, const struct record *record,
-                            uint64_t time_ns)
+static void queue_operation(struct timeline_reader *reader, int process,
+                            const struct record *record, uint64_t time_ns)
 {
-    struct pending *pending;
-    const struct key key = {(uint64_t)process, record->serial};
+    struct pending_operation *pending;
+    const struct operation_key key = {(uint64_t)process, record->serial};
     HASH_FIND(hh, reader->pending, &key, sizeof key, pending);
     if (pending || !reader->visitor->operation || record->flags & RECORD_FLAG_CAPTURE)
         return;
@@ -269,11 +269,11 @@ static void queue_operation(struct reader *reader, int process, const struct rec
         await_return(reader, pending);
 }
 
-static void take_return(struct reader *reader, int process, const struct record *record,
+static void take_return(struct timeline_reader *reader, int process, const struct record *record,
                         uint64_t time_ns)
 {
-    const struct key key = {(uint64_t)process, record->leave.enter};
-    struct pending *pending;
+    const struct operation_key key = {(uint64_t)process, record->leave.enter};
+    struct pending_operation *pending;
     HASH_FIND(hh, reader->pending, &key, sizeof key, pending);
     if (!pending)
         return;
@@ -302,7 +302,7 @@ static bool is_timeline_call(const struct record *record)
     }
 }
 
-static void begin_call(struct reader *reader, int process, const struct record *record,
+static void begin_call(struct timeline_reader *reader, int process, const struct record *record,
                        uint64_t serial, uint64_t time_ns)
 {
     int begun = host_calls_begin(&reader->hosts, process, record->thread, serial, time_ns);
@@ -312,7 +312,7 @@ static void begin_call(struct reader *reader, int process, const struct record *
 }
 
 /* Returns when it was entered, 0 if its beginning is not known. */
-static uint64_t end_call(struct reader *reader, int process, const struct record *record,
+static uint64_t end_call(struct timeline_reader *reader, int process, const struct record *record,
                          uint64_t serial, uint64_t time_ns)
 {
     uint64_t entered_ns;
@@ -328,7 +328,8 @@ static uint64_t range_serial(const struct record *record)
     return record->range.domain | UINT64_C(1) << 63;
 }
 
-static void read_timeline_record(struct reader *reader, int process, const struct record *record)
+static void read_timeline_record(struct timeline_reader *reader, int process,
+                                 const struct record *record)
 {
     const struct process_info *info = trace_process(reader->trace, process);
     uint64_t time_ns = info->realtime_ns - info->monotonic_ns + record->time_ns;
@@ -353,16 +354,16 @@ static void read_timeline_record(struct reader *reader, int process, const struc
 }
 
 /* What is still in flight, in the order of its issue: uthash keeps that order. */
-static void tell_rest(struct reader *reader)
+static void tell_rest(struct timeline_reader *reader)
 {
-    struct pending *pending, *other;
+    struct pending_operation *pending, *other;
     HASH_ITER(hh, reader->pending, pending, other)
         emit_operation(reader, pending);
 }
 
-static void free_reader(struct reader *reader)
+static void free_reader(struct timeline_reader *reader)
 {
-    struct pending *pending, *next_pending;
+    struct pending_operation *pending, *next_pending;
     struct queue *queue, *next_queue;
     HASH_ITER(hh, reader->pending, pending, next_pending) {
         HASH_DEL(reader->pending, pending);
@@ -380,7 +381,7 @@ static void free_reader(struct reader *reader)
 int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor,
                   struct error *err)
 {
-    struct reader reader = {.visitor = visitor};
+    struct timeline_reader reader = {.visitor = visitor};
     struct record record;
     uint64_t events = 0;
     int process, more;

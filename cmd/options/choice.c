@@ -8,7 +8,7 @@
 
 #include "cmd/options/codes.h"
 
-struct known {
+struct known_finding {
     uint64_t fingerprint;
     bool met;
     UT_hash_handle hh;
@@ -26,7 +26,7 @@ static int check_codes(const char *option, const char *codes, struct error *err)
 
 static int add_known(struct choice *choice, uint64_t fingerprint, struct error *err)
 {
-    struct known *known;
+    struct known_finding *known;
     HASH_FIND(hh, choice->known, &fingerprint, sizeof fingerprint, known);
     if (known)
         return 0;
@@ -103,7 +103,7 @@ int choice_load(struct choice *choice, const struct choice_options *options, str
 
 void choice_free(struct choice *choice)
 {
-    struct known *known, *next;
+    struct known_finding *known, *next;
     HASH_ITER(hh, choice->known, known, next) {
         HASH_DEL(choice->known, known);
         free(known);
@@ -121,7 +121,7 @@ static bool is_wanted(const struct choice_options *options, const struct finding
 
 static enum verdict judge_finding_options(const struct choice *choice,
                                           const struct finding *finding, struct trace *trace,
-                                          struct suppression **line, struct known **known)
+                                          struct suppression **line, struct known_finding **known)
 {
     if (!is_wanted(&choice->options, finding))
         return NOT_WANTED;
@@ -134,14 +134,14 @@ enum verdict choice_judge(const struct choice *choice, const struct finding *fin
                           struct trace *trace)
 {
     struct suppression *line;
-    struct known *known;
+    struct known_finding *known;
     return judge_finding_options(choice, finding, trace, &line, &known);
 }
 
 enum verdict choice_count(struct choice *choice, const struct finding *finding, struct trace *trace)
 {
     struct suppression *line = NULL;
-    struct known *known = NULL;
+    struct known_finding *known = NULL;
     enum verdict verdict = judge_finding_options(choice, finding, trace, &line, &known);
     if (line)
         line->used++;
@@ -155,7 +155,7 @@ enum verdict choice_count(struct choice *choice, const struct finding *finding, 
 int choice_gone(const struct choice *choice)
 {
     int gone = 0;
-    for (const struct known *known = choice->known; known; known = known->hh.next)
+    for (const struct known_finding *known = choice->known; known; known = known->hh.next)
         gone += !known->met;
     return gone;
 }

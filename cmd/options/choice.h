@@ -38,12 +38,12 @@ struct choice_options {
                      "what 'ddpcheck report --json' printed: tell only what is new",            \
                      &(choice).baseline)
 
-struct known;
+struct known_finding;
 
 struct choice {
     struct choice_options options;
     struct suppressions suppressions;
-    struct known *known;         /* findings of the baseline, by fingerprint */
+    struct known_finding *known; /* findings of the baseline, by fingerprint */
     int suppressed, known_again; /* findings */
 };
 

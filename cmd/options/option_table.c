@@ -7,7 +7,7 @@
 
 static const struct {
     const char *name;
-    void (*print)(const struct options *options, FILE *out);
+    void (*print)(const struct command_options *options, FILE *out);
 } formats[] = {
     {"man", option_table_man},
     {"bash", option_table_bash},
@@ -15,7 +15,7 @@ static const struct {
     {"fish", option_table_fish},
 };
 
-int option_table_print(const struct options *options, const char *format, FILE *out)
+int option_table_print(const struct command_options *options, const char *format, FILE *out)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (strcmp(formats[i].name, format) == 0) {
@@ -41,7 +41,7 @@ const char *command_help(const char *command)
     return "";
 }
 
-const struct option_entry *option_table_entry(const struct options *options, int i)
+const struct option_entry *option_table_entry(const struct command_options *options, int i)
 {
     static const struct option_entry help = {
         "help", 'h', OPTION_FLAG, NULL, "show the command's options", NULL};

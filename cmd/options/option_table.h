@@ -16,7 +16,7 @@
 
 /* Writes the command's part in format "man", "bash", "zsh" or "fish". Returns STATUS_CLEAN, or
  * STATUS_USAGE after a message about another format. */
-int option_table_print(const struct options *options, const char *format, FILE *out);
+int option_table_print(const struct command_options *options, const char *format, FILE *out);
 
 /* What a shell can offer for an argument or an operand. */
 enum value_kind {
@@ -36,7 +36,7 @@ const char *command_help(const char *command);
 
 /* The entries that --help shows, then --help itself: the entry with index `i`, NULL after the last.
  */
-const struct option_entry *option_table_entry(const struct options *options, int i);
+const struct option_entry *option_table_entry(const struct command_options *options, int i);
 
 /* Writes text with each character of `special` behind `before`. */
 void put_escaped(const char *text, const char *special, const char *before, FILE *out);
@@ -44,10 +44,10 @@ void put_escaped(const char *text, const char *special, const char *before, FILE
 void put_words(const char *words, const char *between, FILE *out);
 
 /* One writer per format. */
-void option_table_man(const struct options *options, FILE *out);
-void option_table_bash(const struct options *options, FILE *out);
-void option_table_zsh(const struct options *options, FILE *out);
-void option_table_fish(const struct options *options, FILE *out);
+void option_table_man(const struct command_options *options, FILE *out);
+void option_table_bash(const struct command_options *options, FILE *out);
+void option_table_zsh(const struct command_options *options, FILE *out);
+void option_table_fish(const struct command_options *options, FILE *out);
 
 /* Words for --help's own entry and the usage line in roff, for the page of ddpcheck itself
  * (completion.c). */

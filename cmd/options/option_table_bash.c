@@ -23,7 +23,7 @@ static void put_bash_value(enum value_kind kind, const char *words, FILE *out)
     }
 }
 
-void option_table_bash(const struct options *options, FILE *out)
+void option_table_bash(const struct command_options *options, FILE *out)
 {
     const struct option_entry *entry;
     fprintf(out, "    %s)\n        options='", options->command);

@@ -28,7 +28,7 @@ static void put_values(enum value_kind kind, const char *words, FILE *out)
     }
 }
 
-void option_table_fish(const struct options *options, FILE *out)
+void option_table_fish(const struct command_options *options, FILE *out)
 {
     const struct option_entry *entry;
     for (int i = 0; (entry = option_table_entry(options, i)); i++) {

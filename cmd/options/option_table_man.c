@@ -76,7 +76,7 @@ static void put_man_option(const struct option_entry *entry, FILE *out)
     putc('\n', out);
 }
 
-void option_table_man(const struct options *options, FILE *out)
+void option_table_man(const struct command_options *options, FILE *out)
 {
     char page[64];
     snprintf(page, sizeof page, "ddpcheck-%s", options->command);

@@ -56,7 +56,7 @@ static void put_zsh_option(const struct option_entry *entry, FILE *out)
     putc('\'', out);
 }
 
-void option_table_zsh(const struct options *options, FILE *out)
+void option_table_zsh(const struct command_options *options, FILE *out)
 {
     const struct option_entry *entry;
     fprintf(out, "    %s)\n        _arguments -s -S", options->command);

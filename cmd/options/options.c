@@ -54,7 +54,7 @@ const char *options_nearest(const char *name, const char *const *names)
     return nearest;
 }
 
-int options_usage_error(const struct options *options, const char *format, ...)
+int options_usage_error(const struct command_options *options, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -79,7 +79,7 @@ static void print_entry(const struct option_entry *entry, FILE *out)
         fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", entry->help);
 }
 
-void options_print_help(const struct options *options, FILE *out)
+void options_print_help(const struct command_options *options, FILE *out)
 {
     fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command,
             options->count ? " [options]" : "", options->operands[0] ? " " : "", options->operands,
@@ -92,7 +92,7 @@ void options_print_help(const struct options *options, FILE *out)
         fprintf(out, "\n%s", options->details);
 }
 
-static int unknown_option(const struct options *options, const char *given, size_t length)
+static int unknown_option(const struct command_options *options, const char *given, size_t length)
 {
     char name[NAME_MAX_LENGTH + 1];
     const char **names = calloc((size_t)options->count + 2, sizeof *names);
@@ -148,7 +148,7 @@ static bool parse_seconds(const char *text, double *value)
 }
 
 /* Stores the argument of an option. */
-static int set_value(const struct options *options, const struct option_entry *entry,
+static int set_value(const struct command_options *options, const struct option_entry *entry,
                      const char *text)
 {
     switch (entry->kind) {
@@ -177,7 +177,7 @@ static int set_value(const struct options *options, const struct option_entry *e
 }
 
 /* Reads a long option at argv[*at]. */
-static int parse_long(const struct options *options, char **argv, int *at)
+static int parse_long(const struct command_options *options, char **argv, int *at)
 {
     const char *text = argv[*at] + 2;
     size_t length = strcspn(text, "=");
@@ -204,7 +204,7 @@ static int parse_long(const struct options *options, char **argv, int *at)
 }
 
 /* Reads the short options at argv[*at]: -q, -qv, -o DIR, -oDIR. */
-static int parse_short(const struct options *options, char **argv, int *at)
+static int parse_short(const struct command_options *options, char **argv, int *at)
 {
     for (const char *text = argv[*at] + 1; *text; text++) {
         if (*text == 'h') {
@@ -230,7 +230,7 @@ static int parse_short(const struct options *options, char **argv, int *at)
     return OPTIONS_GO;
 }
 
-int options_parse(const struct options *options, int *argc, char ***argv)
+int options_parse(const struct command_options *options, int *argc, char ***argv)
 {
     char **words = *argv;
     int operands = 0;

@@ -9,8 +9,8 @@
  *         {"timeout", 0, OPTION_SECONDS, "S", "end the job after S seconds without progress",
  * &timeout}, OPTION_COLOR(&color),
  *     };
- *     const struct options options = {.command = "run", .operands = "-- PROGRAM [ARGUMENT...]",
- *         .summary = "Runs a program and watches it.", .entries = entries, .count =
+ *     const struct command_options options = {.command = "run", .operands = "-- PROGRAM
+ * [ARGUMENT...]", .summary = "Runs a program and watches it.", .entries = entries, .count =
  * OPTION_COUNT(entries)}; int status = options_parse(&options, &argc, &argv); if (status !=
  * OPTIONS_GO) return status;
  *     // argv[0 .. argc-1] are the operands now
@@ -46,7 +46,7 @@ struct option_entry {
     }
 #define OPTION_COUNT(entries) ((int)(sizeof(entries) / sizeof(entries)[0]))
 
-struct options {
+struct command_options {
     const char *command;  /* "run" */
     const char *operands; /* for the usage line: "[DIR...]" */
     const char *summary;  /* one sentence for --help */
@@ -63,14 +63,14 @@ enum { OPTIONS_GO = -1 };
  * STATUS_USAGE after a wrong option, about which it printed a line on stderr. The table itself, for
  * manual pages and completions, is printed on --option-table=FORMAT (option_table.h): let a command
  * parse before it does anything. */
-int options_parse(const struct options *options, int *argc, char ***argv);
+int options_parse(const struct command_options *options, int *argc, char ***argv);
 
 /* Writes what --help prints. */
-void options_print_help(const struct options *options, FILE *out);
+void options_print_help(const struct command_options *options, FILE *out);
 
 /* Says on stderr what is wrong with the use of the command and how to learn more. Returns
  * STATUS_USAGE. */
-int options_usage_error(const struct options *options, const char *format, ...)
+int options_usage_error(const struct command_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The name of the NULL-ended list that a mistyped `name` most likely meant, or NULL. */

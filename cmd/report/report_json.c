@@ -10,7 +10,7 @@
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
 
-struct writer {
+struct json_writer {
     struct report *report;
     FILE *out;
     bool failed;
@@ -41,14 +41,14 @@ static json_t *count_json(uint64_t count)
 }
 
 /* One object a line. Takes the object over. */
-static void print_line(struct writer *writer, json_t *object)
+static void print_line(struct json_writer *writer, json_t *object)
 {
     if (!object || json_dumpf(object, writer->out, JSON_COMPACT) || putc('\n', writer->out) == EOF)
         writer->failed = true;
     json_decref(object);
 }
 
-static json_t *frames_json(const struct writer *writer, int process, uint64_t stack,
+static json_t *frames_json(const struct json_writer *writer, int process, uint64_t stack,
                            bool is_address)
 {
     struct frame frame[SITE_FRAMES_MAX];
@@ -56,7 +56,7 @@ static json_t *frames_json(const struct writer *writer, int process, uint64_t st
                           site_frames(writer->report->trace, process, stack, is_address, frame));
 }
 
-static json_t *process_json(const struct writer *writer, int process)
+static json_t *process_json(const struct json_writer *writer, int process)
 {
     if (process < 0)
         return json_null();
@@ -65,7 +65,7 @@ static json_t *process_json(const struct writer *writer, int process)
                      "rank", info->rank, "restart", info->restart);
 }
 
-static json_t *finding_side_json(const struct writer *writer, const struct finding_side *side)
+static json_t *finding_side_json(const struct json_writer *writer, const struct finding_side *side)
 {
     bool is_address;
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
@@ -80,7 +80,7 @@ static json_t *finding_side_json(const struct writer *writer, const struct findi
 
 static void print_finding_json(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct json_writer *writer = context;
     const struct check *check = check_find(finding->code);
     struct rankset all = {0};
     json_t *sides = json_array();
@@ -107,7 +107,7 @@ static void print_finding_json(void *context, const struct finding *finding)
     rankset_free(&all);
 }
 
-static void print_member(struct writer *writer, const struct report_member *member)
+static void print_member(struct json_writer *writer, const struct report_member *member)
 {
     print_line(writer,
                json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, "
@@ -124,14 +124,14 @@ static void print_member(struct writer *writer, const struct report_member *memb
                          "process", process_json(writer, member->process)));
 }
 
-static void print_stacks(struct writer *writer)
+static void print_stacks(struct json_writer *writer)
 {
     struct report *report = writer->report;
     struct stack_group *groups;
     char called[256];
     int count = stack_groups(report, &groups);
     for (int i = 0; i < count; i++) {
-        const struct standing *standing = groups[i].first;
+        const struct report_standing *standing = groups[i].first;
         const char *name = trace_string(report->trace, standing->process, standing->name);
         print_line(writer,
                    json_pack("{s:s, s:o, s:b, s:i, s:b, s:o, s:o, s:b, s:o, s:o, s:o}", "schema",
@@ -149,7 +149,7 @@ static void print_stacks(struct writer *writer)
     stack_groups_free(groups, count);
 }
 
-static void print_not_checked_json(struct writer *writer)
+static void print_not_checked_json(struct json_writer *writer)
 {
     struct not_checked *list;
     int count = not_checked_find(writer->report->trace, &list);
@@ -162,7 +162,7 @@ static void print_not_checked_json(struct writer *writer)
     not_checked_free(list, count > 0 ? count : 0);
 }
 
-static void print_head_json(struct writer *writer)
+static void print_head_json(struct json_writer *writer)
 {
     const struct report *report = writer->report;
     json_t *sources = json_array();
@@ -190,7 +190,7 @@ static json_t *unused_json(const struct suppressions *suppressions)
     return lines;
 }
 
-static void print_summary_json(struct writer *writer)
+static void print_summary_json(struct json_writer *writer)
 {
     const struct report *report = writer->report;
     json_t *damage = *report->damage.text ? json_of_text(report->damage.text) : json_null();
@@ -210,7 +210,7 @@ static void print_summary_json(struct writer *writer)
                   "collecting", report->collecting, "damage", damage));
 }
 
-static int finish_report_json(const struct writer *writer, struct error *err)
+static int finish_report_json(const struct json_writer *writer, struct error *err)
 {
     if (writer->failed)
         return error_set(err, "can't write the report: %s",
@@ -220,14 +220,14 @@ static int finish_report_json(const struct writer *writer, struct error *err)
 
 int report_print_json_stacks(struct report *report, FILE *out, struct error *err)
 {
-    struct writer writer = {report, out, false};
+    struct json_writer writer = {report, out, false};
     print_stacks(&writer);
     return finish_report_json(&writer, err);
 }
 
 int report_print_json(struct report *report, FILE *out, struct error *err)
 {
-    struct writer writer = {report, out, false};
+    struct json_writer writer = {report, out, false};
     print_head_json(&writer);
     report_visit_findings(report, FINDING_OPEN, print_finding_json, &writer);
     report_visit_findings(report, FINDING_RESOLVED, print_finding_json, &writer);

@@ -18,15 +18,15 @@ enum {
 static const char *const number_title[NUMBERS] = {"issued", "started", "done"};
 
 /* Ranks whose state is the same, as far as the table shows it. */
-struct row {
+struct member_row {
     const struct report_member *first;
     struct rankset ranks;
     uint64_t least[NUMBERS], most[NUMBERS];
     uint64_t since_ns; /* the longest there */
 };
 
-struct table {
-    struct row *row;
+struct member_table {
+    struct member_row *row;
     int rows;
     int ranks_width, number_width[NUMBERS];
 };
@@ -50,7 +50,7 @@ static bool same_member(const struct report_member *a, const struct report_membe
     return a == b;
 }
 
-static void row_add(struct row *row, const struct report_member *member)
+static void row_add(struct member_row *row, const struct report_member *member)
 {
     const uint64_t number[NUMBERS] = {member->issued, member->started, member->done};
     bool is_first = !row->first;
@@ -67,16 +67,16 @@ static void row_add(struct row *row, const struct report_member *member)
     rankset_add(&row->ranks, member->shown_rank >= 0 ? member->shown_rank : member->rank);
 }
 
-static void table_free(struct table *table)
+static void table_free(struct member_table *table)
 {
     for (int i = 0; i < table->rows; i++)
         rankset_free(&table->row[i].ranks);
     free(table->row);
-    *table = (struct table){0};
+    *table = (struct member_table){0};
 }
 
 /* Sorts members into rows of those that are the same. Without memory the table is empty. */
-static void table_fill(struct table *table, const struct report_member *member, int count,
+static void table_fill(struct member_table *table, const struct report_member *member, int count,
                        bool (*same)(const struct report_member *a, const struct report_member *b))
 {
     table_free(table);
@@ -92,7 +92,7 @@ static void table_fill(struct table *table, const struct report_member *member, 
 
 static int compare_progress(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct member_row *x = a, *y = b;
     return (x->least[0] > y->least[0]) - (x->least[0] < y->least[0]);
 }
 
@@ -110,7 +110,7 @@ static char *number_text(uint64_t least, uint64_t most, char *text, size_t bytes
     return text;
 }
 
-static void print_member_where(const struct report *report, const struct row *row,
+static void print_member_where(const struct report *report, const struct member_row *row,
                                struct page *page)
 {
     const struct report_member *member = row->first;
@@ -142,8 +142,8 @@ static void print_right(struct page *page, enum style style, int *column, int wi
     page_text(page, style, text);
 }
 
-static void print_member_row(const struct report *report, const struct table *table,
-                             const struct row *row, struct page *page)
+static void print_member_row(const struct report *report, const struct member_table *table,
+                             const struct member_row *row, struct page *page)
 {
     char text[RANKS_BYTES];
     int column = 2 + table->ranks_width;
@@ -164,7 +164,7 @@ static void print_member_row(const struct report *report, const struct table *ta
     page_line(page);
 }
 
-static void print_titles(const struct table *table, struct page *page)
+static void print_titles(const struct member_table *table, struct page *page)
 {
     int column = 2 + table->ranks_width;
     page_column(page, 2);
@@ -176,7 +176,7 @@ static void print_titles(const struct table *table, struct page *page)
     page_line(page);
 }
 
-static void measure_columns(struct table *table)
+static void measure_columns(struct member_table *table)
 {
     char text[RANKS_BYTES];
     table->ranks_width = text_width("ranks");
@@ -216,7 +216,7 @@ static void print_incarnation(const struct report *report, const struct report_m
 static void print_communicator(const struct report *report, const struct report_member *member,
                                int count, struct page *page, bool all_ranks)
 {
-    struct table table = {0};
+    struct member_table table = {0};
     char name[16];
     table_fill(&table, member, count, all_ranks ? same_member : same_state);
     if (!all_ranks && table.rows > ROWS_MAX)

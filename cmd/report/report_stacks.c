@@ -43,7 +43,7 @@ void standings_note(struct standings *standings, int process, const struct recor
     forget_older(standings, process, record->standing.capture);
     if (standings->count == standings->space) {
         int space = standings->space ? 2 * standings->space : 64;
-        struct standing *more = reallocarray(standings->standing, space, sizeof *more);
+        struct report_standing *more = reallocarray(standings->standing, space, sizeof *more);
         if (!more) {
             standings->failed = true;
             return;
@@ -52,14 +52,14 @@ void standings_note(struct standings *standings, int process, const struct recor
         standings->space = space;
     }
     standings->standing[standings->count++] =
-        (struct standing){.process = process,
-                          .thread = record->standing.thread,
-                          .capture = record->standing.capture,
-                          .stack = record->stack,
-                          .name = record->standing.name,
-                          .time_ns = time_ns,
-                          .flags = record->standing.flags,
-                          .syscall = record->standing.syscall};
+        (struct report_standing){.process = process,
+                                 .thread = record->standing.thread,
+                                 .capture = record->standing.capture,
+                                 .stack = record->stack,
+                                 .name = record->standing.name,
+                                 .time_ns = time_ns,
+                                 .flags = record->standing.flags,
+                                 .syscall = record->standing.syscall};
 }
 
 void standings_free(struct standings *standings)
@@ -69,8 +69,8 @@ void standings_free(struct standings *standings)
     *standings = (struct standings){0};
 }
 
-char *standing_called(const struct report *report, const struct standing *standing, char *text,
-                      size_t bytes)
+char *standing_called(const struct report *report, const struct report_standing *standing,
+                      char *text, size_t bytes)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
     int count = frame ? trace_frames(report->trace, standing->process, standing->stack, false,
@@ -82,7 +82,7 @@ char *standing_called(const struct report *report, const struct standing *standi
 }
 
 /* What tells two stacks apart: the program's own frames, and the call that the thread is in. */
-static char *stack_text(const struct report *report, const struct standing *standing)
+static char *stack_text(const struct report *report, const struct report_standing *standing)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
     char *text = NULL, called[256];
@@ -106,7 +106,7 @@ static char *stack_text(const struct report *report, const struct standing *stan
 
 /* The launcher's rank; else the one whose operations the thread calls; else those of all members in
  * the process. */
-static bool add_ranks(const struct report *report, const struct standing *standing,
+static bool add_ranks(const struct report *report, const struct report_standing *standing,
                       struct rankset *ranks)
 {
     int rank = trace_process(report->trace, standing->process)->rank;
@@ -149,7 +149,7 @@ int stack_groups(const struct report *report, struct stack_group **result)
     char **texts = calloc(standings->count + 1, sizeof *texts);
     *result = groups;
     for (int i = 0; i < standings->count && groups && texts; i++) {
-        const struct standing *standing = &standings->standing[i];
+        const struct report_standing *standing = &standings->standing[i];
         char *text = stack_text(report, standing);
         int at = 0;
         while (text && at < count && strcmp(texts[at], text))
@@ -182,7 +182,7 @@ void stack_groups_free(struct stack_group *groups, int count)
 }
 
 /* How well a thread stands for the side's ranks: 0 not at all. */
-static int fits(const struct report *report, const struct standing *standing,
+static int fits(const struct report *report, const struct report_standing *standing,
                 const struct finding_side *side)
 {
     struct rankset ranks = {0};

@@ -15,7 +15,7 @@ struct finding_side;
 struct report;
 
 /* A thread as it was told last. */
-struct standing {
+struct report_standing {
     int process;
     uint32_t thread;
     uint64_t capture, stack, name, time_ns; /* realtime */
@@ -33,7 +33,7 @@ struct caller {
 };
 
 struct standings {
-    struct standing *standing;
+    struct report_standing *standing;
     int count, space;
     struct caller
         *caller; /* by a hash of process and thread; a newer one takes the place of an older */
@@ -42,7 +42,7 @@ struct standings {
 
 /* Threads with equal stacks and of one kind (main or not). */
 struct stack_group {
-    const struct standing *first;
+    const struct report_standing *first;
     struct rankset ranks; /* of their processes */
     int threads;
     bool known_ranks; /* every process has a rank */
@@ -66,7 +66,7 @@ uint64_t stack_of_where(const struct report *report, const struct finding_side *
                         bool *is_address);
 
 /* Which function of a library (NCCL, CUDA, libc) the thread is in; "" if in none. Returns text. */
-char *standing_called(const struct report *report, const struct standing *standing, char *text,
-                      size_t bytes);
+char *standing_called(const struct report *report, const struct report_standing *standing,
+                      char *text, size_t bytes);
 
 #endif

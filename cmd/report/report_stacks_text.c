@@ -6,8 +6,9 @@
 
 enum { GROUPS_SHOWN = 8, FRAMES_SHOWN = 6, VALUE_COLUMN = 16, RANKS_BYTES = 256, TIME_BYTES = 64 };
 
-static void print_standing_frames(const struct report *report, const struct standing *standing,
-                                  struct page *page, bool all)
+static void print_standing_frames(const struct report *report,
+                                  const struct report_standing *standing, struct page *page,
+                                  bool all)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
     int count = frame ? site_frames(report->trace, standing->process, standing->stack, false, frame)
@@ -45,7 +46,7 @@ static void print_stack_group(const struct report *report, const struct stack_gr
                               struct page *page, bool all)
 {
     char called[256];
-    const struct standing *standing = group->first;
+    const struct report_standing *standing = group->first;
     const char *name = trace_string(report->trace, standing->process, standing->name);
     page->indent = VALUE_COLUMN;
     print_stack_ranks(report, group, page);

@@ -16,7 +16,7 @@ enum {
     TIME_BYTES = 64
 };
 
-struct writer {
+struct text_writer {
     struct report *report;
     struct page *page;
     int value_column; /* of the finding at hand */
@@ -98,7 +98,7 @@ static void print_head_text(const struct report *report, struct page *page)
 }
 
 /* "   since     " */
-static void print_label(const struct writer *writer, const char *label)
+static void print_label(const struct text_writer *writer, const char *label)
 {
     struct page *page = writer->page;
     page_line(page);
@@ -108,7 +108,7 @@ static void print_label(const struct writer *writer, const char *label)
     page->indent = writer->value_column;
 }
 
-static void print_labeled_frames(const struct writer *writer, const char *label, int process,
+static void print_labeled_frames(const struct text_writer *writer, const char *label, int process,
                                  uint64_t stack, bool is_address)
 {
     struct frame frame[SITE_FRAMES_MAX];
@@ -124,7 +124,7 @@ static void print_labeled_frames(const struct writer *writer, const char *label,
     }
 }
 
-static void print_since(const struct writer *writer, uint64_t since_ns)
+static void print_since(const struct text_writer *writer, uint64_t since_ns)
 {
     char clock[TIME_BYTES], duration[TIME_BYTES];
     uint64_t end_ns = writer->report->end_ns;
@@ -137,7 +137,7 @@ static void print_since(const struct writer *writer, uint64_t since_ns)
 }
 
 /* A rank alone is named with its process; of several, one process says nothing about the others. */
-static void print_side_process(const struct writer *writer, const struct finding_side *side)
+static void print_side_process(const struct text_writer *writer, const struct finding_side *side)
 {
     if (rankset_count(&side->ranks) != 1 || side->process < 0)
         return;
@@ -163,7 +163,7 @@ static bool has_where(const struct finding_side *side)
     return *side->where && strcmp(side->where, side->call);
 }
 
-static void print_side_where(const struct writer *writer, const struct finding_side *side)
+static void print_side_where(const struct text_writer *writer, const struct finding_side *side)
 {
     if (!has_where(side))
         return;
@@ -174,7 +174,7 @@ static void print_side_where(const struct writer *writer, const struct finding_s
     print_labeled_frames(writer, "at", side->process, stack, is_address);
 }
 
-static void print_finding_side(const struct writer *writer, const struct finding_side *side)
+static void print_finding_side(const struct text_writer *writer, const struct finding_side *side)
 {
     struct page *page = writer->page;
     char label[RANKS_BYTES + 8];
@@ -210,7 +210,7 @@ static int value_column(const struct finding *finding)
     return column;
 }
 
-static void print_times(const struct writer *writer, const struct finding *finding)
+static void print_times(const struct text_writer *writer, const struct finding *finding)
 {
     char first[TIME_BYTES], last[TIME_BYTES];
     uint64_t end_ns = writer->report->end_ns;
@@ -226,7 +226,7 @@ static void print_times(const struct writer *writer, const struct finding *findi
 }
 
 /* What to do is said once for findings of one kind that follow each other. */
-static void print_todo(struct writer *writer)
+static void print_todo(struct text_writer *writer)
 {
     struct page *page = writer->page;
     if (!writer->code)
@@ -247,7 +247,7 @@ static void print_todo(struct writer *writer)
 
 static void print_finding_text(void *context, const struct finding *finding)
 {
-    struct writer *writer = context;
+    struct text_writer *writer = context;
     struct page *page = writer->page;
     if (writer->code && (strcmp(writer->code, finding->code) || !writer->todo ||
                          strcmp(writer->todo, finding->todo)))
@@ -273,7 +273,7 @@ static void print_finding_text(void *context, const struct finding *finding)
 
 static void print_resolved(void *context, const struct finding *finding)
 {
-    const struct writer *writer = context;
+    const struct text_writer *writer = context;
     struct page *page = writer->page;
     page->indent = 9;
     page_column(page, 2);
@@ -432,7 +432,7 @@ static void print_trace(const struct report *report, struct page *page)
 
 void report_print_text(struct report *report, struct page *page, bool all_ranks)
 {
-    struct writer writer = {.report = report, .page = page};
+    struct text_writer writer = {.report = report, .page = page};
     print_head_text(report, page);
     report_visit_findings(report, FINDING_OPEN, print_finding_text, &writer);
     print_todo(&writer);

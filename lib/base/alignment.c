@@ -6,7 +6,7 @@
 enum { DISTANCE_MAX = 2 * ALIGNMENT_WINDOW, BUCKETS = 1 << 17 };
 
 /* One sequence: what of it was read and not passed yet. */
-struct side {
+struct alignment_side {
     void *context;
     uint64_t *word;  /* ALIGNMENT_FAR + ALIGNMENT_WINDOW */
     int count, at;   /* words [at, count) are ahead */
@@ -16,7 +16,7 @@ struct side {
 
 struct alignment {
     alignment_next *next;
-    struct side side[2];
+    struct alignment_side side[2];
     int (*on_hunk)(void *user, const struct hunk *hunk);
     void *user;
     struct hunk hunk; /* begun and not told: words are added to it */
@@ -31,18 +31,18 @@ struct alignment {
 enum edit { EDIT_KEEP, EDIT_TAKE_0, EDIT_TAKE_1 };
 enum { SIDE_WORDS = ALIGNMENT_FAR + ALIGNMENT_WINDOW };
 
-static int ahead(const struct side *side)
+static int ahead(const struct alignment_side *side)
 {
     return side->count - side->at;
 }
 
-static const uint64_t *words(const struct side *side)
+static const uint64_t *words(const struct alignment_side *side)
 {
     return side->word + side->at;
 }
 
 /* Reads until `wanted` words are ahead or the side ends. Returns 0 or -1. */
-static int fill_window(struct alignment *run, struct side *side, int wanted)
+static int fill_window(struct alignment *run, struct alignment_side *side, int wanted)
 {
     if (ahead(side) >= wanted || side->ended)
         return 0;
@@ -61,7 +61,7 @@ static int fill_window(struct alignment *run, struct side *side, int wanted)
     return 0;
 }
 
-static void drop_words(struct side *side, int count)
+static void drop_words(struct alignment_side *side, int count)
 {
     side->at += count;
     side->passed += (uint64_t)count;
@@ -192,7 +192,7 @@ static uint64_t run_hash(const uint64_t *at)
  */
 static bool find_far(struct alignment *run, int *x, int *y)
 {
-    const struct side *a = &run->side[0], *b = &run->side[1];
+    const struct alignment_side *a = &run->side[0], *b = &run->side[1];
     int best = INT32_MAX;
     memset(run->bucket, 0xff, BUCKETS * sizeof *run->bucket);
     for (int i = ahead(a) - ALIGNMENT_RUN; i >= 0; i--) /* the first of equal ones stays */
@@ -213,7 +213,7 @@ static bool find_far(struct alignment *run, int *x, int *y)
 static int take_rest(struct alignment *run, bool open)
 {
     for (int which = 0; which < 2; which++) {
-        struct side *side = &run->side[which];
+        struct alignment_side *side = &run->side[which];
         do {
             if (ahead(side))
                 add_to_hunk(run, which, ahead(side));
@@ -228,7 +228,7 @@ static int take_rest(struct alignment *run, bool open)
 /* At a place where the sides differ. */
 static int mend(struct alignment *run)
 {
-    struct side *a = &run->side[0], *b = &run->side[1];
+    struct alignment_side *a = &run->side[0], *b = &run->side[1];
     int n = ahead(a), m = ahead(b);
     n = n < ALIGNMENT_WINDOW ? n : ALIGNMENT_WINDOW;
     m = m < ALIGNMENT_WINDOW ? m : ALIGNMENT_WINDOW;
@@ -252,7 +252,7 @@ static int mend(struct alignment *run)
 
 static int walk(struct alignment *run)
 {
-    struct side *a = &run->side[0], *b = &run->side[1];
+    struct alignment_side *a = &run->side[0], *b = &run->side[1];
     for (;;) {
         if (fill_window(run, a, ALIGNMENT_WINDOW) || fill_window(run, b, ALIGNMENT_WINDOW))
             return -1;

@@ -16,7 +16,7 @@
 
 static const uint64_t microsecond_ns = 1000;
 
-struct reader {
+struct inspector_reader {
     struct import *import;
     struct import_input *input;
     uint64_t lines, damaged,
@@ -39,7 +39,7 @@ static uint16_t find_collective_api(const char *name)
     return API_NONE;
 }
 
-static int get_inspected_process(struct reader *reader, const json_t *line, int64_t rank)
+static int get_inspected_process(struct inspector_reader *reader, const json_t *line, int64_t rank)
 {
     const json_t *metadata = json_object_get(line, "metadata");
     struct import_process process = import_process_new();
@@ -53,7 +53,7 @@ static int get_inspected_process(struct reader *reader, const json_t *line, int6
 }
 
 /* A collective that finished at the time at which the line was written, or a little before. */
-static int tell_collective(struct reader *reader, int process, uint64_t comm,
+static int tell_collective(struct inspector_reader *reader, int process, uint64_t comm,
                            const struct import_member *header, const json_t *perf,
                            uint64_t written_ns)
 {
@@ -79,7 +79,7 @@ static int tell_collective(struct reader *reader, int process, uint64_t comm,
     return import_call(reader->import, &call);
 }
 
-static int import_inspected(struct reader *reader, const json_t *line)
+static int import_inspected(struct inspector_reader *reader, const json_t *line)
 {
     const json_t *header = json_object_get(line, "header"),
                  *perf = json_object_get(line, "coll_perf");
@@ -102,7 +102,7 @@ static int import_inspected(struct reader *reader, const json_t *line)
     return tell_collective(reader, process, strtoull(id, NULL, 16), &member, perf, written_ns);
 }
 
-static int parse_inspected_line(struct reader *reader, const char *text, size_t bytes)
+static int parse_inspected_line(struct inspector_reader *reader, const char *text, size_t bytes)
 {
     json_error_t wrong;
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong);
@@ -117,7 +117,7 @@ static int parse_inspected_line(struct reader *reader, const char *text, size_t 
 
 static int read_inspector(struct import *import, struct import_input *input, struct error *err)
 {
-    struct reader reader = {.import = import, .input = input};
+    struct inspector_reader reader = {.import = import, .input = input};
     size_t bytes;
     int result = 0;
     for (char *text; !result && (text = input_line(input, &bytes, err));)

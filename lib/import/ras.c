@@ -27,7 +27,7 @@ struct seen {
     UT_hash_handle hh;
 };
 
-struct reader {
+struct ras_reader {
     struct import *import;
     struct import_input *input;
     struct seen *seen;
@@ -62,7 +62,7 @@ static int shown_rank(const struct ras_status *status, const struct ras_comm *co
     return shown;
 }
 
-static int get_ras_process(struct reader *reader, const struct ras_status *status,
+static int get_ras_process(struct ras_reader *reader, const struct ras_status *status,
                            const struct ras_comm *comm, const struct ras_rank *rank)
 {
     char key[32] = "";
@@ -82,7 +82,7 @@ static int get_ras_process(struct reader *reader, const struct ras_status *statu
     return import_process(reader->import, &process);
 }
 
-static int emit_said(struct reader *reader, int process, enum said how, uint64_t time_ns,
+static int emit_said(struct ras_reader *reader, int process, enum said how, uint64_t time_ns,
                      const struct ras_comm *comm, const char *what)
 {
     char text[SAID_BYTES];
@@ -105,7 +105,7 @@ static const char *result_text(int result)
 }
 
 /* What RAS itself finds wrong with a rank. */
-static int emit_rank_state(struct reader *reader, int process, const struct ras_comm *comm,
+static int emit_rank_state(struct ras_reader *reader, int process, const struct ras_comm *comm,
                            const struct ras_rank *rank, uint64_t time_ns)
 {
     char text[SAID_BYTES];
@@ -169,7 +169,7 @@ static const struct ras_rank *furthest(const struct ras_comm *comm, bool behind)
 
 /* Ranks that launched as many collectives or more, but of one kind fewer than `other`, launched
  * others. */
-static int say_parted(struct reader *reader, int process, const struct ras_comm *comm,
+static int say_parted(struct ras_reader *reader, int process, const struct ras_comm *comm,
                       const struct ras_rank *rank, const struct ras_rank *other, uint64_t time_ns)
 {
     char text[SAID_BYTES];
@@ -184,7 +184,7 @@ static int say_parted(struct reader *reader, int process, const struct ras_comm 
     return emit_said(reader, process, SAID_ERROR, time_ns, comm, text);
 }
 
-static struct seen *seen_of(struct reader *reader, int member)
+static struct seen *seen_of(struct ras_reader *reader, int member)
 {
     struct seen_key key = {member};
     struct seen *seen;
@@ -196,7 +196,7 @@ static struct seen *seen_of(struct reader *reader, int member)
     return seen;
 }
 
-static int emit_ras_call(struct reader *reader, int member, int kind, uint64_t number,
+static int emit_ras_call(struct ras_reader *reader, int member, int kind, uint64_t number,
                          uint64_t time_ns)
 {
     struct import_call call = import_call_new(member, ras_kinds[kind].api);
@@ -206,8 +206,8 @@ static int emit_ras_call(struct reader *reader, int member, int kind, uint64_t n
 }
 
 /* How far a rank is; and of what kind the first collective is that another one lacks. */
-static int tell_counts(struct reader *reader, int process, int member, const struct ras_comm *comm,
-                       const struct ras_rank *rank, uint64_t time_ns)
+static int tell_counts(struct ras_reader *reader, int process, int member,
+                       const struct ras_comm *comm, const struct ras_rank *rank, uint64_t time_ns)
 {
     const struct ras_rank *least = furthest(comm, true), *most = furthest(comm, false);
     struct seen *seen = seen_of(reader, member);
@@ -244,7 +244,7 @@ static bool is_hash_alone(const struct ras_status *status, const struct ras_comm
     return true;
 }
 
-static int tell_comm(struct reader *reader, const struct ras_status *status,
+static int tell_comm(struct ras_reader *reader, const struct ras_status *status,
                      const struct ras_comm *comm, uint64_t time_ns)
 {
     char name[80];
@@ -273,7 +273,7 @@ static int tell_comm(struct reader *reader, const struct ras_status *status,
 /* --- the file
  * --------------------------------------------------------------------------------------------- */
 
-static int tell_snapshot(struct reader *reader, const json_t *document, struct error *err)
+static int tell_snapshot(struct ras_reader *reader, const json_t *document, struct error *err)
 {
     struct ras_status status;
     int result = 0;
@@ -321,7 +321,8 @@ static char *read_whole_input(struct import_input *input, size_t *bytes, struct 
     return NULL;
 }
 
-static int read_snapshots(struct reader *reader, const char *text, size_t bytes, struct error *err)
+static int read_snapshots(struct ras_reader *reader, const char *text, size_t bytes,
+                          struct error *err)
 {
     json_error_t wrong;
     int snapshots = 0;
@@ -348,7 +349,7 @@ static int read_snapshots(struct reader *reader, const char *text, size_t bytes,
 
 static int read_ras(struct import *import, struct import_input *input, struct error *err)
 {
-    struct reader reader = {.import = import, .input = input};
+    struct ras_reader reader = {.import = import, .input = input};
     struct seen *seen, *next;
     size_t bytes;
     char *text = read_whole_input(input, &bytes, err);

@@ -14,13 +14,13 @@ enum {
 }; /* 72 MB of records at most */
 
 /* A sorted part of the temporary file, being read. The last run never leaves memory. */
-struct run {
+struct sorted_run {
     uint64_t next, end; /* items in the file */
     struct sorted *buffer;
     uint32_t at, filled;
 };
 
-struct place {
+struct sorted_place {
     uint64_t key;
     uint32_t index;
 };
@@ -29,10 +29,10 @@ struct sorter {
     char directory[PATH_MAX];
     struct sorted *item;
     uint32_t items, capacity;
-    struct place *place; /* the items in order */
-    int file;            /* -1: none yet */
-    uint64_t written;    /* items in the file */
-    struct run *run;
+    struct sorted_place *place; /* the items in order */
+    int file;                   /* -1: none yet */
+    uint64_t written;           /* items in the file */
+    struct sorted_run *run;
     uint32_t runs;
     uint32_t *heap; /* of runs, the least first */
     uint32_t heaped;
@@ -82,7 +82,7 @@ static int file_failed(const struct sorter *sorter, const char *doing, struct er
 
 static int compare_sorted(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct sorted_place *a = left, *b = right;
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
     return a->index < b->index ? -1 : a->index > b->index;
@@ -91,13 +91,14 @@ static int compare_sorted(const void *left, const void *right)
 /* Puts the items at hand in order: usually they are. */
 static int sort_items(struct sorter *sorter, struct error *err)
 {
-    struct place *place = realloc(sorter->place, ((size_t)sorter->items + 1) * sizeof *place);
+    struct sorted_place *place =
+        realloc(sorter->place, ((size_t)sorter->items + 1) * sizeof *place);
     if (!place)
         return fail_sorter_memory(err);
     sorter->place = place;
     bool sorted = true;
     for (uint32_t i = 0; i < sorter->items; i++) {
-        place[i] = (struct place){sorter->item[i].key, i};
+        place[i] = (struct sorted_place){sorter->item[i].key, i};
         sorted = sorted && (!i || place[i - 1].key <= place[i].key);
     }
     if (!sorted)
@@ -131,15 +132,15 @@ static int write_spill(struct sorter *sorter, const void *bytes, size_t count, s
     return 0;
 }
 
-static struct run *add_run(struct sorter *sorter, struct error *err)
+static struct sorted_run *add_run(struct sorter *sorter, struct error *err)
 {
-    struct run *run = realloc(sorter->run, ((size_t)sorter->runs + 1) * sizeof *run);
+    struct sorted_run *run = realloc(sorter->run, ((size_t)sorter->runs + 1) * sizeof *run);
     if (!run) {
         fail_sorter_memory(err);
         return NULL;
     }
     sorter->run = run;
-    run[sorter->runs] = (struct run){0};
+    run[sorter->runs] = (struct sorted_run){0};
     return &run[sorter->runs++];
 }
 
@@ -147,13 +148,13 @@ static int spill(struct sorter *sorter, struct error *err)
 {
     if ((sorter->file < 0 && open_spill_file(sorter, err)) || sort_items(sorter, err))
         return -1;
-    struct run *run = add_run(sorter, err);
+    struct sorted_run *run = add_run(sorter, err);
     struct sorted *batch = malloc(READ_ITEMS * sizeof *batch);
     if (!run || !batch) {
         free(batch);
         return fail_sorter_memory(err);
     }
-    *run = (struct run){.next = sorter->written, .end = sorter->written + sorter->items};
+    *run = (struct sorted_run){.next = sorter->written, .end = sorter->written + sorter->items};
     int result = 0;
     for (uint32_t done = 0; done < sorter->items && !result; done += READ_ITEMS) {
         uint32_t count = sorter->items - done < READ_ITEMS ? sorter->items - done : READ_ITEMS;
@@ -183,7 +184,7 @@ int sorter_add(struct sorter *sorter, const struct sorted *item, struct error *e
     return 0;
 }
 
-static int refill_run(struct sorter *sorter, struct run *run, struct error *err)
+static int refill_run(struct sorter *sorter, struct sorted_run *run, struct error *err)
 {
     uint64_t left = run->end - run->next;
     uint32_t count = left < READ_ITEMS ? (uint32_t)left : READ_ITEMS;
@@ -205,7 +206,7 @@ static int refill_run(struct sorter *sorter, struct run *run, struct error *err)
 
 static const struct sorted *head(const struct sorter *sorter, uint32_t index)
 {
-    const struct run *run = &sorter->run[index];
+    const struct sorted_run *run = &sorter->run[index];
     return run->buffer == sorter->item ? &run->buffer[sorter->place[run->at].index]
                                        : &run->buffer[run->at];
 }
@@ -243,10 +244,10 @@ int sorter_finish(struct sorter *sorter, struct error *err)
         else if (refill_run(sorter, &sorter->run[i], err))
             return -1;
     if (sorter->items) {
-        struct run *run = add_run(sorter, err);
+        struct sorted_run *run = add_run(sorter, err);
         if (!run)
             return -1;
-        *run = (struct run){.buffer = sorter->item, .filled = sorter->items};
+        *run = (struct sorted_run){.buffer = sorter->item, .filled = sorter->items};
     }
     if (!(sorter->heap = malloc(((size_t)sorter->runs + 1) * sizeof *sorter->heap)))
         return fail_sorter_memory(err);
@@ -260,7 +261,7 @@ int sorter_finish(struct sorter *sorter, struct error *err)
 /* The item that was handed out is used up. */
 static int advance_runs(struct sorter *sorter, struct error *err)
 {
-    struct run *run = &sorter->run[sorter->heap[0]];
+    struct sorted_run *run = &sorter->run[sorter->heap[0]];
     run->at++;
     if (run->at == run->filled && run->next < run->end && refill_run(sorter, run, err))
         return -1;

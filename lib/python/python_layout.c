@@ -149,7 +149,7 @@ enum {
     OBJECT_TYPE = 8
 };
 
-struct said {
+struct layout_text {
     char cookie[COOKIE_BYTES];
     uint64_t version, free_threaded;
     uint64_t word[WORDS - 3];
@@ -176,7 +176,7 @@ static bool read_said(struct python_layout *layout, const struct said_words *at,
                       const void *runtime, uint32_t version)
 {
     uint64_t words[WORDS];
-    struct said said;
+    struct layout_text said;
     memcpy(&said, runtime, sizeof said);
     memcpy(words, runtime, sizeof words);
     if (memcmp(said.cookie, "xdebugpy", COOKIE_BYTES) || said.version != version ||

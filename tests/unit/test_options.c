@@ -9,7 +9,7 @@
 #include "cmd/options/options.c"
 
 /* The tables as manual pages and completions: tests/package. */
-int option_table_print(const struct options *options, const char *format, FILE *out)
+int option_table_print(const struct command_options *options, const char *format, FILE *out)
 {
     return options->count == 6 && strcmp(format, "man") == 0 && out == stdout ? 42 : -42;
 }
@@ -41,12 +41,12 @@ static int parse(struct values *values, bool stop_at_operand, const char *line, 
         {"timeout", 0, OPTION_SECONDS, "S", "h", &values->seconds},
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "h", &values->choice},
     };
-    const struct options options = {.command = "test",
-                                    .operands = "",
-                                    .summary = "",
-                                    .entries = entries,
-                                    .count = OPTION_COUNT(entries),
-                                    .stop_at_operand = stop_at_operand};
+    const struct command_options options = {.command = "test",
+                                            .operands = "",
+                                            .summary = "",
+                                            .entries = entries,
+                                            .count = OPTION_COUNT(entries),
+                                            .stop_at_operand = stop_at_operand};
     char **argv = words;
     int status = options_parse(&options, &argc, &argv);
     for (int i = 0; i <= argc && status == OPTIONS_GO; i++)
