@@ -29,12 +29,6 @@ static const double daemon_wait_s =
     30; /* for the first producer: it started us, but may not have its ring yet */
 static const double run_wait_s = 1e9; /* `ddpcheck run` says when the job is over */
 
-static int fail(const struct error *err)
-{
-    fprintf(stderr, "ddpcheck: %s\n", err->text);
-    return STATUS_USAGE;
-}
-
 /* The call came with Linux 5.9, its function with glibc 2.34. */
 static void close_all_from(int first)
 {
@@ -112,7 +106,7 @@ static int collect_once(const struct collect_request *request, const char *direc
     if (lock == -2)
         return say_held(request, directory, holder);
     if (lock < 0)
-        return fail(&err);
+        return command_fail(&err);
     const struct collector_options options = {
         .directory = directory,
         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
@@ -127,7 +121,7 @@ static int collect_once(const struct collect_request *request, const char *direc
     int result = collector_run(&options, summary, &err);
     close(lock);
     if (result < 0)
-        return fail(&err);
+        return command_fail(&err);
     say_result(request, directory, summary);
     return STATUS_CLEAN;
 }
@@ -148,7 +142,7 @@ static int collect_rounds(const struct collect_request *request, const char *dir
     struct choice choice;
     struct error err;
     if (choice_load(&choice, &request->choice, &err) < 0)
-        return fail(&err);
+        return command_fail(&err);
     int status = collect_once(&next, directory, &choice, &summary);
     while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() &&
            collector_has_newcomers(directory)) {
@@ -199,9 +193,9 @@ int command_collect(int argc, char **argv)
     char directory[PATH_MAX];
     struct error err;
     if (directory_make(argv[0], directory, &err) < 0)
-        return fail(&err);
+        return command_fail(&err);
     int background = request.daemon ? go_to_background(directory, &err) : 0;
     if (background < 0)
-        return fail(&err);
+        return command_fail(&err);
     return background ? STATUS_CLEAN : collect_rounds(&request, directory);
 }

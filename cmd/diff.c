@@ -15,13 +15,6 @@ struct diff_request {
     long limit, rank, with;
 };
 
-static int say(const struct error *err)
-{
-    fflush(stdout);
-    fprintf(stderr, "ddpcheck: %s\n", err->text);
-    return STATUS_USAGE;
-}
-
 static bool has_rank(const struct diff_side *side, long rank)
 {
     for (int i = 0; i < side->members; i++)
@@ -92,10 +85,10 @@ static int diff_paths(char *const *path, int paths, const struct diff_request *r
     if (!status)
         status = compare_sides(side, request, &err);
     if (status < 0)
-        status = say(&err);
+        status = command_fail(&err);
     for (int which = 0; which < paths; which++)
         if (side[which]->damage.text[0])
-            status = say(&side[which]->damage);
+            status = command_fail(&side[which]->damage);
     diff_side_free(&a);
     diff_side_free(&b);
     return status;

@@ -20,12 +20,6 @@ struct export_request {
     double hang_after_s;
 };
 
-static int say(const struct error *err)
-{
-    fprintf(stderr, "ddpcheck: %s\n", err->text);
-    return STATUS_USAGE;
-}
-
 /* A write that failed is told by the commit, which knows the file. */
 static int write_to(struct output *output, const struct export *export,
                     const struct export_format *format, struct error *err)
@@ -66,16 +60,17 @@ static int export_paths(const char *const *paths, int count, const struct export
     struct error err = {{0}};
     if (place_check_prefix(request->src_prefix, &err) ||
         choice_load(&choice, &request->choice, &err))
-        return say(&err);
+        return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
                                            .choice = &choice};
     if (report_load(&report, paths, count, &options, &err)) {
         choice_free(&choice);
-        return say(&err);
+        return command_fail(&err);
     }
-    int status = write_out(&report, paths, count, request, &err) ? say(&err) : STATUS_CLEAN;
+    int status = write_out(&report, paths, count, request, &err) ? command_fail(&err)
+                                                                 : STATUS_CLEAN;
     if (*report.damage.text)
-        status = say(&report.damage);
+        status = command_fail(&report.damage);
     report_free(&report);
     choice_free(&choice);
     return status;

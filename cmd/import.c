@@ -112,8 +112,7 @@ static int import(const char *const *paths, int count, const struct import_reque
     clear_progress(&progress);
     import_judge_free(judge);
     if (failed) {
-        fprintf(stderr, "ddpcheck: %s\n", err.text);
-        return STATUS_USAGE;
+        return command_fail(&err);
     }
     if (!request->quiet)
         print_import_result(&result, &verdict, request->output);

@@ -41,3 +41,21 @@ json_t *json_of_frames(const struct frame *frame, int count)
                       frame[i].address ? json_of_address(frame[i].address) : json_null()));
     return frames;
 }
+
+json_t *json_of_count(uint64_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+json_t *json_of_ranks(const struct rankset *ranks)
+{
+    char text[4096];
+    return json_string(rankset_text(ranks, text, sizeof text));
+}
+
+int json_print_line(json_t *object, FILE *out)
+{
+    bool failed = !object || json_dumpf(object, out, JSON_COMPACT) || putc('\n', out) == EOF;
+    json_decref(object);
+    return failed ? -1 : 0;
+}

@@ -5,7 +5,9 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include "lib/base/rankset.h"
 #include "lib/trace/trace.h"
 
 /* Names and paths come from the job and need not be UTF-8, JSON must be: other bytes become '?'. */
@@ -14,5 +16,12 @@ json_t *json_of_text(const char *text);
 json_t *json_of_address(uint64_t value);
 /* The frames of a stack, innermost first. */
 json_t *json_of_frames(const struct frame *frame, int count);
+json_t *json_of_count(uint64_t count);
+/* "0-3,7". */
+json_t *json_of_ranks(const struct rankset *ranks);
+
+/* Prints one object on a line of its own, and releases it. Returns 0, or -1 if it is NULL or the
+ * output failed. */
+int json_print_line(json_t *object, FILE *out);
 
 #endif

@@ -48,29 +48,23 @@ static int exit_status(const struct report *report, const struct report_request 
     return report_incomplete(report) && !request->allow_missing ? STATUS_INCOMPLETE : STATUS_CLEAN;
 }
 
-static int say(const struct error *err)
-{
-    fflush(stdout);
-    fprintf(stderr, "ddpcheck: %s\n", err->text);
-    return STATUS_USAGE;
-}
-
 static int report_paths(const char *const *paths, int count, const struct report_request *request)
 {
     struct report report;
     struct choice choice;
     struct error err = {{0}};
     if (choice_load(&choice, &request->choice, &err))
-        return say(&err);
+        return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
                                            .choice = &choice};
     if (report_load(&report, paths, count, &options, &err)) {
         choice_free(&choice);
-        return say(&err);
+        return command_fail(&err);
     }
-    int status = print_report(&report, request, &err) ? say(&err) : exit_status(&report, request);
+    int status = print_report(&report, request, &err) ? command_fail(&err)
+                                                      : exit_status(&report, request);
     if (report.damage.text[0])
-        status = say(&report.damage);
+        status = command_fail(&report.damage);
     report_free(&report);
     choice_free(&choice);
     return status;

@@ -53,12 +53,6 @@ struct watched_run {
     int ranks, communicators, errors, warnings;
 };
 
-static int fail(const struct error *err)
-{
-    fprintf(stderr, "ddpcheck: %s\n", err->text);
-    return STATUS_USAGE;
-}
-
 /* The collector is this program again, in a session of its own, so that no Ctrl-C reaches it. */
 static void become_collector(const struct watched_run *run, int socket)
 {
@@ -344,7 +338,7 @@ static int run_program(struct watched_run *run, char **argv)
     if (check_choice(run, &err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
         start_collector(run, &err) < 0)
-        return fail(&err);
+        return command_fail(&err);
     int status = wait_collector_ready(run);
     if (run->ready_fd >= 0)
         close(run->ready_fd);
@@ -366,7 +360,7 @@ static int run_program(struct watched_run *run, char **argv)
                  ? STATUS_USAGE
                  : job_start(&run->job, argv, &err);
     if (status) {
-        fail(&err);
+        command_fail(&err);
         close_collector(run);
         if (run->collector > 0)
             waitpid(run->collector, NULL, 0);
@@ -394,7 +388,7 @@ static int run_with_tui(struct watched_run *run)
     int status = directory_make(run->directory_name, directory, &err) < 0
                      ? -1
                      : run_under_tui(run_apart, run, directory, &err);
-    return status < 0 ? fail(&err) : status;
+    return status < 0 ? command_fail(&err) : status;
 }
 
 int command_run(int argc, char **argv)

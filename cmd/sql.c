@@ -23,13 +23,6 @@ enum {
 
 static volatile sig_atomic_t interrupted;
 
-static int fail(const struct error *err)
-{
-    fflush(stdout);
-    fprintf(stderr, "ddpcheck: %s\n", err->text);
-    return STATUS_USAGE;
-}
-
 static void interrupt(int signal)
 {
     (void)signal;
@@ -230,9 +223,9 @@ int command_sql(int argc, char **argv)
     struct error err = {{0}};
     struct trace *trace;
     if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0)
-        return fail(&err);
+        return command_fail(&err);
     enum sql_rows_format format = json ? SQL_ROWS_JSON : csv ? SQL_ROWS_CSV : SQL_ROWS_TEXT;
-    status = run_query(trace, views, argv[1], format, &err) < 0 ? fail(&err) : STATUS_CLEAN;
+    status = run_query(trace, views, argv[1], format, &err) < 0 ? command_fail(&err) : STATUS_CLEAN;
     trace_close(trace);
     return status;
 }

@@ -153,8 +153,7 @@ static int show_live(const int *pids, int count, const struct stacks_request *re
             read++;
             continue;
         }
-        fprintf(stderr, "ddpcheck: %s\n", err.text);
-        status = STATUS_USAGE;
+        status = command_fail(&err);
     }
     if (read && print_live(process, read, request) != STATUS_CLEAN)
         status = STATUS_USAGE;
@@ -174,8 +173,7 @@ static int show_told(const char *const *paths, int count, const struct stacks_re
     const struct report_options options = {.choice = &choice};
     if (choice_load(&choice, &nothing_special, &err) ||
         report_load(&report, paths, count, &options, &err)) {
-        fprintf(stderr, "ddpcheck: %s\n", err.text);
-        return STATUS_USAGE;
+        return command_fail(&err);
     }
     int status = STATUS_CLEAN;
     if (!report.standings.count) {
@@ -186,8 +184,7 @@ static int show_told(const char *const *paths, int count, const struct stacks_re
         status = STATUS_INCOMPLETE;
     } else if (request->json) {
         if (report_print_json_stacks(&report, stdout, &err)) {
-            fprintf(stderr, "ddpcheck: %s\n", err.text);
-            status = STATUS_USAGE;
+            status = command_fail(&err);
         }
     } else {
         struct page page;

@@ -102,7 +102,5 @@ int command_tui(int argc, char **argv)
     int result = ras ? show_ras(&tui, ras, once, &err) : show_tui(&tui, once, &err);
     if (result == 0)
         return STATUS_CLEAN;
-    fflush(stdout);
-    fprintf(stderr, "ddpcheck: %s\n", err.text);
-    return STATUS_USAGE;
+    return command_fail(&err);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "cmd/import_judge.h"
 #include "lib/import/import.h"
 #include "lib/import/ras_client.h"
@@ -45,12 +46,6 @@ struct tui_ras {
 
 /* --- the snapshots
  * ---------------------------------------------------------------------------------------- */
-
-static uint64_t hash_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
 
 static int hash_counts(const char *text, size_t bytes, uint64_t *counts, struct error *err)
 {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
+
 enum { HASHED_MAX = 256 }; /* operations of a difference that tell it from others */
 
 /* Two members under comparison. */
@@ -30,17 +32,6 @@ struct op_cursor {
     sqlite3_stmt *ops;
 };
 
-static int fail_compare_memory(struct error *err)
-{
-    return error_set(err, "can't compare the traces: memory is short");
-}
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 static uint64_t hash_op(const struct comparison *comparison, int which, const struct diff_op *op)
 {
     return diff_op_word(op, comparison->unknown, comparison->relative, comparison->nranks[which]);
@@ -65,13 +56,13 @@ static int hash_ops(struct comparison *comparison, int which, uint64_t at, uint6
                     uint64_t *hash)
 {
     struct diff_op op;
-    *hash = mix(*hash, count);
+    *hash = hash_word(*hash, count);
     sqlite3_stmt *ops =
         diff_ops(comparison->side[which], comparison->member[which], at, comparison->err);
     if (!ops)
         return -1;
     for (uint64_t i = 0; i < count && i < HASHED_MAX && diff_op_next(ops, &op) > 0; i++)
-        *hash = mix(*hash, hash_op(comparison, which, &op));
+        *hash = hash_word(*hash, hash_op(comparison, which, &op));
     sqlite3_finalize(ops);
     return 0;
 }
@@ -165,7 +156,7 @@ static int merge_differences(struct diff_result *result, const struct comparison
         if (!difference)
             difference = add_difference(result, comparison, kind, &key);
         if (!difference || rankset_add(&difference->ranks, rank < 0 ? 0 : rank))
-            return fail_compare_memory(comparison->err);
+            return diff_no_memory(comparison->err);
     }
     result->not_counted += comparison->not_kept;
     result->unequal += comparison->hunks > 0;
@@ -186,7 +177,7 @@ static int compare_members(struct diff_result *result, struct comparison *compar
                                  comparison, NULL) < 0) {
         status = -1;
         if (!comparison->err->text[0])
-            fail_compare_memory(comparison->err);
+            diff_no_memory(comparison->err);
     }
     sqlite3_finalize(cursor[0].ops);
     sqlite3_finalize(cursor[1].ops);
@@ -264,7 +255,7 @@ int diff_compare(struct diff_result *result, const struct diff_pairs *pairs,
     struct comparison *comparison = calloc(1, sizeof *comparison);
     if (!comparison || find_only(result, side)) {
         free(comparison);
-        return fail_compare_memory(err);
+        return diff_no_memory(err);
     }
     comparison->side = side;
     comparison->relative = relative;

@@ -6,24 +6,12 @@
 
 enum { OPERATIONS_MAX = 16 }; /* told of each side */
 
-static json_t *count_json(uint64_t count)
+static int print_diff_json(FILE *out, json_t *object, struct error *err)
 {
-    return json_integer((json_int_t)count);
-}
-
-static json_t *ranks_json(const struct rankset *ranks)
-{
-    char text[256];
-    return json_string(rankset_text(ranks, text, sizeof text));
-}
-
-static int print_line(FILE *out, json_t *object, struct error *err)
-{
-    int failed = !object || json_dumpf(object, out, JSON_COMPACT) || putc('\n', out) == EOF;
-    json_decref(object);
-    return failed ? error_set(
-                        err, "can't write the differences: memory is short or the output is closed")
-                  : 0;
+    return json_print_line(object, out)
+               ? error_set(err,
+                           "can't write the differences: memory is short or the output is closed")
+               : 0;
 }
 
 static json_t *diff_side_json(const struct diff_side *side)
@@ -33,7 +21,7 @@ static json_t *diff_side_json(const struct diff_side *side)
         if (side->member[i].shown_rank >= 0)
             rankset_add(&ranks, side->member[i].shown_rank);
     json_t *object = json_pack("{s:o, s:o, s:o, s:i}", "path", json_of_text(side->path), "ranks",
-                               ranks_json(&ranks), "operations", count_json(side->operations),
+                               json_of_ranks(&ranks), "operations", json_of_count(side->operations),
                                "communicators", side->comms);
     rankset_free(&ranks);
     return object;
@@ -46,8 +34,8 @@ static json_t *op_json(struct diff_side *side, int member, const struct diff_op 
     bool numbered = api_class_of(op->record.api) == CLASS_COLLECTIVE;
     int frames = site_frames(side->trace, side->member[member].process, op->record.stack,
                              op->record.flags & RECORD_FLAG_ADDRESS, frame);
-    return json_pack("{s:o, s:o, s:s, s:o}", "index", count_json(op->index), "number",
-                     numbered ? count_json(op->record.op.number) : json_null(), "call",
+    return json_pack("{s:o, s:o, s:s, s:o}", "index", json_of_count(op->index), "number",
+                     numbered ? json_of_count(op->record.op.number) : json_null(), "call",
                      record_text(&op->record, text, sizeof text), "frames",
                      json_of_frames(frame, frames));
 }
@@ -72,8 +60,8 @@ static json_t *hunk_json(const struct diff_report *report, const struct differen
         json_array_append_new(operations, op_json(side, member, &op[i]));
     return json_pack("{s:o, s:s, s:o, s:o, s:b, s:o}", "comm", json_of_address(comm->id), "members",
                      diff_comm_ranks(side, comm, ranks, sizeof ranks), "index",
-                     count_json(difference->hunk.at[which]), "count", count_json(count), "at_end",
-                     difference->at_end[which], "operations", operations);
+                     json_of_count(difference->hunk.at[which]), "count", json_of_count(count),
+                     "at_end", difference->at_end[which], "operations", operations);
 }
 
 static int print_difference_json(const struct diff_report *report,
@@ -85,13 +73,13 @@ static int print_difference_json(const struct diff_report *report,
         json_decref(b);
         return err->text[0] ? -1 : error_set(err, "can't write the differences: memory is short");
     }
-    return print_line(out,
-                      json_pack("{s:s, s:o, s:o, s:o, s:b, s:o, s:o}", "schema",
-                                "ddpcheck.difference/1", "ranks", ranks_json(&difference->ranks),
-                                "times", count_json(difference->key.times), "since_begin_ns",
-                                count_json(difference->since_begin_ns), "open",
-                                difference->hunk.open, "a", a, "b", b),
-                      err);
+    return print_diff_json(
+        out,
+        json_pack("{s:s, s:o, s:o, s:o, s:b, s:o, s:o}", "schema", "ddpcheck.difference/1", "ranks",
+                  json_of_ranks(&difference->ranks), "times", json_of_count(difference->key.times),
+                  "since_begin_ns", json_of_count(difference->since_begin_ns), "open",
+                  difference->hunk.open, "a", a, "b", b),
+        err);
 }
 
 static json_t *order_side_json(const struct diff_report *report,
@@ -108,14 +96,14 @@ static int print_orders_json(const struct diff_report *report, FILE *out, struct
 {
     for (int i = 0; i < report->orders->differences && i < report->limit; i++) {
         const struct order_difference *difference = &report->orders->difference[i];
-        if (print_line(out,
-                       json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema",
-                                 "ddpcheck.order_difference/1", "ranks",
-                                 ranks_json(&difference->ranks), "index",
-                                 count_json(difference->index), "a",
-                                 order_side_json(report, difference, 0), "b",
-                                 order_side_json(report, difference, 1)),
-                       err))
+        if (print_diff_json(out,
+                            json_pack("{s:s, s:o, s:o, s:o, s:o}", "schema",
+                                      "ddpcheck.order_difference/1", "ranks",
+                                      json_of_ranks(&difference->ranks), "index",
+                                      json_of_count(difference->index), "a",
+                                      order_side_json(report, difference, 0), "b",
+                                      order_side_json(report, difference, 1)),
+                            err))
             return -1;
     }
     return 0;
@@ -128,13 +116,13 @@ static int print_extras(const struct diff_report *report, FILE *out, struct erro
         for (int i = 0; i < report->pairs->extras[which]; i++) {
             const struct diff_side *side = report->side[which];
             const struct diff_comm *comm = &side->comm[report->pairs->extra[which][i]];
-            if (print_line(out,
-                           json_pack("{s:s, s:s, s:o, s:s, s:i}", "schema",
-                                     "ddpcheck.extra_communicator/1", "only", which ? "b" : "a",
-                                     "comm", json_of_address(comm->id), "members",
-                                     diff_comm_ranks(side, comm, ranks, sizeof ranks), "nranks",
-                                     comm->nranks),
-                           err))
+            if (print_diff_json(
+                    out,
+                    json_pack(
+                        "{s:s, s:s, s:o, s:s, s:i}", "schema", "ddpcheck.extra_communicator/1",
+                        "only", which ? "b" : "a", "comm", json_of_address(comm->id), "members",
+                        diff_comm_ranks(side, comm, ranks, sizeof ranks), "nranks", comm->nranks),
+                    err))
                 return -1;
         }
     return 0;
@@ -144,13 +132,13 @@ static int print_setup_json(const struct diff_report *report, FILE *out, struct 
 {
     for (int i = 0; i < report->setup->differences; i++) {
         const struct setup_difference *difference = &report->setup->difference[i];
-        if (print_line(out,
-                       json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema",
-                                 "ddpcheck.setup_difference/1", "what", difference->what, "a",
-                                 json_of_text(difference->value[0]), "b",
-                                 json_of_text(difference->value[1]), "ranks",
-                                 ranks_json(&difference->ranks)),
-                       err))
+        if (print_diff_json(out,
+                            json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema",
+                                      "ddpcheck.setup_difference/1", "what", difference->what, "a",
+                                      json_of_text(difference->value[0]), "b",
+                                      json_of_text(difference->value[1]), "ranks",
+                                      json_of_ranks(&difference->ranks)),
+                            err))
             return -1;
     }
     return 0;
@@ -159,11 +147,12 @@ static int print_setup_json(const struct diff_report *report, FILE *out, struct 
 int diff_print_json(const struct diff_report *report, FILE *out, struct error *err)
 {
     const struct diff_result *result = report->result;
-    if (print_line(out,
-                   json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.diff/1", "tool",
-                             "ddpcheck", "version", DDPCHECK_VERSION, "a",
-                             diff_side_json(report->side[0]), "b", diff_side_json(report->side[1])),
-                   err))
+    if (print_diff_json(out,
+                        json_pack("{s:s, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.diff/1", "tool",
+                                  "ddpcheck", "version", DDPCHECK_VERSION, "a",
+                                  diff_side_json(report->side[0]), "b",
+                                  diff_side_json(report->side[1])),
+                        err))
         return -1;
     int shown = result->differences < report->limit ? result->differences : report->limit;
     for (int i = 0; i < shown; i++)
@@ -172,12 +161,12 @@ int diff_print_json(const struct diff_report *report, FILE *out, struct error *e
     if (print_orders_json(report, out, err) || print_extras(report, out, err) ||
         print_setup_json(report, out, err))
         return -1;
-    return print_line(out,
-                      json_pack("{s:s, s:b, s:i, s:o, s:o, s:o, s:o}", "schema",
-                                "ddpcheck.diff_summary/1", "equal", diff_equal(report),
-                                "differences", result->differences + report->orders->differences,
-                                "members", count_json(result->members), "unequal",
-                                count_json(result->unequal), "only_a", ranks_json(&result->only[0]),
-                                "only_b", ranks_json(&result->only[1])),
-                      err);
+    return print_diff_json(
+        out,
+        json_pack(
+            "{s:s, s:b, s:i, s:o, s:o, s:o, s:o}", "schema", "ddpcheck.diff_summary/1", "equal",
+            diff_equal(report), "differences", result->differences + report->orders->differences,
+            "members", json_of_count(result->members), "unequal", json_of_count(result->unequal),
+            "only_a", json_of_ranks(&result->only[0]), "only_b", json_of_ranks(&result->only[1])),
+        err);
 }

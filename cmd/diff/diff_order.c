@@ -14,11 +14,6 @@ struct order_walk {
     uint64_t word[2];
 };
 
-static int fail_order_memory(struct error *err)
-{
-    return error_set(err, "can't compare the traces: memory is short");
-}
-
 static int map_pairs(struct order_walk *walk)
 {
     for (int which = 0; which < 2; which++) {
@@ -64,14 +59,14 @@ static int add_order(struct diff_orders *orders, const struct order_walk *walk, 
         struct order_difference *more =
             reallocarray(orders->difference, (size_t)i + 1, sizeof *more);
         if (!more)
-            return fail_order_memory(err);
+            return diff_no_memory(err);
         orders->difference = more;
         orders->differences++;
         more[i] = (struct order_difference){.index = index,
                                             .word = {walk->word[0], walk->word[1]},
                                             .op = {walk->op[0], walk->op[1]}};
     }
-    return rankset_add(&orders->difference[i].ranks, rank) ? fail_order_memory(err) : 0;
+    return rankset_add(&orders->difference[i].ranks, rank) ? diff_no_memory(err) : 0;
 }
 
 static int fail_walk(const struct order_walk *walk, int which, struct error *err)
@@ -140,8 +135,8 @@ int diff_orders(struct diff_orders *orders, const struct diff_pairs *pairs,
                               .relative = rank >= 0,
                               .unknown = side[0]->unknown | side[1]->unknown};
     struct rankset ranks = {0};
-    int result =
-        map_pairs(&walk) || list_order_ranks(side[0], rank, &ranks) ? fail_order_memory(err) : 0;
+    int result = map_pairs(&walk) || list_order_ranks(side[0], rank, &ranks) ? diff_no_memory(err)
+                                                                             : 0;
     for (int of = rankset_next(&ranks, 0); of >= 0 && !result && pairs->pairs > 1;
          of = rankset_next(&ranks, of + 1)) {
         const int process[2] = {find_walk_process(side[0], of),

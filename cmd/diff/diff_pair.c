@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/hash.h"
+
 /* What is being paired: for each communicator of both sides who is in it, and whether it has found
  * its other. */
 struct pairing {
@@ -15,12 +17,6 @@ struct pairing {
 
 typedef bool pairing_rule(const struct pairing *pairing, int a, int b);
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 int diff_member_shown(const struct diff_side *side, const struct diff_comm *comm, int rank)
 {
     for (int i = 0; i < comm->ranks; i++)
@@ -33,10 +29,11 @@ int diff_member_shown(const struct diff_side *side, const struct diff_comm *comm
  * side may not have. */
 static uint64_t members_hash(const struct diff_side *side, const struct diff_comm *comm)
 {
-    uint64_t hash = mix(1, (uint64_t)comm->nranks);
+    uint64_t hash = hash_word(1, (uint64_t)comm->nranks);
     for (int i = 0; i < comm->ranks; i++)
-        hash = mix(hash, comm->member[i] < 0 ? UINT64_MAX
-                                             : (uint64_t)side->member[comm->member[i]].shown_rank);
+        hash = hash_word(hash, comm->member[i] < 0
+                                   ? UINT64_MAX
+                                   : (uint64_t)side->member[comm->member[i]].shown_rank);
     return hash ? hash : 1;
 }
 
@@ -88,12 +85,6 @@ static bool same_size(const struct pairing *pairing, int a, int b)
     return pairing->side[0]->comm[a].nranks == pairing->side[1]->comm[b].nranks;
 }
 
-/* One more entry; doubles. */
-static void *grow(void *array, int count, size_t bytes)
-{
-    return count & (count - 1) ? array : reallocarray(array, count ? (size_t)count * 2 : 1, bytes);
-}
-
 static int member_by(const struct pairing *pairing, int which, int comm, int rank, bool by_shown)
 {
     const struct diff_comm *of = &pairing->side[which]->comm[comm];
@@ -134,7 +125,7 @@ static int pair_members(const struct pairing *pairing, struct diff_pair *pair)
 static int add_pair(struct pairing *pairing, int a, int b)
 {
     struct diff_pairs *pairs = pairing->pairs;
-    struct diff_pair *more = grow(pairs->pair, pairs->pairs, sizeof *more);
+    struct diff_pair *more = diff_grow(pairs->pair, pairs->pairs, sizeof *more);
     if (!more)
         return -1;
     pairs->pair = more;
@@ -189,7 +180,7 @@ static int list_extras(struct pairing *pairing)
         for (int i = 0; i < pairing->side[which]->comms; i++) {
             if (pairing->done[which][i])
                 continue;
-            int *more = grow(pairs->extra[which], pairs->extras[which], sizeof *more);
+            int *more = diff_grow(pairs->extra[which], pairs->extras[which], sizeof *more);
             if (!more)
                 return -1;
             pairs->extra[which] = more;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "lib/base/hash.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -33,7 +34,7 @@ static const char schema[] =
 static const char columns[] =
     "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx, member FROM op ";
 
-static int fail_side_memory(struct error *err)
+int diff_no_memory(struct error *err)
 {
     return error_set(err, "can't compare the traces: memory is short");
 }
@@ -67,7 +68,7 @@ static int index_rank_table(struct diff_side *side, uint64_t comm, int rank, int
 }
 
 /* One more entry at the end of an array; NULL when memory is short. Grows by doubling. */
-static void *grow(void *array, int count, size_t bytes)
+void *diff_grow(void *array, int count, size_t bytes)
 {
     return count & (count - 1) ? array : reallocarray(array, count ? (size_t)count * 2 : 1, bytes);
 }
@@ -77,7 +78,7 @@ static struct diff_comm *get_diff_comm(struct diff_side *side, uint64_t id)
     struct diff_table *entry = find_rank_table(side, id, -1);
     if (entry)
         return &side->comm[entry->index];
-    struct diff_comm *more = grow(side->comm, side->comms, sizeof *more);
+    struct diff_comm *more = diff_grow(side->comm, side->comms, sizeof *more);
     if (!more)
         return NULL;
     side->comm = more;
@@ -123,7 +124,7 @@ static int find_comm_member(struct diff_side *side, int process, uint64_t id, in
         *member = entry->index;
         return 0;
     }
-    struct diff_member *more = grow(side->member, side->members, sizeof *more);
+    struct diff_member *more = diff_grow(side->member, side->members, sizeof *more);
     if (!more)
         return -1;
     side->member = more;
@@ -148,7 +149,7 @@ static int add_side_op(struct diff_side *side, int process, const struct record 
 {
     int index;
     if (find_comm_member(side, process, record->op.comm, record->op.rank, -1, &index))
-        return fail_side_memory(err);
+        return diff_no_memory(err);
     if (index < 0)
         return 0;
     struct diff_member *member = &side->member[index];
@@ -189,7 +190,7 @@ static int read_side_record(struct diff_side *side, int process, const struct re
         int member;
         return find_comm_member(side, process, record->comm.comm, record->comm.rank,
                                 record->comm.nranks, &member)
-                   ? fail_side_memory(err)
+                   ? diff_no_memory(err)
                    : 0;
     }
     enum api_class class = api_class_of(record->api);
@@ -293,7 +294,7 @@ static int load_side(struct diff_side *side, bool progress, struct error *err)
     side->processes = trace_process_count(side->trace);
     side->process = calloc((size_t)side->processes + 1, sizeof *side->process);
     if (!side->process)
-        return fail_side_memory(err);
+        return diff_no_memory(err);
     if (sqlite3_open_v2("", &side->store, STORE_FLAGS, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, schema, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1,
@@ -306,7 +307,7 @@ static int load_side(struct diff_side *side, bool progress, struct error *err)
                      NULL) != SQLITE_OK)
         return store_failed(side, err);
     side->unknown = unknown_of(side->trace);
-    return number_side_ranks(side) ? fail_side_memory(err) : 0;
+    return number_side_ranks(side) ? diff_no_memory(err) : 0;
 }
 
 int diff_side_load(struct diff_side *side, const char *path, bool progress, struct error *err)
@@ -395,12 +396,6 @@ int diff_op_next(sqlite3_stmt *ops, struct diff_op *op)
     return 1;
 }
 
-static uint64_t mix(uint64_t word, uint64_t more)
-{
-    word = (word ^ more) * 0x9e3779b97f4a7c15u;
-    return word ^ word >> 29;
-}
-
 uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative, int nranks)
 {
     const struct record *record = &op->record;
@@ -410,11 +405,11 @@ uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative,
     int64_t root = record->op.root;
     if (relative && nranks > 0 && is_p2p)
         root = (root - record->op.rank + nranks) % nranks;
-    uint64_t word = mix(1, api);
-    word = mix(word, unknown & DIFF_NO_COUNT ? 0 : record->op.count);
-    word = mix(word, unknown & DIFF_NO_COUNT ? 0 : record->op.flags & RECORD_OP_NO_COUNT);
-    word = mix(word, unknown & DIFF_NO_TYPE ? 0 : record->op.datatype);
-    word = mix(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.redop);
-    word = mix(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.scalar);
-    return mix(word, unknown & DIFF_NO_ROOT || !rooted ? 0 : (uint64_t)root);
+    uint64_t word = hash_word(1, api);
+    word = hash_word(word, unknown & DIFF_NO_COUNT ? 0 : record->op.count);
+    word = hash_word(word, unknown & DIFF_NO_COUNT ? 0 : record->op.flags & RECORD_OP_NO_COUNT);
+    word = hash_word(word, unknown & DIFF_NO_TYPE ? 0 : record->op.datatype);
+    word = hash_word(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.redop);
+    word = hash_word(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.scalar);
+    return hash_word(word, unknown & DIFF_NO_ROOT || !rooted ? 0 : (uint64_t)root);
 }

@@ -79,4 +79,11 @@ int diff_op_next(sqlite3_stmt *ops, struct diff_op *op);
  * count by their distance from `rank`, of `nranks`, if `relative`. */
 uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative, int nranks);
 
+/* Says that memory is short. Returns -1. */
+int diff_no_memory(struct error *err);
+
+/* The array of `count` elements with room for one more, NULL when memory is short. Its room doubles
+ * whenever count is a power of two. */
+void *diff_grow(void *array, int count, size_t bytes);
+
 #endif

@@ -91,11 +91,6 @@ void html_frames(const struct html *html, int process, uint64_t stack, bool is_a
     free(frame);
 }
 
-static const char *plural(uint64_t count, const char *one, const char *many)
-{
-    return count == 1 ? one : many;
-}
-
 /* "2 errors, 1 note", and how it is to be taken. */
 static const char *verdict_of(const struct report *report, char *text, size_t bytes)
 {

@@ -65,6 +65,13 @@ int options_usage_error(const struct command_options *options, const char *forma
     return STATUS_USAGE;
 }
 
+int command_fail(const struct error *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "ddpcheck: %s\n", err->text);
+    return STATUS_USAGE;
+}
+
 static void print_entry(const struct option_entry *entry, FILE *out)
 {
     char left[96];

@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "lib/base/error.h"
+
 enum option_kind {
     OPTION_FLAG,    /* bool *: true if given */
     OPTION_TEXT,    /* const char **: the argument, the caller's argv */
@@ -72,6 +74,9 @@ void options_print_help(const struct command_options *options, FILE *out);
  * STATUS_USAGE. */
 int options_usage_error(const struct command_options *options, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Prints why the command failed, after what it printed before. Returns STATUS_USAGE. */
+int command_fail(const struct error *err);
 
 /* The name of the NULL-ended list that a mistyped `name` most likely meant, or NULL. */
 const char *options_nearest(const char *name, const char *const *names);

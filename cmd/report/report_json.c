@@ -29,23 +29,10 @@ static json_t *time_json(uint64_t ns)
     return ns ? json_string(moment_iso(ns, text, sizeof text)) : json_null();
 }
 
-static json_t *ranks_json(const struct rankset *ranks)
-{
-    char text[4096];
-    return json_string(rankset_text(ranks, text, sizeof text));
-}
-
-static json_t *count_json(uint64_t count)
-{
-    return json_integer((json_int_t)count);
-}
-
 /* One object a line. Takes the object over. */
-static void print_line(struct json_writer *writer, json_t *object)
+static void print_report_json(struct json_writer *writer, json_t *object)
 {
-    if (!object || json_dumpf(object, writer->out, JSON_COMPACT) || putc('\n', writer->out) == EOF)
-        writer->failed = true;
-    json_decref(object);
+    writer->failed |= json_print_line(object, writer->out) != 0;
 }
 
 static json_t *frames_json(const struct json_writer *writer, int process, uint64_t stack,
@@ -69,8 +56,8 @@ static json_t *finding_side_json(const struct json_writer *writer, const struct 
 {
     bool is_address;
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks", ranks_json(&side->ranks),
-                     "call", json_of_text(side->call), "frames",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
+                     json_of_ranks(&side->ranks), "call", json_of_text(side->call), "frames",
                      frames_json(writer, side->process, side->stack, side->stack_is_address),
                      "phase", json_of_text(side->phase), "since", time_json(side->since_ns),
                      "where", json_of_text(side->where), "where_frames",
@@ -90,7 +77,7 @@ static void print_finding_json(void *context, const struct finding *finding)
             writer->failed |= rankset_add(&all, rank) != 0;
         json_array_append_new(sides, finding_side_json(writer, &finding->side[i]));
     }
-    print_line(
+    print_report_json(
         writer,
         json_pack(
             "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -99,29 +86,29 @@ static void print_finding_json(void *context, const struct finding *finding)
             certainty_name(finding->certainty), "state",
             finding->state == FINDING_RESOLVED ? "resolved" : "open", "comm",
             finding->comm ? json_of_address(finding->comm) : json_null(), "number",
-            finding->has_number ? count_json(finding->number) : json_null(), "ranks",
-            ranks_json(&all), "what", json_of_text(finding->what), "todo",
+            finding->has_number ? json_of_count(finding->number) : json_null(), "ranks",
+            json_of_ranks(&all), "what", json_of_text(finding->what), "todo",
             json_of_text(finding->todo), "first", time_json(finding->first_ns), "last",
-            time_json(finding->last_ns), "times", count_json(finding->times), "fingerprint",
+            time_json(finding->last_ns), "times", json_of_count(finding->times), "fingerprint",
             fingerprint_json(finding->fingerprint), "sides", sides));
     rankset_free(&all);
 }
 
 static void print_member(struct json_writer *writer, const struct report_member *member)
 {
-    print_line(writer,
-               json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, "
-                         "s:o, s:o, s:o, s:o}",
-                         "schema", "ddpcheck.member/1", "comm", json_of_address(member->comm),
-                         "rank", member->shown_rank, "comm_rank", member->rank, "nranks",
-                         member->nranks, "device", member->device, "issued",
-                         count_json(member->issued), "started", count_json(member->started), "done",
-                         count_json(member->done), "p2p", count_json(member->calls_p2p),
-                         "destroyed", member->destroyed, "ended", member->ended, "last_call",
-                         json_of_text(member->last_call), "where", json_of_text(member->where),
-                         "since", time_json(member->where_since_ns), "site",
-                         json_of_text(member->site), "phase", json_of_text(member->phase),
-                         "process", process_json(writer, member->process)));
+    print_report_json(
+        writer,
+        json_pack("{s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, "
+                  "s:o, s:o, s:o, s:o}",
+                  "schema", "ddpcheck.member/1", "comm", json_of_address(member->comm), "rank",
+                  member->shown_rank, "comm_rank", member->rank, "nranks", member->nranks, "device",
+                  member->device, "issued", json_of_count(member->issued), "started",
+                  json_of_count(member->started), "done", json_of_count(member->done), "p2p",
+                  json_of_count(member->calls_p2p), "destroyed", member->destroyed, "ended",
+                  member->ended, "last_call", json_of_text(member->last_call), "where",
+                  json_of_text(member->where), "since", time_json(member->where_since_ns), "site",
+                  json_of_text(member->site), "phase", json_of_text(member->phase), "process",
+                  process_json(writer, member->process)));
 }
 
 static void print_stacks(struct json_writer *writer)
@@ -133,18 +120,18 @@ static void print_stacks(struct json_writer *writer)
     for (int i = 0; i < count; i++) {
         const struct report_standing *standing = groups[i].first;
         const char *name = trace_string(report->trace, standing->process, standing->name);
-        print_line(writer,
-                   json_pack("{s:s, s:o, s:b, s:i, s:b, s:o, s:o, s:b, s:o, s:o, s:o}", "schema",
-                             "ddpcheck.stack/1", "ranks", ranks_json(&groups[i].ranks),
-                             "all_ranks_known", groups[i].known_ranks, "threads", groups[i].threads,
-                             "main", (standing->flags & RECORD_THREAD_MAIN) != 0, "name",
-                             name ? json_of_text(name) : json_null(), "in",
-                             json_of_text(standing_called(report, standing, called, sizeof called)),
-                             "outer_unknown", (standing->flags & RECORD_THREAD_INNER) != 0,
-                             "frames",
-                             frames_json(writer, standing->process, standing->stack, false), "at",
-                             time_json(standing->time_ns), "process",
-                             process_json(writer, standing->process)));
+        print_report_json(
+            writer,
+            json_pack("{s:s, s:o, s:b, s:i, s:b, s:o, s:o, s:b, s:o, s:o, s:o}", "schema",
+                      "ddpcheck.stack/1", "ranks", json_of_ranks(&groups[i].ranks),
+                      "all_ranks_known", groups[i].known_ranks, "threads", groups[i].threads,
+                      "main", (standing->flags & RECORD_THREAD_MAIN) != 0, "name",
+                      name ? json_of_text(name) : json_null(), "in",
+                      json_of_text(standing_called(report, standing, called, sizeof called)),
+                      "outer_unknown", (standing->flags & RECORD_THREAD_INNER) != 0, "frames",
+                      frames_json(writer, standing->process, standing->stack, false), "at",
+                      time_json(standing->time_ns), "process",
+                      process_json(writer, standing->process)));
     }
     stack_groups_free(groups, count);
 }
@@ -154,11 +141,12 @@ static void print_not_checked_json(struct json_writer *writer)
     struct not_checked *list;
     int count = not_checked_find(writer->report->trace, &list);
     for (int i = 0; i < count; i++)
-        print_line(writer, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i}", "schema",
-                                     "ddpcheck.not-checked/1", "codes", list[i].lack->codes,
-                                     "lacks", list[i].lack->name, "what", list[i].lack->what,
-                                     "source", list[i].title, "ranks", ranks_json(&list[i].ranks),
-                                     "processes", list[i].processes));
+        print_report_json(writer,
+                          json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:i}", "schema",
+                                    "ddpcheck.not-checked/1", "codes", list[i].lack->codes, "lacks",
+                                    list[i].lack->name, "what", list[i].lack->what, "source",
+                                    list[i].title, "ranks", json_of_ranks(&list[i].ranks),
+                                    "processes", list[i].processes));
     not_checked_free(list, count > 0 ? count : 0);
 }
 
@@ -171,11 +159,12 @@ static void print_head_json(struct json_writer *writer)
         json_array_append_new(
             sources, json_pack("{s:o, s:o, s:i, s:o, s:b, s:b}", "path", json_of_text(source->path),
                                "hosts", json_of_text(source->hosts), "processes", source->processes,
-                               "events", count_json(source->events), "complete", source->complete,
-                               "collecting", source->collecting));
+                               "events", json_of_count(source->events), "complete",
+                               source->complete, "collecting", source->collecting));
     }
-    print_line(writer, json_pack("{s:s, s:s, s:s, s:o}", "schema", "ddpcheck.report/1", "tool",
-                                 "ddpcheck", "version", DDPCHECK_VERSION, "databases", sources));
+    print_report_json(writer,
+                      json_pack("{s:s, s:s, s:s, s:o}", "schema", "ddpcheck.report/1", "tool",
+                                "ddpcheck", "version", DDPCHECK_VERSION, "databases", sources));
 }
 
 /* Lines of the suppressions file that no finding matched. */
@@ -194,17 +183,17 @@ static void print_summary_json(struct json_writer *writer)
 {
     const struct report *report = writer->report;
     json_t *damage = *report->damage.text ? json_of_text(report->damage.text) : json_null();
-    print_line(
+    print_report_json(
         writer,
         json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:i, "
                   "s:i, s:b, s:b, s:o}",
                   "schema", "ddpcheck.summary/1", "errors", report->count[SEVERITY_ERROR],
                   "warnings", report->count[SEVERITY_WARNING], "notes",
                   report->count[SEVERITY_NOTE], "resolved", report->resolved, "processes",
-                  trace_process_count(report->trace), "events", count_json(report->events), "begin",
-                  time_json(report->begin_ns), "end", time_json(report->end_ns), "lost",
-                  count_json(report->lost_total), "skipped", count_json(report->skipped), "unseen",
-                  report->unseen, "suppressed", report->choice->suppressed, "unused",
+                  trace_process_count(report->trace), "events", json_of_count(report->events),
+                  "begin", time_json(report->begin_ns), "end", time_json(report->end_ns), "lost",
+                  json_of_count(report->lost_total), "skipped", json_of_count(report->skipped),
+                  "unseen", report->unseen, "suppressed", report->choice->suppressed, "unused",
                   unused_json(&report->choice->suppressions), "known", report->choice->known_again,
                   "gone", choice_gone(report->choice), "complete", !report_incomplete(report),
                   "collecting", report->collecting, "damage", damage));

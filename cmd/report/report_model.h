@@ -68,4 +68,9 @@ void report_visit_findings(struct report *report, enum finding_state state,
  */
 bool report_incomplete(const struct report *report);
 
+static inline const char *plural(uint64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 #endif

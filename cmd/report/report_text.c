@@ -33,11 +33,6 @@ static const struct {
     [SEVERITY_NOTE] = {"NOTE", "note", "notes", STYLE_NOTE},
 };
 
-static const char *plural(uint64_t count, const char *one, const char *many)
-{
-    return count == 1 ? one : many;
-}
-
 /* "1 error, 2 notes", each in its colour. */
 static void print_verdict(const struct report *report, struct page *page)
 {

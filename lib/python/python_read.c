@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/python/peek.h"
 #include "lib/python/python_lines.h"
 
@@ -103,12 +104,6 @@ uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t 
     return count;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 static uint64_t load_word(uint64_t address)
 {
     uint64_t word;
@@ -126,14 +121,14 @@ uint64_t python_walk_key(const struct python_memory *memory, const struct python
     for (uint32_t i = 0; i < count; i++) {
         uint64_t code = frames[i].code, file = load_word(code + layout->file),
                  table = load_word(code + layout->table);
-        key = mix(key, code ^ (uint64_t)frames[i].instruction << 48);
-        key = mix(key, file ^ load_word(code + layout->name) << 16);
-        key = mix(key, table ^ load_word(code + layout->first_line) << 24);
+        key = hash_word(key, code ^ (uint64_t)frames[i].instruction << 48);
+        key = hash_word(key, file ^ load_word(code + layout->name) << 16);
+        key = hash_word(key, table ^ load_word(code + layout->first_line) << 24);
         uint64_t length = load_word(file + STR_LENGTH);
-        key = mix(key, length ^ load_word(file + STR_HASH));
+        key = hash_word(key, length ^ load_word(file + STR_HASH));
         if (length >= sizeof length)
-            key = mix(key, load_word(file + layout->ascii_bytes + length - sizeof length));
-        key = mix(key, load_word(table + BYTES_SIZE) ^ load_word(table + BYTES_DATA));
+            key = hash_word(key, load_word(file + layout->ascii_bytes + length - sizeof length));
+        key = hash_word(key, load_word(table + BYTES_SIZE) ^ load_word(table + BYTES_DATA));
     }
     return key ? key : 1;
 }
