@@ -51,7 +51,7 @@ static void print_github_finding(void *context, const struct finding *finding)
     struct github_writer *writer = context;
     FILE *out = writer->export->out;
     const struct check *check = check_find(finding->code);
-    struct place place;
+    struct export_place place;
     if (writer->shown[finding->severity]++ >= SHOWN_MOST)
         return;
     place_of_finding(writer->export, finding, &place);

@@ -84,8 +84,8 @@ static json_t *make_rule(const struct check *check)
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", code_name(check->code),
         "name", rule_name(check->title), "shortDescription", make_message(check->title),
-        "fullDescription", make_message(first), "help", help_of(check), "defaultConfiguration", "level",
-        levels[check->severity], "properties", "tags", "distributed-training",
+        "fullDescription", make_message(first), "help", help_of(check), "defaultConfiguration",
+        "level", levels[check->severity], "properties", "tags", "distributed-training",
         family_name(check->family), "problem.severity",
         check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
 }
