@@ -25,15 +25,57 @@ enum scope {
     SCOPE_JOB      /* those of several ranks */
 };
 
+/* What happens, as the checks learn of it. The fields of struct event (engine.h) that each kind has
+ * are named in brackets; process is always that of the thread or the operation. */
+enum event_kind {
+    EVENT_OPERATION, /* one was issued [operation] */
+    EVENT_SETUP,     /* ENTER of an init, or notice_member [process, record, member or NULL] */
+    EVENT_LAUNCH,    /* [thread, record] */
+    /* A copy, an allocation, a stream made or destroyed, an event, a graph; ENTER of a wait.
+     * [thread, record] */
+    EVENT_CALL,
+    EVENT_RANGE,     /* any RANGE [thread, record] */
+    EVENT_ITERATION, /* the thread's is over; thread->loop shows it [thread] */
+    /* ENTER of any NCCL call, also of one on a communicator that has ended (RECORD_FLAG_GONE),
+     * after the model has taken it in. [thread, record] */
+    EVENT_NCCL,
+    EVENT_LEAVE,   /* of any call; thread->enter is still its ENTER if that was not lost [thread,
+                      record] */
+    EVENT_GROUP,   /* the calls of an ncclGroup, before each is issued; not of a group that is too
+                      large to be kept [thread, operation, count] */
+    EVENT_BLIND,   /* notice_blind [process, record] */
+    EVENT_SAID,    /* notice_said [process, record] */
+    EVENT_PAYLOAD, /* all is known, or will be (payloads.h) [payload] */
+    EVENT_LOST,    /* more records were lost [process] */
+    EVENT_WAITS,   /* on ticks and at the end [graph] */
+    EVENT_FINISH,  /* the trace ends here */
+    EVENT_KINDS
+};
+
+struct analyzer;
+struct event;
+/* Want of memory is noted in analyzer->failed; the handlers that follow are called all the same. */
+typedef void event_handler(struct analyzer *analyzer, const struct event *event);
+
+enum {
+    CHECK_COUNT =
+#define CHECK(number, name) 1 +
+#include "analyzer/checks.def"
+#undef CHECK
+        0
+};
+
 /* A list of codes, ended by CODE_NONE. */
-#define CODES(...) \
-    (const enum code[]) { __VA_ARGS__, CODE_NONE }
+#define CODES(...)             \
+    (const enum code[])        \
+    {                          \
+        __VA_ARGS__, CODE_NONE \
+    }
 
 /* Lists that several checks explain. A mismatch or a bad access makes hangs, errors and exits; a
  * hang makes watchdogs end ranks. DC104 is in no list: ranks that only reduce differently go on in
  * step. */
-#define CODES_HANGS \
-    DC108, DC201, DC202, DC203, DC204, DC205, DC206, DC207, DC208, DC209, DC210
+#define CODES_HANGS   DC108, DC201, DC202, DC203, DC204, DC205, DC206, DC207, DC208, DC209, DC210
 #define CODES_HAZARDS DC301, DC302, DC303, DC304, DC305
 /* A rank in another position of its training loop: why the calls differ, where they do. */
 #define CODES_LOOPS    DC504, DC505, DC506
@@ -57,12 +99,15 @@ struct check {
     const char *example; /* minimal faulty program, C; NULL where there is none, as the others */
     const char *fix_c;
     const char *fix_torch;
+    event_handler *on[EVENT_KINDS]; /* NULL where it does not care */
 };
 
 #define CHECK(number, name) extern const struct check check_##name;
 #include "analyzer/checks.def"
 #undef CHECK
 
+/* Adds the handlers of all checks for each kind of event, in the order of checks.def. */
+void checks_list_handlers(event_handler *handlers[EVENT_KINDS][CHECK_COUNT + 1]);
 /* All checks that this build has, in order of their codes: the first for NULL, NULL after the
  * last. */
 const struct check *check_next(const struct check *before);

@@ -1,4 +1,4 @@
-/* code.h: the numbers of the checks. "DC307" is for people: it is printed and read, never compared. */
+/* code.h: the numbers of the checks. Inside, codes are compared; their names are only printed. */
 #ifndef DDPCHECK_CODE_H
 #define DDPCHECK_CODE_H
 

@@ -18,6 +18,7 @@
 #include "analyzer/model/order.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/progress.h"
+#include "analyzer/model/redops.h"
 #include "analyzer/hazard/unwritten.h"
 #include "analyzer/hang/waits.h"
 #include "lib/trace/names.h"
@@ -34,6 +35,7 @@ struct analyzer *analyzer_new(const struct analyzer_options *options)
     if (!analyzer->options.hang_after_ns)
         analyzer->options.hang_after_ns = HANG_AFTER_NS;
     analyzer->wait_graph_empty = true;
+    checks_list_handlers(analyzer->handlers);
     return analyzer;
 }
 
@@ -89,95 +91,121 @@ int analyzer_add_process(struct analyzer *analyzer, int process, const struct pr
     return analyzer->process[process] ? 0 : -1;
 }
 
-#define FOR_GROUPS(analyzer, function, ...)                                         \
-    for (const struct check_group *const *group_ = check_groups; *group_; group_++) \
-        if ((*group_)->function && (*group_)->function(analyzer, ##__VA_ARGS__))    \
-    return ENGINE_FAILED
-
-static int tell_setup(struct analyzer *analyzer, struct process *process,
-                      const struct record *record, struct member *member)
+/* What the model answered about a record: notes that it failed, or that the record makes no sense.
+ * True if it was taken in. */
+static bool was_taken_in(struct analyzer *analyzer, int result)
 {
-    FOR_GROUPS(analyzer, setup, process, record, member);
-    return ENGINE_OK;
+    if (result == ENGINE_FAILED)
+        analyzer->failed = true;
+    if (result == ENGINE_SKIPPED)
+        analyzer->skipped++;
+    return result == ENGINE_OK;
 }
 
-static int tell_call(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                     int result)
+static void handle_record(struct analyzer *analyzer, enum event_kind kind, struct process *process,
+                          struct thread *thread, const struct record *record)
 {
-    if (result == ENGINE_OK)
-        FOR_GROUPS(analyzer, call, thread, record);
-    return result;
+    const struct event event = {
+        .kind = kind, .process = process, .thread = thread, .record = record};
+    event_handle(analyzer, &event);
 }
 
-static int look_at_waits(struct analyzer *analyzer, bool final)
+static void handle_setup(struct analyzer *analyzer, struct process *process,
+                         const struct record *record, struct member *member)
+{
+    const struct event event = {
+        .kind = EVENT_SETUP, .process = process, .record = record, .member = member};
+    event_handle(analyzer, &event);
+}
+
+static void handle_call(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *record)
+{
+    handle_record(analyzer, EVENT_CALL, thread->process, thread, record);
+}
+
+static void update_waits(struct analyzer *analyzer, bool final)
 {
     bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty &&
                  !analyzer->ends_pending;
     if (quiet && !final)
-        return ENGINE_OK;
+        return;
     ends_judge(analyzer, final);
     struct wait_graph graph;
-    if (wait_graph_build(analyzer, final, &graph))
-        return ENGINE_FAILED;
+    if (wait_graph_build(analyzer, final, &graph)) {
+        analyzer->failed = true;
+        return;
+    }
     analyzer->changes_seen = analyzer->changes;
     analyzer->wait_graph_empty = graph.blocked_count == 0 && !analyzer->blocked;
-    int result = ENGINE_OK;
-    for (const struct check_group *const *group = check_groups; *group; group++)
-        if ((*group)->waits && (*group)->waits(analyzer, &graph))
-            result = ENGINE_FAILED;
+    const struct event event = {.kind = EVENT_WAITS, .graph = &graph};
+    event_handle(analyzer, &event);
     wait_graph_free(&graph);
-    return result;
 }
 
-static int tell_nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                     int result)
+static void enter_comm(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
 {
-    if (result == ENGINE_OK)
-        FOR_GROUPS(analyzer, nccl, thread, record);
-    return result;
+    struct member *member = NULL;
+    if (!(record->flags & RECORD_FLAG_GONE)) {
+        if (!was_taken_in(analyzer, comm_enter(analyzer, thread, record, &member)))
+            return;
+        handle_setup(analyzer, thread->process, record, member);
+    }
+    handle_record(analyzer, EVENT_NCCL, thread->process, thread, record);
+}
+
+/* The model's part of a call of NCCL that puts work on streams, or groups it. */
+static int enter_operation(struct analyzer *analyzer, struct thread *thread,
+                           const struct record *record, enum api_class class)
+{
+    switch (class) {
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+        return operations_feed(analyzer, thread, record);
+    case CLASS_REDOP:
+        return record->flags & RECORD_FLAG_GONE ? ENGINE_OK : redops_feed(thread->process, record);
+    default:
+        return record->api == API_ncclGroupEnd ? operations_close_group(analyzer, thread)
+                                               : ENGINE_OK;
+    }
 }
 
 /* ENTER of a call that may block. */
-static int enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class)
+static void enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                  enum api_class class)
 {
-    struct member *member = NULL;
     if (!thread->group_depth)
         thread->setups = 0; /* of a call before whose LEAVE was lost */
     thread_enter(analyzer, thread, record);
     switch (class) {
     case CLASS_COLLECTIVE:
     case CLASS_P2P:
-        return tell_nccl(analyzer, thread, record, operations_feed(analyzer, thread, record));
     case CLASS_GROUP:
-        if (record->api == API_ncclGroupEnd && operations_close_group(analyzer, thread))
-            return ENGINE_FAILED;
-        return tell_nccl(analyzer, thread, record, ENGINE_OK);
     case CLASS_REDOP:
-        return tell_nccl(analyzer, thread, record, ENGINE_OK);
-    case CLASS_COMM: {
-        bool gone = record->flags & RECORD_FLAG_GONE;
-        int result = gone ? ENGINE_OK : comm_enter(analyzer, thread, record, &member);
-        if (result == ENGINE_OK && !gone)
-            result = tell_setup(analyzer, thread->process, record, member);
-        return tell_nccl(analyzer, thread, record, result);
-    }
+        if (was_taken_in(analyzer, enter_operation(analyzer, thread, record, class)))
+            handle_record(analyzer, EVENT_NCCL, thread->process, thread, record);
+        break;
+    case CLASS_COMM:
+        enter_comm(analyzer, thread, record);
+        break;
     case CLASS_WAIT:
-        if (order_wait(thread, record))
-            return ENGINE_FAILED;
-        return tell_call(analyzer, thread, record, ENGINE_OK);
+        if (was_taken_in(analyzer, order_wait(thread, record)))
+            handle_call(analyzer, thread, record);
+        break;
     case CLASS_MEMORY:
-        return record->api == API_ncclMemFree ? tell_call(analyzer, thread, record, ENGINE_OK)
-                                              : ENGINE_OK;
+        if (record->api == API_ncclMemFree)
+            handle_call(analyzer, thread, record);
+        break;
     default:
-        return ENGINE_OK;
+        break;
     }
 }
 
-/* NCCL's calls that give out and take back memory have two records; the allocation's address is in
- * the second. */
-static int leave_memory(struct analyzer *analyzer, struct thread *thread,
-                        const struct record *record)
+/* NCCL's calls that allocate and free memory have two records; the allocation's address is in the
+ * second. */
+static void leave_memory(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
 {
     struct record done = thread->enter;
     done.result = record->result;
@@ -185,25 +213,25 @@ static int leave_memory(struct analyzer *analyzer, struct thread *thread,
     if (record->api == API_ncclMemAlloc)
         done.memory.pointer = record->leave.handle;
     thread->work = (struct work){0};
-    int result = memory_feed(thread, &done);
-    return record->api == API_ncclMemAlloc ? tell_call(analyzer, thread, &done, result) : result;
+    if (was_taken_in(analyzer, memory_feed(thread, &done)) && record->api == API_ncclMemAlloc)
+        handle_call(analyzer, thread, &done);
 }
 
-static int leave(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class)
+static void leave(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                  enum api_class class)
 {
-    int result = ENGINE_OK;
     bool matches = thread->in_call && thread->enter.api == record->api;
-    FOR_GROUPS(analyzer, leave, thread, record);
-    if (class == CLASS_WAIT && matches && record->result == 0 && order_wait_returned(thread))
-        result = ENGINE_FAILED;
+    bool succeeded = matches && record->result == 0;
+    was_taken_in(analyzer, redops_feed(thread->process, record));
+    handle_record(analyzer, EVENT_LEAVE, thread->process, thread, record);
+    if (class == CLASS_WAIT && succeeded)
+        order_wait_returned(thread);
     if (class == CLASS_COMM)
-        result = comm_leave(analyzer, thread, record);
-    if (matches && (record->api == API_cudaFree || record->api == API_cudaFreeHost) &&
-        record->result == 0)
-        result = memory_release(thread, &thread->enter, thread->enter.wait.dst);
-    if (matches && class == CLASS_MEMORY && record->result == 0)
-        result = leave_memory(analyzer, thread, record);
+        was_taken_in(analyzer, comm_leave(analyzer, thread, record));
+    if (succeeded && (record->api == API_cudaFree || record->api == API_cudaFreeHost))
+        was_taken_in(analyzer, memory_release(thread, &thread->enter, thread->enter.wait.dst));
+    if (succeeded && class == CLASS_MEMORY)
+        leave_memory(analyzer, thread, record);
     if (class == CLASS_GROUP)
         thread->group_depth = 0;
     if (!thread->group_depth) {
@@ -211,12 +239,11 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
         thread->setups = 0;
     }
     thread_leave(analyzer, thread);
-    return result;
 }
 
 /* An imported call has no LEAVE of its own. */
-static void over(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class)
+static void leave_imported(struct analyzer *analyzer, struct thread *thread,
+                           const struct record *record, enum api_class class)
 {
     struct record left = {.time_ns = record->time_ns,
                           .serial = record->serial,
@@ -224,51 +251,73 @@ static void over(struct analyzer *analyzer, struct thread *thread, const struct 
                           .phase = RECORD_LEAVE};
     left.leave.enter = record->serial;
     if (class == CLASS_COMM)
-        comm_leave(analyzer, thread, &left);
+        was_taken_in(analyzer, comm_leave(analyzer, thread, &left));
     if (class == CLASS_GROUP)
         thread->group_depth = 0;
     thread->setups = 0;
     thread_leave(analyzer, thread);
 }
 
-static int feed_launch(struct analyzer *analyzer, struct thread *thread,
-                       const struct record *record)
+static void feed_launch(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *record)
 {
-    if (order_feed(thread, record) || callbacks_launched(thread, record))
-        return ENGINE_FAILED;
-    FOR_GROUPS(analyzer, launch, thread->process, record);
-    return ENGINE_OK;
+    if (was_taken_in(analyzer, order_feed(thread, record)) &&
+        was_taken_in(analyzer, callbacks_launched(thread, record)))
+        handle_record(analyzer, EVENT_LAUNCH, thread->process, thread, record);
 }
 
-static int feed_notice(struct analyzer *analyzer, struct process *process,
-                       const struct record *record)
+static void feed_lost(struct analyzer *analyzer, struct process *process,
+                      const struct record *record)
+{
+    if (record->lost.control <= process->lost_control && record->lost.bulk <= process->lost_bulk &&
+        record->lost.hashes <= process->lost_hashes)
+        return;
+    process->lost_hashes = record->lost.hashes;
+    process->lost_control = record->lost.control;
+    process->lost_bulk = record->lost.bulk;
+    handle_record(analyzer, EVENT_LOST, process, NULL, record);
+}
+
+static int feed_host_function(struct process *process, const struct record *record)
+{
+    int result = order_notice(process, record);
+    return result != ENGINE_OK ? result : callbacks_notice(process, record);
+}
+
+static void feed_member(struct analyzer *analyzer, struct process *process,
+                        const struct record *record)
 {
     struct member *member = NULL;
-    int result;
+    if (was_taken_in(analyzer, comm_notice(analyzer, process, record, &member)))
+        handle_setup(analyzer, process, record, member);
+}
+
+static void feed_written(struct process *process, const struct record *record)
+{
+    if (record->memory.bytes == UINT64_MAX)
+        unwritten_wrote_anything(process);
+    else
+        unwritten_wrote_all(process, record->memory.pointer);
+}
+
+/* Notices that only the model takes in. */
+static int feed_model(struct analyzer *analyzer, struct process *process,
+                      const struct record *record)
+{
     switch (record->api) {
     case API_notice_string:
         return process_add_string(process, record);
-    case API_notice_member:
-        result = comm_notice(analyzer, process, record, &member);
-        return result != ENGINE_OK ? result : tell_setup(analyzer, process, record, member);
     case API_notice_buffer:
         return memory_notice(process, record);
     case API_notice_hash:
     case API_notice_hashing:
     case API_ddpcheck_hash:
         return payloads_feed(analyzer, process, record);
-    case API_notice_untold:
-        if (record->memory.bytes == UINT64_MAX)
-            unwritten_wrote_anything(process);
-        else
-            unwritten_wrote_all(process, record->memory.pointer);
-        return ENGINE_OK;
     case API_notice_stream:
         dead_streams_revive(process, record->stream);
         return order_notice(process, record);
     case API_notice_host_function:
-        result = order_notice(process, record);
-        return result != ENGINE_OK ? result : callbacks_notice(process, record);
+        return feed_host_function(process, record);
     case API_notice_host_function_end:
         return callbacks_notice(process, record);
     case API_notice_progress:
@@ -276,138 +325,162 @@ static int feed_notice(struct analyzer *analyzer, struct process *process,
         return progress_feed(process, record);
     case API_notice_end:
         return ends_feed(analyzer, process, record);
-    case API_notice_lost:
-        if (record->lost.control <= process->lost_control &&
-            record->lost.bulk <= process->lost_bulk && record->lost.hashes <= process->lost_hashes)
-            return ENGINE_OK;
-        process->lost_hashes = record->lost.hashes;
-        process->lost_control = record->lost.control;
-        process->lost_bulk = record->lost.bulk;
-        FOR_GROUPS(analyzer, lost, process);
-        return ENGINE_OK;
-    case API_notice_blind:
-        FOR_GROUPS(analyzer, blind, process, record);
-        return ENGINE_OK;
-    case API_notice_said:
-        FOR_GROUPS(analyzer, said, process, record);
-        return ENGINE_OK;
     case API_notice_reached:
         return comm_reached(analyzer, process, record);
-    case API_notice_tick:
-    case API_notice_known:
-        if (process->host->tick_ns < record_realtime(process, record))
-            process->host->tick_ns = record_realtime(process, record);
-        return record->api == API_notice_tick ? look_at_waits(analyzer, false) : ENGINE_OK;
     default:
         return ENGINE_OK;
     }
 }
 
-static int feed_range(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void feed_notice(struct analyzer *analyzer, struct process *process,
+                        const struct record *record)
 {
-    FOR_GROUPS(analyzer, range, thread, record);
+    switch (record->api) {
+    case API_notice_member:
+        feed_member(analyzer, process, record);
+        break;
+    case API_notice_untold:
+        feed_written(process, record);
+        break;
+    case API_notice_lost:
+        feed_lost(analyzer, process, record);
+        break;
+    case API_notice_blind:
+        handle_record(analyzer, EVENT_BLIND, process, NULL, record);
+        break;
+    case API_notice_said:
+        handle_record(analyzer, EVENT_SAID, process, NULL, record);
+        break;
+    case API_notice_tick:
+    case API_notice_known:
+        if (process->host->tick_ns < record_realtime(process, record))
+            process->host->tick_ns = record_realtime(process, record);
+        if (record->api == API_notice_tick)
+            update_waits(analyzer, false);
+        break;
+    default:
+        was_taken_in(analyzer, feed_model(analyzer, process, record));
+    }
+}
+
+static void feed_range(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
+{
+    handle_record(analyzer, EVENT_RANGE, thread->process, thread, record);
     if (loop_feed(thread, record) != LOOP_ENDS)
-        return ENGINE_OK;
-    FOR_GROUPS(analyzer, iteration, thread);
+        return;
+    handle_record(analyzer, EVENT_ITERATION, thread->process, thread, record);
     loop_end(thread);
-    return ENGINE_OK;
 }
 
 /* Allocations and frees on streams are work there. */
-static int feed_memory(struct analyzer *analyzer, struct thread *thread,
-                       const struct record *record)
+static int feed_memory(struct thread *thread, const struct record *record)
 {
     bool is_on_stream = record->api == API_cudaMallocAsync ||
                         record->api == API_cudaMallocFromPoolAsync ||
                         record->api == API_cudaFreeAsync;
     thread->work = (struct work){0};
     int result = is_on_stream ? order_feed(thread, record) : ENGINE_OK;
-    if (result == ENGINE_OK)
-        result = memory_feed(thread, record);
-    return tell_call(analyzer, thread, record, result);
+    return result == ENGINE_OK ? memory_feed(thread, record) : result;
 }
 
-static int feed_point(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                      enum api_class class)
+static int feed_stream(struct thread *thread, const struct record *record)
 {
-    struct process *process = thread->process;
+    int result = order_feed(thread, record);
+    return result == ENGINE_OK && dead_streams_feed(thread, record) ? ENGINE_FAILED : result;
+}
+
+static void feed_point(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record, enum api_class class)
+{
     switch (class) {
     case CLASS_STREAM:
+        if (was_taken_in(analyzer, feed_stream(thread, record)))
+            handle_call(analyzer, thread, record);
+        break;
     case CLASS_EVENT:
     case CLASS_COPY:
     case CLASS_GRAPH:
-        return tell_call(analyzer, thread, record, order_feed(thread, record));
+        if (was_taken_in(analyzer, order_feed(thread, record)))
+            handle_call(analyzer, thread, record);
+        break;
     case CLASS_MEMORY:
-        return feed_memory(analyzer, thread, record);
+        if (was_taken_in(analyzer, feed_memory(thread, record)))
+            handle_call(analyzer, thread, record);
+        break;
     case CLASS_DEVICE:
-        return memory_peer_access(process, record);
+        was_taken_in(analyzer, memory_peer_access(thread->process, record));
+        break;
     case CLASS_LAUNCH:
-        return feed_launch(analyzer, thread, record);
+        feed_launch(analyzer, thread, record);
+        break;
     case CLASS_RANGE:
-        return feed_range(analyzer, thread, record);
+        feed_range(analyzer, thread, record);
+        break;
     case CLASS_GROUP:
         if (record->api == API_ncclGroupStart)
             thread->group_depth = record->group.depth ? record->group.depth : 1;
-        if (record->api == API_ncclGroupEnd &&
-            operations_close_group(analyzer, thread)) /* an imported one */
-            return ENGINE_FAILED;
-        return ENGINE_OK;
+        if (record->api == API_ncclGroupEnd) /* an imported one */
+            was_taken_in(analyzer, operations_close_group(analyzer, thread));
+        break;
     default:
-        return ENGINE_OK;
+        break;
     }
 }
 
-static int feed(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void feed(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
     enum api_class class = api_class_of(record->api);
-    if (class == CLASS_NONE || record->phase > RECORD_LEAVE)
-        return ENGINE_SKIPPED;
+    if (class == CLASS_NONE || record->phase > RECORD_LEAVE) {
+        analyzer->skipped++;
+        return;
+    }
     if (record->api != API_notice_tick)
         analyzer->changes++;
-    /* Notices are no sign that the program goes on: it may be the shim that says where a thread
-     * hangs. */
+    /* Notices do not show that the program goes on: the shim may report where a thread hangs. */
     if (record->serial && class != CLASS_NOTICE &&
         process->last_ns < record_realtime(process, record))
         process->last_ns = record_realtime(process, record);
     if (process->now < record->serial)
         process->now = record->serial;
-    if (class == CLASS_NOTICE)
-        return feed_notice(analyzer, process, record);
+    if (class == CLASS_NOTICE) {
+        feed_notice(analyzer, process, record);
+        return;
+    }
     struct thread *thread = process_thread(process, record->thread);
-    if (!thread)
-        return ENGINE_FAILED;
+    if (!thread) {
+        analyzer->failed = true;
+        return;
+    }
     thread->last_ns = record_realtime(process, record);
     if (record->phase == RECORD_ENTER) {
-        int result = enter(analyzer, thread, record, class);
+        enter(analyzer, thread, record, class);
         if (record->flags & RECORD_FLAG_OVER)
-            over(analyzer, thread, record, class);
-        return result;
+            leave_imported(analyzer, thread, record, class);
+    } else if (record->phase == RECORD_LEAVE) {
+        leave(analyzer, thread, record, class);
+    } else {
+        feed_point(analyzer, thread, record, class);
     }
-    if (record->phase == RECORD_LEAVE)
-        return leave(analyzer, thread, record, class);
-    return feed_point(analyzer, thread, record, class);
+}
+
+/* 0, or -1 with errno = ENOMEM if memory was short since analyzer->failed was cleared. */
+static int result_of(const struct analyzer *analyzer)
+{
+    if (!analyzer->failed)
+        return 0;
+    errno = ENOMEM;
+    return -1;
 }
 
 int analyzer_feed(struct analyzer *analyzer, int process, const struct record *record)
 {
-    if (process < 0 || process >= analyzer->processes || !analyzer->process[process]) {
+    analyzer->failed = false;
+    if (process < 0 || process >= analyzer->processes || !analyzer->process[process])
         analyzer->skipped++;
-        return 0;
-    }
-    int result = feed(analyzer, analyzer->process[process], record);
-    if (result == ENGINE_SKIPPED)
-        analyzer->skipped++;
-    if (result == ENGINE_FAILED)
-        errno = ENOMEM;
-    return result == ENGINE_FAILED ? -1 : 0;
-}
-
-static int finish(struct analyzer *analyzer)
-{
-    if (look_at_waits(analyzer, true))
-        return ENGINE_FAILED;
-    FOR_GROUPS(analyzer, finish);
-    return ENGINE_OK;
+    else
+        feed(analyzer, analyzer->process[process], record);
+    return result_of(analyzer);
 }
 
 int analyzer_finish(struct analyzer *analyzer)
@@ -415,11 +488,13 @@ int analyzer_finish(struct analyzer *analyzer)
     if (analyzer->finished)
         return 0;
     analyzer->finished = true;
-    int result = finish(analyzer);
+    analyzer->failed = false;
+    update_waits(analyzer, true);
+    payloads_finish(analyzer);
+    const struct event event = {.kind = EVENT_FINISH};
+    event_handle(analyzer, &event);
     findings_flush(analyzer);
-    if (result)
-        errno = ENOMEM;
-    return result ? -1 : 0;
+    return result_of(analyzer);
 }
 
 uint64_t analyzer_skipped(const struct analyzer *analyzer)

@@ -1,7 +1,7 @@
-/* engine.h: the analyzer's inside, and how checks hang on to it.
+/* engine.h: the analyzer's inside, and the events that it gives to the checks.
  *
- * A record first brings the model (model.h) up to date; then each group of checks (checks/) that
- * has a function for what happened is called. registry.c lists them. */
+ * A record first brings the model (model.h) up to date; then each check (checks.def) that has a
+ * handler for what happened is called. */
 #ifndef DDPCHECK_ENGINE_H
 #define DDPCHECK_ENGINE_H
 
@@ -19,6 +19,8 @@ struct nonfinite {
 };
 
 struct analyzer {
+    event_handler *handlers[EVENT_KINDS][CHECK_COUNT + 1]; /* by kind, each list ended by NULL */
+    bool failed; /* memory was short since the record in hand was begun */
     struct analyzer_options options;
     struct process **process; /* by the caller's index; NULL where there is none */
     int processes;
@@ -40,43 +42,21 @@ struct analyzer {
     bool ends_pending, finished;
 };
 
-/* Functions of a group of checks; NULL where it does not care. All return 0, or -1 with errno =
- * ENOMEM. */
-struct check_group {
-    const char *name;
-    int (*operation)(struct analyzer *analyzer,
-                     const struct operation *operation); /* one was issued */
-    int (*setup)(
-        struct analyzer *analyzer, struct process *process, const struct record *record,
-        struct member *member); /* ENTER of an init, or notice_member; member may be NULL */
-    int (*launch)(struct analyzer *analyzer, struct process *process, const struct record *record);
-    /* A copy, an allocation, a stream made or destroyed, an event, a graph; ENTER of a wait. */
-    int (*call)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
-    int (*range)(struct analyzer *analyzer, struct thread *thread,
-                 const struct record *record); /* any RANGE */
-    int (*iteration)(struct analyzer *analyzer,
-                     struct thread *thread); /* the thread's is over; thread->loop shows it */
-    /* ENTER of any NCCL call, also of one on a communicator that has ended (RECORD_FLAG_GONE),
-     * after the model has taken it in; LEAVE of any call, while thread->enter is still its ENTER if
-     * that was not lost. */
-    int (*nccl)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
-    int (*leave)(struct analyzer *analyzer, struct thread *thread, const struct record *record);
-    /* The calls of an ncclGroup, before each is issued. Not told of a group that is too large to be
-     * kept. */
-    int (*group)(struct analyzer *analyzer, struct thread *thread, const struct operation *calls,
-                 uint32_t count);
-    int (*blind)(struct analyzer *analyzer, struct process *process,
-                 const struct record *record); /* notice_blind */
-    int (*said)(struct analyzer *analyzer, struct process *process,
-                const struct record *record); /* notice_said */
-    int (*payload)(struct analyzer *analyzer,
-                   const struct payload *payload); /* all is known, or will be (payloads.h) */
-    int (*lost)(struct analyzer *analyzer, struct process *process);
-    int (*waits)(struct analyzer *analyzer, struct wait_graph *graph); /* on ticks and at the end */
-    int (*finish)(struct analyzer *analyzer);
+/* What happened (check.h, enum event_kind). */
+struct event {
+    enum event_kind kind;
+    struct process *process;
+    struct thread *thread;
+    struct member *member;
+    const struct record *record;
+    const struct operation *operation;
+    uint32_t count; /* of a group's operations */
+    const struct payload *payload;
+    struct wait_graph *graph;
 };
 
-extern const struct check_group *const check_groups[]; /* ended by NULL */
+/* Calls the handlers of the event's kind. */
+void event_handle(struct analyzer *analyzer, const struct event *event);
 
 enum {
     ENGINE_OK = 0,

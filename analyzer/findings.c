@@ -307,7 +307,7 @@ static struct reported *find_same(struct analyzer *analyzer, const struct draft 
     return NULL;
 }
 
-static int join(struct analyzer *analyzer, struct reported *reported, struct draft *draft)
+static void join(struct analyzer *analyzer, struct reported *reported, struct draft *draft)
 {
     int before = rankset_count(&reported->finding.side[0].ranks);
     bool ok = set_add_all(&reported->processes, &draft->processes);
@@ -321,7 +321,8 @@ static int join(struct analyzer *analyzer, struct reported *reported, struct dra
         reported->notified_times = 0;
     findings_count(analyzer, reported->finding.id, draft->finding.last_ns);
     draft_drop(draft);
-    return ok ? 0 : -1;
+    if (!ok)
+        analyzer->failed = true;
 }
 
 enum { FINDINGS_MAX = 4096 }; /* more different ones help nobody; they are dropped */
@@ -349,30 +350,32 @@ static bool is_beyond_source(const struct analyzer *analyzer, const struct draft
     return false;
 }
 
-int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
+void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
 {
     if (id)
         *id = 0;
     if (is_beyond_source(analyzer, draft)) {
         draft_drop(draft);
-        return 0;
+        return;
     }
     draft->finding.fingerprint = fingerprint_of(draft);
     struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
     if (same) {
         if (id)
             *id = same->finding.id;
-        return join(analyzer, same, draft);
+        join(analyzer, same, draft);
+        return;
     }
     if (!draft->failed &&
         (analyzer->reported_count >= FINDINGS_MAX || is_explained(analyzer, draft))) {
         draft_drop(draft);
-        return 0;
+        return;
     }
     struct reported *reported = draft->failed ? NULL : reported_new(analyzer);
     if (!reported) {
+        analyzer->failed = true;
         draft_drop(draft);
-        return -1;
+        return;
     }
     *reported = (struct reported){
         .check = draft->check, .finding = draft->finding, .processes = draft->processes};
@@ -381,19 +384,19 @@ int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id
         *id = reported->finding.id;
     notify(analyzer, reported);
     suppress_consequences(analyzer, reported);
-    return 0;
 }
 
-int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft)
+void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft)
 {
     if (draft->failed) {
+        analyzer->failed = true;
         draft_drop(draft);
-        return -1;
+        return;
     }
     struct reported *reported = &analyzer->reported[id - 1];
     if (reported->suppressed) {
         draft_drop(draft);
-        return 0;
+        return;
     }
     draft->finding.id = id;
     draft->finding.times = reported->finding.times;
@@ -407,7 +410,6 @@ int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft
     reported->processes = draft->processes;
     notify(analyzer, reported);
     suppress_consequences(analyzer, reported);
-    return 0;
 }
 
 void findings_flush(struct analyzer *analyzer)

@@ -46,10 +46,10 @@ void draft_say(struct draft *draft, struct text *what, const char *todo);
 void draft_drop(struct draft *draft);
 
 /* Reports it, or counts it as one more of what is known, or keeps quiet. Frees the draft. *id, if
- * not NULL, is the finding that it became, 0 if it was suppressed. 0, or -1 with errno = ENOMEM. */
-int findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id);
+ * not NULL, is the finding that it became, 0 if it was suppressed. */
+void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id);
 /* Puts a new version in the place of finding `id` (its times and first time stay). Likewise. */
-int findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft);
+void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft);
 /* Counts one more of what finding `id` says. */
 void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns);
 /* The job got over it. */

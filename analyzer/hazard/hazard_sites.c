@@ -73,31 +73,27 @@ struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard
     return &site->draft;
 }
 
-static int tell(struct analyzer *analyzer, struct hazard_site *site)
+static void tell(struct analyzer *analyzer, struct hazard_site *site)
 {
     uint64_t times = site->untold;
     site->untold = 0;
     if (site->holds_draft) {
         site->holds_draft = false;
         site->told = true;
-        if (findings_report(analyzer, &site->draft, &site->finding))
-            return -1;
+        findings_report(analyzer, &site->draft, &site->finding);
         times--;
     }
     for (; times && site->finding; times--)
         findings_count(analyzer, site->finding, site->last_ns);
-    return 0;
 }
 
-int hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites)
+void hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites)
 {
     if (!sites->has_untold)
-        return 0;
+        return;
     sites->has_untold = false;
     for (uint32_t i = 0; i < sites->count; i++)
-        if (tell(analyzer, &sites->site[i]))
-            return -1;
-    return 0;
+        tell(analyzer, &sites->site[i]);
 }
 
 void hazard_sites_drop_untold(struct hazard_sites *sites)

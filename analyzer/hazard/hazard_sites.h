@@ -17,8 +17,8 @@ struct hazard_sites {
 /* Counts one; returns where its draft is to be made if it is new, else NULL. */
 struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key,
                                  uint64_t time_ns);
-/* Reports what was counted. 0 or -1 (ENOMEM). */
-int hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites);
+/* Reports what was counted. */
+void hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites);
 void hazard_sites_drop_untold(struct hazard_sites *sites);
 void hazard_sites_free(struct hazard_sites *sites);
 

@@ -245,9 +245,9 @@ static void look_up(struct search *search, const struct intervals *ranges)
 }
 
 /* Its own uses do not conflict with each other. */
-static int put(struct analyzer *analyzer, struct process *process,
-               const struct stream_state *stream, struct intervals *ranges, struct flight *flight,
-               const struct use *use, uint32_t uses)
+static void put(struct analyzer *analyzer, struct process *process,
+                const struct stream_state *stream, struct intervals *ranges, struct flight *flight,
+                const struct use *use, uint32_t uses)
 {
     struct search search = {
         .process = process,
@@ -255,9 +255,8 @@ static int put(struct analyzer *analyzer, struct process *process,
         .later = flight,
         .no_inferred = analyzer->options.no_inferred,
     };
-    int result = 0;
     flight->ranges++; /* ours */
-    for (uint32_t i = 0; i < uses && !result; i++) {
+    for (uint32_t i = 0; i < uses && !analyzer->failed; i++) {
         if (search.no_inferred && use[i].access.sureness == GUESSED)
             continue;
         search.use = &use[i];
@@ -270,26 +269,27 @@ static int put(struct analyzer *analyzer, struct process *process,
         drop_covered(&search, ranges);
         if (search.same)
             intervals_take_over(search.same, use[i].access, flight);
-        else
-            result = enter(process, ranges, &use[i], flight);
+        else if (enter(process, ranges, &use[i], flight))
+            analyzer->failed = true;
     }
     if (!--flight->ranges)
         free(flight);
-    return result;
 }
 
-int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
-                const struct record *record, enum flight_kind kind, struct member *member,
-                const struct use *use, uint32_t uses)
+void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
+                 const struct record *record, enum flight_kind kind, struct member *member,
+                 const struct use *use, uint32_t uses)
 {
     struct hazards *hazards = hazards_of(thread->process);
     if (!hazards)
-        return -1;
-    if (hazards->off || !work->stream || !uses)
-        return 0;
+        analyzer->failed = true;
+    if (!hazards || hazards->off || !work->stream || !uses)
+        return;
     struct flight *flight = malloc(sizeof *flight);
-    if (!flight)
-        return -1;
+    if (!flight) {
+        analyzer->failed = true;
+        return;
+    }
     bool is_captured = work->stream->is_captured;
     *flight = (struct flight){
         .kind = (uint8_t)kind,
@@ -303,14 +303,13 @@ int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct w
                                            : &hazards->ranges;
     if (record->flags & RECORD_FLAG_LATE) { /* its conflicts are those of who comes after it */
         flight->ranges++;
-        int result = 0;
-        for (uint32_t i = 0; i < uses && !result; i++)
-            result = enter(thread->process, ranges, &use[i], flight);
+        for (uint32_t i = 0; i < uses && !analyzer->failed; i++)
+            analyzer->failed = enter(thread->process, ranges, &use[i], flight) != 0;
         if (!--flight->ranges)
             free(flight);
-        return result;
+        return;
     }
-    return put(analyzer, thread->process, work->stream, ranges, flight, use, uses);
+    put(analyzer, thread->process, work->stream, ranges, flight, use, uses);
 }
 
 static bool is_not_entered(const struct intervals *ranges, uint32_t i)
@@ -357,16 +356,17 @@ static int copy_content(struct analyzer *analyzer, struct thread *thread,
     return 0;
 }
 
-int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
-                         const struct record *record)
+void hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
+                          const struct record *record)
 {
     struct process *process = thread->process;
     struct hazards *hazards = hazards_of(process);
     const struct graph_content *graph = graph_launched(process, record->graph.exec);
     if (!hazards)
-        return -1;
-    if (!graph || hazards->off || !thread->work.stream || thread->work.stream->is_captured)
-        return 0;
+        analyzer->failed = true;
+    if (!hazards || !graph || hazards->off || !thread->work.stream ||
+        thread->work.stream->is_captured)
+        return;
     const struct intervals *content = &graph->ranges;
     int result = copy_content(analyzer, thread, record, content);
     for (uint32_t i = 1; i <= content->used && !result; i++) {
@@ -384,7 +384,8 @@ int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
         if (!--copy->ranges)
             free(copy);
     }
-    return result;
+    if (result)
+        analyzer->failed = true;
 }
 
 struct in_flight {
@@ -440,12 +441,11 @@ struct draft *hazards_found(struct process *process, const struct hazard_key *ke
     return hazards && !hazards->off ? hazard_sites_found(&hazards->sites, key, time_ns) : NULL;
 }
 
-int hazards_tell(struct analyzer *analyzer)
+void hazards_tell(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         struct hazards *hazards = analyzer->process[i] ? analyzer->process[i]->hazards : NULL;
-        if (hazards && hazard_sites_tell(analyzer, &hazards->sites))
-            return -1;
+        if (hazards)
+            hazard_sites_tell(analyzer, &hazards->sites);
     }
-    return 0;
 }

@@ -57,13 +57,13 @@ bool hazards_are_off(const struct hazards *hazards);
 void hazards_switch_off(struct hazards *hazards);
 
 /* Looks up work that was just put on its stream (thread->work) and enters it. `kind`: enum
- * flight_kind; member: for operations. 0 or -1 (ENOMEM). */
-int hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
-                const struct record *record, enum flight_kind kind, struct member *member,
-                const struct use *use, uint32_t uses);
+ * flight_kind; member: for operations. */
+void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
+                 const struct record *record, enum flight_kind kind, struct member *member,
+                 const struct use *use, uint32_t uses);
 /* Likewise for all that a graph does, which is launched on thread->work. */
-int hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
-                         const struct record *record);
+void hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
+                          const struct record *record);
 /* The operation that uses [begin, end) and is not ordered before the next work on `stream` (NULL:
  * before the host); the latest. NULL if there is none. Valid until the next change. */
 const struct flight *hazards_in_flight(struct process *process, uint64_t begin, uint64_t end,
@@ -83,8 +83,8 @@ void hazard_number(struct draft *draft, const struct flight *operation);
 void flight_text(const struct process *process, const struct flight *flight, struct text *text);
 char *flight_call(const struct process *process, const struct flight *flight, char *text,
                   size_t bytes);
-/* Tells what was found up to the tick. 0 or -1 (ENOMEM). */
-int hazards_tell(struct analyzer *analyzer);
+/* Tells what was found up to the tick. */
+void hazards_tell(struct analyzer *analyzer);
 void hazards_free(struct hazards *hazards);
 
 #endif

@@ -132,8 +132,10 @@ char *draft_ranks_text(const struct draft *draft, int side, char *text, size_t b
     return text;
 }
 
-int parting_report(struct analyzer *analyzer, struct parting *parting, struct draft *draft)
+void parting_report(struct analyzer *analyzer, struct parting *parting, struct draft *draft)
 {
-    return parting->finding ? findings_replace(analyzer, parting->finding, draft)
-                            : findings_report(analyzer, draft, &parting->finding);
+    if (parting->finding)
+        findings_replace(analyzer, parting->finding, draft);
+    else
+        findings_report(analyzer, draft, &parting->finding);
 }

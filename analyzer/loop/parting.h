@@ -57,7 +57,7 @@ struct draft parting_draft(const struct parting *parting, const struct check *ch
 char *draft_ranks_text(const struct draft *draft, int side, char *text, size_t bytes);
 /* The example whose ranks are side i of the draft. */
 const struct arrival *parting_example(const struct parting *parting, int side);
-/* Reports it, or puts it in the place of what was reported. 0 or -1 (ENOMEM). */
-int parting_report(struct analyzer *analyzer, struct parting *parting, struct draft *draft);
+/* Reports it, or puts it in the place of what was reported. */
+void parting_report(struct analyzer *analyzer, struct parting *parting, struct draft *draft);
 
 #endif

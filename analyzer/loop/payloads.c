@@ -22,17 +22,14 @@ void payloads_free(struct comm *comm)
     comm->payloads = NULL;
 }
 
-static int deliver(struct analyzer *analyzer, struct payload *payload)
+static void deliver(struct analyzer *analyzer, struct payload *payload)
 {
     struct payloads *payloads = payload->comm->payloads;
-    int result = 0;
     HASH_DEL(payloads->table, payload);
     payloads->count--;
-    for (const struct check_group *const *group = check_groups; *group && !result; group++)
-        if ((*group)->payload)
-            result = (*group)->payload(analyzer, payload);
+    const struct event event = {.kind = EVENT_PAYLOAD, .payload = payload};
+    event_handle(analyzer, &event);
     free(payload);
-    return result;
 }
 
 /* Operations kept of a communicator; 0: its size is not known, or too large. */
@@ -43,14 +40,12 @@ static uint32_t limit_of(const struct comm *comm)
 }
 
 /* The oldest go first: what is behind by much will not become complete. */
-static int deliver_old(struct analyzer *analyzer, struct comm *comm, uint64_t complete)
+static void deliver_old(struct analyzer *analyzer, struct comm *comm, uint64_t complete)
 {
     struct payload *oldest;
     while ((oldest = comm->payloads->table) && oldest->key.kind == PAYLOAD_COLLECTIVE &&
            oldest->key.number + PAYLOADS_LAG < complete)
-        if (deliver(analyzer, oldest))
-            return -1;
-    return 0;
+        deliver(analyzer, oldest);
 }
 
 /* NULL with errno = ENOMEM, or if there is none and it is not to be made. */
@@ -65,8 +60,8 @@ static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm,
     TABLE_FIND(comm->payloads->table, key, payload);
     if (payload || !make)
         return payload;
-    if (comm->payloads->count >= limit_of(comm) && deliver(analyzer, comm->payloads->table))
-        return NULL;
+    if (comm->payloads->count >= limit_of(comm))
+        deliver(analyzer, comm->payloads->table);
     uint32_t cells = key->kind == PAYLOAD_MESSAGE ? 1 : (uint32_t)comm->nranks;
     payload = calloc(1, sizeof *payload + cells * sizeof payload->cell[0]);
     if (!payload)
@@ -106,7 +101,7 @@ static bool tells_nothing(const struct signature *signature, int rank)
     return signature->api == API_ncclScatter && signature->root != rank;
 }
 
-static int complete(struct analyzer *analyzer, struct payload *payload)
+static void complete(struct analyzer *analyzer, struct payload *payload)
 {
     struct comm *comm = payload->comm;
     uint64_t number = payload->key.number;
@@ -116,28 +111,30 @@ static int complete(struct analyzer *analyzer, struct payload *payload)
          * old ones go. */
         bool all_known = collective && comm->members < payload->cells &&
                          payload->complete >= comm->members;
-        return all_known ? deliver_old(analyzer, comm, number) : 0;
+        if (all_known)
+            deliver_old(analyzer, comm, number);
+        return;
     }
-    if (deliver(analyzer, payload))
-        return -1;
-    return collective ? deliver_old(analyzer, comm, number) : 0;
+    deliver(analyzer, payload);
+    if (collective)
+        deliver_old(analyzer, comm, number);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+void payloads_note_operation(struct analyzer *analyzer, const struct operation *operation)
 {
     const struct record *record = &operation->record;
     struct comm *comm = operation->member->comm;
     if (!operation->process->hashes || record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY) ||
         !record->op.count || !limit_of(comm) || record->api == API_ncclRecv)
-        return 0;
+        return;
     struct payload_key key =
         operation_key(operation->process, record->api, record->op.number, record->serial);
     struct payload *payload = payload_get(analyzer, comm, &key, true);
     struct payload_cell *cell = payload ? cell_of(payload, operation->member->rank) : NULL;
     if (!payload)
-        return -1;
+        analyzer->failed = true;
     if (!cell || cell->member)
-        return 0;
+        return;
     cell->member = operation->member;
     cell->site = operation->site;
     payload->number = record->op.number;
@@ -145,9 +142,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         payload->signature = operation->signature;
     else if (signature_differs(&payload->signature, &operation->signature))
         payload->mixed = true;
-    return tells_nothing(&operation->signature, operation->member->rank)
-               ? complete(analyzer, payload)
-               : 0;
+    if (tells_nothing(&operation->signature, operation->member->rank))
+        complete(analyzer, payload);
 }
 
 static int feed_named(struct analyzer *analyzer, struct process *process,
@@ -202,7 +198,8 @@ static int feed_hash(struct analyzer *analyzer, struct process *process,
     }
     if (cell->told != cell->expects)
         return ENGINE_OK;
-    return complete(analyzer, payload) ? ENGINE_FAILED : ENGINE_OK;
+    complete(analyzer, payload);
+    return ENGINE_OK;
 }
 
 int payloads_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
@@ -218,13 +215,11 @@ int payloads_feed(struct analyzer *analyzer, struct process *process, const stru
     }
 }
 
-static int finish(struct analyzer *analyzer)
+void payloads_finish(struct analyzer *analyzer)
 {
     for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
         while (comm->payloads && comm->payloads->table)
-            if (deliver(analyzer, comm->payloads->table))
-                return -1;
-    return 0;
+            deliver(analyzer, comm->payloads->table);
 }
 
 static bool before(const struct payload_group *a, const struct payload_group *b)
@@ -273,6 +268,3 @@ int payload_group_of(const struct payload_cell *cell, enum hash_what what,
             return i;
     return count - 1;
 }
-
-const struct check_group checks_payloads = {
-    .name = "payloads", .operation = operation, .finish = finish};

@@ -79,6 +79,10 @@ struct payloads {
 void payloads_free(struct comm *comm);
 void likeness_free(struct likeness *likeness);
 
+/* An operation was issued: its payload is kept if its process hashes. */
+void payloads_note_operation(struct analyzer *analyzer, const struct operation *operation);
+/* Gives what is still incomplete to the checks. */
+void payloads_finish(struct analyzer *analyzer);
 /* notice_hash, notice_hashing, ddpcheck_hash. ENGINE_*. */
 int payloads_feed(struct analyzer *analyzer, struct process *process, const struct record *record);
 

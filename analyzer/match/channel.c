@@ -140,22 +140,19 @@ static bool all_empty(const struct channel *channel)
     return true;
 }
 
-int channels_visit_waiting(struct analyzer *analyzer,
-                           int (*visit)(struct analyzer *analyzer,
-                                        const struct channel_waiting *waiting))
+void channels_visit_waiting(struct analyzer *analyzer,
+                            void (*visit)(struct analyzer *analyzer,
+                                          const struct channel_waiting *waiting))
 {
-    int result = 0;
-    for (struct channel *channel = analyzer->channels; channel && !result;
-         channel = channel->hh.next) {
+    for (struct channel *channel = analyzer->channels; channel; channel = channel->hh.next) {
         if (!channel->count || channel->doubtful)
             continue;
         const struct channel_waiting waiting = {
             channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives,
             channel->count,    front(channel),      all_empty(channel),    &channel->told,
         };
-        result = visit(analyzer, &waiting);
+        visit(analyzer, &waiting);
     }
-    return result;
 }
 
 int channel_sender(const struct channel *channel)

@@ -42,10 +42,10 @@ struct channel_waiting {
 };
 /* Calls `visit` for each channel in which calls wait, the oldest channel first. A channel is left
  * out if records of its calls were lost, or if one of its calls was captured into a graph: a replay
- * repeats it unseen. Stops at a result that is not 0, and returns it. */
-int channels_visit_waiting(struct analyzer *analyzer,
-                           int (*visit)(struct analyzer *analyzer,
-                                        const struct channel_waiting *waiting));
+ * repeats it unseen. */
+void channels_visit_waiting(struct analyzer *analyzer,
+                            void (*visit)(struct analyzer *analyzer,
+                                          const struct channel_waiting *waiting));
 /* Pairs of the channel may be wrongly made, for the same reasons. */
 bool channel_is_doubtful(const struct channel *channel);
 /* Ranks in the communicator. */

@@ -13,8 +13,8 @@ int one_call_rank(const struct one_call *one)
     return rank >= 0 ? rank : one->process->index;
 }
 
-int one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
-                    const char *todo)
+void one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
+                     const char *todo)
 {
     char call[CALL_BYTES];
     struct draft draft = draft_new(one->check, one->certainty, one->comm);
@@ -31,5 +31,5 @@ int one_call_report(struct analyzer *analyzer, const struct one_call *one, struc
     draft.finding.number = draft.finding.has_number ? one->record->op.number : 0;
     draft.finding.first_ns = draft.finding.last_ns = one->site.time_ns;
     draft_say(&draft, what, todo);
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }

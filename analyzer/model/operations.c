@@ -7,6 +7,7 @@
 #include "analyzer/match/channel.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/match/empties.h"
+#include "analyzer/loop/payloads.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/progress.h"
@@ -64,12 +65,16 @@ static int put_on_stream(struct operation *operation)
                : 0;
 }
 
-static int ask_checks(struct analyzer *analyzer, const struct operation *operation)
+static void ask_checks(struct analyzer *analyzer, const struct operation *operation)
 {
-    for (const struct check_group *const *group = check_groups; *group; group++)
-        if ((*group)->operation && (*group)->operation(analyzer, operation))
-            return -1;
-    return 0;
+    const struct event event = {.kind = EVENT_OPERATION,
+                                .process = operation->process,
+                                .thread = operation->thread,
+                                .member = operation->member,
+                                .record = &operation->record,
+                                .operation = operation};
+    event_handle(analyzer, &event);
+    payloads_note_operation(analyzer, operation);
 }
 
 /* What was captured into a graph is issued when the graph is launched, which makes records of its
@@ -80,7 +85,10 @@ static int issue_captured(struct analyzer *analyzer, struct operation *operation
     struct channel_pair pair = {0};
     operation->match = &match;
     operation->pair = &pair;
-    return put_on_stream(operation) ? -1 : ask_checks(analyzer, operation);
+    if (put_on_stream(operation))
+        return -1;
+    ask_checks(analyzer, operation);
+    return 0;
 }
 
 /* Brings the model up to date, then asks the checks. */
@@ -112,7 +120,8 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
         return -1;
     operation->match = &match;
     operation->pair = &pair;
-    return ask_checks(analyzer, operation);
+    ask_checks(analyzer, operation);
+    return 0;
 }
 
 /* What a graph replays stands together because the graph holds it, not because the program grouped
@@ -189,11 +198,13 @@ int operations_close_group(struct analyzer *analyzer, struct thread *thread)
     bool joins = group_has_streams(thread);
     int result = joins ? join_group_streams(thread, thread->process->now - 1) : 0;
     describe_group(thread);
-    for (const struct check_group *const *group = check_groups; *group && !thread->group_cut;
-         group++)
-        if ((*group)->group &&
-            (*group)->group(analyzer, thread, thread->group, thread->group_calls))
-            return -1;
+    const struct event event = {.kind = EVENT_GROUP,
+                                .process = thread->process,
+                                .thread = thread,
+                                .operation = thread->group,
+                                .count = thread->group_calls};
+    if (!thread->group_cut)
+        event_handle(analyzer, &event);
     for (uint32_t i = 0; i < thread->group_calls; i++)
         result |= issue(analyzer, &thread->group[i]);
     if (joins)

@@ -180,7 +180,7 @@ static int query_said_done(struct process *process, const struct record *record)
     else
         result = event_into(process, event_find(process, record->event.event), &clock);
     if (!result)
-        result = order_reached(process, &clock);
+        order_reached(process, &clock);
     clock_free(&clock);
     return result ? ENGINE_FAILED : ENGINE_OK;
 }
@@ -262,24 +262,25 @@ static int host_function_put(struct process *process, const struct stream_state 
     return 0;
 }
 
-static int host_function_ran(struct process *process, const struct record *record)
+static void host_function_ran(struct process *process, const struct record *record)
 {
     for (uint32_t i = 0; i < process->host_function_count; i++) {
         struct host_function *function = &process->host_functions[i];
         if (function->launch != record->leave.enter)
             continue;
-        int result = order_reached(process, &function->clock);
+        order_reached(process, &function->clock);
         clock_free(&function->clock);
         *function = process->host_functions[--process->host_function_count];
-        return result ? ENGINE_FAILED : ENGINE_OK;
+        return;
     }
-    return ENGINE_OK;
 }
 
 int order_notice(struct process *process, const struct record *record)
 {
-    if (record->api == API_notice_host_function)
-        return host_function_ran(process, record);
+    if (record->api == API_notice_host_function) {
+        host_function_ran(process, record);
+        return ENGINE_OK;
+    }
     struct stream_state *stream = timeline_get(process, record);
     if (!stream)
         return ENGINE_FAILED;
@@ -422,24 +423,23 @@ int order_wait(struct thread *thread, const struct record *record)
     }
 }
 
-int order_wait_returned(struct thread *thread)
+void order_wait_returned(struct thread *thread)
 {
     struct process *process = thread->process;
     const struct record *enter = &thread->enter;
     bool of_device = enter->api == API_cudaDeviceSynchronize || enter->api == API_cudaDeviceReset;
     if (of_device && enter->device >= 0 && enter->device < PEER_DEVICES_MAX)
         process->device_seen[enter->device] = enter->serial;
-    return order_reached(process, &thread->waits_for);
+    order_reached(process, &thread->waits_for);
 }
 
-int order_reached(struct process *process, const struct clock *clock)
+void order_reached(struct process *process, const struct clock *clock)
 {
     for (uint32_t i = 0; i < clock->count; i++)
         timeline_seen(process, &clock->entry[i]);
     if (process->unknown < clock->unknown)
         process->unknown = clock->unknown;
     timelines_reap(process);
-    return 0;
 }
 
 void order_free(struct process *process)

@@ -12,13 +12,14 @@
 
 enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
 
-static int report(struct analyzer *analyzer, struct process *process, const struct record *record,
-                  const char *call, struct text *what, const char *todo)
+static void report(struct analyzer *analyzer, struct process *process, const struct record *record,
+                   const char *call, struct text *what, const char *todo)
 {
     struct thread *thread = process_thread(process, record->thread);
     if (!thread) {
         text_free(what);
-        return -1;
+        analyzer->failed = true;
+        return;
     }
     struct one_call one = {
         .check = &check_current_device,
@@ -28,7 +29,7 @@ static int report(struct analyzer *analyzer, struct process *process, const stru
         .call = call,
         .site = thread_site(thread, record),
     };
-    return one_call_report(analyzer, &one, what, todo);
+    one_call_report(analyzer, &one, what, todo);
 }
 
 /* The stream of a call that failed, if its creation was seen; default streams are of the current
@@ -43,11 +44,13 @@ static const struct stream_state *stream_of_failed(struct process *process,
     return stream && stream->known && stream->device >= 0 ? stream : NULL;
 }
 
-static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void current_device_on_launch(struct analyzer *analyzer, const struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     const struct stream_state *stream = stream_of_failed(process, record);
     if (!stream || record->device < 0 || stream->device == record->device)
-        return 0;
+        return;
     struct text call = {0}, what = {0};
     char kernel[256];
     const char *name = process_string(process, record->launch.function);
@@ -58,38 +61,35 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
              "fails (invalid resource handle)",
              process_shown_rank(process), call.data ? call.data : "a kernel", stream->device,
              record->device);
-    int result =
-        report(analyzer, process, record, call.data ? call.data : "", &what,
-               "Call cudaSetDevice with the stream's device first (each thread has a current "
-               "device of its own), and check every launch with cudaGetLastError.");
+    report(analyzer, process, record, call.data ? call.data : "", &what,
+           "Call cudaSetDevice with the stream's device first (each thread has a current "
+           "device of its own), and check every launch with cudaGetLastError.");
     text_free(&call);
-    return result;
 }
 
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void current_device_on_call(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     if (record->api != API_cudaEventRecord && record->api != API_cudaEventRecordWithFlags)
-        return 0;
+        return;
     const struct stream_state *stream = stream_of_failed(thread->process, record);
-    struct event_state *event = NULL;
+    struct event_state *made = NULL;
     uint64_t handle = record->event.event;
     if (stream)
-        TABLE_FIND(thread->process->events, &handle, event);
-    if (!event || event->device < 0 || event->device == stream->device)
-        return 0;
+        TABLE_FIND(thread->process->events, &handle, made);
+    if (!made || made->device < 0 || made->device == stream->device)
+        return;
     struct text what = {0};
     text_add(
         &what,
         "rank %d records an event that was made while device %d was current on a stream of device "
         "%d: it fails (invalid resource handle), and who waits for the event waits for nothing",
-        process_shown_rank(thread->process), event->device, stream->device);
-    return report(analyzer, thread->process, record, NULL, &what,
-                  "Make the event after cudaSetDevice with the stream's device, and check the "
-                  "result of cudaEventRecord.");
+        process_shown_rank(thread->process), made->device, stream->device);
+    report(analyzer, thread->process, record, NULL, &what,
+           "Make the event after cudaSetDevice with the stream's device, and check the "
+           "result of cudaEventRecord.");
 }
-
-const struct check_group checks_current_device = {
-    .name = "current device", .launch = launch, .call = call};
 
 const struct check check_current_device = {
     .code = DC407,
@@ -118,4 +118,5 @@ const struct check check_current_device = {
              "!= cudaSuccess) abort();\n",
     .fix_torch = "with torch.cuda.device(x.device): my_extension.scale(x)    # extensions: "
                  "c10::cuda::CUDAGuard\n",
+    .on = {[EVENT_LAUNCH] = current_device_on_launch, [EVENT_CALL] = current_device_on_call},
 };

@@ -23,8 +23,8 @@ struct use {
     uint64_t pointer, bytes;
 };
 
-static int report(struct analyzer *analyzer, struct draft *draft, const struct operation *operation,
-                  struct text *what, const char *todo)
+static void report(struct analyzer *analyzer, struct draft *draft,
+                   const struct operation *operation, struct text *what, const char *todo)
 {
     char call[CALL_BYTES];
     struct record record = operation->record;
@@ -36,11 +36,11 @@ static int report(struct analyzer *analyzer, struct draft *draft, const struct o
     draft->finding.has_number = true;
     draft->finding.first_ns = draft->finding.last_ns = operation->site.time_ns;
     draft_say(draft, what, todo);
-    return findings_report(analyzer, draft, NULL);
+    findings_report(analyzer, draft, NULL);
 }
 
-static int check_device(struct analyzer *analyzer, const struct operation *operation,
-                        const struct use *use, const struct allocation *allocation)
+static void check_device(struct analyzer *analyzer, const struct operation *operation,
+                         const struct use *use, const struct allocation *allocation)
 {
     int device = operation->member->device >= 0 ? operation->member->device
                                                 : operation->record.device;
@@ -48,7 +48,7 @@ static int check_device(struct analyzer *analyzer, const struct operation *opera
                   MEMORY_DEVICE_MAPPED; /* who reaches it was told to its pool or mapping, unseen */
     if ((allocation->type != MEMORY_DEVICE && !mapped) || allocation->device < 0 || device < 0 ||
         allocation->device == device)
-        return 0;
+        return;
     bool reachable = mapped || memory_can_access(operation->process, device, allocation->device);
     struct draft draft = draft_new(&check_buffer_device,
                                    reachable || operation->process->lost_bulk ? POSSIBLE : CERTAIN,
@@ -64,19 +64,19 @@ static int check_device(struct analyzer *analyzer, const struct operation *opera
         mapped      ? " (which may have been given access to it)"
         : reachable ? " (peer access is enabled)"
                     : "");
-    return report(analyzer, &draft, operation, &what,
-                  "Allocate the buffer on the communicator's device: cudaSetDevice before the "
-                  "allocation, or move the tensor.");
+    report(analyzer, &draft, operation, &what,
+           "Allocate the buffer on the communicator's device: cudaSetDevice before the "
+           "allocation, or move the tensor.");
 }
 
-static int check_bounds(struct analyzer *analyzer, const struct operation *operation,
-                        const struct use *use, const struct allocation *allocation)
+static void check_bounds(struct analyzer *analyzer, const struct operation *operation,
+                         const struct use *use, const struct allocation *allocation)
 {
     uint64_t room = allocation->base + allocation->bytes - use->pointer;
     /* Memory mapped beside it may belong to it. */
     if (use->bytes <= room || memory_is_pageable(allocation) ||
         allocation->type == MEMORY_DEVICE_MAPPED)
-        return 0;
+        return;
     struct draft draft = draft_new(&check_buffer_overrun,
                                    operation->process->lost_bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
@@ -90,16 +90,16 @@ static int check_bounds(struct analyzer *analyzer, const struct operation *opera
              (unsigned long long)operation->record.op.number,
              comm_name(operation->member->comm->id, name), (unsigned long long)use->bytes,
              use->name, (unsigned long long)room);
-    return report(analyzer, &draft, operation, &what,
-                  "Give the count in elements (not bytes) that the buffer holds; AllGather's "
-                  "receive and ReduceScatter's send buffer hold nranks times the count.");
+    report(analyzer, &draft, operation, &what,
+           "Give the count in elements (not bytes) that the buffer holds; AllGather's "
+           "receive and ReduceScatter's send buffer hold nranks times the count.");
 }
 
-static int check_pageable(struct analyzer *analyzer, const struct operation *operation,
-                          const struct use *use, const struct allocation *allocation)
+static void check_pageable(struct analyzer *analyzer, const struct operation *operation,
+                           const struct use *use, const struct allocation *allocation)
 {
     if (!memory_is_pageable(allocation))
-        return 0;
+        return;
     bool reachable = allocation->type == MEMORY_HOST_SHARED;
     struct draft draft = draft_new(
         &check_pageable_buffer, reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
@@ -115,19 +115,19 @@ static int check_pageable(struct analyzer *analyzer, const struct operation *ope
              comm_name(operation->member->comm->id, name), use->name,
              reachable ? "; this GPU can reach it, page by page and slowly"
                        : ", which the GPU can't reach");
-    return report(analyzer, &draft, operation, &what,
-                  "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
-                  "(cudaMallocHost, cudaHostRegister).");
+    report(analyzer, &draft, operation, &what,
+           "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
+           "(cudaMallocHost, cudaHostRegister).");
 }
 
-static int check_stream(struct analyzer *analyzer, const struct operation *operation)
+static void check_stream(struct analyzer *analyzer, const struct operation *operation)
 {
     const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS
                                             ? timeline_get(operation->process, &operation->record)
                                             : NULL;
     int device = operation->member->device;
     if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
-        return 0;
+        return;
     struct draft draft = draft_new(&check_stream_device,
                                    operation->process->lost_control ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
@@ -139,39 +139,37 @@ static int check_stream(struct analyzer *analyzer, const struct operation *opera
         member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
         (unsigned long long)operation->record.op.number,
         comm_name(operation->member->comm->id, name), stream->device, device);
-    return report(analyzer, &draft, operation, &what,
-                  "Make the stream after cudaSetDevice with the communicator's device, one for "
-                  "each communicator.");
+    report(analyzer, &draft, operation, &what,
+           "Make the stream after cudaSetDevice with the communicator's device, one for "
+           "each communicator.");
 }
 
-static int check_use(struct analyzer *analyzer, const struct operation *operation,
-                     const struct use *use)
+static void check_use(struct analyzer *analyzer, const struct operation *operation,
+                      const struct use *use)
 {
     const struct allocation *allocation = use->bytes ? memory_find(operation->process, use->pointer)
                                                      : NULL;
     if (!allocation)
-        return 0;
-    return check_device(analyzer, operation, use, allocation) ||
-                   check_bounds(analyzer, operation, use, allocation) ||
-                   check_pageable(analyzer, operation, use, allocation)
-               ? -1
-               : 0;
+        return;
+    check_device(analyzer, operation, use, allocation);
+    check_bounds(analyzer, operation, use, allocation);
+    check_pageable(analyzer, operation, use, allocation);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void devices_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     struct op_extent extent;
-    if (check_stream(analyzer, operation))
-        return -1;
+    check_stream(analyzer, operation);
+
     if (!op_extent_of(&operation->record, operation->member->comm->nranks, &extent))
-        return 0;
+        return;
     struct use send = {"send", operation->record.op.sendbuff, extent.send_bytes};
     struct use recv = {"receive", operation->record.op.recvbuff, extent.recv_bytes};
-    if (check_use(analyzer, operation, &send))
-        return -1;
-    return recv.pointer != send.pointer || recv.bytes > send.bytes
-               ? check_use(analyzer, operation, &recv)
-               : 0;
+    check_use(analyzer, operation, &send);
+
+    if (recv.pointer != send.pointer || recv.bytes > send.bytes)
+        check_use(analyzer, operation, &recv);
 }
 
 static void launch_say(struct draft *draft, const struct process *process, const char *kernel,
@@ -187,15 +185,17 @@ static void launch_say(struct draft *draft, const struct process *process, const
               "the same device).");
 }
 
-static int report_launch(struct analyzer *analyzer, struct process *process,
-                         const struct record *record, int device, int other, bool inferred)
+static void report_launch(struct analyzer *analyzer, struct process *process,
+                          const struct record *record, int device, int other, bool inferred)
 {
     const char *name = process_string(process, record->launch.function);
     struct draft draft =
         draft_new(&check_kernel_device, inferred || process->lost_bulk ? POSSIBLE : CERTAIN, NULL);
     struct thread *thread = process_thread(process, record->thread);
-    if (!thread)
-        return -1;
+    if (!thread) {
+        analyzer->failed = true;
+        return;
+    }
     struct site site = thread_site(thread, record);
     struct text call = {0};
     char kernel[CALL_BYTES];
@@ -210,14 +210,18 @@ static int report_launch(struct analyzer *analyzer, struct process *process,
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
     launch_say(&draft, process, call.data ? call.data : "a kernel", device, other);
     text_free(&call);
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void devices_on_launch(struct analyzer *analyzer, const struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     struct stream_state *stream;
-    if (order_stream(process, record, &stream))
-        return -1;
+    if (order_stream(process, record, &stream)) {
+        analyzer->failed = true;
+        return;
+    }
     int device = stream && stream->known && stream->device >= 0 ? stream->device : record->device;
     int count = record->launch.count < 6 ? record->launch.count : 6;
     for (int guesses = 0; guesses < 2; guesses++) /* what is certain goes first */
@@ -228,13 +232,10 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
             if (inferred != (guesses == 1) || !allocation || allocation->type != MEMORY_DEVICE ||
                 memory_can_access(process, device, allocation->device))
                 continue;
-            return report_launch(analyzer, process, record, device, allocation->device, inferred);
+            report_launch(analyzer, process, record, device, allocation->device, inferred);
+            return;
         }
-    return 0;
 }
-
-const struct check_group checks_devices = {
-    .name = "devices", .operation = operation, .launch = launch};
 
 const struct check check_buffer_device = {
     .code = DC401,
@@ -256,6 +257,7 @@ const struct check check_buffer_device = {
         "id, rank);\nncclAllReduce(x, x, count, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "cudaSetDevice(0); cudaMalloc(&x, bytes);\n",
     .fix_torch = "torch.cuda.set_device(local_rank)    # before anything is allocated\n",
+    .on = {[EVENT_OPERATION] = devices_on_operation, [EVENT_LAUNCH] = devices_on_launch},
 };
 
 const struct check check_stream_device = {

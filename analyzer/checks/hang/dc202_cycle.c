@@ -205,12 +205,12 @@ static void cover_rest(struct draft *draft, const struct cycle *cycle)
             draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
 }
 
-int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                 const struct cycle *cycle, const struct check *check, enum certainty certainty)
+void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                  const struct cycle *cycle, const struct check *check, enum certainty certainty)
 {
     const struct wait_node *first = cycle->step[0].wait;
     if (findings_find(analyzer, check->code, first->comm->id, first->number))
-        return 0;
+        return;
     bool lost = false;
     for (int i = 0; i < cycle->steps; i++)
         lost |= hang_lost_records(cycle->step[i].wait);
@@ -233,7 +233,7 @@ int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
                     "let every second rank receive first."
                   : "Issue the operations of all communicators in one order on every rank, or on "
                     "streams that do not wait for each other.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 const struct check check_wait_cycle = {

@@ -25,8 +25,7 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
 /* The check that such a cycle has, NULL if it is better told as a missing rank: of *culprit then,
  * NULL if any will do. */
 const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit);
-/* 0, or -1 with errno = ENOMEM. */
-int cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                 const struct cycle *cycle, const struct check *check, enum certainty certainty);
+void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                  const struct cycle *cycle, const struct check *check, enum certainty certainty);
 
 #endif

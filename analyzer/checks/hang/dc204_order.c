@@ -92,28 +92,26 @@ static struct crossing *crossing_find(const struct analyzer *analyzer, uint64_t 
     return crossing;
 }
 
-/* *crossing is NULL if there are too many. 0, or -1 with errno = ENOMEM. */
-static int crossing_get(struct analyzer *analyzer, uint64_t comm, uint64_t other,
-                        struct crossing **crossing)
+/* Makes it if it is not there. NULL if there are too many, or memory is short. */
+static struct crossing *crossing_get(struct analyzer *analyzer, uint64_t comm, uint64_t other)
 {
-    *crossing = crossing_find(analyzer, comm, other);
-    if (*crossing)
-        return 0;
-    if (!analyzer->crossings && !(analyzer->crossings = calloc(1, sizeof *analyzer->crossings)))
-        return -1;
-    if (HASH_COUNT(analyzer->crossings->table) >= PAIRS_MAX)
-        return 0;
-    struct crossing *fresh = calloc(1, sizeof *fresh);
-    if (!fresh)
-        return -1;
-    fresh->key = (struct crossing_key){comm, other};
-    TABLE_ADD(analyzer->crossings->table, key, fresh);
-    if (!TABLE_ADDED(fresh)) {
-        free(fresh);
-        return -1;
+    struct crossing *crossing = crossing_find(analyzer, comm, other);
+    if (crossing)
+        return crossing;
+    if (!analyzer->crossings)
+        analyzer->crossings = calloc(1, sizeof *analyzer->crossings);
+    if (analyzer->crossings && HASH_COUNT(analyzer->crossings->table) >= PAIRS_MAX)
+        return NULL;
+    crossing = analyzer->crossings ? calloc(1, sizeof *crossing) : NULL;
+    if (crossing) {
+        crossing->key = (struct crossing_key){comm, other};
+        TABLE_ADD(analyzer->crossings->table, key, crossing);
+        if (TABLE_ADDED(crossing))
+            return crossing;
     }
-    *crossing = fresh;
-    return 0;
+    free(crossing);
+    analyzer->failed = true;
+    return NULL;
 }
 
 /* Nothing makes the operation wait for Y's last one. */
@@ -143,8 +141,8 @@ static struct finding_side *add_side(struct draft *draft, const struct member *m
     return side;
 }
 
-static int report(struct analyzer *analyzer, const struct suspect *suspect,
-                  const struct comm *other)
+static void report(struct analyzer *analyzer, const struct suspect *suspect,
+                   const struct comm *other)
 {
     const struct comm *comm = suspect->early->comm;
     struct draft draft = draft_new(&check_communicator_order, POSSIBLE, comm);
@@ -169,30 +167,31 @@ static int report(struct analyzer *analyzer, const struct suspect *suspect,
               "Issue the operations of all communicators in one order on every rank, or let an "
               "event or a wait "
               "order them in the same way everywhere.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 /* Both ranks have issued both operations: their orders differ for certain. */
-static int confirm(struct analyzer *analyzer, struct crossing *crossing, const struct comm *other)
+static void confirm(struct analyzer *analyzer, struct crossing *crossing, const struct comm *other)
 {
     const struct crossing *turned =
         crossing_find(analyzer, crossing->key.other, crossing->key.comm);
     bool told = crossing->told || (turned && turned->told);
     crossing->suspect.used = false;
     crossing->told = true;
-    return told ? 0 : report(analyzer, &crossing->suspect, other);
+    if (!(told))
+        report(analyzer, &crossing->suspect, other);
 }
 
 /* The member issues an operation that a suspicion about its neighbour waits for. */
-static int confirm_neighbour(struct analyzer *analyzer, const struct operation *operation,
-                             const struct member *neighbour)
+static void confirm_neighbour(struct analyzer *analyzer, const struct operation *operation,
+                              const struct member *neighbour)
 {
     struct crossing *crossing =
         crossing_find(analyzer, neighbour->comm->id, operation->member->comm->id);
     if (!crossing || !crossing->suspect.used || crossing->suspect.late != neighbour ||
         crossing->suspect.number != operation->record.op.number)
-        return 0;
-    return confirm(analyzer, crossing, operation->member->comm);
+        return;
+    confirm(analyzer, crossing, operation->member->comm);
 }
 
 static bool has_issued(const struct member *late, const struct comm *other, uint64_t number)
@@ -204,14 +203,14 @@ static bool has_issued(const struct member *late, const struct comm *other, uint
     return false;
 }
 
-static int compare(struct analyzer *analyzer, struct crossing *crossing,
-                   const struct standing *first, const struct standing *now,
-                   const struct comm *other)
+static void compare(struct analyzer *analyzer, struct crossing *crossing,
+                    const struct standing *first, const struct standing *now,
+                    const struct comm *other)
 {
     const struct standing *high = first->count > now->count ? first : now,
                           *low = high == first ? now : first;
     if (!high->free || crossing->suspect.used)
-        return 0;
+        return;
     crossing->suspect = (struct suspect){
         .used = true,
         .early = high->member,
@@ -221,12 +220,13 @@ static int compare(struct analyzer *analyzer, struct crossing *crossing,
         .early_y = high->before,
         .late_x = low->mine,
     };
-    return has_issued(low->member, other, high->count - 1) ? confirm(analyzer, crossing, other) : 0;
+    if (has_issued(low->member, other, high->count - 1))
+        confirm(analyzer, crossing, other);
 }
 
 /* How the operation stands to those of one other communicator on its device. */
-static int stand(struct analyzer *analyzer, const struct operation *operation,
-                 const struct member *neighbour)
+static void stand(struct analyzer *analyzer, const struct operation *operation,
+                  const struct member *neighbour)
 {
     const struct last_collective *last = neighbour->last_collective;
     struct standing now = {
@@ -239,30 +239,32 @@ static int stand(struct analyzer *analyzer, const struct operation *operation,
     };
     if (last)
         now.before = *last;
-    struct crossing *crossing;
-    if (crossing_get(analyzer, operation->member->comm->id, neighbour->comm->id, &crossing))
-        return -1;
+    struct crossing *crossing =
+        crossing_get(analyzer, operation->member->comm->id, neighbour->comm->id);
     if (!crossing || crossing->told)
-        return 0;
+        return;
     struct standing *first = &crossing->ring[now.number % RING];
     if (!first->used || first->number < now.number)
         *first = now;
-    else if (first->number == now.number && first->count != now.count)
-        return compare(analyzer, crossing, first, &now, neighbour->comm);
-    else if (first->number == now.number && now.free && !first->free)
+    else if (first->number == now.number && first->count != now.count) {
+        compare(analyzer, crossing, first, &now, neighbour->comm);
+        return;
+    } else if (first->number == now.number && now.free && !first->free)
         *first = now;
-    return 0;
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void order_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     struct member *member = operation->member;
     if (api_class_of(operation->record.api) != CLASS_COLLECTIVE || member->comm->nranks == 1 ||
         (operation->record.flags & RECORD_FLAG_CAPTURE))
-        return 0;
+        return;
     if (!member->last_collective &&
-        !(member->last_collective = calloc(1, sizeof *member->last_collective)))
-        return -1;
+        !(member->last_collective = calloc(1, sizeof *member->last_collective))) {
+        analyzer->failed = true;
+        return;
+    }
     *member->last_collective = (struct last_collective){
         .place = operation->place,
         .group = operation->record.op.group,
@@ -278,13 +280,10 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
         if (other->comm == member->comm || other->device != member->device || other->device < 0 ||
             other->comm->nranks == 1 || other->destroyed || neighbours++ == NEIGHBOURS_MAX)
             continue;
-        if (confirm_neighbour(analyzer, operation, other) || stand(analyzer, operation, other))
-            return -1;
+        confirm_neighbour(analyzer, operation, other);
+        stand(analyzer, operation, other);
     }
-    return 0;
 }
-
-const struct check_group checks_order = {.name = "order", .operation = operation};
 
 const struct check check_communicator_order = {
     .code = DC204,
@@ -314,4 +313,5 @@ const struct check check_communicator_order = {
              "on all ranks */\nncclAllReduce(b, b, n, ncclFloat, ncclSum, second, other_stream);\n",
     .fix_torch = "dist.all_reduce(a, group=first)      # in one order on all ranks, and from one "
                  "thread\ndist.all_reduce(b, group=second)\n",
+    .on = {[EVENT_OPERATION] = order_on_operation},
 };

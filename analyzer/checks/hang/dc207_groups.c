@@ -24,12 +24,12 @@ static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t num
     return false;
 }
 
-static int report(struct analyzer *analyzer, const struct operation *held, enum certainty certainty,
-                  const struct site *wait, const char *where)
+static void report(struct analyzer *analyzer, const struct operation *held,
+                   enum certainty certainty, const struct site *wait, const char *where)
 {
     uint64_t comm = held->member->comm->id, number = held->record.op.number;
     if (is_told(analyzer, comm, number, held->process))
-        return 0;
+        return;
     char call[CALL_BYTES], name[16];
     struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
     draft.merges_ranks = true;
@@ -51,7 +51,7 @@ static int report(struct analyzer *analyzer, const struct operation *held, enum 
     draft_say(
         &draft, &what,
         "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 /* The first call of the open group whose result the wait seems to be for; NULL if there is none. */
@@ -68,35 +68,34 @@ static const struct operation *waited_for(const struct thread *thread, const str
     return NULL;
 }
 
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void groups_on_call(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     const struct operation *held = thread->group_depth ? waited_for(thread, record) : NULL;
     if (!held || thread->process->lost_control)
-        return 0;
+        return;
     char where[CALL_BYTES];
     snprintf(where, sizeof where, "waits in %s", api_name(record->api));
     struct site site = thread_site(thread, record);
-    return report(analyzer, held, POSSIBLE, &site, where);
+    report(analyzer, held, POSSIBLE, &site, where);
 }
 
 /* Nobody else is stuck for it, but what was called never ran. */
-static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+static void groups_on_waits(struct analyzer *analyzer, const struct event *event)
 {
-    (void)graph;
+    (void)event;
+
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *process = analyzer->process[i];
         if (!process || process->end_class != END_CLASS_CLEAN || process->lost_control)
             continue;
         struct site end = {.time_ns = process->end_ns};
         for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-            if (thread->group_depth && thread->group_calls &&
-                report(analyzer, &thread->group[0], CERTAIN, &end, "ended"))
-                return -1;
+            if (thread->group_depth && thread->group_calls)
+                report(analyzer, &thread->group[0], CERTAIN, &end, "ended");
     }
-    return 0;
 }
-
-const struct check_group checks_groups = {.name = "groups", .call = call, .waits = waits};
 
 const struct check check_open_group = {
     .code = DC207,
@@ -126,4 +125,5 @@ const struct check check_open_group = {
              "*/\ncudaStreamSynchronize(stream);\n",
     .fix_torch = "with dist._coalescing_manager(group, async_ops=True) as work:\n    "
                  "dist.all_reduce(x)\nwork.wait()          # after the block, not inside of it\n",
+    .on = {[EVENT_CALL] = groups_on_call, [EVENT_WAITS] = groups_on_waits},
 };

@@ -59,9 +59,9 @@ static void add_side(struct draft *draft, const struct process *process, const c
     draft_cover(draft, process);
 }
 
-static int report(struct analyzer *analyzer, const struct wait_graph *graph,
-                  const struct waiting_op *function, const struct blocked *waiter,
-                  enum certainty certainty)
+static void report(struct analyzer *analyzer, const struct wait_graph *graph,
+                   const struct waiting_op *function, const struct blocked *waiter,
+                   enum certainty certainty)
 {
     const struct callback *callback = function->callback;
     const struct thread *thread = callback->thread;
@@ -94,11 +94,11 @@ static int report(struct analyzer *analyzer, const struct wait_graph *graph,
               "Let host functions only take note and return: no call of CUDA or NCCL, no lock that "
               "a thread holds "
               "while it waits for the stream.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-int callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                     enum certainty certainty)
+void callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                      enum certainty certainty)
 {
     for (const struct waiting_op *op = graph->ops; op; op = op->next) {
         if (!op->callback || !op->callback->thread || op->can_finish ||
@@ -106,12 +106,9 @@ int callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
             continue;
         const struct blocked *own = wait_graph_blocked(graph, op->callback->thread);
         const struct blocked *waiter = waiter_of(graph, op);
-        if (own ? waits_for(own, op) : waiter != NULL) {
-            if (report(analyzer, graph, op, waiter, certainty))
-                return -1;
-        }
+        if (own ? waits_for(own, op) : waiter != NULL)
+            report(analyzer, graph, op, waiter, certainty);
     }
-    return 0;
 }
 
 const struct check check_host_function = {

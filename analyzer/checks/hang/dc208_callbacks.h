@@ -6,8 +6,8 @@
 
 /* Reports host functions that can't return because they wait for what comes after them, and
  * (POSSIBLE) those that have done nothing for long while another thread of the process waits for
- * them. 0, or -1 with errno = ENOMEM. */
-int callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                     enum certainty certainty);
+ * them. */
+void callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                      enum certainty certainty);
 
 #endif

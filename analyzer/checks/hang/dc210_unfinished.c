@@ -47,7 +47,7 @@ static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
     return false;
 }
 
-static int report(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
+static void report(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
 {
     struct draft draft = draft_new(&check_late_rank, POSSIBLE, comm);
     struct finding_side *late = NULL, *done = NULL;
@@ -83,20 +83,18 @@ static int report(struct analyzer *analyzer, const struct comm *comm, uint64_t n
     draft_say(&draft, &what,
               "Look at that rank's GPU and network first; its watchdog may only have noticed late "
               "that it was done.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int finish(struct analyzer *analyzer)
+static void unfinished_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    (void)event;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         uint64_t number = first_unfinished(comm);
-        if (number != UINT64_MAX && !is_known(analyzer, comm) && report(analyzer, comm, number))
-            return -1;
+        if (number != UINT64_MAX && !is_known(analyzer, comm))
+            report(analyzer, comm, number);
     }
-    return 0;
 }
-
-const struct check_group checks_unfinished = {.name = "unfinished", .finish = finish};
 
 const struct check check_late_rank = {
     .code = DC210,
@@ -122,4 +120,5 @@ const struct check check_late_rank = {
              "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_torch =
         "dist.init_process_group(\"nccl\", timeout=timedelta(hours=1))     # if it is meant\n",
+    .on = {[EVENT_FINISH] = unfinished_on_finish},
 };

@@ -53,8 +53,8 @@ static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
 }
 
 /* What is stuck together has one root, and one finding. */
-static int report_root(struct analyzer *analyzer, const struct wait_graph *graph,
-                       const struct wait_node *root, enum certainty certainty)
+static void report_root(struct analyzer *analyzer, const struct wait_graph *graph,
+                        const struct wait_node *root, enum certainty certainty)
 {
     enum hang_kind kind = hang_kind(root);
     if (kind == HANG_MISSING) {
@@ -62,30 +62,34 @@ static int report_root(struct analyzer *analyzer, const struct wait_graph *graph
         const struct wait_node *culprit;
         cycle_find(graph, root, &cycle);
         const struct check *check = cycle_check(&cycle, &culprit);
-        if (check)
-            return cycle_report(analyzer, graph, &cycle, check, certainty);
+        if (check) {
+            cycle_report(analyzer, graph, &cycle, check, certainty);
+            return;
+        }
         if (culprit)
             root = culprit;
         if (!root->missing_count)
-            return 0; /* what it is behind can't be told */
+            return; /* what it is behind can't be told */
     }
-    return hang_report(analyzer, graph, root, hang_kind(root), certainty, root->component);
+    hang_report(analyzer, graph, root, hang_kind(root), certainty, root->component);
 }
 
-static int report_stuck(struct analyzer *analyzer, const struct wait_graph *graph,
-                        enum certainty certainty)
+static void report_stuck(struct analyzer *analyzer, const struct wait_graph *graph,
+                         enum certainty certainty)
 {
     const struct wait_node **root = calloc((size_t)analyzer->processes + 1, sizeof(*root));
-    int result = root ? 0 : -1;
-    for (const struct wait_node *wait = graph->waits; root && wait; wait = wait->next)
+    if (!root) {
+        analyzer->failed = true;
+        return;
+    }
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
         if (wait->component >= 0 &&
             (!root[wait->component] || is_nearer_root(wait, root[wait->component])))
             root[wait->component] = wait;
-    for (int i = 0; root && i < analyzer->processes && !result; i++)
+    for (int i = 0; i < analyzer->processes; i++)
         if (root[i])
-            result = report_root(analyzer, graph, root[i], certainty);
+            report_root(analyzer, graph, root[i], certainty);
     free(root);
-    return result;
 }
 
 static bool will_issue_no_more(const struct member *member)
@@ -105,7 +109,7 @@ static bool is_waited_for(const struct comm *comm, uint64_t number)
 
 /* Operations that a rank will never issue although its peers did, with nobody in a call that waits.
  */
-static int report_left_behind(struct analyzer *analyzer, struct wait_graph *graph)
+static void report_left_behind(struct analyzer *analyzer, struct wait_graph *graph)
 {
     for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         uint64_t number = UINT64_MAX;
@@ -117,13 +121,14 @@ static int report_left_behind(struct analyzer *analyzer, struct wait_graph *grap
             continue; /* nobody went further */
         struct wait_node *wait = wait_graph_collective(graph, comm, number, &slot->first.signature,
                                                        slot->first.site.time_ns);
-        if (!wait)
-            return -1;
+        if (!wait) {
+            analyzer->failed = true;
+            return;
+        }
         enum hang_kind kind = wait->missing_count ? hang_kind(wait) : HANG_MISSING;
-        if (kind <= HANG_GROUP && hang_report(analyzer, graph, wait, kind, CERTAIN, -1))
-            return -1;
+        if (kind <= HANG_GROUP)
+            hang_report(analyzer, graph, wait, kind, CERTAIN, -1);
     }
-    return 0;
 }
 
 static bool is_stuck(const struct wait_graph *graph)
@@ -134,27 +139,26 @@ static bool is_stuck(const struct wait_graph *graph)
     return false;
 }
 
-static int report(struct analyzer *analyzer, struct wait_graph *graph)
+static void report(struct analyzer *analyzer, struct wait_graph *graph)
 {
-    if (callbacks_report(analyzer, graph, CERTAIN) || report_stuck(analyzer, graph, CERTAIN) ||
-        report_left_behind(analyzer, graph) || hang_report_late(analyzer, graph))
-        return -1;
+    callbacks_report(analyzer, graph, CERTAIN);
+    report_stuck(analyzer, graph, CERTAIN);
+    report_left_behind(analyzer, graph);
+    hang_report_late(analyzer, graph);
+
     if (is_stuck(graph) || !wait_graph_suppose_idle(graph))
-        return 0;
-    return callbacks_report(analyzer, graph, POSSIBLE) || report_stuck(analyzer, graph, POSSIBLE)
-               ? -1
-               : 0;
+        return;
+    callbacks_report(analyzer, graph, POSSIBLE);
+    report_stuck(analyzer, graph, POSSIBLE);
 }
 
-static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+static void waits_on_waits(struct analyzer *analyzer, const struct event *event)
 {
+    struct wait_graph *graph = event->graph;
     hang_resolve(analyzer, graph);
-    int result = report(analyzer, graph);
+    report(analyzer, graph);
     hang_close_restarted(analyzer);
-    return result;
 }
-
-const struct check_group checks_waits = {.name = "waits", .waits = waits};
 
 const struct check check_missing_rank = {
     .code = DC201,
@@ -184,4 +188,5 @@ const struct check check_missing_rank = {
     .fix_c = "ncclAllReduce(flag, flag, 1, ncclFloat, ncclSum, control, stream);       /* on every "
              "rank */\n",
     .fix_torch = "if rank == 0:\n    save()\ndist.barrier()      # outside of the `if`\n",
+    .on = {[EVENT_WAITS] = waits_on_waits},
 };

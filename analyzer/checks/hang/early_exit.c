@@ -1,20 +1,27 @@
-/* early_exit.c: DC206: the check for a rank that exits while others still wait for it; hang_report.c finds it. */
+/* early_exit.c: DC206: the check for a rank that exits while others still wait for it;
+ * hang_report.c finds it. */
 #include "analyzer/check.h"
 #include "lib/trace/lacks.h"
 
 const struct check check_early_exit = {
-.code = DC206,
-.name = "early-exit",
-.family = FAMILY_HANG,
-.severity = SEVERITY_ERROR,
-.scope = SCOPE_JOB,
-.needs = LACKS_END,
-.explains = CODES(CODES_HANGS),
-.title = "a rank left after fewer operations",
-.text = "Some ranks finished and left (destroyed the communicator, or exited with status 0); another goes on and issues operations that they will never join.\n\n"
-"It shows as a hang at the end of an epoch. Usual cause: inputs of uneven length, one rank has a batch more.\n\n"
-"It can be wrong only if the last records of a rank were lost (DC901).",
-.example = "for (int i = 0; i < batches_of(rank); i++)\n    ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\nncclCommDestroy(comm);\n",
-.fix_c = "for (int i = 0; i < batches_least; i++)      /* the least of all ranks, agreed on by an AllReduce(min) */\n    ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
-.fix_torch = "with Join([model]):        # torch.distributed.algorithms.join\n    for batch in loader: ...\n",
+    .code = DC206,
+    .name = "early-exit",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_END,
+    .explains = CODES(CODES_HANGS),
+    .title = "a rank left after fewer operations",
+    .text = "Some ranks finished and left (destroyed the communicator, or exited with status 0); "
+            "another goes on and issues operations that they will never join.\n\n"
+            "It shows as a hang at the end of an epoch. Usual cause: inputs of uneven length, one "
+            "rank has a batch more.\n\n"
+            "It can be wrong only if the last records of a rank were lost (DC901).",
+    .example = "for (int i = 0; i < batches_of(rank); i++)\n    ncclAllReduce(x, x, n, ncclFloat, "
+               "ncclSum, comm, stream);\nncclCommDestroy(comm);\n",
+    .fix_c =
+        "for (int i = 0; i < batches_least; i++)      /* the least of all ranks, agreed on by an "
+        "AllReduce(min) */\n    ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_torch = "with Join([model]):        # torch.distributed.algorithms.join\n    for batch in "
+                 "loader: ...\n",
 };

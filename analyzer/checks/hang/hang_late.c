@@ -63,19 +63,19 @@ static bool is_first(const struct wait_graph *graph, const struct wait_node *wai
 }
 
 /* It is told anew each time the wait has doubled. */
-static int report_working(struct analyzer *analyzer, const struct wait_graph *graph,
-                          const struct wait_node *wait)
+static void report_working(struct analyzer *analyzer, const struct wait_graph *graph,
+                           const struct wait_node *wait)
 {
     if (wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER)
-        return 0;
+        return;
     uint32_t known = findings_find(analyzer, DC210, wait->comm->id, wait->number);
     const struct finding *finding = known ? &analyzer->reported[known - 1].finding : NULL;
     if (finding && graph->now_ns - wait->begin_ns < 2 * (finding->last_ns - finding->first_ns))
-        return 0;
-    return hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
+        return;
+    hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
 }
 
-int hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
+void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
         if (!wait->satisfiable || !wait->missing_count ||
@@ -89,11 +89,12 @@ int hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
         }
         if (elsewhere || !is_first(graph, wait))
             continue;
-        if (working ? report_working(analyzer, graph, wait)
-                    : hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1))
-            return -1;
+        if (working) {
+            report_working(analyzer, graph, wait);
+        } else {
+            hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
+        }
     }
-    return 0;
 }
 
 static const struct comm *comm_of(const struct analyzer *analyzer, const struct finding *finding)

@@ -137,9 +137,9 @@ static bool is_settling(const struct wait_graph *graph, const struct wait_node *
            graph->now_ns < wait->begin_ns + graph->analyzer->options.hang_after_ns;
 }
 
-int hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
-                int component)
+void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                 const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
+                 int component)
 {
     const struct check *check = rules[kind].check;
     uint32_t known = findings_find(analyzer, check->code, wait->comm->id, wait->number);
@@ -147,7 +147,7 @@ int hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
                   analyzer->reported[known - 1].finding.certainty == POSSIBLE;
     if ((known && !better && kind != HANG_LATE) ||
         (kind == HANG_MISSING && is_settling(graph, wait)))
-        return 0;
+        return;
     struct draft draft =
         draft_new(check, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
     draft.finding.number = wait->number;
@@ -162,8 +162,11 @@ int hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     say(&draft, kind, wait, graph->now_ns, hang_in_one_thread(graph, wait));
     if (better && draft.finding.certainty == POSSIBLE) {
         draft_drop(&draft);
-        return 0;
+        return;
     }
-    return known ? findings_replace(analyzer, known, &draft)
-                 : findings_report(analyzer, &draft, NULL);
+    if (known) {
+        findings_replace(analyzer, known, &draft);
+    } else {
+        findings_report(analyzer, &draft, NULL);
+    }
 }

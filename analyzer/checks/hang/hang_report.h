@@ -17,9 +17,9 @@ enum hang_kind {
 
 enum hang_kind hang_kind(const struct wait_node *wait);
 /* Reports the wait as what it is, or in the place of what was only possible. `component`: whose
- * processes are stuck with it; -1 none. 0, or -1 with errno = ENOMEM. */
-int hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
-                int component);
+ * processes are stuck with it; -1 none. */
+void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                 const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
+                 int component);
 
 #endif

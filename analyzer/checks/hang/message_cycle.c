@@ -1,20 +1,31 @@
-/* message_cycle.c: DC203: the check for sends and receives that wait for each other; wait_cycle.c finds them. */
+/* message_cycle.c: DC203: the check for sends and receives that wait for each other; wait_cycle.c
+ * finds them. */
 #include "analyzer/check.h"
 #include "lib/trace/lacks.h"
 
 const struct check check_message_cycle = {
-.code = DC203,
-.name = "message-cycle",
-.family = FAMILY_HANG,
-.severity = SEVERITY_ERROR,
-.scope = SCOPE_JOB,
-.needs = LACKS_P2P | LACKS_UNFINISHED,
-.explains = CODES(CODES_HANGS),
-.title = "sends and receives wait for each other in a circle",
-.text = "Each of some ranks waits in a send (or receive) for the matching call of a rank that comes only after a send or receive which waits in turn; following these leads back to the first.\n\n"
-"It shows as a hang. It is certain: NCCL's sends wait for their receive (user guide, \"Point-to-point communication\": sends and receives block unless they are in one group), there is no buffering to rely on, however small the message.\n\n"
-"Usual causes: every rank of a ring sends first and then receives; both ends of a pair send first; the order of sends and receives in a pipeline differs from that of its neighbour.",
-.example = "ncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, stream);     /* all ranks send first */\nncclRecv(y, n, ncclFloat, (rank + ranks - 1) % ranks, comm, stream);\n",
-.fix_c = "ncclGroupStart();\nncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, stream);\nncclRecv(y, n, ncclFloat, (rank + ranks - 1) % ranks, comm, stream);\nncclGroupEnd();\n",
-.fix_torch = "for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, right), dist.P2POp(dist.irecv, y, left)]):\n    work.wait()\n",
+    .code = DC203,
+    .name = "message-cycle",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_P2P | LACKS_UNFINISHED,
+    .explains = CODES(CODES_HANGS),
+    .title = "sends and receives wait for each other in a circle",
+    .text = "Each of some ranks waits in a send (or receive) for the matching call of a rank that "
+            "comes only after a send or receive which waits in turn; following these leads back to "
+            "the first.\n\n"
+            "It shows as a hang. It is certain: NCCL's sends wait for their receive (user guide, "
+            "\"Point-to-point communication\": sends and receives block unless they are in one "
+            "group), there is no buffering to rely on, however small the message.\n\n"
+            "Usual causes: every rank of a ring sends first and then receives; both ends of a pair "
+            "send first; the order of sends and receives in a pipeline differs from that of its "
+            "neighbour.",
+    .example = "ncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, stream);     /* all ranks send "
+               "first */\nncclRecv(y, n, ncclFloat, (rank + ranks - 1) % ranks, comm, stream);\n",
+    .fix_c = "ncclGroupStart();\nncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, "
+             "stream);\nncclRecv(y, n, ncclFloat, (rank + ranks - 1) % ranks, comm, "
+             "stream);\nncclGroupEnd();\n",
+    .fix_torch = "for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, right), "
+                 "dist.P2POp(dist.irecv, y, left)]):\n    work.wait()\n",
 };

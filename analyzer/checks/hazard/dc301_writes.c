@@ -6,6 +6,7 @@
  * belong to it. CUDA orders a write on another stream after it only by an event, by the legacy
  * default stream, or by a host that waited before it issued the write (CUDA programming guide,
  * "Asynchronous Concurrent Execution"). */
+#include "analyzer/checks/hazard/hazard_events.h"
 #include "analyzer/hazard/hazards.h"
 #include "lib/trace/lacks.h"
 
@@ -81,4 +82,10 @@ const struct check check_write_in_flight = {
         "reduced, 0);\nclip<<<grid, block, 0, compute>>>(n, limit, gradients);\n",
     .fix_torch = "work = dist.all_reduce(gradients, async_op=True)\nwork.wait()                    "
                  " # before gradients.clamp_(-limit, limit)\n",
+    .on = {[EVENT_OPERATION] = hazards_on_operation,
+           [EVENT_SETUP] = hazards_on_setup,
+           [EVENT_LAUNCH] = hazards_on_launch,
+           [EVENT_CALL] = hazards_on_call,
+           [EVENT_LOST] = hazards_on_lost,
+           [EVENT_WAITS] = hazards_on_waits},
 };

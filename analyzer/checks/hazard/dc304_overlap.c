@@ -63,8 +63,8 @@ static void add_expected(struct text *what, const struct record *record, uint64_
                  recv > place ? "behind" : "before");
 }
 
-static int report(struct analyzer *analyzer, const struct operation *operation, bool has_form,
-                  uint64_t place)
+static void report(struct analyzer *analyzer, const struct operation *operation, bool has_form,
+                   uint64_t place)
 {
     const struct record *record = &operation->record;
     struct one_call one = {
@@ -86,32 +86,32 @@ static int report(struct analyzer *analyzer, const struct operation *operation, 
         add_expected(&what, record, place);
     else
         text_add(&what, "; this call has no form in place");
-    return one_call_report(
+    one_call_report(
         analyzer, &one, &what,
         "Use separate buffers, or the form in place of this call (ddpcheck explain DC304).");
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void overlap_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     const struct record *record = &operation->record;
     uint64_t send = record->op.sendbuff, recv = record->op.recvbuff, place = 0, send_end, recv_end;
     struct op_extent extent;
     if (!send || !recv || record->flags & RECORD_FLAG_REPLAY ||
         !op_extent_of(record, operation->member->comm->nranks, &extent) || !extent.send_bytes ||
         !extent.recv_bytes)
-        return 0;
+        return;
     if (__builtin_add_overflow(send, extent.send_bytes, &send_end) ||
         __builtin_add_overflow(recv, extent.recv_bytes, &recv_end))
-        return 0;
+        return;
     if (send >= recv_end || recv >= send_end)
-        return 0;
+        return;
     bool has_form = place_of_send(record, &place);
     if (!has_form && send == recv && analyzer->options.no_inferred)
-        return 0;
-    return has_form && send == place ? 0 : report(analyzer, operation, has_form, place);
+        return;
+    if (!(has_form && send == place))
+        report(analyzer, operation, has_form, place);
 }
-
-const struct check_group checks_overlap = {.name = "overlap", .operation = operation};
 
 const struct check check_overlapping_buffers = {
     .code = DC304,
@@ -142,4 +142,5 @@ const struct check check_overlapping_buffers = {
              "ncclFloat, comm, stream);\n",
     .fix_torch = "dist.all_gather_into_tensor(whole, "
                  "whole.chunk(dist.get_world_size(group))[dist.get_rank(group)], group=group)\n",
+    .on = {[EVENT_OPERATION] = overlap_on_operation},
 };

@@ -40,8 +40,8 @@ static void add_side(struct draft *draft, const struct ending *ending, const str
 }
 
 /* Takes `what`, which goes on after "rank 3: ". */
-static int report(struct analyzer *analyzer, const struct ending *ending,
-                  const struct record *operation, struct text *what, const char *todo)
+static void report(struct analyzer *analyzer, const struct ending *ending,
+                   const struct record *operation, struct text *what, const char *todo)
 {
     struct hazard_key key = {
         .comm = ending->member->comm->id,
@@ -56,7 +56,7 @@ static int report(struct analyzer *analyzer, const struct ending *ending,
         is_left_out ? NULL : hazards_found(ending->process, &key, ending->later_site.time_ns);
     if (!draft) {
         text_free(what);
-        return 0;
+        return;
     }
     *draft = draft_new(&check_use_after_free, ending->certainty, ending->member->comm);
     draft->merges_sides = true;
@@ -67,17 +67,16 @@ static int report(struct analyzer *analyzer, const struct ending *ending,
     draft->finding.has_number = !(operation->flags & RECORD_FLAG_CAPTURE);
     draft->finding.first_ns = draft->finding.last_ns = ending->later_site.time_ns;
     draft_say(draft, what, todo);
-    return 0;
 }
 
 /* Memory is freed while an operation may use it. */
-static int freed_in_flight(struct analyzer *analyzer, struct thread *thread,
-                           const struct record *record, uint64_t begin, uint64_t end,
-                           const struct stream_state *stream, enum certainty certainty)
+static void freed_in_flight(struct analyzer *analyzer, struct thread *thread,
+                            const struct record *record, uint64_t begin, uint64_t end,
+                            const struct stream_state *stream, enum certainty certainty)
 {
     const struct flight *flight = hazards_in_flight(thread->process, begin, end, stream);
     if (!flight)
-        return 0;
+        return;
     struct ending ending = {
         thread->process, flight->member, record, &flight->record, thread_site(thread, record),
         flight->site,    certainty,
@@ -88,14 +87,14 @@ static int freed_in_flight(struct analyzer *analyzer, struct thread *thread,
              record_text(record, freeing, sizeof freeing));
     flight_text(thread->process, flight, &what);
     text_add(&what, " uses, and nothing orders it after that operation, which may still run");
-    return report(analyzer, &ending, &flight->record, &what,
-                  "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
-                  "for it, other calls after the host waited.");
+    report(analyzer, &ending, &flight->record, &what,
+           "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
+           "for it, other calls after the host waited.");
 }
 
 /* An operation is given memory that was freed before, or that its stream can't use yet. */
-static int check_use(struct analyzer *analyzer, const struct operation *operation,
-                     const struct use *use)
+static void check_use(struct analyzer *analyzer, const struct operation *operation,
+                      const struct use *use)
 {
     struct process *process = operation->process;
     const struct allocation *allocation = memory_find(process, use->stretch.begin);
@@ -104,7 +103,7 @@ static int check_use(struct analyzer *analyzer, const struct operation *operatio
     bool early = allocation && allocation->stream_ordered && allocation->birth.position &&
                  order_before(process, &allocation->birth, operation->stream) == ORDER_NONE;
     if (!freed && !early)
-        return 0;
+        return;
     struct record earlier = {.api = freed ? freed->api : API_cudaMallocAsync};
     const struct site *site = freed ? &freed->site : &allocation->site;
     earlier.stack = site->stack;
@@ -123,17 +122,17 @@ static int check_use(struct analyzer *analyzer, const struct operation *operatio
     else
         text_add(&what,
                  "was allocated on another stream, and nothing orders it after the allocation");
-    return report(analyzer, &ending, &operation->record, &what,
-                  freed ? "Keep the memory until the last operation on it is over."
-                        : "Let the operation's stream wait for an event recorded behind "
-                          "cudaMallocAsync, or allocate on its own stream.");
+    report(analyzer, &ending, &operation->record, &what,
+           freed ? "Keep the memory until the last operation on it is over."
+                 : "Let the operation's stream wait for an event recorded behind "
+                   "cudaMallocAsync, or allocate on its own stream.");
 }
 
-static int check_stream(struct analyzer *analyzer, const struct operation *operation)
+static void check_stream(struct analyzer *analyzer, const struct operation *operation)
 {
     const struct site *destroyed = dead_streams_find(operation->process, operation->record.stream);
     if (!destroyed)
-        return 0;
+        return;
     struct record earlier = {.api = API_cudaStreamDestroy, .stack = destroyed->stack};
     struct ending ending = {
         operation->process, operation->member, &operation->record, &earlier, operation->site,
@@ -146,27 +145,26 @@ static int check_stream(struct analyzer *analyzer, const struct operation *opera
              record_text(&operation->record, call, sizeof call),
              (unsigned long long)operation->record.op.number,
              comm_name(operation->member->comm->id, name));
-    return report(analyzer, &ending, &operation->record, &what,
-                  "Destroy the stream after the last operation on it was issued.");
+    report(analyzer, &ending, &operation->record, &what,
+           "Destroy the stream after the last operation on it was issued.");
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void freed_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     struct use use[USES_MAX];
     if (operation->record.flags & (RECORD_FLAG_REPLAY | RECORD_FLAG_CAPTURE) ||
         !operation->stream || hazards_are_off(operation->process->hazards))
-        return 0;
-    if (check_stream(analyzer, operation))
-        return -1;
+        return;
+    check_stream(analyzer, operation);
+
     uint32_t uses = uses_of_operation(&operation->record, operation->member->comm->nranks, use);
     for (uint32_t i = 0; i < uses; i++)
-        if (check_use(analyzer, operation, &use[i]))
-            return -1;
-    return 0;
+        check_use(analyzer, operation, &use[i]);
 }
 
-static int memory_freed(struct analyzer *analyzer, struct thread *thread,
-                        const struct record *record)
+static void memory_freed(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
 {
     struct process *process = thread->process;
     uint64_t pointer = record->memory.pointer;
@@ -178,29 +176,27 @@ static int memory_freed(struct analyzer *analyzer, struct thread *thread,
     bool is_on_stream = record->api == API_cudaFreeAsync;
     if (!pointer || record->result != 0 || record->flags & RECORD_FLAG_CAPTURE ||
         (is_on_stream && !thread->work.stream))
-        return 0;
+        return;
     enum certainty certainty = record->api == API_cudaHostUnregister ? POSSIBLE : CERTAIN;
-    int result = freed_in_flight(analyzer, thread, record, pointer, pointer + bytes,
-                                 is_on_stream ? thread->work.stream : NULL, certainty);
+    freed_in_flight(analyzer, thread, record, pointer, pointer + bytes,
+                    is_on_stream ? thread->work.stream : NULL, certainty);
     hazards_forget_memory(process, pointer, pointer + bytes);
-    return result;
 }
 
 /* cudaFree of memory that it does not wait for. */
-static int freed_without_waiting(struct analyzer *analyzer, struct thread *thread,
-                                 const struct record *record)
+static void freed_without_waiting(struct analyzer *analyzer, struct thread *thread,
+                                  const struct record *record)
 {
     const struct allocation *allocation = memory_find(thread->process, record->wait.dst);
     if (!allocation || !allocation->stream_ordered || allocation->base != record->wait.dst)
-        return 0;
+        return;
     uint64_t begin = allocation->base, end = begin + allocation->bytes;
-    int result = freed_in_flight(analyzer, thread, record, begin, end, NULL, CERTAIN);
+    freed_in_flight(analyzer, thread, record, begin, end, NULL, CERTAIN);
     hazards_forget_memory(thread->process, begin, end);
-    return result;
 }
 
-static int graph_launched_late(struct analyzer *analyzer, struct thread *thread,
-                               const struct record *record)
+static void graph_launched_late(struct analyzer *analyzer, struct thread *thread,
+                                const struct record *record)
 {
     const struct graph_content *content = graph_launched(thread->process, record->graph.exec);
     for (uint32_t i = 1; content && i <= content->ranges.used; i++) {
@@ -215,31 +211,34 @@ static int graph_launched_late(struct analyzer *analyzer, struct thread *thread,
         text_add(&what, "rank %d: cudaGraphLaunch runs ", member_shown_rank(flight->member));
         flight_text(thread->process, flight, &what);
         text_add(&what, ", whose communicator was destroyed before");
-        return report(analyzer, &ending, &flight->record, &what,
-                      "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+        report(analyzer, &ending, &flight->record, &what,
+               "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+        return;
     }
-    return 0;
 }
 
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void freed_on_call(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     if (hazards_are_off(thread->process->hazards))
-        return 0;
+        return;
     switch (record->api) {
     case API_cudaFreeAsync:
     case API_ncclMemFree:
     case API_cudaHostUnregister:
-        return memory_freed(analyzer, thread, record);
+        memory_freed(analyzer, thread, record);
+        return;
     case API_cudaFree:
-        return freed_without_waiting(analyzer, thread, record);
+        freed_without_waiting(analyzer, thread, record);
+        return;
     case API_cudaGraphLaunch:
-        return graph_launched_late(analyzer, thread, record);
+        graph_launched_late(analyzer, thread, record);
+        return;
     default:
-        return api_class_of(record->api) == CLASS_STREAM ? dead_streams_feed(thread, record) : 0;
+        return;
     }
 }
-
-const struct check_group checks_freed = {.name = "freed", .operation = operation, .call = call};
 
 const struct check check_use_after_free = {
     .code = DC306,
@@ -279,4 +278,5 @@ const struct check check_use_after_free = {
     .fix_c = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
              "communication);\ncudaFreeAsync(bucket, communication);\n",
     .fix_torch = "bucket.record_stream(communication)       # before the last reference goes\n",
+    .on = {[EVENT_OPERATION] = freed_on_operation, [EVENT_CALL] = freed_on_call},
 };

@@ -78,30 +78,30 @@ static struct tensor *tensor_get(struct process *process, uint64_t id)
     return NULL;
 }
 
-static int save(struct thread *thread, const struct record *record)
+static void save(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
     struct tensor *tensor = tensor_get(thread->process, record->tensor.tensor);
-    if (!tensor)
-        return -1;
+    if (!tensor) {
+        analyzer->failed = true;
+        return;
+    }
     tensor->is_saved = record->tensor.version != RECORD_NO_VERSION;
     tensor->version = record->tensor.version;
     tensor->name = record->tensor.name;
     tensor->saved_at = thread_site(thread, record);
     if (tensor->is_modified && tensor->written != tensor->version)
         tensor->is_modified = false; /* the number now names another tensor */
-    return 0;
 }
 
-static int modify(struct thread *thread, const struct record *record)
+static void modify(struct thread *thread, const struct record *record)
 {
     struct tensor *tensor = tensor_find(thread->process, record->tensor.tensor);
     if (!tensor)
-        return 0; /* nobody saved it */
+        return; /* nobody saved it */
     tensor->is_modified = true;
     tensor->written = record->tensor.version;
     tensor->writer = record->tensor.name;
     tensor->modified_at = thread_site(thread, record);
-    return 0;
 }
 
 /* What was saved and what is there now, as far as the mark or the marks before it say. */
@@ -167,13 +167,13 @@ static void add_places(struct draft *draft, struct finding_side *side,
     text_free(&where);
 }
 
-static int use(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void use(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
     struct process *process = thread->process;
     const struct tensor *tensor = tensor_find(process, record->tensor.tensor);
     uint64_t saved, now;
     if (!versions_of(process, record, tensor, &saved, &now) || saved == now)
-        return 0;
+        return;
     char name[NAME_BYTES], call[NAME_BYTES + 64];
     struct site site = thread_site(thread, record);
     describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name,
@@ -197,24 +197,27 @@ static int use(struct analyzer *analyzer, struct thread *thread, const struct re
     draft_say(&draft, &what,
               "Use the operation's out-of-place form, or apply it to a clone; write to the tensor "
               "only after backward.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int range(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void versions_on_range(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     switch (record->api) {
     case API_ddpcheck_save:
-        return save(thread, record);
+        save(analyzer, thread, record);
+        return;
     case API_ddpcheck_modify:
-        return modify(thread, record);
+        modify(thread, record);
+        return;
     case API_ddpcheck_use:
-        return use(analyzer, thread, record);
+        use(analyzer, thread, record);
+        return;
     default:
-        return 0;
+        return;
     }
 }
-
-const struct check_group checks_versions = {.name = "versions", .range = range};
 
 const struct check check_in_place_write = {
     .code = DC307,
@@ -243,4 +246,5 @@ const struct check check_in_place_write = {
              "y */\n",
     .fix_torch = "y = torch.nn.functional.leaky_relu(y, 0.2)          # not inplace=True where y "
                  "was saved\n",
+    .on = {[EVENT_RANGE] = versions_on_range},
 };

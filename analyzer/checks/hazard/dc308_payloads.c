@@ -42,15 +42,15 @@ static void add_sides(struct draft *draft, const struct payload *payload,
     }
 }
 
-static int check_alike(struct analyzer *analyzer, const struct payload *payload)
+static void check_alike(struct analyzer *analyzer, const struct payload *payload)
 {
     struct payload_group groups[PAYLOAD_GROUPS_MAX];
     if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed ||
         !leaves_all_alike(payload->signature.api))
-        return 0;
+        return;
     int count = payload_groups(payload, HASH_RECV_AFTER, groups);
     if (count < 2)
-        return 0;
+        return;
     struct draft draft = draft_new(&check_different_results, CERTAIN, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16], ranks[RANKS_BYTES];
@@ -72,15 +72,15 @@ static int check_alike(struct analyzer *analyzer, const struct payload *payload)
               "Look for what writes the buffer of the rank that differs while the operation runs "
               "or just after it, on another "
               "stream: make it wait for the operation.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int check_unchanged(struct analyzer *analyzer, const struct payload *payload,
-                           const struct payload_cell *cell)
+static void check_unchanged(struct analyzer *analyzer, const struct payload *payload,
+                            const struct payload_cell *cell)
 {
     enum { BOTH = 1 << HASH_SEND_BEFORE | 1 << HASH_SEND_AFTER };
     if ((cell->told & BOTH) != BOTH || cell->hash[HASH_SEND_BEFORE] == cell->hash[HASH_SEND_AFTER])
-        return 0;
+        return;
     struct draft draft = draft_new(&check_send_buffer_changed, CERTAIN, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16];
@@ -98,20 +98,19 @@ static int check_unchanged(struct analyzer *analyzer, const struct payload *payl
               "Write to the buffer only after the operation: let the stream or the host that "
               "writes wait for an event recorded "
               "behind it.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int payload(struct analyzer *analyzer, const struct payload *payload)
+static void alike_on_payload(struct analyzer *analyzer, const struct event *event)
 {
+    const struct payload *payload = event->payload;
     if (payload->key.kind == PAYLOAD_NAMED)
-        return 0;
+        return;
     for (uint32_t i = 0; i < payload->cells; i++)
-        if (check_unchanged(analyzer, payload, &payload->cell[i]))
-            return -1;
-    return check_alike(analyzer, payload);
-}
+        check_unchanged(analyzer, payload, &payload->cell[i]);
 
-const struct check_group checks_alike = {.name = "payloads alike", .payload = payload};
+    check_alike(analyzer, payload);
+}
 
 const struct check check_different_results = {
     .code = DC308,
@@ -146,6 +145,7 @@ const struct check check_different_results = {
         "reduced, 0);\nzero<<<grid, block, 0, compute>>>(gradients, n);\n",
     .fix_torch = "work = dist.all_reduce(gradients, async_op=True)\nwork.wait()                    "
                  " # before gradients.zero_()\n",
+    .on = {[EVENT_PAYLOAD] = alike_on_payload},
 };
 
 const struct check check_send_buffer_changed = {

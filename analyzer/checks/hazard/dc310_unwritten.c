@@ -12,8 +12,8 @@
 
 enum { CALL_BYTES = 256 };
 
-static int report(struct analyzer *analyzer, const struct operation *operation,
-                  const struct allocation *allocation)
+static void report(struct analyzer *analyzer, const struct operation *operation,
+                   const struct allocation *allocation)
 {
     const struct record *record = &operation->record;
     struct one_call one = {
@@ -32,34 +32,36 @@ static int report(struct analyzer *analyzer, const struct operation *operation,
              "allocated (%llu bytes)",
              one_call_rank(&one), record_text(record, call, sizeof call),
              comm_name(operation->member->comm->id, name), (unsigned long long)allocation->bytes);
-    return one_call_report(analyzer, &one, &what,
-                           "Fill the buffer first (cudaMemsetAsync on the operation's stream), or "
-                           "pass the one that was meant.");
+    one_call_report(analyzer, &one, &what,
+                    "Fill the buffer first (cudaMemsetAsync on the operation's stream), or "
+                    "pass the one that was meant.");
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void unwritten_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     const struct record *record = &operation->record;
     struct process *process = operation->process;
     struct op_extent extent;
     uint64_t send = record->op.sendbuff, recv = record->op.recvbuff, end;
     if (!op_extent_of(record, operation->member->comm->nranks, &extent))
-        return 0;
-    int result = 0;
+        return;
     bool is_run = !(record->flags & RECORD_FLAG_CAPTURE);
     if (is_run && !analyzer->options.no_inferred && !hazards_are_off(process->hazards) && send &&
         extent.send_bytes && !__builtin_add_overflow(send, extent.send_bytes, &end)) {
         const struct allocation *allocation = unwritten_find(process, send, end);
-        result = allocation ? report(analyzer, operation, allocation) : 0;
+        if (allocation)
+            report(analyzer, operation, allocation);
         unwritten_wrote(process, send, end); /* said once */
     }
     if (recv && extent.recv_bytes && !__builtin_add_overflow(recv, extent.recv_bytes, &end))
         unwritten_wrote(process, recv, end);
-    return result;
 }
 
-static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void unwritten_on_launch(struct analyzer *analyzer, const struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     (void)analyzer;
     uint32_t count = record->launch.count < USES_MAX ? record->launch.count : USES_MAX;
     if (record->launch.known & LAUNCH_PARTLY_KNOWN)
@@ -67,11 +69,12 @@ static int launch(struct analyzer *analyzer, struct process *process, const stru
     for (uint32_t i = 0; i < count; i++)
         if (record->launch.written >> i & 1)
             unwritten_wrote_all(process, record->launch.pointer[i]);
-    return 0;
 }
 
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void unwritten_on_call(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     (void)analyzer;
     struct use use[USES_MAX];
     enum api_class class = api_class_of(record->api);
@@ -79,19 +82,15 @@ static int call(struct analyzer *analyzer, struct thread *thread, const struct r
         const struct graph_content *content = graph_launched(thread->process, record->graph.exec);
         if (!content || content->partly_known)
             unwritten_wrote_anything(thread->process);
-        return 0;
+        return;
     }
     if (class != CLASS_COPY && class != CLASS_WAIT)
-        return 0;
+        return;
     uint32_t uses = uses_of_copy(thread->process, record, use);
     for (uint32_t i = 0; i < uses; i++)
         if (use[i].access.writes)
             unwritten_wrote(thread->process, use[i].stretch.begin, use[i].stretch.end);
-    return 0;
 }
-
-const struct check_group checks_unwritten = {
-    .name = "unwritten", .operation = operation, .launch = launch, .call = call};
 
 const struct check check_uninitialized_read = {
     .code = DC310,
@@ -117,4 +116,7 @@ const struct check check_uninitialized_read = {
              "stream);\nncclAllReduce(flag, flag, 1, ncclFloat, ncclMax, comm, stream);\n",
     .fix_torch = "flag = torch.zeros(1, device='cuda')       # not "
                  "torch.empty\ndist.all_reduce(flag, op=dist.ReduceOp.MAX)\n",
+    .on = {[EVENT_OPERATION] = unwritten_on_operation,
+           [EVENT_LAUNCH] = unwritten_on_launch,
+           [EVENT_CALL] = unwritten_on_call},
 };

@@ -160,23 +160,25 @@ static void find_shifts(const struct comm *comm, const uint32_t *order)
 }
 
 /* The finding about where the communicator's members part, as far as it is known now. */
-static int report(struct analyzer *analyzer, struct comm *comm)
+static void report(struct analyzer *analyzer, struct comm *comm)
 {
     struct divergence *divergence = comm->divergence;
     struct slot *slot = &divergence->slot[0];
     uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
-    if (!order)
-        return slot->variants ? -1 : 0;
+    if (!order) {
+        if (slot->variants)
+            analyzer->failed = true;
+        return;
+    }
     sort_variants(slot, order, slot->variants);
     const struct variant *most = slot_variant(slot, order[0]);
     unsigned fields = 0;
     for (uint32_t i = 1; i < slot->variants; i++)
         fields |= signature_differs(&most->signature, &slot_variant(slot, order[i])->signature);
     const struct field_rule *rule = rule_of(fields);
-    int empty = empty_report(analyzer, comm, divergence->number, most, &divergence->finding);
-    if (empty) {
+    if (empty_report(analyzer, comm, divergence->number, most, &divergence->finding)) {
         free(order);
-        return empty < 0 ? -1 : 0;
+        return;
     }
     find_shifts(comm, order);
     /* Peers may scale by different factors on purpose: the scalar is applied locally (nccl.h). */
@@ -189,34 +191,44 @@ static int report(struct analyzer *analyzer, struct comm *comm)
     free(order);
     draft_cover_comm(&draft, comm);
     say(&draft, comm, fields, rule);
-    if (divergence->finding)
-        return findings_replace(analyzer, divergence->finding, &draft);
-    return findings_report(analyzer, &draft, &divergence->finding);
+    if (divergence->finding) {
+        findings_replace(analyzer, divergence->finding, &draft);
+        return;
+    }
+    findings_report(analyzer, &draft, &divergence->finding);
 }
 
-static int follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
+static void follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
 {
     struct divergence *divergence = comm->divergence;
     if (!divergence->finding || number < divergence->number ||
         number > divergence->number + LOOK_AHEAD)
-        return 0;
-    if (divergence_follow(comm, number))
-        return -1;
-    if (number == divergence->number)
-        return report(analyzer, comm);
+        return;
+    if (divergence_follow(comm, number)) {
+        analyzer->failed = true;
+        return;
+    }
+    if (number == divergence->number) {
+        report(analyzer, comm);
+        return;
+    }
     struct slot *slot = &divergence->slot[0];
     uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
     int before[FINDING_SIDES_MAX];
-    if (!order)
-        return slot->variants ? -1 : 0;
+    if (!order) {
+        if (slot->variants)
+            analyzer->failed = true;
+        return;
+    }
     sort_variants(slot, order, slot->variants);
     memcpy(before, divergence->shift, sizeof before);
     find_shifts(comm, order);
     free(order);
-    return memcmp(before, divergence->shift, sizeof before) ? report(analyzer, comm) : 0;
+    if (memcmp(before, divergence->shift, sizeof before))
+        report(analyzer, comm);
 }
 
-static int report_block(struct analyzer *analyzer, const struct operation *operation)
+static void report_block(struct analyzer *analyzer, const struct operation *operation)
 {
     struct comm *comm = operation->member->comm;
     struct draft draft = draft_new(&check_different_operations, POSSIBLE, comm);
@@ -236,34 +248,38 @@ static int report_block(struct analyzer *analyzer, const struct operation *opera
              (unsigned long long)operation->match->block_first,
              (unsigned long long)operation->record.op.number);
     draft_say(&draft, &what, field_rules[1].todo);
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void match_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     struct comm *comm = operation->member->comm;
     const struct window_answer *match = operation->match;
     uint64_t number = operation->record.op.number;
-    if (match->result == WINDOW_BLOCK_DIFFERS)
-        return report_block(analyzer, operation);
+    if (match->result == WINDOW_BLOCK_DIFFERS) {
+        report_block(analyzer, operation);
+        return;
+    }
     bool first = match->result == WINDOW_DIFFERS &&
                  (!comm->divergence || number < comm->divergence->number);
     if (first) {
         /* Members that part earlier than the ones known so far take the finding over. */
         if (comm->divergence && comm->divergence->finding)
             findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
-        if (divergence_begin(comm, number))
-            return -1;
-        return report(analyzer, comm);
+        if (divergence_begin(comm, number)) {
+            analyzer->failed = true;
+            return;
+        }
+        report(analyzer, comm);
+        return;
     }
     if (!comm->divergence)
-        return 0;
+        return;
     if (match->fresh && comm->divergence->finding)
         findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
-    return follow(analyzer, comm, number);
+    follow(analyzer, comm, number);
 }
-
-const struct check_group checks_match = {.name = "match", .operation = operation};
 
 const struct check check_different_operations = {
     .code = DC101,
@@ -288,4 +304,5 @@ const struct check check_different_operations = {
              "every rank */\n",
     .fix_torch =
         "dist.all_reduce(x)    # outside of any `if` that depends on the rank or on the data\n",
+    .on = {[EVENT_OPERATION] = match_on_operation},
 };

@@ -70,8 +70,8 @@ static void add_empty(struct draft *draft, const struct comm *comm, uint64_t num
     }
 }
 
-int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
-                 const struct variant *peers, uint32_t *finding)
+bool empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
+                  const struct variant *peers, uint32_t *finding)
 {
     bool any = false, lost = false;
     for (uint32_t i = 0; i < comm->members; i++) {
@@ -80,7 +80,7 @@ int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
         lost = lost || comm->member[i]->process->lost_control;
     }
     if (!any)
-        return 0;
+        return false;
     struct draft draft = draft_new(&check_different_counts, lost ? POSSIBLE : CERTAIN, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
@@ -105,11 +105,13 @@ int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
     uint32_t replaced = *finding;
     if (!replaced && findings_find(analyzer, DC102, comm->id, number)) {
         draft_drop(&draft);
-        return 1;
+        return true;
     }
-    int result = replaced ? findings_replace(analyzer, replaced, &draft)
-                          : findings_report(analyzer, &draft, finding);
-    return result ? -1 : 1;
+    if (replaced)
+        findings_replace(analyzer, replaced, &draft);
+    else
+        findings_report(analyzer, &draft, finding);
+    return true;
 }
 
 /* The member issues nothing more on the communicator, or is stuck somewhere. */
@@ -122,8 +124,9 @@ static bool will_not_come(const struct wait_graph *graph, const struct member *m
 }
 
 /* Members that stopped after an empty call whose peers wait for elements. */
-static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+static void empty_on_waits(struct analyzer *analyzer, const struct event *event)
 {
+    struct wait_graph *graph = event->graph;
     for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         for (uint32_t i = 0; comm->has_empties && i < comm->members; i++) {
             const struct member *member = comm->member[i];
@@ -133,14 +136,10 @@ static int waits(struct analyzer *analyzer, struct wait_graph *graph)
                 !empty_of(comm, member->next, &slot->first, member) ||
                 !will_not_come(graph, member))
                 continue;
-            if (empty_report(analyzer, comm, member->next, &slot->first, &finding) < 0)
-                return -1;
+            empty_report(analyzer, comm, member->next, &slot->first, &finding);
         }
     }
-    return 0;
 }
-
-const struct check_group checks_empty = {.name = "empty", .waits = waits};
 
 const struct check check_different_counts = {
     .code = DC102,
@@ -165,4 +164,5 @@ const struct check check_different_counts = {
     .fix_c = "size_t n = batch_max;            /* pad to one size */\nncclAllReduce(x, x, n, "
              "ncclFloat, ncclSum, comm, stream);\n",
     .fix_torch = "loader = DataLoader(data, sampler=sampler, drop_last=True)\n",
+    .on = {[EVENT_WAITS] = empty_on_waits},
 };

@@ -7,9 +7,9 @@
 struct analyzer;
 
 /* Where members part at `number`: if one of them called with no elements what `peers` called with
- * some, reports that (in the place of *finding, if that is not 0). 1 if it did, 0 if there is no
- * such member, -1 with errno = ENOMEM. */
-int empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
-                 const struct variant *peers, uint32_t *finding);
+ * some, reports that (in the place of *finding, if that is not 0). Returns whether there
+ * is such a member. */
+bool empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
+                  const struct variant *peers, uint32_t *finding);
 
 #endif

@@ -34,15 +34,16 @@ static unsigned pair_differs(const struct signature *send, const struct signatur
            (counts && send->count != recv->count ? FIELD_COUNT : 0);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void pairs_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     if (!operation->pair->complete)
-        return 0;
+        return;
     const struct channel_call *send = &operation->pair->send, *recv = &operation->pair->recv;
     const unsigned differs = pair_differs(&send->signature, &recv->signature);
     bool types = differs & FIELD_DATATYPE;
     if (!differs)
-        return 0;
+        return;
     const struct comm *comm = operation->member->comm;
     int sender = recv->signature.root, receiver = send->signature.root;
     const struct member *from = member_find(analyzer, comm->id, sender),
@@ -72,10 +73,8 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
               types ? "Use one datatype in the send and its receive."
                     : "Use one count in the send and its receive; check that sends and receives "
                       "are issued in the same order.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
-
-const struct check_group checks_pairs = {.name = "pairs", .operation = operation};
 
 const struct check check_different_messages = {
     .code = DC107,
@@ -102,4 +101,5 @@ const struct check check_different_messages = {
              "ncclRecv(x, n, ncclFloat, 0, comm, stream);   /* n sent first, or known to both */\n",
     .fix_torch = "dist.send(torch.tensor(x.shape, device=x.device), dst=1); dist.send(x, dst=1)    "
                  "# tell the shape first\n",
+    .on = {[EVENT_OPERATION] = pairs_on_operation},
 };

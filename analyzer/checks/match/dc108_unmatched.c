@@ -53,8 +53,8 @@ static void add_peer(struct draft *draft, const struct channel_waiting *waiting,
     draft_side_where(draft, side, how, NULL);
 }
 
-static int report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting,
-                          const struct member *waiter, const struct member *peer, const char *how)
+static void report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting,
+                           const struct member *waiter, const struct member *peer, const char *how)
 {
     bool may_pass = waiting->is_empty && !waiting->receives;
     struct draft draft =
@@ -83,14 +83,14 @@ static int report_waiting(struct analyzer *analyzer, const struct channel_waitin
     draft_say(&draft, &what,
               "Let each send meet a receive of the peer: count them on both sides, the last "
               "micro-batch and empty messages included.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int look_at(struct analyzer *analyzer, const struct channel_waiting *waiting)
+static void look_at(struct analyzer *analyzer, const struct channel_waiting *waiting)
 {
     const struct comm *comm = comm_find(analyzer, waiting->comm);
     if (!comm || !comm->has_ended || *waiting->told)
-        return 0;
+        return;
     const struct member *waiter =
         member_find(analyzer, comm->id, waiting->receives ? waiting->receiver : waiting->sender);
     const struct member *peer =
@@ -99,19 +99,20 @@ static int look_at(struct analyzer *analyzer, const struct channel_waiting *wait
     const char *how = peer ? left_how(peer, text, sizeof text) : NULL;
     if (!how || !waiter || waiter->aborted || waiter->process->end_class == END_CLASS_CAUSE ||
         waiter->process->lost_control || peer->process->lost_control)
-        return 0;
+        return;
     *waiting->told = true;
-    return report_waiting(analyzer, waiting, waiter, peer, how);
+    report_waiting(analyzer, waiting, waiter, peer, how);
 }
 
-static int waits(struct analyzer *analyzer, struct wait_graph *graph)
+static void unmatched_on_waits(struct analyzer *analyzer, const struct event *event)
 {
-    (void)graph;
-    return channels_visit_waiting(analyzer, look_at);
+    (void)event;
+
+    channels_visit_waiting(analyzer, look_at);
 }
 
-static int report_call(struct analyzer *analyzer, const struct operation *operation,
-                       const char *side, const char *why, const char *todo)
+static void report_call(struct analyzer *analyzer, const struct operation *operation,
+                        const char *side, const char *why, const char *todo)
 {
     struct one_call one = {
         .check = &check_unmatched_message,
@@ -128,15 +129,17 @@ static int report_call(struct analyzer *analyzer, const struct operation *operat
     text_add(&what, "rank %d calls %s on %s: %s", one_call_rank(&one),
              record_text(&operation->record, call, sizeof call),
              comm_name(operation->member->comm->id, name), why);
-    return one_call_report(analyzer, &one, &what, todo);
+    one_call_report(analyzer, &one, &what, todo);
 }
 
 /* A peer that is no rank, and a message to itself outside of any group. */
-static int nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     if (api_class_of(record->api) != CLASS_P2P || record->flags & RECORD_FLAG_GONE ||
         !record->op.comm)
-        return 0;
+        return;
     struct operation operation = {
         .process = thread->process,
         .thread = thread,
@@ -145,27 +148,28 @@ static int nccl(struct analyzer *analyzer, struct thread *thread, const struct r
         .member = member_find(analyzer, record->op.comm, record->op.rank),
     };
     if (!operation.member || operation.member->process != thread->process)
-        return 0;
+        return;
     int nranks = operation.member->comm->nranks, peer = record->op.root;
     bool out_of_range = peer < 0 || (nranks > 0 && peer >= nranks),
          alone = peer == record->op.rank && !record->op.group;
     if (!out_of_range && !alone)
-        return 0;
+        return;
     thread->invalid_call = record->serial;
     thread->invalid_group |= thread->group_depth > 0;
     char why[96];
-    if (alone)
-        return report_call(analyzer, &operation,
-                           record->api == API_ncclRecv ? "ncclRecv from itself"
-                                                       : "ncclSend to itself",
-                           "a message to itself needs its send and its receive in one group",
-                           "Put the send and the receive between ncclGroupStart and ncclGroupEnd, "
-                           "or copy with cudaMemcpyAsync.");
+    if (alone) {
+        report_call(analyzer, &operation,
+                    record->api == API_ncclRecv ? "ncclRecv from itself" : "ncclSend to itself",
+                    "a message to itself needs its send and its receive in one group",
+                    "Put the send and the receive between ncclGroupStart and ncclGroupEnd, "
+                    "or copy with cudaMemcpyAsync.");
+        return;
+    }
     snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)", peer,
              nranks - 1);
-    return report_call(analyzer, &operation, NULL, why,
-                       "Give the peer as a rank in this communicator, not in the whole job; the "
-                       "first and the last rank of a chain have one neighbour.");
+    report_call(analyzer, &operation, NULL, why,
+                "Give the peer as a rank in this communicator, not in the whole job; the "
+                "first and the last rank of a chain have one neighbour.");
 }
 
 static bool is_to_itself(const struct operation *call, const struct member *member)
@@ -175,8 +179,8 @@ static bool is_to_itself(const struct operation *call, const struct member *memb
 }
 
 /* Messages of a member to itself: as many sends as receives. */
-static int check_itself(struct analyzer *analyzer, const struct operation *calls, uint32_t count,
-                        uint32_t first)
+static void check_itself(struct analyzer *analyzer, const struct operation *calls, uint32_t count,
+                         uint32_t first)
 {
     const struct member *member = calls[first].member;
     const struct operation *last[2] = {NULL, NULL};
@@ -185,32 +189,30 @@ static int check_itself(struct analyzer *analyzer, const struct operation *calls
         if (!is_to_itself(&calls[i], member))
             continue;
         if (i < first)
-            return 0; /* counted from there */
+            return; /* counted from there */
         bool receives = calls[i].record.api == API_ncclRecv;
         balance += receives ? -1 : 1;
         last[receives] = &calls[i];
     }
     if (!balance)
-        return 0;
+        return;
     calls[first].thread->invalid_group = true;
-    return report_call(
+    report_call(
         analyzer, last[balance < 0], balance > 0 ? "ncclSend to itself" : "ncclRecv from itself",
         balance > 0 ? "it sends to itself, and its group has no receive for it"
                     : "it receives from itself, and its group has no send for it",
         "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.");
 }
 
-static int group(struct analyzer *analyzer, struct thread *thread, const struct operation *calls,
-                 uint32_t count)
+static void unmatched_on_group(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct operation *calls = event->operation;
+    uint32_t count = event->count;
     for (uint32_t i = 0; i < count && !thread->process->lost_control; i++)
-        if (is_to_itself(&calls[i], calls[i].member) && check_itself(analyzer, calls, count, i))
-            return -1;
-    return 0;
+        if (is_to_itself(&calls[i], calls[i].member))
+            check_itself(analyzer, calls, count, i);
 }
-
-const struct check_group checks_unmatched = {
-    .name = "unmatched", .nccl = nccl, .group = group, .waits = waits};
 
 const struct check check_unmatched_message = {
     .code = DC108,
@@ -243,4 +245,7 @@ const struct check check_unmatched_message = {
              "ncclRecv(x, n, ncclFloat, 0, comm, stream);\n",
     .fix_torch = "if rank + 1 < world_size: dist.send(x, dst=rank + 1)    # the last stage has no "
                  "successor\nif rank > 0: dist.recv(y, src=rank - 1)\n",
+    .on = {[EVENT_NCCL] = unmatched_on_nccl,
+           [EVENT_GROUP] = unmatched_on_group,
+           [EVENT_WAITS] = unmatched_on_waits},
 };

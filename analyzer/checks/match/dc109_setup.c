@@ -51,7 +51,7 @@ static int add_claim(struct comm *comm, const struct member *member, int nranks)
     return rankset_add(&more[claims->variants - 2].ranks, member->rank);
 }
 
-static int report_claims(struct analyzer *analyzer, struct comm *comm)
+static void report_claims(struct analyzer *analyzer, struct comm *comm)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct text what = {0};
@@ -81,12 +81,15 @@ static int report_claims(struct analyzer *analyzer, struct comm *comm)
     draft_say(
         &draft, &what,
         "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).");
-    return comm->claims_finding ? findings_replace(analyzer, comm->claims_finding, &draft)
-                                : findings_report(analyzer, &draft, &comm->claims_finding);
+    if (comm->claims_finding) {
+        findings_replace(analyzer, comm->claims_finding, &draft);
+    } else {
+        findings_report(analyzer, &draft, &comm->claims_finding);
+    }
 }
 
-static int report_one(struct analyzer *analyzer, const struct member *member, const char *call,
-                      const struct site *second, struct text *what, const char *todo)
+static void report_one(struct analyzer *analyzer, const struct member *member, const char *call,
+                       const struct site *second, struct text *what, const char *todo)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, member->comm);
     struct finding_side *side = draft_side(&draft, call, &member->arrival);
@@ -102,13 +105,14 @@ static int report_one(struct analyzer *analyzer, const struct member *member, co
         draft_cover(&draft, second->process);
     }
     draft_say(&draft, what, todo);
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 /* A side for each of two callers that gave different things. */
-static int report_two(struct analyzer *analyzer, const struct comm *comm, const struct site *first,
-                      int first_rank, const char *first_call, const struct site *second,
-                      int second_rank, const char *second_call, struct text *what, const char *todo)
+static void report_two(struct analyzer *analyzer, const struct comm *comm, const struct site *first,
+                       int first_rank, const char *first_call, const struct site *second,
+                       int second_rank, const char *second_call, struct text *what,
+                       const char *todo)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct finding_side *side = draft_side(&draft, first_call, first),
@@ -120,24 +124,24 @@ static int report_two(struct analyzer *analyzer, const struct comm *comm, const 
     draft.finding.first_ns = first->time_ns < second->time_ns ? first->time_ns : second->time_ns;
     draft.finding.last_ns = first->time_ns < second->time_ns ? second->time_ns : first->time_ns;
     draft_say(&draft, what, todo);
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 /* All ranks must give ncclCommInitRankScalable the same list of ids. */
-static int check_unique_ids(struct analyzer *analyzer, struct process *process,
-                            const struct record *record, struct member *member,
-                            const struct site *site)
+static void check_unique_ids(struct analyzer *analyzer, struct process *process,
+                             const struct record *record, struct member *member,
+                             const struct site *site)
 {
     struct comm *comm = member->comm;
     uint32_t ids = record->comm.ordinal;
     (void)process;
     if (!ids || ids == comm->unique_ids || findings_find(analyzer, DC109, comm->id, 0))
-        return 0;
+        return;
     if (!comm->unique_ids) {
         comm->unique_ids = ids;
         comm->unique_ids_site = *site;
         comm->unique_ids_rank = member_shown_rank(member);
-        return 0;
+        return;
     }
     struct text what = {0};
     char first[64], second[64], name[16];
@@ -147,15 +151,15 @@ static int check_unique_ids(struct analyzer *analyzer, struct process *process,
              "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
              comm->unique_ids_rank, comm_name(comm->id, name), comm->unique_ids,
              member_shown_rank(member), ids);
-    return report_two(analyzer, comm, &comm->unique_ids_site, comm->unique_ids_rank, first, site,
-                      member_shown_rank(member), second, &what,
-                      "Send the whole list of unique ids, and their number, to every rank.");
+    report_two(analyzer, comm, &comm->unique_ids_site, comm->unique_ids_rank, first, site,
+               member_shown_rank(member), second, &what,
+               "Send the whole list of unique ids, and their number, to every rank.");
 }
 
 /* The communicator of this unique id exists, or did: NCCL's bootstrap answers for an id only once.
  */
-static int report_reuse(struct analyzer *analyzer, const struct member *member,
-                        const struct record *record, const struct site *site)
+static void report_reuse(struct analyzer *analyzer, const struct member *member,
+                         const struct record *record, const struct site *site)
 {
     struct one_call one = {
         .check = &check_different_setup,
@@ -174,20 +178,20 @@ static int report_reuse(struct analyzer *analyzer, const struct member *member,
              "one communicator",
              one_call_rank(&one), comm_name(member->comm->id, name),
              member->destroyed ? "it made before" : "exists already");
-    return one_call_report(analyzer, &one, &what,
-                           "Call ncclGetUniqueId once for each communicator and send the new id to "
-                           "all ranks; or use ncclCommSplit.");
+    one_call_report(analyzer, &one, &what,
+                    "Call ncclGetUniqueId once for each communicator and send the new id to "
+                    "all ranks; or use ncclCommSplit.");
 }
 
 /* The ranks that stay must leave out the same ones. */
-static int check_shrink(struct analyzer *analyzer, struct process *process,
-                        const struct record *record)
+static void check_shrink(struct analyzer *analyzer, struct process *process,
+                         const struct record *record)
 {
     struct comm *parent = comm_find(analyzer, record->comm.parent);
     const struct member *member = parent ? member_find(analyzer, parent->id, record->comm.rank)
                                          : NULL;
     if (!member || !record->comm.bytes)
-        return 0;
+        return;
     struct site site = {
         .process = process,
         .stack = record->stack,
@@ -201,12 +205,12 @@ static int check_shrink(struct analyzer *analyzer, struct process *process,
         parent->shrink.count = record->comm.bytes;
         parent->shrink.site = site;
         parent->shrink.member = member;
-        return 0;
+        return;
     }
     if (record->comm.ordinal != parent->shrink.ordinal ||
         record->comm.pointer == parent->shrink.excluded ||
         findings_find(analyzer, DC109, parent->id, 0))
-        return 0;
+        return;
     struct text what = {0};
     char name[16];
     int first = member_shown_rank(parent->shrink.member), second = member_shown_rank(member);
@@ -214,14 +218,14 @@ static int check_shrink(struct analyzer *analyzer, struct process *process,
              "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
              first, second, comm_name(parent->id, name), (unsigned long long)parent->shrink.count,
              (unsigned long long)record->comm.bytes);
-    return report_two(analyzer, parent, &parent->shrink.site, first, "ncclCommShrink", &site,
-                      second, "ncclCommShrink without other ranks", &what,
-                      "Agree on the ranks that failed before ncclCommShrink: give every rank that "
-                      "stays the same list.");
+    report_two(analyzer, parent, &parent->shrink.site, first, "ncclCommShrink", &site, second,
+               "ncclCommShrink without other ranks", &what,
+               "Agree on the ranks that failed before ncclCommShrink: give every rank that "
+               "stays the same list.");
 }
 
-static int check_init(struct analyzer *analyzer, struct process *process,
-                      const struct record *record, struct member *member)
+static void check_init(struct analyzer *analyzer, struct process *process,
+                       const struct record *record, struct member *member)
 {
     struct comm *comm = member->comm;
     char name[16];
@@ -234,39 +238,45 @@ static int check_init(struct analyzer *analyzer, struct process *process,
     };
     comm_name(comm->id, name);
     if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !comm->claims &&
-        begin_claims(comm, member))
-        return -1;
-    if (comm->claims && member->arrivals == 1 &&
-        (add_claim(comm, member, record->comm.nranks) || report_claims(analyzer, comm)))
-        return -1;
+        begin_claims(comm, member)) {
+        analyzer->failed = true;
+        return;
+    }
+    if (comm->claims && member->arrivals == 1) {
+        if (add_claim(comm, member, record->comm.nranks))
+            analyzer->failed = true;
+        report_claims(analyzer, comm);
+    }
     if (comm->claims)
-        return 0; /* which rank is out of range depends on whom one believes */
+        return; /* which rank is out of range depends on whom one believes */
     if (record->comm.nranks > 0 && record->comm.rank >= record->comm.nranks) {
         text_add(&what, "rank %d joins %s, which has ranks 0 to %d only", record->comm.rank, name,
                  record->comm.nranks - 1);
-        return report_one(
-            analyzer, member, "ncclCommInitRank with a rank out of range", &member->arrival, &what,
-            "Give each process a rank from 0 to nranks - 1 (check RANK and WORLD_SIZE).");
+        report_one(analyzer, member, "ncclCommInitRank with a rank out of range", &member->arrival,
+                   &what,
+                   "Give each process a rank from 0 to nranks - 1 (check RANK and WORLD_SIZE).");
+        return;
     }
-    if (record->api == API_ncclCommInitRankScalable &&
-        check_unique_ids(analyzer, process, record, member, &site))
-        return -1;
-    if (member->arrivals > 1 && (member->exists || member->destroyed))
-        return report_reuse(analyzer, member, record, &site);
+    if (record->api == API_ncclCommInitRankScalable)
+        check_unique_ids(analyzer, process, record, member, &site);
+    if (member->arrivals > 1 && (member->exists || member->destroyed)) {
+        report_reuse(analyzer, member, record, &site);
+        return;
+    }
     if (member->arrivals > 1) {
         text_add(&what, "rank %d of %s is given to two callers: process %d and process %d on %s",
                  member->rank, name, (int)member->arrival.process->info.pid, (int)process->info.pid,
                  process->info.host);
-        return report_one(
+        report_one(
             analyzer, member, "ncclCommInitRank with a rank that is taken", &site, &what,
             "Give each process a rank of its own (check RANK and the launcher's arguments).");
+        return;
     }
-    return 0;
 }
 
 /* ncclCommInitAll with a device that is listed twice. */
-static int check_list(struct analyzer *analyzer, struct process *process,
-                      const struct record *record)
+static void check_list(struct analyzer *analyzer, struct process *process,
+                       const struct record *record)
 {
     struct one_call one = {
         .check = &check_shared_gpu,
@@ -282,8 +292,8 @@ static int check_list(struct analyzer *analyzer, struct process *process,
     struct text what = {0};
     text_add(&what, "rank %d lists device %d twice in ncclCommInitAll", one_call_rank(&one),
              record->comm.device);
-    return one_call_report(analyzer, &one, &what,
-                           "List each device once; NULL stands for the first ndev devices.");
+    one_call_report(analyzer, &one, &what,
+                    "List each device once; NULL stands for the first ndev devices.");
 }
 
 /* NCCL made the communicator all the same: it was told to allow it (NCCL_MULTI_RANK_GPU_ENABLE). */
@@ -297,8 +307,8 @@ static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
         findings_resolve(analyzer, finding, "NCCL accepts it: NCCL_MULTI_RANK_GPU_ENABLE");
 }
 
-static int check_gpu(struct analyzer *analyzer, struct process *process,
-                     const struct record *record, struct member *member)
+static void check_gpu(struct analyzer *analyzer, struct process *process,
+                      const struct record *record, struct member *member)
 {
     const struct comm *comm = member->comm;
     const struct member *other = NULL;
@@ -307,7 +317,7 @@ static int check_gpu(struct analyzer *analyzer, struct process *process,
             !comm->member[i]->destroyed)
             other = comm->member[i];
     if (!other)
-        return 0;
+        return;
     struct draft draft = draft_new(&check_shared_gpu, CERTAIN, comm);
     struct site site = {.process = process,
                         .stack = record->stack,
@@ -326,29 +336,35 @@ static int check_gpu(struct analyzer *analyzer, struct process *process,
     draft_say(&draft, &what,
               "Give each rank a GPU of its own: cudaSetDevice(local rank) before anything else, "
               "and check CUDA_VISIBLE_DEVICES.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int setup(struct analyzer *analyzer, struct process *process, const struct record *record,
-                 struct member *member)
+static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
 {
-    if (record->phase == RECORD_ENTER && record->api == API_ncclCommShrink)
-        return check_shrink(analyzer, process, record);
+    struct process *process = event->process;
+    const struct record *record = event->record;
+    struct member *member = event->member;
+    if (record->phase == RECORD_ENTER && record->api == API_ncclCommShrink) {
+        check_shrink(analyzer, process, record);
+        return;
+    }
     if (record->phase == RECORD_ENTER && record->api == API_ncclCommInitAll &&
-        record->comm.flags & RECORD_COMM_DUPLICATE)
-        return check_list(analyzer, process, record);
+        record->comm.flags & RECORD_COMM_DUPLICATE) {
+        check_list(analyzer, process, record);
+        return;
+    }
     if (!member)
-        return 0;
+        return;
     if (record->phase == RECORD_POINT) {
         accept_gpu(analyzer, member->comm);
-        return 0;
+        return;
     }
-    if (record->api != API_ncclCommSplit && check_init(analyzer, process, record, member))
-        return -1;
-    return member->process == process ? check_gpu(analyzer, process, record, member) : 0;
+    if (record->api != API_ncclCommSplit)
+        check_init(analyzer, process, record, member);
+    if (member->process == process) {
+        check_gpu(analyzer, process, record, member);
+    }
 }
-
-const struct check_group checks_setup = {.name = "setup", .setup = setup};
 
 const struct check check_different_setup = {
     .code = DC109,
@@ -374,6 +390,7 @@ const struct check check_different_setup = {
              "*/\nncclCommSplit(comm, mine ? 0 : NCCL_SPLIT_NOCOLOR, rank, &part, NULL);   /* on "
              "every rank */\n",
     .fix_torch = "group = dist.new_group([0, 1])    # every rank calls it, also ranks 2 and 3\n",
+    .on = {[EVENT_SETUP] = setup_on_setup},
 };
 
 const struct check check_shared_gpu = {

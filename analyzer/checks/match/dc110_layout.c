@@ -111,7 +111,7 @@ static void add_side(struct draft *draft, const struct comm *comm, const struct 
         draft->finding.last_ns = part->site.time_ns;
 }
 
-static int report(struct analyzer *analyzer, struct comm *comm)
+static void report(struct analyzer *analyzer, struct comm *comm)
 {
     struct layout *layout = comm->layout;
     struct slot *slot = &comm->divergence->slot[0];
@@ -139,9 +139,11 @@ static int report(struct analyzer *analyzer, struct comm *comm)
               "Build the model and its buckets alike on every rank: the same order of parameters, "
               "the same bucket size, "
               "and find_unused_parameters=True where ranks leave parameters out.");
-    if (layout->finding)
-        return findings_replace(analyzer, layout->finding, &draft);
-    return findings_report(analyzer, &draft, &layout->finding);
+    if (layout->finding) {
+        findings_replace(analyzer, layout->finding, &draft);
+        return;
+    }
+    findings_report(analyzer, &draft, &layout->finding);
 }
 
 /* Groups in another order, other kinds or types have codes of their own. */
@@ -150,57 +152,61 @@ static bool is_about_counts(const struct analyzer *analyzer, const struct diverg
     return divergence->finding && analyzer->reported[divergence->finding - 1].check->code == DC102;
 }
 
-static int judge(struct analyzer *analyzer, struct comm *comm, bool is_all)
+static void judge(struct analyzer *analyzer, struct comm *comm, bool is_all)
 {
     if (!is_about_counts(analyzer, comm->divergence))
-        return 0;
+        return;
     enum layout_answer answer = layout_judge(comm->layout, is_all);
     comm->layout->other_order = answer == LAYOUT_OTHER_ORDER;
-    return answer == LAYOUT_OTHER_PIECES || answer == LAYOUT_OTHER_ORDER ? report(analyzer, comm)
-                                                                         : 0;
+    if (answer == LAYOUT_OTHER_PIECES || answer == LAYOUT_OTHER_ORDER)
+        report(analyzer, comm);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void layout_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     struct comm *comm = operation->member->comm;
     struct divergence *divergence = comm->divergence;
     uint64_t number = operation->record.op.number;
     if (!divergence || !divergence->finding || comm->parting ||
         api_class_of(operation->record.api) != CLASS_COLLECTIVE)
-        return 0;
+        return;
     if (comm->layout && comm->layout->number != divergence->number) {
         free(comm->layout);
         comm->layout = NULL;
     }
-    if (!comm->layout && (number != divergence->number || begin(comm, operation)))
-        return number != divergence->number ? 0 : -1;
+    if (!comm->layout && (number != divergence->number || begin(comm, operation))) {
+        if (!(number != divergence->number))
+            analyzer->failed = true;
+        return;
+    }
     struct layout *layout = comm->layout;
     int side = !layout                                      ? -1
                : operation->member->rank == layout->rank[0] ? 0
                : operation->member->rank == layout->rank[1] ? 1
                                                             : -1;
     bool is_next = side >= 0 && number == layout->number + layout->pieces[side];
-    if (layout && layout->finding && number == layout->number)
-        return report(analyzer, comm);
+    if (layout && layout->finding && number == layout->number) {
+        report(analyzer, comm);
+        return;
+    }
     if (!is_next || layout->finding)
-        return 0;
+        return;
     struct arrival arrival = {.loop = operation->loop, .laps = operation->member->laps};
     add_piece(layout, side, &operation->signature, &arrival);
-    return judge(analyzer, comm, false);
+    judge(analyzer, comm, false);
 }
 
 /* Ranks that hang after their first buckets make no more calls that could prove it. */
-static int finish(struct analyzer *analyzer)
+static void layout_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    (void)event;
     for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
         if (comm->layout && !comm->layout->finding && comm->divergence &&
-            comm->divergence->number == comm->layout->number && judge(analyzer, comm, true))
-            return -1;
-    return 0;
+            comm->divergence->number == comm->layout->number) {
+            judge(analyzer, comm, true);
+        }
 }
-
-const struct check_group checks_layout = {
-    .name = "layout", .operation = operation, .finish = finish};
 
 const struct check check_different_buckets = {
     .code = DC110,
@@ -230,4 +236,5 @@ const struct check check_different_buckets = {
     .fix_torch =
         "model = build_model(config)                  # the same code on every rank, no branch on "
         "it\nmodel = DDP(model, bucket_cap_mb=25, find_unused_parameters=True)\n",
+    .on = {[EVENT_OPERATION] = layout_on_operation, [EVENT_FINISH] = layout_on_finish},
 };

@@ -15,9 +15,9 @@
 enum { NCCL_INVALID_ARGUMENT = 4, NCCL_INVALID_USAGE = 5, CALL_BYTES = 256 };
 
 /* One finding for each call, and one for what a group makes of it. */
-static int report(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                  const struct member *member, const struct comm *comm, enum certainty certainty,
-                  struct text *what, const char *todo)
+static void report(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                   const struct member *member, const struct comm *comm, enum certainty certainty,
+                   struct text *what, const char *todo)
 {
     struct one_call one = {
         .check = &check_invalid_call,
@@ -33,7 +33,7 @@ static int report(struct analyzer *analyzer, struct thread *thread, const struct
     thread->invalid_call = record->serial;
     if (thread->group_depth)
         thread->invalid_group = true;
-    return one_call_report(analyzer, &one, what, todo);
+    one_call_report(analyzer, &one, what, todo);
 }
 
 struct use {
@@ -43,27 +43,27 @@ struct use {
     struct member *member;
 };
 
-static int report_use(const struct use *use, enum certainty certainty, const char *why,
-                      const char *todo)
+static void report_use(const struct use *use, enum certainty certainty, const char *why,
+                       const char *todo)
 {
     struct text what = {0};
     char call[CALL_BYTES], name[16];
     text_add(&what, "rank %d calls %s on %s: %s", member_shown_rank(use->member),
              record_text(use->record, call, sizeof call), comm_name(use->member->comm->id, name),
              why);
-    return report(use->analyzer, use->thread, use->record, use->member, use->member->comm,
-                  certainty, &what, todo);
+    report(use->analyzer, use->thread, use->record, use->member, use->member->comm, certainty,
+           &what, todo);
 }
 
 /* The handle was made for another communicator, or is gone, or never was one. */
-static int check_operator(const struct use *use)
+static void check_operator(const struct use *use)
 {
     uint64_t comm = use->member->comm->id, handle = use->record->op.scalar;
     const struct redop_made *redop = redop_find(use->thread->process, comm, handle);
     bool known = redop || redops_complete(use->thread->process);
     char why[160], name[16];
     if (redop && redop->comm == comm && !redop->destroyed)
-        return 0; /* the shim had no room to remember it */
+        return; /* the shim had no room to remember it */
     if (!redop)
         snprintf(why, sizeof why,
                  "reduction operator %d is neither one of NCCL's own nor made by "
@@ -74,9 +74,9 @@ static int check_operator(const struct use *use)
     else
         snprintf(why, sizeof why, "its reduction operator was made for another communicator (%s)",
                  comm_name(redop->comm, name));
-    return report_use(use, known ? CERTAIN : POSSIBLE, why,
-                      "Make the operator with ncclRedOpCreatePreMulSum on this communicator, and "
-                      "destroy it after the last call that names it.");
+    report_use(use, known ? CERTAIN : POSSIBLE, why,
+               "Make the operator with ncclRedOpCreatePreMulSum on this communicator, and "
+               "destroy it after the last call that names it.");
 }
 
 static bool is_child(unsigned api)
@@ -95,57 +95,68 @@ static bool needs_operator(unsigned api)
     return api == API_ncclAllReduce || api == API_ncclReduce || api == API_ncclReduceScatter;
 }
 
-static int check_arguments(const struct use *use)
+static void check_arguments(const struct use *use)
 {
     const struct record *record = use->record;
     int nranks = use->member->comm->nranks;
     struct op_extent extent;
     char why[128];
     uint32_t lacks = use->thread->process->info.lacks;
-    if (record->op.datatype >= TYPE_COUNT && record->op.datatype != TYPE_NONE)
-        return report_use(use, CERTAIN, "there is no such datatype",
-                          "Give one of the types that nccl.h lists.");
+    if (record->op.datatype >= TYPE_COUNT && record->op.datatype != TYPE_NONE) {
+        report_use(use, CERTAIN, "there is no such datatype",
+                   "Give one of the types that nccl.h lists.");
+        return;
+    }
     if (is_rooted(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT) &&
         (record->op.root < 0 || (nranks > 0 && record->op.root >= nranks))) {
         snprintf(why, sizeof why, "its root %d is not a rank of the communicator (0 to %d)",
                  record->op.root, nranks - 1);
-        return report_use(use, CERTAIN, why,
-                          "Give the root as a rank in this communicator, not in the whole job.");
+        {
+            report_use(use, CERTAIN, why,
+                       "Give the root as a rank in this communicator, not in the whole job.");
+            return;
+        }
     }
     /* Nobody has a handle of 0, ncclSum: the source did not say which operator it was. */
-    if (needs_operator(record->api) && record->op.redop == REDOP_UNKNOWN && record->op.scalar)
-        return check_operator(use);
+    if (needs_operator(record->api) && record->op.redop == REDOP_UNKNOWN && record->op.scalar) {
+        check_operator(use);
+        return;
+    }
     /* Importers may know no buffers (nor NCCL's version): 0 stands for not known there. */
     bool unsaid = lacks & LACKS_ADDRESSES ||
                   record->op.flags & (RECORD_OP_NO_COUNT | RECORD_OP_NO_BUFFERS);
     if (unsaid || use->thread->process->info.nccl_version <= 0 ||
         !op_extent_of(record, nranks, &extent))
-        return 0;
+        return;
     bool send = extent.send_bytes && !record->op.sendbuff,
          receive = extent.recv_bytes && !record->op.recvbuff;
     if (!send && !receive)
-        return 0;
+        return;
     snprintf(why, sizeof why, "its %s buffer is NULL although it takes %llu bytes there",
              send ? "send" : "receive",
              (unsigned long long)(send ? extent.send_bytes : extent.recv_bytes));
-    return report_use(use, CERTAIN, why,
-                      "Give the buffer, or a count of 0 if there is nothing (on every rank).");
+    report_use(use, CERTAIN, why,
+               "Give the buffer, or a count of 0 if there is nothing (on every rank).");
 }
 
-static int operation(const struct use *use)
+static void check_use(const struct use *use)
 {
-    if (use->member->aborted)
-        return report_use(use, CERTAIN, "it was revoked before",
-                          "Shrink, abort or destroy a communicator that was revoked; make a new "
-                          "one for more operations.");
-    if (use->member->leaving)
-        return report_use(use, CERTAIN, "it was finalized before",
-                          "Issue all operations before ncclCommFinalize.");
-    return check_arguments(use);
+    if (use->member->aborted) {
+        report_use(use, CERTAIN, "it was revoked before",
+                   "Shrink, abort or destroy a communicator that was revoked; make a new "
+                   "one for more operations.");
+        return;
+    }
+    if (use->member->leaving) {
+        report_use(use, CERTAIN, "it was finalized before",
+                   "Issue all operations before ncclCommFinalize.");
+        return;
+    }
+    check_arguments(use);
 }
 
-static int after_end(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                     uint64_t id, int rank)
+static void after_end(struct analyzer *analyzer, struct thread *thread, const struct record *record,
+                      uint64_t id, int rank)
 {
     struct comm *comm = comm_find(analyzer, id);
     const struct member *member = comm ? member_find(analyzer, id, rank) : NULL;
@@ -156,42 +167,52 @@ static int after_end(struct analyzer *analyzer, struct thread *thread, const str
     text_add(&what, "rank %d calls %s on %s after it had %s it", one_call_rank(&one),
              record_text(record, call, sizeof call), comm_name(id, name),
              member && member->aborted ? "aborted" : "destroyed");
-    return report(analyzer, thread, record, member, comm, CERTAIN, &what,
-                  again ? "End each communicator once: ncclCommDestroy or ncclCommAbort, and set "
-                          "the handle to NULL."
-                        : "Keep the communicator until the last call that uses it, and set the "
-                          "handle to NULL when it ends.");
+    report(analyzer, thread, record, member, comm, CERTAIN, &what,
+           again ? "End each communicator once: ncclCommDestroy or ncclCommAbort, and set "
+                   "the handle to NULL."
+                 : "Keep the communicator until the last call that uses it, and set the "
+                   "handle to NULL when it ends.");
 }
 
-static int nccl(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     enum api_class class = api_class_of(record->api);
     bool is_operation = class == CLASS_COLLECTIVE || class == CLASS_P2P;
     bool gone = record->flags & RECORD_FLAG_GONE;
     if (class == CLASS_REDOP) {
-        if (gone)
-            return after_end(analyzer, thread, record, record->redop.comm, RECORD_NO_RANK);
-        return redops_feed(thread->process, record);
+        if (gone) {
+            after_end(analyzer, thread, record, record->redop.comm, RECORD_NO_RANK);
+            return;
+        }
+        return;
     }
-    if (gone && is_operation)
-        return after_end(analyzer, thread, record, record->op.comm, record->op.rank);
-    if (gone && class == CLASS_COMM)
-        return after_end(analyzer, thread, record,
-                         is_child(record->api) ? record->comm.parent : record->comm.comm,
-                         record->comm.rank);
+    if (gone && is_operation) {
+        after_end(analyzer, thread, record, record->op.comm, record->op.rank);
+        return;
+    }
+    if (gone && class == CLASS_COMM) {
+        after_end(analyzer, thread, record,
+                  is_child(record->api) ? record->comm.parent : record->comm.comm,
+                  record->comm.rank);
+        return;
+    }
     if (record->api == API_ncclGroupEnd && !record->group.depth) {
         struct text what = {0};
         text_add(&what, "rank %d calls ncclGroupEnd without ncclGroupStart",
                  process_shown_rank(thread->process));
-        return report(analyzer, thread, record, NULL, NULL,
-                      thread->process->lost_control ? POSSIBLE : CERTAIN, &what,
-                      "Pair each ncclGroupEnd with one ncclGroupStart on the same thread.");
+        report(analyzer, thread, record, NULL, NULL,
+               thread->process->lost_control ? POSSIBLE : CERTAIN, &what,
+               "Pair each ncclGroupEnd with one ncclGroupStart on the same thread.");
+        return;
     }
     struct member *member = is_operation && record->op.comm
                                 ? member_find(analyzer, record->op.comm, record->op.rank)
                                 : NULL;
     const struct use use = {analyzer, thread, record, member};
-    return member && member->process == thread->process ? operation(&use) : 0;
+    if (member && member->process == thread->process)
+        check_use(&use);
 }
 
 /* Calls whose arguments can be wrong; registration is left out: it is refused where the system
@@ -205,10 +226,10 @@ static bool can_be_invalid(unsigned api)
             api != API_ncclCommWindowRegister && api != API_ncclCommWindowDeregister);
 }
 
-static int leave(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void invalid_on_leave(struct analyzer *analyzer, const struct event *event)
 {
-    if (redops_feed(thread->process, record))
-        return -1;
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     const struct record *entered = &thread->enter;
     bool ends_group = api_class_of(record->api) == CLASS_GROUP,
          told = ends_group && thread->invalid_group;
@@ -216,9 +237,9 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
         thread->invalid_group = false;
     bool refused = record->result == NCCL_INVALID_ARGUMENT || record->result == NCCL_INVALID_USAGE;
     if (!refused || !can_be_invalid(record->api) || !thread->in_call || entered->api != record->api)
-        return 0;
+        return;
     if (told || thread->invalid_call == entered->serial)
-        return 0; /* of the call itself, or of one in the group */
+        return; /* of the call itself, or of one in the group */
     struct one_call one = {.process = thread->process};
     struct comm *comm = comm_find(analyzer, record->leave.comm);
     enum api_class class = api_class_of(record->api);
@@ -236,12 +257,10 @@ static int leave(struct analyzer *analyzer, struct thread *thread, const struct 
              record_text(entered, call, sizeof call),
              record->result == NCCL_INVALID_ARGUMENT ? "an argument is invalid"
                                                      : "it is not used as NCCL demands");
-    return report(analyzer, thread, entered, one.member, comm, CERTAIN, &what,
-                  "Run it with NCCL_DEBUG=WARN, which names the argument, and check the result of "
-                  "every NCCL call.");
+    report(analyzer, thread, entered, one.member, comm, CERTAIN, &what,
+           "Run it with NCCL_DEBUG=WARN, which names the argument, and check the result of "
+           "every NCCL call.");
 }
-
-const struct check_group checks_invalid = {.name = "invalid", .nccl = nccl, .leave = leave};
 
 const struct check check_invalid_call = {
     .code = DC111,
@@ -276,4 +295,5 @@ const struct check check_invalid_call = {
              "stream);\nncclCommFinalize(comm);\nncclCommDestroy(comm); comm = NULL;\n",
     .fix_torch =
         "dist.all_reduce(x)\ndist.destroy_process_group()    # last, once, and on every rank\n",
+    .on = {[EVENT_NCCL] = invalid_on_nccl, [EVENT_LEAVE] = invalid_on_leave},
 };

@@ -1,21 +1,27 @@
-/* different_datatypes.c: DC103: the check for datatypes that differ; the comparison is different_operations.c's. */
+/* different_datatypes.c: DC103: the check for datatypes that differ; the comparison is
+ * different_operations.c's. */
 #include "analyzer/check.h"
 #include "lib/trace/lacks.h"
 
 const struct check check_different_datatypes = {
-.code = DC103,
-.name = "different-datatypes",
-.family = FAMILY_MATCH,
-.severity = SEVERITY_ERROR,
-.scope = SCOPE_JOB,
-.needs = LACKS_DATATYPE | LACKS_CALLS,
-.explains = CODES(CODES_HANGS),
-.explains_later = CODES(CODES_DIVERGED),
-.title = "datatypes differ",
-.text = "Every rank must pass the same datatype to a collective; NCCL does not compare them.\n\n"
-"It shows as garbage values, or as a hang where the sizes differ. Usual causes: mixed precision on some ranks only, a checkpoint loaded in another type.\n\n"
-"It is certain that the types differ. Calls that only move bytes (Broadcast, AllGather) may happen to work with types of one size; NCCL does not promise it.",
-.example = "ncclDataType_t t = rank == 1 ? ncclHalf : ncclFloat;\nncclAllReduce(x, x, n, t, ncclSum, comm, stream);\n",
-.fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
-.fix_torch = "model = model.to(torch.float32)    # on every rank, before DistributedDataParallel(model)\n",
+    .code = DC103,
+    .name = "different-datatypes",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_DATATYPE | LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "datatypes differ",
+    .text =
+        "Every rank must pass the same datatype to a collective; NCCL does not compare them.\n\n"
+        "It shows as garbage values, or as a hang where the sizes differ. Usual causes: mixed "
+        "precision on some ranks only, a checkpoint loaded in another type.\n\n"
+        "It is certain that the types differ. Calls that only move bytes (Broadcast, AllGather) "
+        "may happen to work with types of one size; NCCL does not promise it.",
+    .example = "ncclDataType_t t = rank == 1 ? ncclHalf : ncclFloat;\nncclAllReduce(x, x, n, t, "
+               "ncclSum, comm, stream);\n",
+    .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_torch = "model = model.to(torch.float32)    # on every rank, before "
+                 "DistributedDataParallel(model)\n",
 };

@@ -1,21 +1,30 @@
-/* different_groups.c: DC106: the check for groups whose calls differ; the comparison is different_operations.c's. */
+/* different_groups.c: DC106: the check for groups whose calls differ; the comparison is
+ * different_operations.c's. */
 #include "analyzer/check.h"
 #include "lib/trace/lacks.h"
 
 const struct check check_different_groups = {
-.code = DC106,
-.name = "different-groups",
-.family = FAMILY_MATCH,
-.severity = SEVERITY_ERROR,
-.scope = SCOPE_JOB,
-.needs = LACKS_GROUP | LACKS_CALLS,
-.explains = CODES(CODES_HANGS),
-.explains_later = CODES(CODES_DIVERGED),
-.title = "the calls of one group differ in number or order",
-.text = "The calls between ncclGroupStart and ncclGroupEnd are launched as one. On two ranks the groups that begin at the same operation hold a different number of calls, or the same calls in another order.\n\n"
-"It shows as a hang or as wrong results. A group on one rank against single calls on another is not reported: NCCL's documents neither allow nor forbid it.\n\n"
-"It can be wrong only if records were lost (DC901).",
-.example = "ncclGroupStart();\nncclAllReduce(rank ? a : b, rank ? a : b, rank ? na : nb, ncclFloat, ncclSum, comm, stream);\nncclAllReduce(rank ? b : a, rank ? b : a, rank ? nb : na, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
-.fix_c = "ncclGroupStart();\nncclAllReduce(a, a, na, ncclFloat, ncclSum, comm, stream);\nncclAllReduce(b, b, nb, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
-.fix_torch = "for name in sorted(tensors):        # one order on every rank, not that of a set or of arrival\n    dist.all_reduce(tensors[name])\n",
+    .code = DC106,
+    .name = "different-groups",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_GROUP | LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "the calls of one group differ in number or order",
+    .text = "The calls between ncclGroupStart and ncclGroupEnd are launched as one. On two ranks "
+            "the groups that begin at the same operation hold a different number of calls, or the "
+            "same calls in another order.\n\n"
+            "It shows as a hang or as wrong results. A group on one rank against single calls on "
+            "another is not reported: NCCL's documents neither allow nor forbid it.\n\n"
+            "It can be wrong only if records were lost (DC901).",
+    .example = "ncclGroupStart();\nncclAllReduce(rank ? a : b, rank ? a : b, rank ? na : nb, "
+               "ncclFloat, ncclSum, comm, stream);\nncclAllReduce(rank ? b : a, rank ? b : a, rank "
+               "? nb : na, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
+    .fix_c =
+        "ncclGroupStart();\nncclAllReduce(a, a, na, ncclFloat, ncclSum, comm, "
+        "stream);\nncclAllReduce(b, b, nb, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
+    .fix_torch = "for name in sorted(tensors):        # one order on every rank, not that of a set "
+                 "or of arrival\n    dist.all_reduce(tensors[name])\n",
 };

@@ -1,21 +1,24 @@
-/* different_roots.c: DC105: the check for roots that differ; the comparison is different_operations.c's. */
+/* different_roots.c: DC105: the check for roots that differ; the comparison is
+ * different_operations.c's. */
 #include "analyzer/check.h"
 #include "lib/trace/lacks.h"
 
 const struct check check_different_roots = {
-.code = DC105,
-.name = "different-roots",
-.family = FAMILY_MATCH,
-.severity = SEVERITY_ERROR,
-.scope = SCOPE_JOB,
-.needs = LACKS_ROOT | LACKS_CALLS,
-.explains = CODES(CODES_HANGS),
-.explains_later = CODES(CODES_DIVERGED),
-.title = "roots differ",
-.text = "Broadcast, Reduce, Gather and Scatter need the same root on every rank.\n\n"
-"It shows as a hang, or as ranks that keep old data. Usual cause: a global rank passed where the rank in the group is meant, or the reverse.\n\n"
-"It can be wrong only if records were lost (DC901).",
-.example = "ncclBroadcast(x, x, n, ncclFloat, rank, comm, stream);      /* each rank names itself */\n",
-.fix_c = "ncclBroadcast(x, x, n, ncclFloat, 0, comm, stream);\n",
-.fix_torch = "dist.broadcast(x, src=0)    # src is the global rank, also in a subgroup\n",
+    .code = DC105,
+    .name = "different-roots",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_ROOT | LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "roots differ",
+    .text = "Broadcast, Reduce, Gather and Scatter need the same root on every rank.\n\n"
+            "It shows as a hang, or as ranks that keep old data. Usual cause: a global rank passed "
+            "where the rank in the group is meant, or the reverse.\n\n"
+            "It can be wrong only if records were lost (DC901).",
+    .example = "ncclBroadcast(x, x, n, ncclFloat, rank, comm, stream);      /* each rank names "
+               "itself */\n",
+    .fix_c = "ncclBroadcast(x, x, n, ncclFloat, 0, comm, stream);\n",
+    .fix_torch = "dist.broadcast(x, src=0)    # src is the global rank, also in a subgroup\n",
 };

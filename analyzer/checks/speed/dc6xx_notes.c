@@ -40,8 +40,8 @@ static bool is_one_host(const struct comm *comm)
     return true;
 }
 
-static int report_late(struct analyzer *analyzer, const struct comm *comm,
-                       const struct member *member, uint64_t elapsed_ns, const struct site *site)
+static void report_late(struct analyzer *analyzer, const struct comm *comm,
+                        const struct member *member, uint64_t elapsed_ns, const struct site *site)
 {
     const struct lateness *lateness = &comm->lateness;
     struct draft draft = draft_new(&check_straggler, POSSIBLE, comm);
@@ -62,7 +62,7 @@ static int report_late(struct analyzer *analyzer, const struct comm *comm,
     draft_say(&draft, &what,
               "See what this rank does besides: its share of the data, logging, evaluation, "
               "checkpoints, its GPU's clock, its host's other load.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 static void begin_window(struct comm *comm, uint64_t now_ns)
@@ -76,8 +76,8 @@ static void begin_window(struct comm *comm, uint64_t now_ns)
 }
 
 /* All have come. Time that was lost for an operation before is not lost again. */
-static int judge_meeting(struct analyzer *analyzer, struct comm *comm,
-                         const struct meeting *meeting, const struct site *site)
+static void judge_meeting(struct analyzer *analyzer, struct comm *comm,
+                          const struct meeting *meeting, const struct site *site)
 {
     struct lateness *lateness = &comm->lateness;
     struct member *late = comm->member[0];
@@ -91,18 +91,18 @@ static int judge_meeting(struct analyzer *analyzer, struct comm *comm,
     if (to > lateness->end_ns)
         lateness->end_ns = to;
     if (to <= from || to - from < (uint64_t)(is_one_host(comm) ? DELAY_NS : DELAY_OTHER_HOST_NS))
-        return 0;
+        return;
     lateness->delays++;
     late->delays++;
     late->delayed_ns += to - from;
     if (lateness->delays < DELAYS_WINDOW)
-        return 0;
+        return;
     uint64_t elapsed_ns = to - lateness->begin_ns;
     bool is_habit = 100 * (uint64_t)late->delays >= DELAYS_PERCENT * (uint64_t)lateness->delays &&
                     100 * late->delayed_ns >= LOST_PERCENT * elapsed_ns;
-    int result = is_habit ? report_late(analyzer, comm, late, elapsed_ns, site) : 0;
+    if (is_habit)
+        report_late(analyzer, comm, late, elapsed_ns, site);
     begin_window(comm, to);
-    return result;
 }
 
 /* --- DC602
@@ -128,8 +128,8 @@ static uint64_t alike(const struct operation *operation)
     return hash_bytes(HASH_START, words, sizeof words);
 }
 
-static int report_small(struct analyzer *analyzer, const struct operation *operation,
-                        const struct small_run *run)
+static void report_small(struct analyzer *analyzer, const struct operation *operation,
+                         const struct small_run *run)
 {
     struct draft draft = draft_new(&check_small_collectives, POSSIBLE, operation->member->comm);
     struct text what = {0};
@@ -147,55 +147,57 @@ static int report_small(struct analyzer *analyzer, const struct operation *opera
     draft_say(&draft, &what,
               "Put the tensors into one buffer (a bucket) and make one call, or put the calls into "
               "one ncclGroup.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int count_small(struct analyzer *analyzer, const struct operation *operation)
+static void count_small(struct analyzer *analyzer, const struct operation *operation)
 {
     struct small_run *run = &operation->member->small;
     uint64_t bytes = operation->record.op.count * datatype_bytes(operation->record.op.datatype);
     uint64_t kind = alike(operation);
     if (operation->record.op.flags & RECORD_OP_NO_COUNT ||
         operation->record.op.datatype == TYPE_NONE)
-        return 0;
+        return;
     if (!is_small(operation, bytes)) {
         *run = (struct small_run){.runs = run->runs};
-        return 0;
+        return;
     }
     if (run->alike != kind)
         *run = (struct small_run){.alike = kind, .runs = run->runs};
     run->operations++;
     run->bytes += bytes;
     if (run->operations != SMALL_RUN && run->operations % SMALL_RUN_AGAIN)
-        return 0;
-    return ++run->runs == SMALL_RUNS ? report_small(analyzer, operation, run) : 0;
+        return;
+    if (++run->runs == SMALL_RUNS)
+        report_small(analyzer, operation, run);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void notes_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     struct comm *comm = operation->member->comm;
     if (api_class_of(operation->record.api) != CLASS_COLLECTIVE)
-        return 0;
-    if (count_small(analyzer, operation))
-        return -1;
+        return;
+    count_small(analyzer, operation);
+
     const struct meeting *meeting = lockstep_find(comm, operation->record.op.number);
     bool complete = meeting && comm->nranks > 1 && meeting->arrivals == (uint32_t)comm->nranks &&
                     !comm->divergence;
-    return complete ? judge_meeting(analyzer, comm, meeting, &operation->site) : 0;
+    if (complete)
+        judge_meeting(analyzer, comm, meeting, &operation->site);
 }
 
 /* The host waits: what comes after may need what came before. */
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void notes_on_call(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     (void)analyzer;
     if (api_class_of(record->api) != CLASS_WAIT)
-        return 0;
+        return;
     for (struct member *member = thread->process->members; member; member = member->process_next)
         member->small = (struct small_run){.runs = member->small.runs};
-    return 0;
 }
-
-const struct check_group checks_notes = {.name = "notes", .operation = operation, .call = call};
 
 const struct check check_straggler = {
     .code = DC601,
@@ -220,6 +222,7 @@ const struct check check_straggler = {
              "ncclSum, comm, stream);\n",
     .fix_torch =
         "if rank == 0 and step % 100 == 0:   # rarely, or in another process\n    save_samples()\n",
+    .on = {[EVENT_OPERATION] = notes_on_operation, [EVENT_CALL] = notes_on_call},
 };
 
 const struct check check_small_collectives = {

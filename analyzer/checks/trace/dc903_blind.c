@@ -16,8 +16,8 @@ struct blind {
 #define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
 #define ALL_MEMORY     "hazards and devices (DC301 to DC310, DC401 to DC407)"
 
-static int report(struct analyzer *analyzer, struct process *process, const char *unseen,
-                  const char *weaker, uint64_t time_ns)
+static void report(struct analyzer *analyzer, struct process *process, const char *unseen,
+                   const char *weaker, uint64_t time_ns)
 {
     struct draft draft = draft_new(&check_unseen_calls, CERTAIN, NULL);
     const struct site site = {.process = process};
@@ -31,7 +31,7 @@ static int report(struct analyzer *analyzer, struct process *process, const char
     draft.finding.first_ns = draft.finding.last_ns = time_ns;
     text_add(&what, "not seen: %s; what goes wrong there is missed: %s", unseen, weaker);
     draft_say(&draft, &what, "Nothing need be wrong; know that these checks did not see all.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 static struct blind *blind_of(struct process *process)
@@ -55,52 +55,52 @@ static const struct {
 };
 
 /* The shim says so itself; its text names what is not seen. */
-static int notice(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void blind_on_blind(struct analyzer *analyzer, const struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     const char *text = process_string(process, record->range.text);
     int i = 0;
     while (!strstr(text, weaker_for[i].words))
         i++;
-    return report(analyzer, process, *text ? text : "something that the shim gave no name",
-                  weaker_for[i].weaker, record_realtime(process, record));
+    report(analyzer, process, *text ? text : "something that the shim gave no name",
+           weaker_for[i].weaker, record_realtime(process, record));
 }
 
-static int setup(struct analyzer *analyzer, struct process *process, const struct record *record,
-                 struct member *member)
+static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
 {
-    (void)member;
+    struct process *process = event->process;
+    const struct record *record = event->record;
+
     struct blind *blind = blind_of(process);
     int version = process->info.nccl_version;
-    if (!blind)
-        return -1;
+    if (!blind) {
+        analyzer->failed = true;
+        return;
+    }
     if (version <= NCCL_KNOWN || blind->told_nccl)
-        return 0;
+        return;
     blind->told_nccl = true;
     struct text unseen = {0};
     text_add(&unseen, "calls that NCCL %d.%d has and 2.28 had not", version / 10000,
              version / 100 % 100);
     char *text = text_take(&unseen);
-    int result =
-        text ? report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record))
-             : -1;
+    if (text)
+        report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record));
+    else
+        analyzer->failed = true;
     free(text);
-    return result;
 }
 
-static int launch(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void blind_on_runtime_call(struct analyzer *analyzer, const struct event *event)
 {
-    (void)analyzer;
-    (void)record;
+    struct process *process = event->process;
     struct blind *blind = blind_of(process);
-    if (!blind)
-        return -1;
+    if (!blind) {
+        analyzer->failed = true;
+        return;
+    }
     blind->saw_runtime = true;
-    return 0;
-}
-
-static int call(struct analyzer *analyzer, struct thread *thread, const struct record *record)
-{
-    return launch(analyzer, thread->process, record);
 }
 
 static bool issued_operations(const struct process *process)
@@ -112,31 +112,23 @@ static bool issued_operations(const struct process *process)
 }
 
 /* No libcudart was loaded when the process woke the shim, and no call of it was ever seen. */
-static int finish(struct analyzer *analyzer)
+static void blind_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
         bool unseen = process && !(process->info.lacks & LACKS_CUDA) &&
                       process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
                       !(process->blind && process->blind->saw_runtime) &&
                       issued_operations(process);
-        if (unseen && report(analyzer, process,
-                             "calls of the CUDA runtime (none was seen: it is linked into the "
-                             "program, or another API is used)",
-                             "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns))
-            return -1;
+        if (unseen) {
+            report(analyzer, process,
+                   "calls of the CUDA runtime (none was seen: it is linked into the "
+                   "program, or another API is used)",
+                   "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns);
+        }
     }
-    return 0;
 }
-
-const struct check_group checks_blind = {
-    .name = "blind",
-    .blind = notice,
-    .setup = setup,
-    .call = call,
-    .launch = launch,
-    .finish = finish,
-};
 
 const struct check check_unseen_calls = {
     .code = DC903,
@@ -155,4 +147,9 @@ const struct check check_unseen_calls = {
             "through NCCL's profiler plugin interface (docs/front-ends.md).\n\n"
             "Nothing is reported because of what was not seen; faults in it are missed.",
     .fix_c = "nvcc -cudart shared job.cu -lnccl    # so that the CUDA runtime can be seen\n",
+    .on = {[EVENT_BLIND] = blind_on_blind,
+           [EVENT_SETUP] = blind_on_setup,
+           [EVENT_CALL] = blind_on_runtime_call,
+           [EVENT_LAUNCH] = blind_on_runtime_call,
+           [EVENT_FINISH] = blind_on_finish},
 };

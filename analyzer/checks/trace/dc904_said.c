@@ -34,14 +34,16 @@ static enum severity severity_of(uint64_t said)
                                : SEVERITY_WARNING;
 }
 
-static int said(struct analyzer *analyzer, struct process *process, const struct record *record)
+static void said_on_said(struct analyzer *analyzer, const struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     const char *text = process_string(process, record->range.text),
                *by = process_string(process, record->range.domain);
     const struct site site = {.process = process, .time_ns = record_realtime(process, record)};
     char kind[KIND_BYTES];
     if (!*text)
-        return 0;
+        return;
     kind_of(text, kind, sizeof kind);
     struct draft draft = draft_new(&check_tool_message, CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, kind, &site);
@@ -57,10 +59,8 @@ static int said(struct analyzer *analyzer, struct process *process, const struct
     draft_say(&draft, &what,
               "This is passed on in the words of who said it; findings with other codes say what "
               "ddpcheck makes of it.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
-
-const struct check_group checks_said = {.name = "said", .said = said};
 
 const struct check check_tool_message = {
     .code = DC904,
@@ -75,4 +75,5 @@ const struct check check_tool_message = {
             "It is not judged. A warning may be the fault, may follow from it, or be of no "
             "consequence: the findings with other codes, if there are any, are what ddpcheck found "
             "in the calls themselves.",
+    .on = {[EVENT_SAID] = said_on_said},
 };

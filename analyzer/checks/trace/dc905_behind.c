@@ -56,8 +56,8 @@ static void add_side(struct draft *draft, const struct comm *comm,
     }
 }
 
-static int report(struct analyzer *analyzer, const struct comm *comm,
-                  const struct standing_apart *apart, bool finished)
+static void report(struct analyzer *analyzer, const struct comm *comm,
+                   const struct standing_apart *apart, bool finished)
 {
     struct draft draft = draft_new(&check_different_progress, POSSIBLE, comm);
     struct text what = {0};
@@ -92,22 +92,21 @@ static int report(struct analyzer *analyzer, const struct comm *comm,
                   ? "If the job hangs, look at what these ranks do instead (ddpcheck stacks --pid)."
                   : "If the job hangs, look at what these ranks do instead (ddpcheck stacks "
                     "--pid); of a running job this is a moment's picture.");
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
-static int finish(struct analyzer *analyzer)
+static void behind_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    (void)event;
     struct standing_apart apart;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         bool finished = comm_stands_apart(comm, LACKS_UNFINISHED, &apart);
         if ((finished || comm_stands_apart(comm, LACKS_STATE, &apart)) &&
-            !is_explained(analyzer, comm) && report(analyzer, comm, &apart, finished))
-            return -1;
+            !is_explained(analyzer, comm)) {
+            report(analyzer, comm, &apart, finished);
+        }
     }
-    return 0;
 }
-
-const struct check_group checks_behind = {.name = "behind", .finish = finish};
 
 const struct check check_different_progress = {
     .code = DC905,
@@ -123,4 +122,5 @@ const struct check check_different_progress = {
             "the same at any moment, so this is only a note. Times tell: of several RAS snapshots "
             "that were taken ten seconds or more apart, or of a log with times, a rank that stays "
             "behind is DC201.",
+    .on = {[EVENT_FINISH] = behind_on_finish},
 };

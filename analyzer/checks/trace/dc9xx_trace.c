@@ -3,7 +3,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 
-static int lost(struct analyzer *analyzer, struct process *process)
+static void report_lost(struct analyzer *analyzer, struct process *process)
 {
     struct draft draft = draft_new(&check_lost_records, CERTAIN, NULL);
     struct text what = {0};
@@ -50,12 +50,20 @@ static int lost(struct analyzer *analyzer, struct process *process)
         /* The counts only grow; they are told again at each doubling. */
         if (control + bulk + hashes < 2 * process->lost_told) {
             draft_drop(&draft);
-            return 0;
+            return;
         }
     }
     process->lost_told = control + bulk + hashes;
-    return known ? findings_replace(analyzer, known->finding.id, &draft)
-                 : findings_report(analyzer, &draft, NULL);
+    if (known) {
+        findings_replace(analyzer, known->finding.id, &draft);
+    } else {
+        findings_report(analyzer, &draft, NULL);
+    }
+}
+
+static void trace_on_lost(struct analyzer *analyzer, const struct event *event)
+{
+    report_lost(analyzer, event->process);
 }
 
 /* Of a communicator that was never made the rest of the ranks need not exist. */
@@ -67,16 +75,16 @@ static bool was_made(const struct comm *comm)
     return false;
 }
 
-static int finish(struct analyzer *analyzer)
+static void trace_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
         if (process && process->lost_told &&
             process->lost_told !=
                 process->lost_control + process->lost_bulk + process->lost_hashes) {
             process->lost_told = 0;
-            if (lost(analyzer, process))
-                return -1;
+            report_lost(analyzer, process);
         }
     }
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
@@ -102,13 +110,9 @@ static int finish(struct analyzer *analyzer)
         draft_say(
             &draft, &what,
             "Give the report the databases of all hosts; see that every rank ran under ddpcheck.");
-        if (findings_report(analyzer, &draft, NULL))
-            return -1;
+        findings_report(analyzer, &draft, NULL);
     }
-    return 0;
 }
-
-const struct check_group checks_trace = {.name = "trace", .lost = lost, .finish = finish};
 
 const struct check check_lost_records = {
     .code = DC901,
@@ -122,6 +126,7 @@ const struct check check_lost_records = {
         "dropped; the job is never made to wait. Bulk records (CUDA calls) are lost first.\n\n"
         "Findings that depend on the lost records are called possible, and some faults may be "
         "missed.",
+    .on = {[EVENT_LOST] = trace_on_lost, [EVENT_FINISH] = trace_on_finish},
 };
 
 const struct check check_missing_trace = {

@@ -120,8 +120,8 @@ static bool seen_lately(struct likeness *likeness, uint64_t hash)
     return false;
 }
 
-static int report(struct analyzer *analyzer, const struct payload *payload,
-                  struct likeness *likeness)
+static void report(struct analyzer *analyzer, const struct payload *payload,
+                   struct likeness *likeness)
 {
     struct draft draft = draft_new(&check_identical_gradients, POSSIBLE, payload->comm);
     struct text what = {0};
@@ -155,36 +155,41 @@ static int report(struct analyzer *analyzer, const struct payload *payload,
               "Give each rank a part of the data of its own: a DistributedSampler with the right "
               "rank and number of replicas, and "
               "sampler.set_epoch(epoch) before each epoch.");
-    return findings_report(analyzer, &draft, &likeness->finding);
+    findings_report(analyzer, &draft, &likeness->finding);
 }
 
-static int payload(struct analyzer *analyzer, const struct payload *payload)
+static void gradients_on_payload(struct analyzer *analyzer, const struct event *event)
 {
+    const struct payload *payload = event->payload;
     if (!counts(payload))
-        return 0;
+        return;
     struct likeness *likeness = likeness_of(payload);
-    if (!likeness || likeness->ranks != payload->cells)
-        return likeness ? 0 : -1;
+    if (!likeness || likeness->ranks != payload->cells) {
+        if (!(likeness))
+            analyzer->failed = true;
+        return;
+    }
     int shared = refine(likeness, payload);
-    if (shared == -2)
-        return -1;
+    if (shared == -2) {
+        analyzer->failed = true;
+        return;
+    }
     if (shared < 0) {
         if (likeness->finding)
             findings_resolve(analyzer, likeness->finding, "what they give differs now");
         likeness->finding = 0;
         start_again(likeness);
-        return 0;
+        return;
     }
     if (seen_lately(likeness, payload->cell[shared].hash[HASH_SEND_BEFORE]))
-        return 0;
+        return;
     if (!likeness->operations++)
         likeness->first_ns = payload->cell[shared].site.time_ns;
     if (likeness->finding)
         findings_count(analyzer, likeness->finding, payload->cell[shared].site.time_ns);
-    return likeness->operations == OPERATIONS ? report(analyzer, payload, likeness) : 0;
+    if (likeness->operations == OPERATIONS)
+        report(analyzer, payload, likeness);
 }
-
-const struct check_group checks_gradients = {.name = "gradients", .payload = payload};
 
 const struct check check_identical_gradients = {
     .code = DC501,
@@ -218,4 +223,5 @@ const struct check check_identical_gradients = {
     .fix_torch = "sampler = DistributedSampler(dataset)          # rank and number of replicas "
                  "from the process group\nloader = DataLoader(dataset, batch_size=64, "
                  "sampler=sampler)\nfor epoch in range(epochs):\n    sampler.set_epoch(epoch)\n",
+    .on = {[EVENT_PAYLOAD] = gradients_on_payload},
 };

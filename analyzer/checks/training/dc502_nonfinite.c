@@ -65,8 +65,8 @@ static void add_sides(struct draft *draft, const struct payload *payload,
     }
 }
 
-static int report(struct analyzer *analyzer, const struct payload *payload,
-                  const struct payload_cell *first)
+static void report(struct analyzer *analyzer, const struct payload *payload,
+                   const struct payload_cell *first)
 {
     struct nonfinite *state = &analyzer->nonfinite;
     uint64_t nans = 0, infs = 0;
@@ -97,20 +97,24 @@ static int report(struct analyzer *analyzer, const struct payload *payload,
               "precision); torch.autograd.set_detect_anomaly(True) names the operation.");
     state->first_ns = first->site.time_ns;
     state->signature = payload->signature;
-    return state->finding ? findings_replace(analyzer, state->finding, &draft)
-                          : findings_report(analyzer, &draft, &state->finding);
+    if (state->finding) {
+        findings_replace(analyzer, state->finding, &draft);
+    } else {
+        findings_report(analyzer, &draft, &state->finding);
+    }
 }
 
 /* Another one while the first is open. */
-static int another(struct analyzer *analyzer, const struct payload *payload,
-                   const struct payload_cell *first)
+static void another(struct analyzer *analyzer, const struct payload *payload,
+                    const struct payload_cell *first)
 {
     struct nonfinite *state = &analyzer->nonfinite;
     state->finite = 0;
-    if (first->site.time_ns < state->first_ns)
-        return report(analyzer, payload, first);
+    if (first->site.time_ns < state->first_ns) {
+        report(analyzer, payload, first);
+        return;
+    }
     findings_count(analyzer, state->finding, first->site.time_ns);
-    return 0;
 }
 
 static bool all_told(const struct payload *payload)
@@ -121,14 +125,20 @@ static bool all_told(const struct payload *payload)
     return true;
 }
 
-static int payload(struct analyzer *analyzer, const struct payload *payload)
+static void nonfinite_on_payload(struct analyzer *analyzer, const struct event *event)
 {
+    const struct payload *payload = event->payload;
     struct nonfinite *state = &analyzer->nonfinite;
     const struct payload_cell *first = payload->key.kind == PAYLOAD_NAMED ? NULL
                                                                           : first_bad(payload);
-    if (first)
-        return state->finding ? another(analyzer, payload, first)
-                              : report(analyzer, payload, first);
+    if (first) {
+        if (state->finding) {
+            another(analyzer, payload, first);
+        } else {
+            report(analyzer, payload, first);
+        }
+        return;
+    }
     bool like_it = state->finding && !signature_differs(&payload->signature, &state->signature) &&
                    all_told(payload);
     if (like_it && ++state->finite == FINITE_AGAIN) {
@@ -138,10 +148,7 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
         state->finding = 0;
         state->finite = 0;
     }
-    return 0;
 }
-
-const struct check_group checks_nonfinite = {.name = "NaN and Inf", .payload = payload};
 
 const struct check check_nonfinite_values = {
     .code = DC502,
@@ -173,4 +180,5 @@ const struct check check_nonfinite_values = {
         "with torch.autograd.set_detect_anomaly(True):   # names the operation that made it\n    "
         "loss.backward()\nscaler.unscale_(optimizer)                      # half precision: a "
         "GradScaler skips the step\nscaler.step(optimizer); scaler.update()\n",
+    .on = {[EVENT_PAYLOAD] = nonfinite_on_payload},
 };

@@ -69,12 +69,13 @@ static void say(struct draft *draft, const struct payload *payload, const char *
                                  "a broadcast from rank 0 before the first step.");
 }
 
-static int payload(struct analyzer *analyzer, const struct payload *payload)
+static void parameters_on_payload(struct analyzer *analyzer, const struct event *event)
 {
+    const struct payload *payload = event->payload;
     struct payload_group groups[PAYLOAD_GROUPS_MAX];
     struct payloads *state = payload->comm->payloads;
     if (payload->key.kind != PAYLOAD_NAMED)
-        return 0;
+        return;
     int count = payload_groups(payload, HASH_NAMED, groups);
     if (count < 2) {
         if (count == 1 && payload->complete == payload->cells && !state->parted) {
@@ -82,12 +83,12 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
             state->was_equal = true;
             state->equal_before = before > state->equal_before ? before : state->equal_before;
         }
-        return 0;
+        return;
     }
     uint64_t now_ns = payload->cell[groups[0].first].site.time_ns;
     if (state->parted) {
         findings_count(analyzer, state->parted, now_ns);
-        return 0;
+        return;
     }
     struct draft draft = draft_new(&check_different_parameters, CERTAIN, payload->comm);
     char call[CALL_BYTES];
@@ -97,10 +98,8 @@ static int payload(struct analyzer *analyzer, const struct payload *payload)
              (unsigned long long)payload->key.number);
     add_sides(&draft, payload, call, groups, count);
     say(&draft, payload, call, groups, count);
-    return findings_report(analyzer, &draft, &state->parted);
+    findings_report(analyzer, &draft, &state->parted);
 }
-
-const struct check_group checks_parameters = {.name = "parameters", .payload = payload};
 
 const struct check check_different_parameters = {
     .code = DC503,
@@ -134,4 +133,5 @@ const struct check check_different_parameters = {
     .fix_torch =
         "found_inf = torch.tensor(float(overflow), device=device)\ndist.all_reduce(found_inf, "
         "op=dist.ReduceOp.MAX)    # all skip, or none\nif not found_inf:\n    optimizer.step()\n",
+    .on = {[EVENT_PAYLOAD] = parameters_on_payload},
 };

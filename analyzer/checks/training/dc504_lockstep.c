@@ -266,13 +266,13 @@ static bool is_told(const struct parting *parting)
            (parting->seen[0] && parting->seen[1]);
 }
 
-static int report(struct analyzer *analyzer, struct comm *comm)
+static void report(struct analyzer *analyzer, struct comm *comm)
 {
     struct parting *parting = comm->parting;
     const struct parting_rule *rule = &rules[parting->kind];
     struct draft draft = parting_draft(parting, rule->check, comm, rule->describe);
     rule->say(&draft, parting, comm);
-    return parting_report(analyzer, parting, &draft);
+    parting_report(analyzer, parting, &draft);
 }
 
 /* The other model's turn has come at this member, in the same iteration: its order differs, it left
@@ -308,8 +308,8 @@ static bool see_totals(struct parting *parting)
     return is_told(parting);
 }
 
-static int part(struct analyzer *analyzer, const struct operation *operation,
-                const struct meeting *meeting, const struct arrival *arrival)
+static void part(struct analyzer *analyzer, const struct operation *operation,
+                 const struct meeting *meeting, const struct arrival *arrival)
 {
     struct comm *comm = operation->member->comm;
     const struct arrival *first = &meeting->first;
@@ -325,46 +325,56 @@ static int part(struct analyzer *analyzer, const struct operation *operation,
                       is_next_round(comm, meeting->number, arrival, first)))
         kind = PARTING_ROUND;
     if (kind == PARTING_NONE)
-        return 0;
+        return;
     comm->parting = parting_new(kind, comm, meeting, arrival);
-    if (!comm->parting)
-        return -1;
+    if (!comm->parting) {
+        analyzer->failed = true;
+        return;
+    }
     comm->parting->mismatch = operation->match->result == WINDOW_DIFFERS;
     if (kind == PARTING_ROUND)
         keep_round(comm->parting, comm);
     see_totals(comm->parting);
     see_swaps_before(comm->parting, comm);
-    return is_told(comm->parting) ? report(analyzer, comm) : 0;
+    if (is_told(comm->parting))
+        report(analyzer, comm);
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void lockstep_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     if (api_class_of(operation->record.api) != CLASS_COLLECTIVE)
-        return 0;
+        return;
     struct comm *comm = operation->member->comm;
     struct arrival arrival;
     const struct meeting *meeting = lockstep_arrive(operation, &arrival);
     uint64_t number = operation->record.op.number;
-    if (!meeting)
-        return errno == ENOMEM ? -1 : 0;
+    if (!meeting) {
+        if (errno == ENOMEM)
+            analyzer->failed = true;
+        return;
+    }
     struct parting *parting = comm->parting;
     if (parting && number == parting->number &&
         (arrival.loop.iteration || parting->kind == PARTING_ROUND)) {
         parting_join(parting, &arrival);
         parting->mismatch = parting->mismatch || operation->match->result == WINDOW_DIFFERS;
-        return is_told(parting) ? report(analyzer, comm) : 0;
+        if (is_told(parting))
+            report(analyzer, comm);
+        return;
     }
     if (parting && parting->kind == PARTING_MODEL && number > parting->number &&
-        see_swap(parting, &arrival))
-        return report(analyzer, comm);
+        see_swap(parting, &arrival)) {
+        report(analyzer, comm);
+        return;
+    }
     if (parting && !is_told(parting) && number > parting->number + REACH) {
         parting_free(parting);
         parting = comm->parting = NULL;
     }
     bool diverged = comm->divergence && comm->divergence->number < number;
-    return parting || diverged || meeting->arrivals < 2
-               ? 0
-               : part(analyzer, operation, meeting, &arrival);
+    if (!(parting || diverged || meeting->arrivals < 2))
+        part(analyzer, operation, meeting, &arrival);
 }
 
 /* Its arrivals in the parting, and those that others may yet be compared with, learn what the
@@ -379,22 +389,19 @@ static void end_lap(struct member *member, uint32_t micro_steps)
             parting->side[i].example.micro_steps = micro_steps;
 }
 
-static int iteration(struct analyzer *analyzer, struct thread *thread)
+static void lockstep_on_iteration(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
     const struct loop *loop = &thread->loop;
     for (struct member *member = thread->process->members; member; member = member->process_next) {
         struct comm *comm = member->comm;
         if (member->lap[0].owner != thread || member->lap[0].iteration != loop->ordinal)
             continue;
         end_lap(member, loop->micro_steps ? loop->micro_steps : loop->backwards);
-        if (comm->parting && see_totals(comm->parting) && report(analyzer, comm))
-            return -1;
+        if (comm->parting && see_totals(comm->parting))
+            report(analyzer, comm);
     }
-    return 0;
 }
-
-const struct check_group checks_lockstep = {
-    .name = "lockstep", .operation = operation, .iteration = iteration};
 
 const struct check check_incomplete_iteration = {
     .code = DC504,
@@ -431,6 +438,7 @@ const struct check check_incomplete_iteration = {
     .fix_torch = "with torch.cuda.nvtx.range(f'iteration {i}'):\n    loss = model(x).sum()\n    if "
                  "skip_this_batch:\n        loss = loss * 0      # take part with zeros; "
                  "find_unused_parameters=True where parts go unused\n    loss.backward()\n",
+    .on = {[EVENT_OPERATION] = lockstep_on_operation, [EVENT_ITERATION] = lockstep_on_iteration},
 };
 
 const struct check check_different_micro_steps = {

@@ -41,14 +41,15 @@ static void close_set(struct tally *tally)
         tally->other_sets++;
 }
 
-static int operation(struct analyzer *analyzer, const struct operation *operation)
+static void steps_on_operation(struct analyzer *analyzer, const struct event *event)
 {
+    const struct operation *operation = event->operation;
     (void)analyzer;
     const struct record *record = &operation->record;
     struct tally *tally = &operation->member->tally;
     const struct loop_place *loop = &operation->loop;
     if (!loop->iteration || !is_reduction(record->api))
-        return 0;
+        return;
     if (tally->iteration != loop->iteration) {
         uint32_t waits = tally->waits, every = tally->every;
         *tally = (struct tally){
@@ -65,7 +66,6 @@ static int operation(struct analyzer *analyzer, const struct operation *operatio
     tally->site = operation->site;
     tally->overlapped += loop->in_backward;
     tally->bytes += record->op.count * datatype_bytes(record->op.datatype);
-    return 0;
 }
 
 /* --- DC506
@@ -81,8 +81,8 @@ static void step_call(const struct ballot_side *side, const char *name, char *te
                  side->count == 1 ? "" : "s", name);
 }
 
-static int report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot,
-                        const struct vote *vote)
+static void report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot,
+                         const struct vote *vote)
 {
     const struct process *process = vote->member->process;
     const char *name = process_string(process, ballot->text);
@@ -112,9 +112,11 @@ static int report_steps(struct analyzer *analyzer, const struct comm *comm, stru
     draft_say(&draft, &what,
               "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as "
               "GradScaler does on reduced gradients.");
-    if (ballot->finding)
-        return findings_replace(analyzer, ballot->finding, &draft);
-    return findings_report(analyzer, &draft, &ballot->finding);
+    if (ballot->finding) {
+        findings_replace(analyzer, ballot->finding, &draft);
+        return;
+    }
+    findings_report(analyzer, &draft, &ballot->finding);
 }
 
 /* Of its last step; without one, where it reduced last: there the step should follow. */
@@ -134,7 +136,7 @@ static struct site step_site(struct thread *thread, const struct loop_steps *ste
 
 /* Only optimizers that this rank has stepped before: ranks may well have optimizers of their own.
  */
-static int compare_steps(struct analyzer *analyzer, struct thread *thread, struct member *member)
+static void compare_steps(struct analyzer *analyzer, struct thread *thread, struct member *member)
 {
     const struct loop *loop = &thread->loop;
     bool numbered = loop->has_iterations && loop->range.meaning.has_number;
@@ -150,26 +152,27 @@ static int compare_steps(struct analyzer *analyzer, struct thread *thread, struc
             .site = step_site(thread, &loop->steps[i], &member->tally),
         };
         struct ballot *ballot = ballots_enter(member->comm, &vote);
-        if (!ballot && errno == ENOMEM)
-            return -1;
-        if (ballot && ballot->sides > 1 && report_steps(analyzer, member->comm, ballot, &vote))
-            return -1;
+        if (!ballot && errno == ENOMEM) {
+            analyzer->failed = true;
+            return;
+        }
+        if (ballot && ballot->sides > 1)
+            report_steps(analyzer, member->comm, ballot, &vote);
     }
-    return 0;
 }
 
 /* --- DC505, DC603: what one rank does in every iteration
  * ------------------------------------------------------------- */
 
-static int report_habit(struct analyzer *analyzer, const struct check *check, const char *call,
-                        const struct member *member, struct text *what, const char *todo)
+static void report_habit(struct analyzer *analyzer, const struct check *check, const char *call,
+                         const struct member *member, struct text *what, const char *todo)
 {
     struct draft draft = draft_new(check, POSSIBLE, member->comm);
     draft_rank(&draft, draft_side(&draft, call, &member->tally.site), member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = member->tally.site.time_ns;
     draft_say(&draft, what, todo);
-    return findings_report(analyzer, &draft, NULL);
+    findings_report(analyzer, &draft, NULL);
 }
 
 static uint32_t all_steps(const struct loop *loop)
@@ -180,8 +183,8 @@ static uint32_t all_steps(const struct loop *loop)
     return count;
 }
 
-static int check_every(struct analyzer *analyzer, const struct thread *thread,
-                       struct member *member)
+static void check_every(struct analyzer *analyzer, const struct thread *thread,
+                        struct member *member)
 {
     const struct loop *loop = &thread->loop;
     struct tally *tally = &member->tally;
@@ -191,7 +194,7 @@ static int check_every(struct analyzer *analyzer, const struct thread *thread,
                  all_steps(loop) == 1;
     tally->every = every ? tally->every + 1 : 0;
     if (tally->every < EVERY_ITERATIONS)
-        return 0;
+        return;
     struct text what = {0};
     char name[16];
     text_add(&what,
@@ -199,14 +202,14 @@ static int check_every(struct analyzer *analyzer, const struct thread *thread,
              "optimizer steps once: one reduction, "
              "after the last, would do",
              tally->sets, comm_name(member->comm->id, name));
-    return report_habit(analyzer, &check_different_micro_steps, "reduces in every micro-step",
-                        member, &what,
-                        "Accumulate locally and reduce in the last micro-step only (PyTorch: "
-                        "no_sync() in all but the last).");
+    report_habit(analyzer, &check_different_micro_steps, "reduces in every micro-step", member,
+                 &what,
+                 "Accumulate locally and reduce in the last micro-step only (PyTorch: "
+                 "no_sync() in all but the last).");
 }
 
-static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
-                         struct member *member)
+static void check_overlap(struct analyzer *analyzer, const struct thread *thread,
+                          struct member *member)
 {
     const struct loop *loop = &thread->loop;
     struct tally *tally = &member->tally;
@@ -214,7 +217,7 @@ static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
                  tally->bytes >= OVERLAP_BYTES && all_steps(loop);
     tally->waits = could && !tally->overlapped ? tally->waits + 1 : 0;
     if (tally->waits < OVERLAP_ITERATIONS)
-        return 0;
+        return;
     struct text what = {0};
     char name[16];
     text_add(&what,
@@ -222,29 +225,27 @@ static int check_overlap(struct analyzer *analyzer, const struct thread *thread,
              " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
              tally->reductions, comm_name(member->comm->id, name),
              (double)tally->bytes / (1 << 20));
-    return report_habit(analyzer, &check_no_overlap, "reduces after backward", member, &what,
-                        "Reduce a bucket as soon as its gradients are there, while backward goes "
-                        "on (DistributedDataParallel's hooks do).");
+    report_habit(analyzer, &check_no_overlap, "reduces after backward", member, &what,
+                 "Reduce a bucket as soon as its gradients are there, while backward goes "
+                 "on (DistributedDataParallel's hooks do).");
 }
 
-static int iteration(struct analyzer *analyzer, struct thread *thread)
+static void steps_on_iteration(struct analyzer *analyzer, const struct event *event)
 {
+    struct thread *thread = event->thread;
     if (thread->process->lost_bulk)
-        return 0;
+        return;
     for (struct member *member = thread->process->members; member; member = member->process_next) {
         if (member->tally.owner != thread || member->tally.iteration != thread->loop.ordinal)
             continue;
         close_set(&member->tally);
-        if (compare_steps(analyzer, thread, member) || check_every(analyzer, thread, member) ||
-            check_overlap(analyzer, thread, member))
-            return -1;
+        compare_steps(analyzer, thread, member);
+        check_every(analyzer, thread, member);
+        check_overlap(analyzer, thread, member);
+
         member->tally.iteration = 0;
     }
-    return 0;
 }
-
-const struct check_group checks_steps = {
-    .name = "steps", .operation = operation, .iteration = iteration};
 
 const struct check check_skipped_step = {
     .code = DC506,
@@ -274,6 +275,7 @@ const struct check check_skipped_step = {
              "(!overflow)\n    step(optimizer);\n",
     .fix_torch = "scaler.unscale_(optimizer)      # after the reduction: all ranks see the same "
                  "inf or NaN\nscaler.step(optimizer)\nscaler.update()\n",
+    .on = {[EVENT_OPERATION] = steps_on_operation, [EVENT_ITERATION] = steps_on_iteration},
 };
 
 const struct check check_no_overlap = {
