@@ -1,18 +1,18 @@
 /* minimal.h: the suite's minimal program of each code, as text, for `ddpcheck explain`.
  *
- * minimal_make.c writes the table at build time from the cases whose header says "minimal: yes"; link the target
- * suite_minimal. All texts are static and never NULL. */
+ * minimal_make.c writes the table at build time from the cases whose header says "minimal: yes";
+ * link the target suite_minimal. All texts are static and never NULL. */
 #ifndef DDPCHECK_TESTS_SUITE_MINIMAL_H
 #define DDPCHECK_TESTS_SUITE_MINIMAL_H
 
 struct suite_minimal {
-    const char *code; /* "DC301" */
-    const char *name; /* "hazard/early_clear" */
+    const char *code;  /* "DC301" */
+    const char *name;  /* "hazard/early_clear" */
     const char *about; /* what is wrong, in sentences, as one paragraph */
-    const char *
-        fault; /* the program as it is with the fault, without its header comment; C, lines ended by \n */
-    const char *twin; /* the program as it is with the mend */
-    const char *mend; /* only the lines that the mend puts in; "" where it only takes lines out */
+    const char *fault; /* the program as it is with the fault, without its header comment; C, lines
+                          ended by \n */
+    const char *twin;  /* the program as it is with the mend */
+    const char *mend;  /* only the lines that the mend puts in; "" where it only takes lines out */
 };
 
 /* In order of code, ended by a NULL code. */

@@ -1,7 +1,8 @@
-/* minimal_make.c: writes minimal.c, see minimal.h.  minimal_make MINIMAL.C FOLDER CATEGORY/NAME.c...
+/* minimal_make.c: writes minimal.c, see minimal.h.  minimal_make MINIMAL.C FOLDER
+ * CATEGORY/NAME.c...
  *
- * Runs at build time and where nothing but a C compiler is, so it knows of the preprocessor only what cases use:
- * #ifdef TWIN, #ifndef TWIN, #else, #endif, not nested. */
+ * Runs at build time and where nothing but a C compiler is, so it knows of the preprocessor only
+ * what cases use: #ifdef TWIN, #ifndef TWIN, #else, #endif, not nested. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static bool ends_header(const char *line)
     return strstr(line, "*/") != NULL;
 }
 
-/* Reads the header comment. Returns whether the case is a minimal one; code is then what it expects. */
+/* Reads the header comment. Returns whether the case is a minimal one; code is then what it
+ * expects. */
 static bool read_header(struct minimal *minimal)
 {
     FILE *file = open_source(minimal->path);

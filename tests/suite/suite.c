@@ -38,8 +38,8 @@ float *suite_floats(size_t count)
 
     CUDA(cudaMalloc(&memory, count * sizeof(float)));
     CUDA(cudaMemset(memory, 0, count * sizeof(float)));
-    CUDA(
-        cudaDeviceSynchronize()); /* cudaMemset need not wait, and our streams do not wait for the default one */
+    CUDA(cudaDeviceSynchronize()); /* cudaMemset need not wait, and our streams do not wait for the
+                                      default one */
     return memory;
 }
 
@@ -137,7 +137,8 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
-/* A rank that ends early ends nobody else: ending the rest is a launcher's work, and ddpcheck is to see the wait. */
+/* A rank that ends early ends nobody else: ending the rest is a launcher's work, and ddpcheck is to
+ * see the wait. */
 static int run_processes(struct rank *rank)
 {
     int failed = 0;

@@ -10,8 +10,7 @@ static void abort_and_retry(struct rank *me)
     float *gradients = suite_floats(COUNT);
 
     if (me->rank != 1)
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     suite_meet(me, 0);
     NCCL(ncclCommAbort(me->comm));
     NCCL(ncclCommInitRank(&me->comm, me->ranks, suite_id(me, 1), me->rank));

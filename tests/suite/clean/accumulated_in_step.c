@@ -19,8 +19,7 @@ static void accumulated_in_step(struct rank *me)
             range_push("forward");
             nvtxRangePop();
             if (micro == micro_steps - 1)
-                NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm,
-                                   me->stream));
+                NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
             nvtxRangePop();
             nvtxRangePop();
         }

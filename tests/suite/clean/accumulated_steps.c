@@ -12,8 +12,7 @@ static void accumulated_steps(struct rank *me)
     for (int step = 0; step < STEPS; step++) {
         for (int micro = 0; micro < MICRO_STEPS; micro++)
             CUDA(kernels_add(COUNT, batch, gradients, me->stream));
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(kernels_fill(COUNT, 0, gradients, me->stream));
     }
     CUDA(cudaStreamSynchronize(me->stream));

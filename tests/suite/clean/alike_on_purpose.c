@@ -9,8 +9,7 @@ enum { COUNT = 1024, STEPS = 20, SHORT = 100 };
 
 static void alike_on_purpose(struct rank *me)
 {
-    float values[COUNT], *token = suite_floats(COUNT), *statistics = suite_floats(SHORT),
-                         *table = suite_floats(COUNT);
+    float values[COUNT], *token = suite_floats(COUNT), *statistics = suite_floats(SHORT), *table = suite_floats(COUNT);
     float *sum = suite_floats(COUNT);
 
     for (int i = 0; i < COUNT; i++)
@@ -18,13 +17,10 @@ static void alike_on_purpose(struct rank *me)
     CUDA(cudaMemcpyAsync(table, values, sizeof values, cudaMemcpyHostToDevice, me->stream));
     for (int step = 0; step < STEPS; step++) {
         CUDA(kernels_fill(COUNT, (float)(step + 1), token, me->stream));
-        NCCL(ncclAllReduce(token, token, COUNT, ncclFloat32, ncclSum, me->comm,
-                           me->stream)); /* a barrier */
+        NCCL(ncclAllReduce(token, token, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));       /* a barrier */
         values[0] = (float)step;
-        CUDA(cudaMemcpyAsync(statistics, values, SHORT * sizeof *values, cudaMemcpyHostToDevice,
-                             me->stream));
-        NCCL(ncclAllReduce(statistics, statistics, SHORT, ncclFloat32, ncclAvg, me->comm,
-                           me->stream));
+        CUDA(cudaMemcpyAsync(statistics, values, SHORT * sizeof *values, cudaMemcpyHostToDevice, me->stream));
+        NCCL(ncclAllReduce(statistics, statistics, SHORT, ncclFloat32, ncclAvg, me->comm, me->stream));
         NCCL(ncclAllReduce(table, sum, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         NCCL(ncclAllReduce(sum, sum, COUNT, ncclFloat32, ncclMax, me->comm, me->stream));
         NCCL(ncclAllReduce(sum, sum, COUNT, ncclInt32, ncclMin, me->comm, me->stream));

@@ -12,18 +12,15 @@ static size_t tokens(int from, int to)
 
 static void all_to_all_v(struct rank *me)
 {
-    float *out = suite_floats((size_t)MOST * me->ranks),
-          *in = suite_floats((size_t)MOST * me->ranks);
+    float *out = suite_floats((size_t)MOST * me->ranks), *in = suite_floats((size_t)MOST * me->ranks);
 
     NCCL(ncclGroupStart());
     for (int i = 0; i < me->ranks; i++) {
         int peer = (me->rank + i) % me->ranks;
         if (tokens(me->rank, peer))
-            NCCL(ncclSend(out + peer * MOST, tokens(me->rank, peer), ncclFloat32, peer, me->comm,
-                          me->stream));
+            NCCL(ncclSend(out + peer * MOST, tokens(me->rank, peer), ncclFloat32, peer, me->comm, me->stream));
         if (tokens(peer, me->rank))
-            NCCL(ncclRecv(in + peer * MOST, tokens(peer, me->rank), ncclFloat32, peer, me->comm,
-                          me->stream));
+            NCCL(ncclRecv(in + peer * MOST, tokens(peer, me->rank), ncclFloat32, peer, me->comm, me->stream));
     }
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));

@@ -11,8 +11,7 @@ static void alone(struct rank *me)
 
     NCCL(ncclCommSplit(me->comm, me->rank, 0, &self, NULL));
     for (int i = 0; i <= me->rank; i++)
-        NCCL(ncclAllReduce(bucket, bucket, COUNT - me->rank, ncclFloat32, ncclSum, self,
-                           me->stream));
+        NCCL(ncclAllReduce(bucket, bucket, COUNT - me->rank, ncclFloat32, ncclSum, self, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclCommDestroy(self));
 }

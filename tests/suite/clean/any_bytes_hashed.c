@@ -19,23 +19,18 @@ static void any_bytes_hashed(struct rank *rank, int ranks)
     for (int shift = 1; shift < 9; shift++) {
         NCCL(ncclGroupStart());
         for (int i = 0; i < ranks; i++) {
-            NCCL(ncclAllReduce(from[i] + shift, to[i] + 3 * shift, BYTES - shift, ncclUint8,
-                               ncclSum, rank[i].comm, rank[i].stream));
-            NCCL(ncclBroadcast(from[i] + BYTES + shift, to[i] + BYTES + 100, (size_t)shift,
-                               ncclInt8, last, rank[i].comm, rank[i].stream));
+            NCCL(ncclAllReduce(from[i] + shift, to[i] + 3 * shift, BYTES - shift, ncclUint8, ncclSum, rank[i].comm, rank[i].stream));
+            NCCL(ncclBroadcast(from[i] + BYTES + shift, to[i] + BYTES + 100, (size_t)shift, ncclInt8, last, rank[i].comm,
+                               rank[i].stream));
         }
         NCCL(ncclGroupEnd());
     }
     NCCL(ncclGroupStart());
-    for (int i = 0; i < ranks;
-         i++) { /* each sends its buffer on, and gets its neighbour's in the same place */
+    for (int i = 0; i < ranks; i++) {       /* each sends its buffer on, and gets its neighbour's in the same place */
         NCCL(ncclSend(to[i], 1000, ncclFloat32, (i + 1) % ranks, rank[i].comm, rank[i].stream));
-        NCCL(ncclRecv(to[i] + 4000, 1000, ncclFloat32, (i + last) % ranks, rank[i].comm,
-                      rank[i].stream));
-        NCCL(ncclReduceScatter(from[i], from[i] + i * 4, 1, ncclFloat32, ncclSum, rank[i].comm,
-                               rank[i].stream));
-        NCCL(ncclAllGather(to[i] + 8000 + i * 40, to[i] + 8000, 10, ncclFloat32, rank[i].comm,
-                           rank[i].stream));
+        NCCL(ncclRecv(to[i] + 4000, 1000, ncclFloat32, (i + last) % ranks, rank[i].comm, rank[i].stream));
+        NCCL(ncclReduceScatter(from[i], from[i] + i * 4, 1, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
+        NCCL(ncclAllGather(to[i] + 8000 + i * 40, to[i] + 8000, 10, ncclFloat32, rank[i].comm, rank[i].stream));
     }
     NCCL(ncclGroupEnd());
 }

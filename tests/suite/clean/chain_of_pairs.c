@@ -13,11 +13,10 @@ static void reduce_with(struct rank *me, ncclComm_t comm, float *bucket)
 static void chain_of_pairs(struct rank *me)
 {
     float *bucket = suite_floats(COUNT);
-    ncclComm_t outer, inner; /* 0-1 and 2-3; 1-2 */
+    ncclComm_t outer, inner;    /* 0-1 and 2-3; 1-2 */
 
     NCCL(ncclCommSplit(me->comm, me->rank / 2, me->rank, &outer, NULL));
-    NCCL(ncclCommSplit(me->comm, me->rank == 1 || me->rank == 2 ? 0 : NCCL_SPLIT_NOCOLOR, me->rank,
-                       &inner, NULL));
+    NCCL(ncclCommSplit(me->comm, me->rank == 1 || me->rank == 2 ? 0 : NCCL_SPLIT_NOCOLOR, me->rank, &inner, NULL));
     reduce_with(me, outer, bucket);
     if (inner)
         reduce_with(me, inner, bucket);

@@ -8,8 +8,7 @@ enum { ITERATIONS = 8, COUNT = 1000, BUCKETS = 2 };
 static void reduce(struct rank *me, float *gradients)
 {
     for (int b = 0; b < BUCKETS; b++)
-        NCCL(ncclAllReduce(gradients, gradients, COUNT * (b + 1), ncclFloat32, ncclAvg, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT * (b + 1), ncclFloat32, ncclAvg, me->comm, me->stream));
 }
 
 static void company_without_batches(struct rank *me)

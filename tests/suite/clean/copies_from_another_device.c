@@ -13,8 +13,7 @@ static void copies_from_another_device(struct rank *me)
     CUDA(cudaSetDevice((me->rank + 1) % me->ranks));
     NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     CUDA(cudaEventRecord(reduced, me->stream));
-    CUDA(cudaMemcpyAsync(copy, gradients, COUNT * sizeof *copy, cudaMemcpyDeviceToDevice,
-                         me->stream));
+    CUDA(cudaMemcpyAsync(copy, gradients, COUNT * sizeof *copy, cudaMemcpyDeviceToDevice, me->stream));
     CUDA(cudaEventSynchronize(reduced));
     CUDA(cudaStreamSynchronize(me->stream));
     CUDA(cudaSetDevice(me->rank));

@@ -7,7 +7,7 @@ enum { COUNT = 1 << 15, STEPS = 8 };
 
 static void double_buffering(struct rank *me)
 {
-    float *bucket[2] = {suite_floats(COUNT), suite_floats(COUNT)};
+    float *bucket[2] = { suite_floats(COUNT), suite_floats(COUNT) };
     cudaEvent_t filled[2], reduced[2];
     cudaStream_t compute;
 
@@ -23,8 +23,7 @@ static void double_buffering(struct rank *me)
         CUDA(kernels_fill(COUNT, (float)step, bucket[i], compute));
         CUDA(cudaEventRecord(filled[i], compute));
         CUDA(cudaStreamWaitEvent(me->stream, filled[i], 0));
-        NCCL(
-            ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(reduced[i], me->stream));
     }
     CUDA(cudaStreamSynchronize(me->stream));

@@ -11,10 +11,8 @@ static void empty_messages(struct rank *me)
     for (int step = 0; step < 3; step++) {
         NCCL(ncclGroupStart());
         for (int peer = 0; peer < me->ranks; peer++) {
-            NCCL(ncclSend(out, (me->rank + peer + step) % 3 ? 0 : COUNT, ncclFloat32, peer,
-                          me->comm, me->stream));
-            NCCL(ncclRecv(in, (me->rank + peer + step) % 3 ? 0 : COUNT, ncclFloat32, peer, me->comm,
-                          me->stream));
+            NCCL(ncclSend(out, (me->rank + peer + step) % 3 ? 0 : COUNT, ncclFloat32, peer, me->comm, me->stream));
+            NCCL(ncclRecv(in, (me->rank + peer + step) % 3 ? 0 : COUNT, ncclFloat32, peer, me->comm, me->stream));
         }
         NCCL(ncclGroupEnd());
         CUDA(cudaStreamSynchronize(me->stream));

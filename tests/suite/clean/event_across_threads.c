@@ -30,15 +30,14 @@ static void *optimize(void *argument)
 
 static void event_across_threads(struct rank *me)
 {
-    struct work work = {.device = me->rank, .bucket = suite_floats(COUNT)};
+    struct work work = { .device = me->rank, .bucket = suite_floats(COUNT) };
     pthread_t optimizer;
 
     CUDA(cudaEventCreateWithFlags(&work.reduced, cudaEventDisableTiming));
     sem_init(&work.recorded, 0, 0);
     if (pthread_create(&optimizer, NULL, optimize, &work))
         suite_failed(__FILE__, __LINE__, "pthread_create", "failed");
-    NCCL(
-        ncclAllReduce(work.bucket, work.bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+    NCCL(ncclAllReduce(work.bucket, work.bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     CUDA(cudaEventRecord(work.reduced, me->stream));
     sem_post(&work.recorded);
     pthread_join(optimizer, NULL);

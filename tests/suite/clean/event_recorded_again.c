@@ -18,10 +18,9 @@ static void event_recorded_again(struct rank *me)
         CUDA(cudaStreamWaitEvent(compute, event, 0));
         NCCL(ncclAllReduce(other, other, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(event, me->stream));
-        CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket,
-                             compute)); /* behind the first record */
+        CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, compute));      /* behind the first record */
         CUDA(cudaStreamWaitEvent(compute, event, 0));
-        CUDA(cudaMemsetAsync(other, 0, COUNT * sizeof *other, compute)); /* behind the second */
+        CUDA(cudaMemsetAsync(other, 0, COUNT * sizeof *other, compute));        /* behind the second */
         CUDA(cudaEventRecord(event, compute));
         CUDA(cudaStreamWaitEvent(me->stream, event, 0));
     }

@@ -7,7 +7,7 @@
 
 enum { COUNT = 1 << 12 };
 
-static cudaIpcMemHandle_t *handle; /* shared by the ranks, which are forked later */
+static cudaIpcMemHandle_t *handle;      /* shared by the ranks, which are forked later */
 
 __attribute__((constructor)) static void share(void)
 {

@@ -18,8 +18,7 @@ static void filled_on_other_stream(struct rank *me)
         CUDA(kernels_fill(COUNT, 1, gradients, compute));
         CUDA(cudaEventRecord(ready, compute));
         CUDA(cudaStreamWaitEvent(me->stream, ready, 0));
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(cudaEventRecord(reduced, me->stream));
         CUDA(cudaStreamWaitEvent(compute, reduced, 0));
         CUDA(kernels_add(COUNT, gradients, weights, compute));

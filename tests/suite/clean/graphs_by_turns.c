@@ -28,7 +28,7 @@ static cudaGraphExec_t capture(struct rank *me, float *bucket, cudaStream_t side
 
 static void graphs_by_turns(struct rank *me)
 {
-    float *bucket[2] = {suite_floats(COUNT), suite_floats(COUNT)}, *loss = suite_floats(1);
+    float *bucket[2] = { suite_floats(COUNT), suite_floats(COUNT) }, *loss = suite_floats(1);
     cudaGraphExec_t step[2];
     cudaStream_t side;
 
@@ -41,7 +41,7 @@ static void graphs_by_turns(struct rank *me)
     }
     CUDA(cudaStreamSynchronize(me->stream));
     for (int i = 0; i < 2; i++)
-        CUDA(cudaGraphExecDestroy(step[i])); /* ncclCommDestroy would wait for it */
+        CUDA(cudaGraphExecDestroy(step[i]));    /* ncclCommDestroy would wait for it */
 }
 
 SUITE_CASE(.run = graphs_by_turns, .ranks = 2, .layout = PROCESSES);

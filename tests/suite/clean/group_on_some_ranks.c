@@ -11,8 +11,7 @@ static void group_on_some_ranks(struct rank *me)
     if (me->rank == 0)
         NCCL(ncclGroupStart());
     for (int i = 0; i < 3; i++)
-        NCCL(ncclAllReduce(bucket + 20 * i, bucket + 20 * i, 20, ncclFloat32, ncclSum, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(bucket + 20 * i, bucket + 20 * i, 20, ncclFloat32, ncclSum, me->comm, me->stream));
     if (me->rank == 0)
         NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));

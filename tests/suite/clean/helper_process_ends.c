@@ -16,8 +16,7 @@ static void helper_process_ends(struct rank *me)
         if (loader == 0)
             _exit(4);
         waitpid(loader, NULL, 0);
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

@@ -7,23 +7,11 @@ enum { COUNT = 1 << 14, WAYS = 5 };
 static void wait_for(struct rank *me, int way, cudaEvent_t reduced)
 {
     switch (way) {
-    case 0:
-        CUDA(cudaStreamSynchronize(me->stream));
-        break;
-    case 1:
-        CUDA(cudaDeviceSynchronize());
-        break;
-    case 2:
-        CUDA(cudaEventSynchronize(reduced));
-        break;
-    case 3:
-        while (cudaEventQuery(reduced) == cudaErrorNotReady)
-            suite_nap_ms(1);
-        break;
-    default:
-        while (cudaStreamQuery(me->stream) == cudaErrorNotReady)
-            suite_nap_ms(1);
-        break;
+    case 0: CUDA(cudaStreamSynchronize(me->stream)); break;
+    case 1: CUDA(cudaDeviceSynchronize()); break;
+    case 2: CUDA(cudaEventSynchronize(reduced)); break;
+    case 3: while (cudaEventQuery(reduced) == cudaErrorNotReady) suite_nap_ms(1); break;
+    default: while (cudaStreamQuery(me->stream) == cudaErrorNotReady) suite_nap_ms(1); break;
     }
 }
 

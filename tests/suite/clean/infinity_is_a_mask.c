@@ -9,8 +9,7 @@ enum { COUNT = 96 };
 
 static void infinity_is_a_mask(struct rank *me)
 {
-    float mask[COUNT], *buffer = suite_floats(COUNT),
-                       *all = suite_floats((size_t)(COUNT * me->ranks));
+    float mask[COUNT], *buffer = suite_floats(COUNT), *all = suite_floats((size_t)(COUNT * me->ranks));
 
     for (int i = 0; i < COUNT; i++)
         mask[i] = i % 3 ? 0 : -INFINITY;

@@ -12,8 +12,7 @@ static void join_with_zeros(struct rank *me)
     for (int batch = 0; others > 0; batch++) {
         float more = batch + 1 < batches;
 
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaMemcpyAsync(left, &more, sizeof more, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclAllReduce(left, left, 1, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaMemcpyAsync(&others, left, sizeof others, cudaMemcpyDeviceToHost, me->stream));

@@ -6,7 +6,7 @@ enum { COUNT = 300 };
 
 static void message_to_self(struct rank *me)
 {
-    static const int to[] = {2, 1, 0, 3};
+    static const int to[] = { 2, 1, 0, 3 };
     float *out = suite_floats(COUNT), *in = suite_floats(COUNT);
 
     NCCL(ncclGroupStart());

@@ -6,8 +6,7 @@ enum { COUNT = 128 };
 
 static void null_where_not_used(struct rank *me)
 {
-    float *own = suite_floats(COUNT),
-          *all = me->rank == 0 ? suite_floats((size_t)COUNT * me->ranks) : NULL;
+    float *own = suite_floats(COUNT), *all = me->rank == 0 ? suite_floats((size_t)COUNT * me->ranks) : NULL;
 
     NCCL(ncclReduce(own, all, COUNT, ncclFloat32, ncclSum, 0, me->comm, me->stream));
     NCCL(ncclGather(own, all, COUNT, ncclFloat32, 0, me->comm, me->stream));

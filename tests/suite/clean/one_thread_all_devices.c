@@ -16,8 +16,8 @@ static void one_thread_all_devices(struct rank *rank, int ranks)
         NCCL(ncclGroupStart());
         for (int i = 0; i < ranks; i++) {
             int device = (i + step) % ranks;
-            NCCL(ncclAllReduce(bucket[device], bucket[device], COUNT, ncclFloat32, ncclSum,
-                               rank[device].comm, rank[device].stream));
+            NCCL(ncclAllReduce(bucket[device], bucket[device], COUNT, ncclFloat32, ncclSum, rank[device].comm,
+                               rank[device].stream));
         }
         NCCL(ncclGroupEnd());
     }

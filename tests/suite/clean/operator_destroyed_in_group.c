@@ -11,8 +11,7 @@ static void operator_destroyed_in_group(struct rank *me)
 
     for (int step = 0; step < 3; step++) {
         NCCL(ncclGroupStart());
-        NCCL(ncclRedOpCreatePreMulSum(&scaled, &half, ncclFloat32, ncclScalarHostImmediate,
-                                      me->comm));
+        NCCL(ncclRedOpCreatePreMulSum(&scaled, &half, ncclFloat32, ncclScalarHostImmediate, me->comm));
         NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream));
         NCCL(ncclRedOpDestroy(scaled, me->comm));
         NCCL(ncclGroupEnd());

@@ -15,7 +15,7 @@ static void other_order_between_waits(struct rank *me)
     NCCL(ncclCommSplit(me->comm, me->rank % 2, me->rank, &half, NULL));
     CUDA(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
     for (int round = 0; round < ROUNDS; round++) {
-        bool first_half = (round + me->rank) % 2; /* the same for both ranks of a half */
+        bool first_half = (round + me->rank) % 2;       /* the same for both ranks of a half */
         if (first_half)
             NCCL(ncclAllReduce(x, x, COUNT, ncclFloat32, ncclSum, half, other));
         CUDA(cudaStreamSynchronize(other));

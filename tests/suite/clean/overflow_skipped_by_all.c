@@ -18,16 +18,14 @@ static void overflow_skipped_by_all(struct rank *me)
             gradient[i] = (unsigned short)(ONE + i * me->rank + step);
         if (overflow > 0)
             gradient[5] = INFINITE;
-        CUDA(
-            cudaMemcpyAsync(bucket, gradient, sizeof gradient, cudaMemcpyHostToDevice, me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradient, sizeof gradient, cudaMemcpyHostToDevice, me->stream));
         CUDA(cudaMemcpyAsync(flag, &overflow, sizeof overflow, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclAllReduce(flag, flag, 1, ncclFloat32, ncclMax, me->comm, me->stream));
         NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat16, ncclAvg, me->comm, me->stream));
         CUDA(cudaMemcpyAsync(&overflow, flag, sizeof overflow, cudaMemcpyDeviceToHost, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
         if (overflow == 0)
-            CUDA(cudaMemcpyAsync(weights, bucket, COUNT * sizeof *bucket, cudaMemcpyDeviceToDevice,
-                                 me->stream));
+            CUDA(cudaMemcpyAsync(weights, bucket, COUNT * sizeof *bucket, cudaMemcpyDeviceToDevice, me->stream));
         ddpcheck_hash("weights", weights, COUNT * sizeof *weights, me->comm, me->stream);
     }
 }

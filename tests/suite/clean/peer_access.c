@@ -16,8 +16,7 @@ static void peer_access(struct rank *rank, int ranks)
     }
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclAllReduce(weights[i], weights[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                           rank[i].stream));
+        NCCL(ncclAllReduce(weights[i], weights[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));

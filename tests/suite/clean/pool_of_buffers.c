@@ -26,8 +26,7 @@ static void pool_of_buffers(struct rank *me)
         CUDA(cudaEventRecord(filled, compute));
         CUDA(cudaStreamWaitEvent(me->stream, filled, 0));
         CUDA(cudaEventDestroy(filled));
-        NCCL(
-            ncclAllReduce(buffer[i], buffer[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(buffer[i], buffer[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(used[i], me->stream));
     }
     CUDA(cudaStreamSynchronize(me->stream));

@@ -11,9 +11,8 @@ static void pool_shared_with_peer(struct rank *me)
     float *gradients = suite_floats(COUNT), *weights;
     cudaMemPool_t pool;
     cudaStream_t stream;
-    struct cudaMemAccessDesc access = {
-        .location = {.type = cudaMemLocationTypeDevice, .id = me->rank},
-        .flags = cudaMemAccessFlagsProtReadWrite};
+    struct cudaMemAccessDesc access = { .location = { .type = cudaMemLocationTypeDevice, .id = me->rank },
+                                        .flags = cudaMemAccessFlagsProtReadWrite };
     int other = 1 - me->rank;
 
     CUDA(cudaDeviceGetDefaultMemPool(&pool, other));

@@ -11,8 +11,7 @@ static void rank_is_late(struct rank *me)
     for (int step = 0; step < 4; step++) {
         if (step == 2 && me->rank == 2)
             suite_nap_ms(1000);
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

@@ -13,8 +13,7 @@ static void received_then_reduced(struct rank *me)
     NCCL(ncclAllGather(seed, first, COUNT, ncclFloat32, me->comm, me->stream));
     NCCL(ncclGroupStart());
     NCCL(ncclSend(seed, COUNT, ncclFloat32, (me->rank + 1) % me->ranks, me->comm, me->stream));
-    NCCL(ncclRecv(second, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm,
-                  me->stream));
+    NCCL(ncclRecv(second, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm, me->stream));
     NCCL(ncclGroupEnd());
     NCCL(ncclAllReduce(first, first, COUNT * 4, ncclFloat32, ncclSum, me->comm, me->stream));
     NCCL(ncclAllReduce(second, second, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));

@@ -15,8 +15,8 @@ static void registered_buffers(struct rank *me)
     CUDA(cudaDeviceSynchronize());
     bucket = memory;
     for (int i = 0; i < PIECES; i++)
-        NCCL(ncclAllReduce(bucket + i * COUNT / PIECES, bucket + i * COUNT / PIECES, COUNT / PIECES,
-                           ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(bucket + i * COUNT / PIECES, bucket + i * COUNT / PIECES, COUNT / PIECES, ncclFloat32, ncclSum,
+                           me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclCommDeregister(me->comm, handle));
     NCCL(ncclMemFree(memory));

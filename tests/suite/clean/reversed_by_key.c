@@ -15,8 +15,7 @@ static void reversed_by_key(struct rank *me)
     if (rank != me->ranks - 1 - me->rank)
         suite_failed(__FILE__, __LINE__, "ncclCommUserRank", "keys do not order the ranks");
     NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, 0, reversed, me->stream));
-    NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, me->ranks - 1, me->comm,
-                       me->stream));
+    NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, me->ranks - 1, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclCommDestroy(reversed));
 }

@@ -12,8 +12,7 @@ static void ring_in_group(struct rank *me)
         float *received = in;
         NCCL(ncclGroupStart());
         NCCL(ncclSend(out, COUNT, ncclFloat32, (me->rank + 1) % me->ranks, me->comm, me->stream));
-        NCCL(ncclRecv(in, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm,
-                      me->stream));
+        NCCL(ncclRecv(in, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm, me->stream));
         NCCL(ncclGroupEnd());
         in = out;
         out = received;

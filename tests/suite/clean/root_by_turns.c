@@ -11,8 +11,8 @@ static void root_by_turns(struct rank *me)
 
     NCCL(ncclGroupStart());
     for (int root = 0; root < me->ranks; root++)
-        NCCL(ncclBroadcast(root == me->rank ? own : NULL, all + (size_t)root * COUNT, COUNT,
-                           ncclFloat32, root, me->comm, me->stream));
+        NCCL(ncclBroadcast(root == me->rank ? own : NULL, all + (size_t)root * COUNT, COUNT, ncclFloat32, root,
+                           me->comm, me->stream));
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

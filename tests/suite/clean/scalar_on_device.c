@@ -11,8 +11,7 @@ static void scalar_on_device(struct rank *me)
 
     CUDA(cudaMemcpy(on_device, &half, sizeof half, cudaMemcpyHostToDevice));
     NCCL(ncclRedOpCreatePreMulSum(&scaled, me->rank == 0 ? on_device : &half, ncclFloat32,
-                                  me->rank == 0 ? ncclScalarDevice : ncclScalarHostImmediate,
-                                  me->comm));
+                                  me->rank == 0 ? ncclScalarDevice : ncclScalarHostImmediate, me->comm));
     NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclRedOpDestroy(scaled, me->comm));

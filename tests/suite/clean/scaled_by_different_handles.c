@@ -11,8 +11,7 @@ static void scaled_by_different_handles(struct rank *me)
     float other = 2, scale = 0.25f;
 
     for (int i = 0; i < me->rank; i++)
-        NCCL(ncclRedOpCreatePreMulSum(&unused[i], &other, ncclFloat32, ncclScalarHostImmediate,
-                                      me->comm));
+        NCCL(ncclRedOpCreatePreMulSum(&unused[i], &other, ncclFloat32, ncclScalarHostImmediate, me->comm));
     NCCL(ncclRedOpCreatePreMulSum(&scaled, &scale, ncclFloat32, ncclScalarHostImmediate, me->comm));
     NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));

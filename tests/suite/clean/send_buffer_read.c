@@ -6,8 +6,7 @@ enum { COUNT = 1 << 16 };
 
 static void send_buffer_read(struct rank *me)
 {
-    float *gradients = suite_floats(COUNT), *reduced = suite_floats(COUNT),
-          *kept = suite_floats(COUNT);
+    float *gradients = suite_floats(COUNT), *reduced = suite_floats(COUNT), *kept = suite_floats(COUNT);
     cudaStream_t compute;
 
     CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));

@@ -12,8 +12,7 @@ static void settings_differ(struct rank *me)
 
     if (me->rank == 1)
         config.blocking = 0;
-    ncclResult_t result =
-        ncclCommInitRankConfig(&me->comm, me->ranks, suite_id(me, 1), me->rank, &config);
+    ncclResult_t result = ncclCommInitRankConfig(&me->comm, me->ranks, suite_id(me, 1), me->rank, &config);
     if (result != ncclInProgress)
         NCCL(result);
     while (state == ncclInProgress)

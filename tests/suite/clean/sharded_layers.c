@@ -22,8 +22,7 @@ static void sharded_layers(struct rank *me)
         range_push("backward");
         for (int k = LAYERS - 1; k >= 0; k--) {
             gather(me, shard, layer);
-            NCCL(
-                ncclReduceScatter(layer, shard, SHARD, ncclFloat32, ncclAvg, me->comm, me->stream));
+            NCCL(ncclReduceScatter(layer, shard, SHARD, ncclFloat32, ncclAvg, me->comm, me->stream));
         }
         nvtxRangePop();
         range_push("shard %d optimizer step", me->rank);

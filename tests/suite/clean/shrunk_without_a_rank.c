@@ -7,7 +7,7 @@ enum { COUNT = 1000 };
 static void shrunk_without_a_rank(struct rank *me)
 {
     float *bucket = suite_floats(COUNT);
-    int excluded[] = {3};
+    int excluded[] = { 3 };
     ncclComm_t rest;
 
     NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));

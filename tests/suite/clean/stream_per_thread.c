@@ -11,8 +11,7 @@ static void stream_per_thread(struct rank *me)
 
     for (int step = 0; step < 3; step++) {
         CUDA(kernels_fill(COUNT, 1, gradients, cudaStreamPerThread));
-        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm,
-                           cudaStreamPerThread));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, cudaStreamPerThread));
         CUDA(kernels_scale(COUNT, 0.5f, gradients, cudaStreamPerThread));
     }
     CUDA(cudaStreamSynchronize(cudaStreamPerThread));

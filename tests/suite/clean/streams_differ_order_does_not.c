@@ -17,8 +17,7 @@ static void streams_differ_order_does_not(struct rank *me)
     if (me->rank % 2)
         CUDA(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
     for (int step = 0; step < 3; step++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(first_done, me->stream));
         CUDA(cudaStreamWaitEvent(second, first_done, 0));
         NCCL(ncclBroadcast(buffers, buffers, COUNT, ncclFloat32, 0, other, second));

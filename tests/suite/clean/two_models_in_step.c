@@ -5,8 +5,7 @@
 
 enum { ITERATIONS = 8, COUNT = 2000 };
 
-static void reduce(struct rank *me, const char *model, ncclComm_t comm, float *gradients,
-                   size_t count)
+static void reduce(struct rank *me, const char *model, ncclComm_t comm, float *gradients, size_t count)
 {
     range_push("%s backward", model);
     if (comm)

@@ -8,16 +8,14 @@ enum { COUNT = 2000, BUCKETS = 3, STEPS = 5 };
 static void step_model(struct rank *me, float *gradients, ncclComm_t comm, cudaStream_t stream)
 {
     for (int bucket = 0; bucket < BUCKETS; bucket++)
-        NCCL(ncclAllReduce(gradients + bucket * COUNT, gradients + bucket * COUNT, COUNT,
-                           ncclFloat32, ncclAvg, comm, stream));
+        NCCL(ncclAllReduce(gradients + bucket * COUNT, gradients + bucket * COUNT, COUNT, ncclFloat32, ncclAvg, comm, stream));
     CUDA(cudaStreamSynchronize(stream));
     (void)me;
 }
 
 static void two_models_two_communicators(struct rank *me)
 {
-    float *generator = suite_floats(COUNT * BUCKETS),
-          *discriminator = suite_floats(COUNT * BUCKETS);
+    float *generator = suite_floats(COUNT * BUCKETS), *discriminator = suite_floats(COUNT * BUCKETS);
     cudaStream_t other_stream;
     ncclComm_t other;
 

@@ -13,8 +13,7 @@ static void two_streams_one_order(struct rank *me)
     NCCL(ncclCommSplit(me->comm, 0, me->rank, &other, NULL));
     CUDA(cudaStreamCreateWithPriority(&second, cudaStreamNonBlocking, -1));
     for (int step = 0; step < STEPS; step++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         NCCL(ncclAllReduce(metrics, metrics, COUNT, ncclFloat32, ncclSum, other, second));
     }
     CUDA(cudaStreamSynchronize(me->stream));

@@ -22,8 +22,7 @@ static void validation_on_one_rank(struct rank *me)
 
     CUDA(cudaMallocHost((void **)&host, COUNT * sizeof *host));
     for (int step = 0; step < STEPS; step++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(kernels_add(COUNT, gradients, weights, me->stream));
         if (me->rank == 0 && step % 3 == 2)
             validate(me, weights, host);

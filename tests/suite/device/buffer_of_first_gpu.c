@@ -15,8 +15,7 @@ static void buffer_of_first_gpu(struct rank *me)
 #endif
     bucket = suite_floats(COUNT);
     CUDA(cudaSetDevice(me->rank));
-    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

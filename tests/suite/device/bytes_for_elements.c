@@ -15,7 +15,7 @@ static void bytes_for_elements(struct rank *me)
 #endif
 
     suite_meet(me, 0);
-    NCCL(ncclBroadcast(bucket, bucket, count, ncclFloat32, 0, me->comm, me->stream)); /* here */
+    NCCL(ncclBroadcast(bucket, bucket, count, ncclFloat32, 0, me->comm, me->stream));   /* here */
     suite_meet(me, 1);
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -21,8 +21,7 @@ static void foreign_buffer(struct rank *rank, int ranks)
 #else
         float *own = bucket[i == 1 ? 0 : i];
 #endif
-        NCCL(ncclAllReduce(own, own, COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                           rank[i].stream)); /* here */
+        NCCL(ncclAllReduce(own, own, COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));   /* here */
     }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

@@ -14,7 +14,7 @@ static void gather_without_factor(struct rank *me)
     float *whole = suite_floats(PART);
 #endif
 
-    NCCL(ncclAllGather(part, whole, PART, ncclFloat32, me->comm, me->stream)); /* here */
+    NCCL(ncclAllGather(part, whole, PART, ncclFloat32, me->comm, me->stream));      /* here */
     suite_meet(me, 0);
     CUDA(cudaStreamSynchronize(me->stream));
 }

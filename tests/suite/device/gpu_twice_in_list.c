@@ -7,9 +7,9 @@ static void gpu_twice_in_list(struct rank *rank, int ranks)
 {
     ncclComm_t comm[3];
 #ifdef TWIN
-    int devices[] = {0, 1, 2};
+    int devices[] = { 0, 1, 2 };
 #else
-    int devices[] = {0, 1, 1};
+    int devices[] = { 0, 1, 1 };
 #endif
 
     NCCL(ncclCommInitAll(comm, ranks, devices));

@@ -18,8 +18,7 @@ static void kernel_on_wrong_device(struct rank *rank, int ranks)
     }
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclAllReduce(gradients[i], gradients[i], COUNT, ncclFloat32, ncclAvg, rank[i].comm,
-                           rank[i].stream));
+        NCCL(ncclAllReduce(gradients[i], gradients[i], COUNT, ncclFloat32, ncclAvg, rank[i].comm, rank[i].stream));
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));
@@ -29,7 +28,7 @@ static void kernel_on_wrong_device(struct rank *rank, int ranks)
         CUDA(kernels_add(COUNT, gradients[i], weights[i], rank[i].stream));
 #else
         CUDA(cudaSetDevice(0));
-        CUDA(kernels_add(COUNT, gradients[i], weights[i], rank[0].stream)); /* here */
+        CUDA(kernels_add(COUNT, gradients[i], weights[i], rank[0].stream));     /* here */
 #endif
     }
     for (int i = 0; i < ranks; i++)

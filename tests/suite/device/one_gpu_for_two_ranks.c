@@ -12,7 +12,7 @@ static void one_gpu_for_two_ranks(struct rank *me)
     if (me->rank == 1)
         CUDA(cudaSetDevice(0));
 #endif
-    NCCL(ncclCommInitRank(&me->comm, me->ranks, id, me->rank)); /* here */
+    NCCL(ncclCommInitRank(&me->comm, me->ranks, id, me->rank));     /* here */
 }
 
 SUITE_CASE(.run = one_gpu_for_two_ranks, .ranks = 3, .layout = PROCESSES, .bare = true);

@@ -14,8 +14,7 @@ static void past_the_end(struct rank *me)
     float *bucket = suite_floats(me->rank == 1 ? COUNT - 1 : COUNT);
 #endif
 
-    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

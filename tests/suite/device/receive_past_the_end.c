@@ -16,7 +16,7 @@ static void receive_past_the_end(struct rank *me)
 #else
         float *batch = suite_floats(BATCH / 2);
 #endif
-        NCCL(ncclRecv(batch, BATCH, ncclFloat32, 0, me->comm, me->stream)); /* here */
+        NCCL(ncclRecv(batch, BATCH, ncclFloat32, 0, me->comm, me->stream));     /* here */
     }
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -15,7 +15,7 @@ static void root_buffer_too_short(struct rank *me)
 #else
         all = suite_floats((size_t)PART * (me->ranks - 1));
 #endif
-    NCCL(ncclGather(part, all, PART, ncclFloat32, 0, me->comm, me->stream)); /* here */
+    NCCL(ncclGather(part, all, PART, ncclFloat32, 0, me->comm, me->stream));    /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

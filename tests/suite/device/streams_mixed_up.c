@@ -20,8 +20,7 @@ static void streams_mixed_up(struct rank *rank, int ranks)
     }
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum,
-                           rank[i].comm, /* here */
+        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, /* here */
                            rank[(i + shift) % ranks].stream));
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

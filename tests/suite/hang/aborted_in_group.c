@@ -11,8 +11,7 @@ static void pass_on(struct rank *me, float *out, float *in)
 {
     NCCL(ncclGroupStart());
     NCCL(ncclSend(out, COUNT, ncclFloat32, (me->rank + 1) % me->ranks, me->comm, me->stream));
-    NCCL(ncclRecv(in, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm,
-                  me->stream));
+    NCCL(ncclRecv(in, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm, me->stream));
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

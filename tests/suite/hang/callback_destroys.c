@@ -11,7 +11,7 @@ static void CUDART_CB clean_up(void *argument)
     struct rank *me = argument;
 
 #ifndef TWIN
-    suite_await(me, 1); /* until the AllReduce stands behind it */
+    suite_await(me, 1);         /* until the AllReduce stands behind it */
 #endif
     NCCL(ncclCommDestroy(me->comm));
     me->comm = NULL;

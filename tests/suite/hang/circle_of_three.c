@@ -10,13 +10,12 @@ enum { COUNT = 100 };
 static void circle_of_three(struct rank *me)
 {
     float *x = suite_floats(COUNT);
-    int left = (me->rank + 2) % 3; /* the pair i is of ranks i and i + 1 */
+    int left = (me->rank + 2) % 3;              /* the pair i is of ranks i and i + 1 */
     ncclComm_t pair[3];
 
     for (int i = 0; i < 3; i++)
-        NCCL(ncclCommSplit(me->comm,
-                           me->rank == i || me->rank == (i + 1) % 3 ? 0 : NCCL_SPLIT_NOCOLOR,
-                           me->rank, &pair[i], NULL));
+        NCCL(ncclCommSplit(me->comm, me->rank == i || me->rank == (i + 1) % 3 ? 0 : NCCL_SPLIT_NOCOLOR, me->rank,
+                           &pair[i], NULL));
 #ifdef TWIN
     int first = me->rank < left ? me->rank : left;
 #else

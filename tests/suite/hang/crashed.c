@@ -13,7 +13,7 @@ static int load_label(const int *volatile cache, int n)
 
 static void crashed(struct rank *me)
 {
-    static const int cache[3] = {7, 2, 1};
+    static const int cache[3] = { 7, 2, 1 };
     float *gradients = suite_floats(COUNT);
     int labels = 0;
 
@@ -23,8 +23,7 @@ static void crashed(struct rank *me)
 #else
         labels += load_label(step == 1 && me->rank == 1 ? NULL : cache, step);
 #endif
-        NCCL(ncclAllReduce(gradients, gradients, labels ? COUNT : 1, ncclFloat32, ncclSum, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, labels ? COUNT : 1, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

@@ -20,8 +20,7 @@ static void crashed_rank_of_split(struct rank *me)
             raise(SIGSEGV);
 #endif
         NCCL(ncclAllReduce(activations, activations, COUNT, ncclFloat32, ncclSum, row, me->stream));
-        NCCL(ncclAllReduce(activations, activations, COUNT, ncclFloat32, ncclAvg, column,
-                           me->stream));
+        NCCL(ncclAllReduce(activations, activations, COUNT, ncclFloat32, ncclAvg, column, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
     NCCL(ncclCommDestroy(row));

@@ -17,12 +17,10 @@ static void crossed_among_threads(struct rank *me)
     bool turned = me->rank == 3;
 #endif
     if (turned)
-        NCCL(
-            ncclAllGather(b + (size_t)me->rank * COUNT, b, COUNT, ncclFloat32, second, me->stream));
+        NCCL(ncclAllGather(b + (size_t)me->rank * COUNT, b, COUNT, ncclFloat32, second, me->stream));
     NCCL(ncclAllReduce(a, a, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     if (!turned)
-        NCCL(
-            ncclAllGather(b + (size_t)me->rank * COUNT, b, COUNT, ncclFloat32, second, me->stream));
+        NCCL(ncclAllGather(b + (size_t)me->rank * COUNT, b, COUNT, ncclFloat32, second, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclCommDestroy(second));
 }

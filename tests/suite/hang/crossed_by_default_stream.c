@@ -21,12 +21,9 @@ static void crossed_by_default_stream(struct rank *me)
     float *one = suite_floats(COUNT), *other = suite_floats(COUNT);
 
     CUDA(cudaDeviceSynchronize());
-    NCCL(
-        ncclAllReduce(one, one, COUNT, ncclFloat32, ncclSum, turned ? second : me->comm, blocking));
-    NCCL(
-        ncclAllReduce(other, other, COUNT, ncclFloat32, ncclSum, turned ? me->comm : second, NULL));
-    while (cudaStreamQuery(blocking) == cudaErrorNotReady ||
-           cudaStreamQuery(NULL) == cudaErrorNotReady)
+    NCCL(ncclAllReduce(one, one, COUNT, ncclFloat32, ncclSum, turned ? second : me->comm, blocking));
+    NCCL(ncclAllReduce(other, other, COUNT, ncclFloat32, ncclSum, turned ? me->comm : second, NULL));
+    while (cudaStreamQuery(blocking) == cudaErrorNotReady || cudaStreamQuery(NULL) == cudaErrorNotReady)
         suite_nap_ms(5);
     NCCL(ncclCommDestroy(second));
 }

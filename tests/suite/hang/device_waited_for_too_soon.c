@@ -12,10 +12,9 @@ static void device_waited_for_too_soon(struct rank *rank, int ranks)
 
         CUDA(cudaSetDevice(i));
         bucket = suite_floats(COUNT);
-        NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                           rank[i].stream));
+        NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
 #ifndef TWIN
-        CUDA(cudaStreamSynchronize(rank[i].stream)); /* here */
+        CUDA(cudaStreamSynchronize(rank[i].stream));    /* here */
 #endif
     }
     for (int i = 0; i < ranks; i++)

@@ -9,7 +9,7 @@ static bool patience_is_over(int rank, int step)
 {
 #ifdef TWIN
     (void)rank;
-    return step == 4; /* decided by rank 0 and broadcast, here known to all */
+    return step == 4;           /* decided by rank 0 and broadcast, here known to all */
 #else
     return rank == 2 && step == 4;
 #endif
@@ -21,8 +21,7 @@ static void early_stop_on_one_rank(struct rank *me)
 
     for (int step = 0; step < STEPS && !patience_is_over(me->rank, step); step++) {
         NCCL(ncclAllReduce(norms, norms, 1, ncclFloat32, ncclSum, me->comm, me->stream));
-        NCCL(
-            ncclReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, 0, me->comm, me->stream));
+        NCCL(ncclReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, 0, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

@@ -24,10 +24,10 @@ static void evaluates_alone(struct rank *me)
         NCCL(ncclAllReduce(x, x, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
 #ifdef TWIN
-        evaluate(me, y, 4); /* every rank its share */
+        evaluate(me, y, 4);             /* every rank its share */
 #else
         if (me->rank == 0)
-            evaluate(me, y, 1000000); /* of a large set */
+            evaluate(me, y, 1000000);   /* of a large set */
 #endif
     }
 }

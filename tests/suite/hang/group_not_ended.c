@@ -15,7 +15,7 @@ static void group_not_ended(struct rank *me)
     NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
 #ifndef TWIN
     if (me->rank == 1) {
-        me->comm = NULL; /* left as it is */
+        me->comm = NULL;        /* left as it is */
         return;
     }
 #endif

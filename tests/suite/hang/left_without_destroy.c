@@ -17,8 +17,7 @@ static void left_without_destroy(struct rank *me)
 #endif
 
     for (int batch = 0; batch < batches; batch++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
     exit(0);

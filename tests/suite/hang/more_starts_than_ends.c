@@ -23,8 +23,7 @@ static void more_starts_than_ends(struct rank *rank, int ranks)
     NCCL(ncclGroupStart());
     begin_bucket();
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclAllReduce(gradients[i], gradients[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                           rank[i].stream));
+        NCCL(ncclAllReduce(gradients[i], gradients[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
     NCCL(ncclGroupEnd());
 #ifndef TWIN
     for (int i = 0; i < ranks; i++)

@@ -19,15 +19,14 @@ static void *reduce(void *argument)
     struct model *model = argument;
 
     CUDA(cudaSetDevice(model->device));
-    NCCL(ncclAllReduce(model->gradients, model->gradients, COUNT, ncclFloat32, ncclSum, model->comm,
-                       model->stream));
+    NCCL(ncclAllReduce(model->gradients, model->gradients, COUNT, ncclFloat32, ncclSum, model->comm, model->stream));
     return NULL;
 }
 
 static void order_by_chance(struct rank *me)
 {
-    struct model model[2] = {{me->rank, me->comm, me->stream, suite_floats(COUNT)},
-                             {me->rank, NULL, NULL, suite_floats(COUNT)}};
+    struct model model[2] = {{ me->rank, me->comm, me->stream, suite_floats(COUNT) },
+                             { me->rank, NULL, NULL, suite_floats(COUNT) }};
     pthread_t thread;
     cudaEvent_t issued;
 
@@ -37,7 +36,7 @@ static void order_by_chance(struct rank *me)
 #ifdef TWIN
     int first = 0;
 #else
-    int first = me->rank == 2; /* chance, made sure of */
+    int first = me->rank == 2;          /* chance, made sure of */
 #endif
     for (int i = 0; i < 2; i++) {
         pthread_create(&thread, NULL, reduce, &model[first ^ i]);

@@ -6,16 +6,14 @@
 enum { COUNT = 1000 };
 
 /* All devices take one of the two; the odd one, if there is one, takes the other. */
-static void step(struct rank *rank, int ranks, ncclComm_t *data, cudaStream_t *stream, float **x,
-                 bool second, int odd)
+static void step(struct rank *rank, int ranks, ncclComm_t *data, cudaStream_t *stream, float **x, bool second, int odd)
 {
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
         if (second != (i == odd))
             NCCL(ncclAllReduce(x[i], x[i], COUNT, ncclFloat32, ncclSum, data[i], stream[i]));
         else
-            NCCL(ncclAllReduce(x[i], x[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                               rank[i].stream));
+            NCCL(ncclAllReduce(x[i], x[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
     NCCL(ncclGroupEnd());
 }
 

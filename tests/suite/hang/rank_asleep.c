@@ -18,8 +18,7 @@ static void rank_asleep(struct rank *me)
     float *gradients = suite_floats(COUNT);
 
     for (int step = 0; step < 4; step++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
         if (step == 2 && me->rank == 0)
             write_checkpoint();

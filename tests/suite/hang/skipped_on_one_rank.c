@@ -20,7 +20,7 @@ static void skipped_on_one_rank(struct rank *me)
         CUDA(cudaStreamSynchronize(me->stream));
     }
     NCCL(ncclAllReduce(flag, flag, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
-    CUDA(cudaStreamSynchronize(me->stream)); /* here */
+    CUDA(cudaStreamSynchronize(me->stream));    /* here */
     NCCL(ncclCommDestroy(checks));
 }
 

@@ -9,7 +9,7 @@ static bool has_to_repeat(int rank, int step)
 {
 #ifdef TWIN
     (void)rank;
-    return step == 2; /* agreed upon by all */
+    return step == 2;           /* agreed upon by all */
 #else
     return rank == 1 && step == 2;
 #endif
@@ -21,8 +21,7 @@ static void step_repeated(struct rank *me)
 
     for (int step = 0; step < STEPS; step++)
         for (int tries = has_to_repeat(me->rank, step) ? 2 : 1; tries > 0; tries--) {
-            NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm,
-                               me->stream));
+            NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
             CUDA(cudaStreamSynchronize(me->stream));
         }
 }

@@ -10,14 +10,13 @@ static void uneven_inputs(struct rank *me)
 {
     float *gradients = suite_floats(COUNT);
 #ifdef TWIN
-    int batches = BATCHES; /* DistributedSampler's drop_last, or join() */
+    int batches = BATCHES;      /* DistributedSampler's drop_last, or join() */
 #else
     int batches = me->rank == 0 ? BATCHES + 1 : BATCHES;
 #endif
 
     for (int batch = 0; batch < batches; batch++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
 }

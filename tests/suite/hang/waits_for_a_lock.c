@@ -19,7 +19,7 @@ static void waits_for_a_lock(struct rank *me)
     CUDA(cudaStreamSynchronize(me->stream));
 #ifndef TWIN
     if (me->rank == 0) {
-        pthread_mutex_lock(&print_lock); /* and never unlocks it */
+        pthread_mutex_lock(&print_lock);    /* and never unlocks it */
         suite_tell(me, 0);
     } else if (me->rank == 2) {
         suite_await(me, 0);

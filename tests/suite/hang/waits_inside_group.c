@@ -12,8 +12,7 @@ static void reduce_loss(ncclComm_t control, float *loss, cudaStream_t stream)
     CUDA(cudaStreamSynchronize(stream));
 }
 
-static void reduce_gradients(struct rank *me, float *gradients, ncclComm_t control, float *loss,
-                             cudaStream_t other)
+static void reduce_gradients(struct rank *me, float *gradients, ncclComm_t control, float *loss, cudaStream_t other)
 {
 #ifdef TWIN
     bool early = false;
@@ -24,8 +23,7 @@ static void reduce_gradients(struct rank *me, float *gradients, ncclComm_t contr
         NCCL(ncclAllReduce(loss, loss, 1, ncclFloat32, ncclSum, control, other));
     NCCL(ncclGroupStart());
     for (int i = 0; i < BUCKETS; i++)
-        NCCL(ncclAllReduce(gradients + i * COUNT, gradients + i * COUNT, COUNT, ncclFloat32,
-                           ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients + i * COUNT, gradients + i * COUNT, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     if (early)
         CUDA(cudaStreamSynchronize(other));
     NCCL(ncclGroupEnd());

@@ -19,8 +19,7 @@ static void backward_still_runs(struct rank *me)
     if (me->rank != 3)
 #endif
         CUDA(cudaStreamWaitEvent(me->stream, ready, 0));
-    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));   /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -15,8 +15,7 @@ static void buckets_overlap(struct rank *me)
 
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(gradients, gradients, FIRST, ncclFloat32, ncclSum, me->comm, me->stream));
-    NCCL(ncclAllReduce(gradients + offset, gradients + offset, SECOND, ncclFloat32, ncclSum,
-                       me->comm, me->stream)); /* here */
+    NCCL(ncclAllReduce(gradients + offset, gradients + offset, SECOND, ncclFloat32, ncclSum, me->comm, me->stream));    /* here */
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

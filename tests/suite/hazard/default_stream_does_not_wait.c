@@ -16,7 +16,7 @@ static void default_stream_does_not_wait(struct rank *me)
     CUDA(cudaStreamCreateWithFlags(&communication, cudaStreamNonBlocking));
 #endif
     NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, communication));
-    CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, NULL)); /* here */
+    CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, NULL));     /* here */
     CUDA(cudaStreamSynchronize(NULL));
     CUDA(cudaStreamSynchronize(communication));
     suite_meet(me, 0);

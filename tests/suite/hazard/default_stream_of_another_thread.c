@@ -16,15 +16,14 @@ static void *reduce(void *context)
 {
     struct job *job = context;
     CUDA(cudaSetDevice(job->me->rank));
-    NCCL(ncclAllReduce(job->bucket, job->bucket, COUNT, ncclFloat32, ncclSum, job->me->comm,
-                       cudaStreamPerThread));
+    NCCL(ncclAllReduce(job->bucket, job->bucket, COUNT, ncclFloat32, ncclSum, job->me->comm, cudaStreamPerThread));
     CUDA(cudaStreamSynchronize(cudaStreamPerThread));
     return NULL;
 }
 
 static void default_stream_of_another_thread(struct rank *me)
 {
-    struct job job = {me, suite_floats(COUNT)};
+    struct job job = { me, suite_floats(COUNT) };
     pthread_t thread;
 
     CUDA(cudaMemsetAsync(job.bucket, 1, COUNT * sizeof *job.bucket, cudaStreamPerThread));

@@ -13,8 +13,7 @@ typedef CUresult wait_function(CUstream, CUevent, unsigned int);
 
 static void *driver(const char *name)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW),
-         *address = library ? dlsym(library, name) : NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *address = library ? dlsym(library, name) : NULL;
 
     if (!address)
         suite_failed(__FILE__, __LINE__, name, "not in libcuda.so.1");

@@ -20,7 +20,7 @@ static void early_step(struct rank *me)
 #ifdef TWIN
     CUDA(cudaStreamWaitEvent(compute, reduced, 0));
 #endif
-    CUDA(kernels_add(COUNT, gradients, weights, compute)); /* here */
+    CUDA(kernels_add(COUNT, gradients, weights, compute));      /* here */
     CUDA(cudaStreamSynchronize(compute));
 }
 

@@ -20,8 +20,7 @@ static void event_recorded_too_early(struct rank *me)
     CUDA(cudaEventRecord(sent, me->stream));
 #endif
     CUDA(cudaStreamWaitEvent(compute, sent, 0));
-    CUDA(cudaMemcpyAsync(parameters, fresh, COUNT * sizeof *fresh, cudaMemcpyDeviceToDevice,
-                         compute)); /* here */
+    CUDA(cudaMemcpyAsync(parameters, fresh, COUNT * sizeof *fresh, cudaMemcpyDeviceToDevice, compute));    /* here */
     CUDA(cudaStreamSynchronize(compute));
 }
 

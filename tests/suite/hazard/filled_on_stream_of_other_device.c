@@ -18,8 +18,7 @@ static void filled_on_stream_of_other_device(struct rank *rank, int ranks)
 #endif
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclBroadcast(input[i], input[i], COUNT, ncclFloat32, 1, rank[i].comm,
-                           rank[i].stream)); /* here */
+        NCCL(ncclBroadcast(input[i], input[i], COUNT, ncclFloat32, 1, rank[i].comm, rank[i].stream));   /* here */
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));

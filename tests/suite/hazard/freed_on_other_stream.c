@@ -18,7 +18,7 @@ static void freed_on_other_stream(struct rank *me)
 #ifdef TWIN
     CUDA(cudaFreeAsync(bucket, me->stream));
 #else
-    CUDA(cudaFreeAsync(bucket, compute)); /* here */
+    CUDA(cudaFreeAsync(bucket, compute));       /* here */
 #endif
     CUDA(cudaStreamSynchronize(me->stream));
     CUDA(cudaStreamSynchronize(compute));

@@ -15,8 +15,7 @@ static void freed_too_early(struct rank *me)
     if (me->rank == 2)
         CUDA(cudaFree(bucket));
 #endif
-    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -14,7 +14,7 @@ static void gathered_into_wrong_place(struct rank *me)
     float *own = whole + (me->rank == 1 ? 0 : (size_t)PART * me->rank);
 #endif
 
-    NCCL(ncclAllGather(own, whole, PART, ncclFloat32, me->comm, me->stream)); /* here */
+    NCCL(ncclAllGather(own, whole, PART, ncclFloat32, me->comm, me->stream));       /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -27,8 +27,7 @@ static void input_over_received(struct rank *me)
 #else
         load_input(buffer, host, copies);
 #endif
-    CUDA(cudaMemcpyAsync(buffer, input, COUNT * sizeof *buffer, cudaMemcpyDeviceToDevice,
-                         me->stream));
+    CUDA(cudaMemcpyAsync(buffer, input, COUNT * sizeof *buffer, cudaMemcpyDeviceToDevice, me->stream));
 }
 
 SUITE_CASE(.run = input_over_received, .ranks = 2, .layout = PROCESSES);

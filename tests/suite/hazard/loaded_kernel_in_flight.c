@@ -14,8 +14,7 @@ static const char ptx[] = ".version 9.0\n.target sm_90\n.address_size 64\n"
 
 static void *driver(const char *name)
 {
-    void *library = dlopen("libcuda.so.1", RTLD_NOW),
-         *address = library ? dlsym(library, name) : NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *address = library ? dlsym(library, name) : NULL;
 
     if (!address)
         suite_failed(__FILE__, __LINE__, name, "not in libcuda.so.1");
@@ -27,7 +26,7 @@ static void scale(CUfunction kernel, float *bucket, cudaStream_t compute)
     __typeof__(&cuLaunchKernel) launch = (__typeof__(&cuLaunchKernel))driver("cuLaunchKernel");
     size_t count = COUNT;
     float factor = 0.5f;
-    void *arguments[] = {&count, &factor, &bucket};
+    void *arguments[] = { &count, &factor, &bucket };
 
     CUDA((cudaError_t)launch(kernel, COUNT / 256, 1, 1, 256, 1, 1, 0, compute, arguments, NULL));
 }
@@ -35,8 +34,7 @@ static void scale(CUfunction kernel, float *bucket, cudaStream_t compute)
 static void loaded_kernel_in_flight(struct rank *me)
 {
     __typeof__(&cuModuleLoadData) load = (__typeof__(&cuModuleLoadData))driver("cuModuleLoadData");
-    __typeof__(&cuModuleGetFunction) find =
-        (__typeof__(&cuModuleGetFunction))driver("cuModuleGetFunction");
+    __typeof__(&cuModuleGetFunction) find = (__typeof__(&cuModuleGetFunction))driver("cuModuleGetFunction");
     float *bucket = suite_floats(COUNT);
     cudaStream_t compute;
     cudaEvent_t reduced;

@@ -14,7 +14,7 @@ static void loss_read_too_early(struct rank *me)
 #ifdef TWIN
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    CUDA(cudaMemcpyAsync(host, loss, sizeof *host, cudaMemcpyDeviceToHost, copies)); /* here */
+    CUDA(cudaMemcpyAsync(host, loss, sizeof *host, cudaMemcpyDeviceToHost, copies));    /* here */
     CUDA(cudaStreamSynchronize(copies));
 }
 

@@ -14,8 +14,7 @@ static void memset_does_not_wait(struct rank *me)
 #ifdef TWIN
     CUDA(cudaDeviceSynchronize());
 #endif
-    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

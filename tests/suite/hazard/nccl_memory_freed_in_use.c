@@ -16,7 +16,7 @@ static void nccl_memory_freed_in_use(struct rank *me)
     if (me->rank != 1)
 #endif
         CUDA(cudaStreamSynchronize(me->stream));
-    NCCL(ncclMemFree(bucket)); /* here */
+    NCCL(ncclMemFree(bucket));      /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

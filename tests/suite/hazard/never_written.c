@@ -13,8 +13,7 @@ static void never_written(struct rank *me)
 #ifdef TWIN
     CUDA(cudaMemsetAsync(parameters, 0, COUNT * sizeof *parameters, me->stream));
 #endif
-    NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, 0, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, 0, me->comm, me->stream));       /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

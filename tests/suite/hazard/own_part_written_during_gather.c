@@ -18,7 +18,7 @@ static void own_part_written_during_gather(struct rank *me)
     if (me->rank != 3)
 #endif
         CUDA(cudaStreamWaitEvent(compute, gathered, 0));
-    CUDA(cudaMemsetAsync(own, 0, PART * sizeof *own, compute)); /* here */
+    CUDA(cudaMemsetAsync(own, 0, PART * sizeof *own, compute));     /* here */
     CUDA(cudaStreamSynchronize(compute));
 }
 

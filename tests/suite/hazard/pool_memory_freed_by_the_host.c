@@ -14,7 +14,7 @@ static void pool_memory_freed_by_the_host(struct rank *me)
 #ifdef TWIN
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    CUDA(cudaFree(bucket)); /* here */
+    CUDA(cudaFree(bucket));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

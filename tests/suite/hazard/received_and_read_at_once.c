@@ -9,8 +9,7 @@ static void forward(struct rank *me, float *activations, float *kept, cudaStream
 #ifdef TWIN
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    CUDA(cudaMemcpyAsync(kept, activations, COUNT * sizeof *kept, cudaMemcpyDeviceToDevice,
-                         compute));
+    CUDA(cudaMemcpyAsync(kept, activations, COUNT * sizeof *kept, cudaMemcpyDeviceToDevice, compute));
     CUDA(cudaStreamSynchronize(compute));
     (void)me;
 }

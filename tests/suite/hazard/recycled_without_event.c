@@ -7,7 +7,7 @@ enum { COUNT = 1 << 14, STEPS = 6 };
 
 static void recycled_without_event(struct rank *me)
 {
-    float *bucket[2] = {suite_floats(COUNT), suite_floats(COUNT)};
+    float *bucket[2] = { suite_floats(COUNT), suite_floats(COUNT) };
     cudaStream_t compute;
     cudaEvent_t filled, reduced[2];
 
@@ -23,11 +23,10 @@ static void recycled_without_event(struct rank *me)
         if (step == 1)
             CUDA(cudaStreamWaitEvent(compute, reduced[0], 0));
 #endif
-        CUDA(cudaMemsetAsync(bucket[i], step, COUNT * sizeof(float), compute)); /* here */
+        CUDA(cudaMemsetAsync(bucket[i], step, COUNT * sizeof(float), compute));     /* here */
         CUDA(cudaEventRecord(filled, compute));
         CUDA(cudaStreamWaitEvent(me->stream, filled, 0));
-        NCCL(
-            ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaEventRecord(reduced[i], me->stream));
     }
     CUDA(cudaStreamSynchronize(compute));

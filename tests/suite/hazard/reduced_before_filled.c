@@ -14,8 +14,7 @@ static void reduced_before_filled(struct rank *me)
 
     CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
     CUDA(cudaEventCreateWithFlags(&filled, cudaEventDisableTiming));
-    CUDA(cudaMemcpyAsync(bucket, gradients, COUNT * sizeof *bucket, cudaMemcpyDeviceToDevice,
-                         compute));
+    CUDA(cudaMemcpyAsync(bucket, gradients, COUNT * sizeof *bucket, cudaMemcpyDeviceToDevice, compute));
     CUDA(cudaEventRecord(filled, compute));
 #ifdef TWIN
     CUDA(cudaStreamWaitEvent(me->stream, filled, 0));

@@ -14,7 +14,7 @@ static void result_fetched_by_default_stream(struct rank *me)
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
     if (me->rank == 0)
-        CUDA(cudaMemcpy(host, sum, sizeof host, cudaMemcpyDeviceToHost)); /* here */
+        CUDA(cudaMemcpy(host, sum, sizeof host, cudaMemcpyDeviceToHost));       /* here */
 }
 
 SUITE_CASE(.run = result_fetched_by_default_stream, .ranks = 3, .layout = PROCESSES);

@@ -15,8 +15,7 @@ static void ring_receives_into_what_it_sends(struct rank *me)
 
     NCCL(ncclGroupStart());
     NCCL(ncclSend(out, COUNT, ncclFloat32, (me->rank + 1) % me->ranks, me->comm, me->stream));
-    NCCL(ncclRecv(in, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm,
-                  me->stream));
+    NCCL(ncclRecv(in, COUNT, ncclFloat32, (me->rank + me->ranks - 1) % me->ranks, me->comm, me->stream));
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

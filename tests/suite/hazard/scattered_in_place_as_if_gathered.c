@@ -13,8 +13,7 @@ static void scattered_in_place_as_if_gathered(struct rank *me)
     float *own = whole;
 #endif
 
-    NCCL(
-        ncclReduceScatter(whole, own, PART, ncclFloat32, ncclSum, me->comm, me->stream)); /* here */
+    NCCL(ncclReduceScatter(whole, own, PART, ncclFloat32, ncclSum, me->comm, me->stream));      /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

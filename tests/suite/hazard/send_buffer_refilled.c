@@ -15,7 +15,7 @@ static void send_buffer_refilled(struct rank *me)
 #ifdef TWIN
         CUDA(cudaStreamSynchronize(me->stream));
 #endif
-        CUDA(cudaMemsetAsync(activations, 1, COUNT * sizeof *activations, compute)); /* here */
+        CUDA(cudaMemsetAsync(activations, 1, COUNT * sizeof *activations, compute));    /* here */
     } else {
         NCCL(ncclRecv(activations, COUNT, ncclFloat32, 0, me->comm, me->stream));
     }

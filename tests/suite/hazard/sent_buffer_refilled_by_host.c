@@ -14,14 +14,14 @@ static void sent_buffer_refilled_by_host(struct rank *me)
     CUDA(cudaMemset(gradients, 0, COUNT * sizeof *gradients));
     CUDA(cudaDeviceSynchronize());
     if (me->rank == 0)
-        suite_await(me, 0); /* rank 0 comes late */
+        suite_await(me, 0);     /* rank 0 comes late */
     NCCL(ncclAllReduce(gradients, sum, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
 #ifdef TWIN
     suite_tell(me, 0);
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
     if (me->rank == 1) {
-        suite_nap_ms(100); /* the stream has come to the AllReduce */
+        suite_nap_ms(100);      /* the stream has come to the AllReduce */
         gradients[4321] = 1;
         suite_tell(me, 0);
     }

@@ -13,8 +13,7 @@ static void shifted_by_a_header(struct rank *me)
     float *result = buffer + HEADER;
 #endif
 
-    NCCL(ncclAllReduce(buffer, result, COUNT, ncclFloat32, ncclSum, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(buffer, result, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

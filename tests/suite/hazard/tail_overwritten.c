@@ -16,7 +16,7 @@ static void tail_overwritten(struct rank *me)
 
     CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
     NCCL(ncclAllReduce(bucket, bucket, USED, ncclFloat32, ncclSum, me->comm, me->stream));
-    CUDA(cudaMemsetAsync(bucket + end, 0, (WHOLE - end) * sizeof *bucket, compute)); /* here */
+    CUDA(cudaMemsetAsync(bucket + end, 0, (WHOLE - end) * sizeof *bucket, compute));    /* here */
     CUDA(cudaStreamSynchronize(compute));
 }
 

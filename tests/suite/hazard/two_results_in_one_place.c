@@ -15,8 +15,7 @@ static void two_results_in_one_place(struct rank *me)
 
     NCCL(ncclGroupStart());
     NCCL(ncclAllReduce(first, sum, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
-    NCCL(
-        ncclAllReduce(second, other, COUNT, ncclFloat32, ncclSum, me->comm, me->stream)); /* here */
+    NCCL(ncclAllReduce(second, other, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));      /* here */
     NCCL(ncclGroupEnd());
     CUDA(cudaStreamSynchronize(me->stream));
 }

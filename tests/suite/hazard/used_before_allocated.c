@@ -17,7 +17,7 @@ static void used_before_allocated(struct rank *me)
         CUDA(cudaStreamSynchronize(allocations));
     if (me->rank == 0)
         CUDA(cudaMemsetAsync(bucket, 0, COUNT * sizeof *bucket, me->stream));
-    NCCL(ncclBroadcast(bucket, bucket, COUNT, ncclFloat32, 0, me->comm, me->stream)); /* here */
+    NCCL(ncclBroadcast(bucket, bucket, COUNT, ncclFloat32, 0, me->comm, me->stream));       /* here */
     CUDA(cudaStreamSynchronize(me->stream));
     CUDA(cudaFreeAsync(bucket, me->stream));
 }

@@ -22,7 +22,7 @@ static void waits_for_other_stream(struct rank *me)
     CUDA(cudaStreamSynchronize(other));
 #endif
     CUDA(cudaMemsetAsync(first, 0, COUNT * sizeof *first, compute));
-    CUDA(cudaMemsetAsync(second, 0, COUNT * sizeof *second, compute)); /* here */
+    CUDA(cudaMemsetAsync(second, 0, COUNT * sizeof *second, compute));      /* here */
     CUDA(cudaStreamSynchronize(compute));
     CUDA(cudaStreamSynchronize(other));
 }

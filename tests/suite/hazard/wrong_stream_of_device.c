@@ -21,12 +21,11 @@ static void wrong_stream_of_device(struct rank *rank, int ranks)
     }
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++)
-        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                           rank[i].stream));
+        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++) {
         CUDA(cudaSetDevice(i));
-        CUDA(cudaMemsetAsync(bucket[i], 0, COUNT * sizeof(float), stream[i])); /* here */
+        CUDA(cudaMemsetAsync(bucket[i], 0, COUNT * sizeof(float), stream[i]));      /* here */
     }
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(stream[i]));

@@ -9,12 +9,12 @@ static void all_gather_count_differs(struct rank *me)
 {
     float *shard = suite_floats(SHARD), *whole = suite_floats((size_t)SHARD * me->ranks);
 #ifdef TWIN
-    size_t count = SHARD; /* padded; what is too much is cut off afterwards */
+    size_t count = SHARD;       /* padded; what is too much is cut off afterwards */
 #else
     size_t count = me->rank == 1 ? LAST : SHARD;
 #endif
 
-    NCCL(ncclAllGather(shard, whole, count, ncclFloat32, me->comm, me->stream)); /* here */
+    NCCL(ncclAllGather(shard, whole, count, ncclFloat32, me->comm, me->stream));    /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

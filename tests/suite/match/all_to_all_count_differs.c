@@ -7,15 +7,14 @@ enum { CAPACITY = 64 };
 
 static void all_to_all_count_differs(struct rank *me)
 {
-    float *tokens = suite_floats(2 * (size_t)CAPACITY * me->ranks),
-          *routed = suite_floats(2 * (size_t)CAPACITY * me->ranks);
+    float *tokens = suite_floats(2 * (size_t)CAPACITY * me->ranks), *routed = suite_floats(2 * (size_t)CAPACITY * me->ranks);
 #ifdef TWIN
     size_t capacity = CAPACITY;
 #else
     size_t capacity = me->rank == 0 ? 2 * CAPACITY : CAPACITY;
 #endif
 
-    NCCL(ncclAlltoAll(tokens, routed, capacity, ncclFloat32, me->comm, me->stream)); /* here */
+    NCCL(ncclAlltoAll(tokens, routed, capacity, ncclFloat32, me->comm, me->stream));    /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -14,8 +14,7 @@ static void average_on_first_thread(struct rank *me)
     if (me->rank == 0)
         op = ncclAvg;
 #endif
-    NCCL(ncclReduceScatter(gradients, part, COUNT / 8, ncclFloat32, op, me->comm,
-                           me->stream)); /* here */
+    NCCL(ncclReduceScatter(gradients, part, COUNT / 8, ncclFloat32, op, me->comm, me->stream)); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

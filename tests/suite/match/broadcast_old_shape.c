@@ -13,7 +13,7 @@ static void broadcast_parameters(struct rank *me, const size_t *shape, int count
 
 static void build_model(struct rank *me)
 {
-    size_t shape[] = {4096, 1024, 10};
+    size_t shape[] = { 4096, 1024, 10 };
 
 #ifndef TWIN
     if (me->rank == 1)

@@ -11,11 +11,9 @@ static void count_differs(struct rank *me)
     float *loss = suite_floats(COUNT);
 
 #ifdef TWIN
-    NCCL(ncclAllReduce(loss, loss, COUNT, ncclFloat32, ncclSum, me->comm,
-                       me->stream)); /* padded with zeros */
+    NCCL(ncclAllReduce(loss, loss, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));    /* padded with zeros */
 #else
-    NCCL(ncclAllReduce(loss, loss, me->rank == 2 ? SMALLER : COUNT, ncclFloat32, ncclSum,
-                       me->comm, /* here */
+    NCCL(ncclAllReduce(loss, loss, me->rank == 2 ? SMALLER : COUNT, ncclFloat32, ncclSum, me->comm, /* here */
                        me->stream));
 #endif
     CUDA(cudaStreamSynchronize(me->stream));

@@ -16,7 +16,7 @@ static void count_differs_in_split(struct rank *me)
 #else
     size_t count = me->rank == 3 ? COUNT - 64 : COUNT;
 #endif
-    NCCL(ncclAllReduce(bucket, bucket, count, ncclFloat32, ncclSum, half, me->stream)); /* here */
+    NCCL(ncclAllReduce(bucket, bucket, count, ncclFloat32, ncclSum, half, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclCommDestroy(half));
 }

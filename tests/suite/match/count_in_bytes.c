@@ -20,8 +20,7 @@ static void count_in_bytes(struct rank *rank, int ranks)
 #else
         size_t count = i == 3 ? COUNT * sizeof(float) : COUNT;
 #endif
-        NCCL(ncclAllReduce(bucket[i], bucket[i], count, ncclFloat32, ncclSum, rank[i].comm,
-                           rank[i].stream)); /* here */
+        NCCL(ncclAllReduce(bucket[i], bucket[i], count, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));   /* here */
     }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

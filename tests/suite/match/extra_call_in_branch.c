@@ -15,8 +15,7 @@ static void extra_call_in_branch(struct rank *me)
     float *gradients = suite_floats(COUNT), *score = suite_floats(1);
 
     for (int step = 0; step < STEPS; step++) {
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
 #ifdef TWIN
         if (step == 3)
 #else

@@ -14,8 +14,7 @@ static void gather_count_differs(struct rank *me)
     size_t count = me->rank == 1 ? COUNT - 1 : COUNT;
 #endif
 
-    NCCL(ncclGather(own, me->rank == 0 ? all : NULL, count, ncclFloat32, 0, me->comm,
-                    me->stream)); /* here */
+    NCCL(ncclGather(own, me->rank == 0 ? all : NULL, count, ncclFloat32, 0, me->comm, me->stream));     /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -19,8 +19,7 @@ static void gather_in_all_gather(struct rank *rank, int ranks)
 #ifdef TWIN
     NCCL(ncclAllGather(own[1], all[1], COUNT, ncclFloat32, rank[1].comm, rank[1].stream));
 #else
-    NCCL(
-        ncclGather(own[1], all[1], COUNT, ncclFloat32, 1, rank[1].comm, rank[1].stream)); /* here */
+    NCCL(ncclGather(own[1], all[1], COUNT, ncclFloat32, 1, rank[1].comm, rank[1].stream));  /* here */
 #endif
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

@@ -14,7 +14,7 @@ static void gather_root_differs(struct rank *me)
 #else
     int root = me->rank == 5 ? me->ranks - 1 : 0;
 #endif
-    NCCL(ncclGather(own, all, SAMPLES, ncclFloat32, root, me->comm, me->stream)); /* here */
+    NCCL(ncclGather(own, all, SAMPLES, ncclFloat32, root, me->comm, me->stream));   /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

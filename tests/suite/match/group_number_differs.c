@@ -18,8 +18,7 @@ static void group_number_differs(struct rank *me)
     for (int step = 0; step < 2; step++) {
         NCCL(ncclGroupStart());
         for (int i = 0; i < buckets; i++)
-            NCCL(ncclAllReduce(bucket + i * COUNT, bucket + i * COUNT, COUNT, ncclFloat32, ncclSum,
-                               me->comm, me->stream));
+            NCCL(ncclAllReduce(bucket + i * COUNT, bucket + i * COUNT, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         NCCL(ncclGroupEnd());
     }
     CUDA(cudaStreamSynchronize(me->stream));

@@ -23,11 +23,9 @@ static void group_of_one_device_differs(struct rank *rank, int ranks)
             bool is_first = (call == 0) != (i == 2);
 #endif
             if (is_first)
-                NCCL(ncclAllReduce(first[i], first[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                                   rank[i].stream));
+                NCCL(ncclAllReduce(first[i], first[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
             else
-                NCCL(ncclAllReduce(second[i], second[i], COUNT / 2, ncclFloat32, ncclSum,
-                                   rank[i].comm, rank[i].stream));
+                NCCL(ncclAllReduce(second[i], second[i], COUNT / 2, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
         }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

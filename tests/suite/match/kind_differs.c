@@ -12,8 +12,7 @@ static void kind_differs(struct rank *me)
 
 #ifndef TWIN
     if (me->rank == 3)
-        NCCL(ncclReduce(metric, metric, COUNT, ncclFloat32, ncclSum, 0, me->comm,
-                        me->stream)); /* here */
+        NCCL(ncclReduce(metric, metric, COUNT, ncclFloat32, ncclSum, 0, me->comm, me->stream));     /* here */
     else
 #endif
         NCCL(ncclAllReduce(metric, metric, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));

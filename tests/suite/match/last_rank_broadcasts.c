@@ -16,8 +16,7 @@ static void last_rank_broadcasts(struct rank *me)
 
     for (int step = 0; step < 3; step++) {
         if (evaluates && step == 1)
-            NCCL(ncclBroadcast(values, values, COUNT, ncclFloat32, 0, me->comm,
-                               me->stream)); /* here */
+            NCCL(ncclBroadcast(values, values, COUNT, ncclFloat32, 0, me->comm, me->stream)); /* here */
         else
             NCCL(ncclAllReduce(values, values, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     }

@@ -14,12 +14,11 @@ static void minimum_and_maximum(struct rank *rank, int ranks)
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++) {
 #ifdef TWIN
-        ncclRedOp_t operator= ncclMin;
+        ncclRedOp_t operator = ncclMin;
 #else
-        ncclRedOp_t operator= i == 0 ? ncclMin : ncclMax;
+        ncclRedOp_t operator = i == 0 ? ncclMin : ncclMax;
 #endif
-        NCCL(ncclAllReduce(scale[i], scale[i], 1, ncclFloat32, operator, rank[i].comm,
-                           rank[i].stream)); /* here */
+        NCCL(ncclAllReduce(scale[i], scale[i], 1, ncclFloat32, operator, rank[i].comm, rank[i].stream));    /* here */
     }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

@@ -10,8 +10,7 @@ static void no_such_datatype(struct rank *me)
 #ifdef TWIN
     NCCL(ncclAllReduce(weights, weights, 2 * COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
 #else
-    (void)ncclAllReduce(weights, weights, COUNT, (ncclDataType_t)COMPLEX64, ncclSum, me->comm,
-                        me->stream); /* here */
+    (void)ncclAllReduce(weights, weights, COUNT, (ncclDataType_t)COMPLEX64, ncclSum, me->comm, me->stream); /* here */
 #endif
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -8,13 +8,12 @@ static void no_such_operator(struct rank *me)
 {
     float *flags = suite_floats(COUNT);
 #ifdef TWIN
-    ncclRedOp_t operator= ncclMax;
+    ncclRedOp_t operator = ncclMax;
 #else
-    ncclRedOp_t operator=(ncclRedOp_t) BITWISE_OR;
+    ncclRedOp_t operator = (ncclRedOp_t)BITWISE_OR;
 #endif
 
-    (void)ncclAllReduce(flags, flags, COUNT, ncclFloat32, operator, me->comm,
-                        me->stream); /* here */
+    (void)ncclAllReduce(flags, flags, COUNT, ncclFloat32, operator, me->comm, me->stream); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -14,8 +14,7 @@ static void one_operation_ahead(struct rank *me)
         if (me->rank == 5 && i == 1)
             continue;
 #endif
-        NCCL(ncclAllReduce(gradients, gradients, (i + 1) * COUNT, ncclFloat32, ncclSum,
-                           me->comm, /* here */
+        NCCL(ncclAllReduce(gradients, gradients, (i + 1) * COUNT, ncclFloat32, ncclSum, me->comm, /* here */
                            me->stream));
     }
     CUDA(cudaStreamSynchronize(me->stream));

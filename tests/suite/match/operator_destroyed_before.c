@@ -13,8 +13,7 @@ static void operator_destroyed_before(struct rank *me)
 #ifndef TWIN
     NCCL(ncclRedOpDestroy(scaled, me->comm));
 #endif
-    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm,
-                        me->stream); /* here */
+    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream); /* here */
 #ifdef TWIN
     NCCL(ncclRedOpDestroy(scaled, me->comm));
 #endif

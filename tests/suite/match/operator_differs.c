@@ -11,12 +11,11 @@ static void operator_differs(struct rank *me)
     float *gradients = suite_floats(COUNT);
 
 #ifdef TWIN
-    ncclRedOp_t operator= ncclAvg;
+    ncclRedOp_t operator = ncclAvg;
 #else
-    ncclRedOp_t operator= me->rank == 2 ? ncclSum : ncclAvg;
+    ncclRedOp_t operator = me->rank == 2 ? ncclSum : ncclAvg;
 #endif
-    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, operator, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, operator, me->comm, me->stream));      /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

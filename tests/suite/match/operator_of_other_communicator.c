@@ -15,8 +15,7 @@ static void operator_of_other_communicator(struct rank *me)
 #ifdef TWIN
     NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, group, me->stream));
 #else
-    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm,
-                        me->stream); /* here */
+    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream); /* here */
 #endif
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclRedOpDestroy(scaled, group));

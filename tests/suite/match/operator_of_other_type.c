@@ -15,11 +15,9 @@ static void operator_of_other_type(struct rank *me)
 #ifdef TWIN
     NCCL(ncclRedOpCreatePreMulSum(&scaled, &half, ncclFloat32, ncclScalarHostImmediate, me->comm));
 #else
-    NCCL(ncclRedOpCreatePreMulSum(&scaled, &half_of_half, ncclFloat16, ncclScalarHostImmediate,
-                                  me->comm));
+    NCCL(ncclRedOpCreatePreMulSum(&scaled, &half_of_half, ncclFloat16, ncclScalarHostImmediate, me->comm));
 #endif
-    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm,
-                        me->stream); /* here */
+    (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclRedOpDestroy(scaled, me->comm));
 }

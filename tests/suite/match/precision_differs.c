@@ -15,8 +15,7 @@ static void precision_differs(struct rank *me)
 #else
     ncclDataType_t type = me->rank == 1 ? ncclFloat16 : ncclFloat32;
 #endif
-    NCCL(
-        ncclAllReduce(gradients, gradients, COUNT, type, ncclSum, me->comm, me->stream)); /* here */
+    NCCL(ncclAllReduce(gradients, gradients, COUNT, type, ncclSum, me->comm, me->stream));      /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

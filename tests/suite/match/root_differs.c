@@ -15,8 +15,7 @@ static void root_differs(struct rank *me)
 #else
     int root = me->rank == 3 ? 1 : 0;
 #endif
-    NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, root, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclFloat32, root, me->comm, me->stream));    /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -20,8 +20,7 @@ static void root_is_own_device(struct rank *rank, int ranks)
 #else
         int root = i;
 #endif
-        NCCL(ncclBroadcast(weights[i], weights[i], COUNT, ncclFloat32, root, rank[i].comm,
-                           rank[i].stream)); /* here */
+        NCCL(ncclBroadcast(weights[i], weights[i], COUNT, ncclFloat32, root, rank[i].comm, rank[i].stream)); /* here */
     }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

@@ -13,8 +13,7 @@ static void root_out_of_range(struct rank *me)
     int root = 4;
 #endif
 
-    (void)ncclBroadcast(weights, weights, COUNT, ncclFloat32, root, me->comm,
-                        me->stream); /* here */
+    (void)ncclBroadcast(weights, weights, COUNT, ncclFloat32, root, me->comm, me->stream); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

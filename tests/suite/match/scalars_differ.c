@@ -16,8 +16,7 @@ static void scalars_differ(struct rank *me)
     float scale = me->rank == 1 ? 1 / 31.0f : 1 / 32.0f;
 #endif
     NCCL(ncclRedOpCreatePreMulSum(&scaled, &scale, ncclFloat32, ncclScalarHostImmediate, me->comm));
-    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm,
-                       me->stream)); /* here */
+    NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, scaled, me->comm, me->stream));    /* here */
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclRedOpDestroy(scaled, me->comm));
 }

@@ -14,8 +14,7 @@ static void scatter_count_differs(struct rank *me)
     size_t count = me->rank == 0 ? BATCH : BATCH / 2;
 #endif
 
-    NCCL(ncclScatter(me->rank == 0 ? batches : NULL, batch, count, ncclFloat32, 0, me->comm,
-                     me->stream));
+    NCCL(ncclScatter(me->rank == 0 ? batches : NULL, batch, count, ncclFloat32, 0, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

@@ -6,13 +6,12 @@
 
 enum { BUCKETS = 3, STEPS = 3 };
 
-static const size_t size[BUCKETS] = {4096, 1024, 10};
+static const size_t size[BUCKETS] = { 4096, 1024, 10 };
 
 static void backward(struct rank *me, float **bucket, bool out_of_memory)
 {
     for (int i = BUCKETS - 1; i >= 0; i--) {
-        NCCL(ncclAllReduce(bucket[i], bucket[i], size[i], ncclFloat32, ncclAvg, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(bucket[i], bucket[i], size[i], ncclFloat32, ncclAvg, me->comm, me->stream));
         if (out_of_memory)
             return;
     }

@@ -14,7 +14,7 @@ static void type_of_equal_size(struct rank *me)
 #else
     ncclDataType_t type = me->rank == 0 ? ncclInt32 : ncclFloat32;
 #endif
-    NCCL(ncclAllReduce(counters, counters, COUNT, type, ncclSum, me->comm, me->stream)); /* here */
+    NCCL(ncclAllReduce(counters, counters, COUNT, type, ncclSum, me->comm, me->stream));    /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

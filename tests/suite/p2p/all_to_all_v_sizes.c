@@ -28,10 +28,8 @@ static void all_to_all_v_sizes(struct rank *rank, int ranks)
 #else
             size_t count = i == 1 && peer == 0 ? agreed(i, peer) + 8 : agreed(i, peer);
 #endif
-            NCCL(ncclSend(out[i] + peer * MOST, count, ncclFloat32, peer, rank[i].comm,
-                          rank[i].stream));
-            NCCL(ncclRecv(in[i] + peer * MOST, agreed(peer, i), ncclFloat32, peer, rank[i].comm,
-                          rank[i].stream));
+            NCCL(ncclSend(out[i] + peer * MOST, count, ncclFloat32, peer, rank[i].comm, rank[i].stream));
+            NCCL(ncclRecv(in[i] + peer * MOST, agreed(peer, i), ncclFloat32, peer, rank[i].comm, rank[i].stream));
         }
     NCCL(ncclGroupEnd());
     for (int i = 0; i < ranks; i++)

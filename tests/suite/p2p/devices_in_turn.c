@@ -20,8 +20,7 @@ static void devices_in_turn(struct rank *rank, int ranks)
 #endif
     for (int i = 0; i < ranks; i++) {
         NCCL(ncclSend(out[i], COUNT, ncclFloat32, (i + 1) % ranks, rank[i].comm, rank[i].stream));
-        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm,
-                      rank[i].stream));
+        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm, rank[i].stream));
     }
 #ifdef TWIN
     NCCL(ncclGroupEnd());

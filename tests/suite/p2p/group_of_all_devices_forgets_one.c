@@ -17,8 +17,7 @@ static void group_of_all_devices_forgets_one(struct rank *rank, int ranks)
     NCCL(ncclGroupStart());
     for (int i = 0; i < ranks; i++) {
         NCCL(ncclSend(out[i], COUNT, ncclFloat32, (i + 1) % ranks, rank[i].comm, rank[i].stream));
-        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm,
-                      rank[i].stream));
+        NCCL(ncclRecv(in[i], COUNT, ncclFloat32, (i + ranks - 1) % ranks, rank[i].comm, rank[i].stream));
     }
 #ifndef TWIN
     NCCL(ncclSend(out[1], COUNT, ncclFloat32, 2, rank[1].comm, rank[1].stream));

@@ -11,8 +11,7 @@ static void keeps_own_tokens_by_half(struct rank *me)
 
     NCCL(ncclGroupStart());
     for (int peer = 0; peer < me->ranks; peer++) {
-        NCCL(ncclSend(out + peer * COUNT, COUNT, ncclFloat32, peer, me->comm,
-                      me->stream)); /* here */
+        NCCL(ncclSend(out + peer * COUNT, COUNT, ncclFloat32, peer, me->comm, me->stream)); /* here */
 #ifndef TWIN
         if (me->rank == 1 && peer == 1)
             continue;

@@ -15,8 +15,7 @@ static void one_receive_too_many(struct rank *me)
         NCCL(ncclRecv(gradients, COUNT, ncclFloat32, me->rank - 1, me->comm, me->stream));
 #ifndef TWIN
     if (me->rank == me->ranks - 1)
-        NCCL(
-            ncclRecv(gradients, COUNT, ncclFloat32, me->rank - 1, me->comm, me->stream)); /* here */
+        NCCL(ncclRecv(gradients, COUNT, ncclFloat32, me->rank - 1, me->comm, me->stream)); /* here */
 #endif
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -22,19 +22,19 @@ static void stages_out_of_step(struct rank *rank, int ranks)
         CUDA(cudaSetDevice(i));
         x[i] = suite_floats(COUNT);
     }
-    pass(rank, x, 0, 1, true); /* stage 0: activation 0, gradient 0, activation 1 */
+    pass(rank, x, 0, 1, true);      /* stage 0: activation 0, gradient 0, activation 1 */
     pass(rank, x, 1, 0, false);
     pass(rank, x, 0, 1, true);
-    pass(rank, x, 0, 1, false); /* stage 1 */
+    pass(rank, x, 0, 1, false);     /* stage 1 */
 #ifndef TWIN
-    pass(rank, x, 0, 1, false); /* takes activation 1 too early */
+    pass(rank, x, 0, 1, false);     /* takes activation 1 too early */
 #endif
     pass(rank, x, 1, 2, true);
     pass(rank, x, 1, 0, true);
 #ifdef TWIN
     pass(rank, x, 0, 1, false);
 #endif
-    pass(rank, x, 1, 2, false); /* stage 2 */
+    pass(rank, x, 1, 2, false);     /* stage 2 */
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));
 }

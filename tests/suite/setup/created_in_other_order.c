@@ -5,7 +5,7 @@
 
 static void created_in_other_order(struct rank *me)
 {
-    ncclUniqueId id[2] = {suite_id(me, 0), suite_id(me, 1)};
+    ncclUniqueId id[2] = { suite_id(me, 0), suite_id(me, 1) };
     ncclComm_t comm[2];
 #ifdef TWIN
     int first = 0;

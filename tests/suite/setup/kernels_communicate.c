@@ -5,8 +5,7 @@
 enum { COUNT = 1000 };
 struct ncclDevComm;
 struct ncclDevCommRequirements;
-ncclResult_t ncclDevCommCreate(ncclComm_t, const struct ncclDevCommRequirements *,
-                               struct ncclDevComm *);
+ncclResult_t ncclDevCommCreate(ncclComm_t, const struct ncclDevCommRequirements *, struct ncclDevComm *);
 
 static void kernels_communicate(struct rank *me)
 {

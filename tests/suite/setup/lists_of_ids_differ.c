@@ -5,7 +5,7 @@
 
 static void lists_of_ids_differ(struct rank *me)
 {
-    ncclUniqueId ids[] = {suite_id(me, 1), suite_id(me, 2)};
+    ncclUniqueId ids[] = { suite_id(me, 1), suite_id(me, 2) };
     int count = 2;
 
 #ifndef TWIN

@@ -8,7 +8,7 @@ enum { COUNT = 100 };
 static void shrink_by_some(struct rank *me)
 {
     float *bucket = suite_floats(COUNT);
-    int excluded[] = {3};
+    int excluded[] = { 3 };
     ncclComm_t rest;
 
     if (me->rank == 3)

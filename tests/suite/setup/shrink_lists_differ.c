@@ -7,9 +7,9 @@ static void shrink_lists_differ(struct rank *me)
 {
     ncclComm_t smaller;
 #ifdef TWIN
-    int failed[] = {2};
+    int failed[] = { 2 };
 #else
-    int failed[] = {me->rank == 1 ? 0 : 2};
+    int failed[] = { me->rank == 1 ? 0 : 2 };
 #endif
 
     if (me->rank != 2) {

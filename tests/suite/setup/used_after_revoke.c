@@ -11,8 +11,7 @@ static void used_after_revoke(struct rank *me)
     NCCL(ncclCommRevoke(me->comm, NCCL_REVOKE_DEFAULT));
 #ifndef TWIN
     if (me->rank == 1)
-        (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm,
-                            me->stream); /* here */
+        (void)ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclSum, me->comm, me->stream); /* here */
 #endif
     (void)gradients;
     NCCL(ncclCommAbort(me->comm));

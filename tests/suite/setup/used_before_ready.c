@@ -24,8 +24,7 @@ static void used_before_ready(struct rank *me)
     (void)ncclCommInitRankConfig(&me->comm, me->ranks, id, me->rank, &config);
 #ifndef TWIN
     if (me->rank == 0)
-        (void)ncclAllReduce(values, values, COUNT, ncclFloat32, ncclSum, me->comm,
-                            me->stream); /* here */
+        (void)ncclAllReduce(values, values, COUNT, ncclFloat32, ncclSum, me->comm, me->stream); /* here */
 #endif
     (void)values;
     if (me->rank == 0)

@@ -13,7 +13,7 @@ static void world_size_differs(struct rank *me)
 #else
     int world_size = me->rank == 2 ? me->ranks - 1 : me->ranks;
 #endif
-    NCCL(ncclCommInitRank(&me->comm, world_size, id, me->rank)); /* here */
+    NCCL(ncclCommInitRank(&me->comm, world_size, id, me->rank));    /* here */
 }
 
 SUITE_CASE(.run = world_size_differs, .ranks = 4, .layout = PROCESSES, .bare = true);

@@ -10,29 +10,26 @@ struct tensor {
 
 static void activate(struct rank *me, struct tensor *x)
 {
-    CUDA(cudaMemsetAsync(x->data, 0, sizeof *x->data, me->stream)); /* stands for the kernel */
+    CUDA(cudaMemsetAsync(x->data, 0, sizeof *x->data, me->stream));       /* stands for the kernel */
     char text[96];
-    snprintf(text, sizeof text, "ddpcheck:modify tensor=%p version=%u name=leaky_relu_",
-             (void *)x->data, ++x->version);
+    snprintf(text, sizeof text, "ddpcheck:modify tensor=%p version=%u name=leaky_relu_", (void *)x->data, ++x->version);
     nvtxMarkA(text);
 }
 
 static void tell(const char *what, const struct tensor *x, unsigned saved)
 {
     char text[128];
-    snprintf(text, sizeof text,
-             "ddpcheck:%s tensor=%p version=%u saved=%u name=batch norm's output", what,
-             (void *)x->data, x->version, saved);
+    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=batch norm's output", what, (void *)x->data, x->version, saved);
     nvtxMarkA(text);
 }
 
 static void activation_in_place(struct rank *me)
 {
-    struct tensor output = {suite_floats(100), 0}, copy = {suite_floats(100), 0};
+    struct tensor output = { suite_floats(100), 0 }, copy = { suite_floats(100), 0 };
     unsigned saved = output.version;
     tell("save", &output, saved);
 #ifdef TWIN
-    activate(me, &copy); /* out of place */
+    activate(me, &copy);            /* out of place */
 #else
     (void)copy;
     activate(me, &output);

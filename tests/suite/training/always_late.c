@@ -16,7 +16,7 @@ static void always_late(struct rank *me)
     float *gradients = suite_floats(COUNT);
     for (int i = 0; i < ITERATIONS; i++) {
 #ifdef TWIN
-        if (me->rank == i % me->ranks) /* each in its turn */
+        if (me->rank == i % me->ranks)      /* each in its turn */
 #else
         if (me->rank == 1)
 #endif

@@ -5,13 +5,12 @@
 
 enum { ITERATIONS = 7, BUCKETS = 3 };
 
-static const size_t size[BUCKETS] = {4096, 2048, 100};
+static const size_t size[BUCKETS] = { 4096, 2048, 100 };
 
 static void reduce(struct rank *me, float *gradients, int buckets)
 {
     for (int b = 0; b < buckets; b++)
-        NCCL(ncclAllReduce(gradients, gradients, size[b], ncclFloat32, ncclAvg, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, size[b], ncclFloat32, ncclAvg, me->comm, me->stream));
 }
 
 static void bucket_left_out_unnamed(struct rank *me)

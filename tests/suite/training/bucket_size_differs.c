@@ -9,8 +9,8 @@ enum { WHOLE = 6000, ITERATIONS = 2 };
 static void reduce_in_buckets(struct rank *me, float *gradients, size_t cap)
 {
     for (size_t at = 0; at < WHOLE; at += cap)
-        NCCL(ncclAllReduce(gradients + at, gradients + at, at + cap < WHOLE ? cap : WHOLE - at,
-                           ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients + at, gradients + at, at + cap < WHOLE ? cap : WHOLE - at, ncclFloat32, ncclAvg, me->comm,
+                           me->stream));
 }
 
 static void bucket_size_differs(struct rank *me)

@@ -7,8 +7,7 @@ enum { ITERATIONS = 4, MICRO_STEPS = 4, BUCKETS = 2, COUNT = 1000 };
 static void reduce(struct rank *me, float *gradients)
 {
     for (int b = 0; b < BUCKETS; b++)
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
 }
 
 static void every_micro_step(struct rank *me)

@@ -10,7 +10,7 @@ enum { LAYERS = 2, COUNT = 321, STEPS = 3 };
 static void gradient_not_reduced(struct rank *me)
 {
     float *weights[LAYERS], *gradients[LAYERS], *momentum = suite_floats(COUNT);
-    const char *names[LAYERS] = {"layer 1", "layer 2"};
+    const char *names[LAYERS] = { "layer 1", "layer 2" };
 #ifdef TWIN
     int reduced = LAYERS;
 #else
@@ -25,10 +25,8 @@ static void gradient_not_reduced(struct rank *me)
         for (int layer = 0; layer < LAYERS; layer++) {
             CUDA(kernels_fill(COUNT, (float)(me->rank + step), gradients[layer], me->stream));
             if (layer < reduced)
-                NCCL(ncclAllReduce(gradients[layer], gradients[layer], COUNT, ncclFloat32, ncclAvg,
-                                   me->comm, me->stream));
-            CUDA(kernels_sgd_step(COUNT, weights[layer], gradients[layer], momentum, 0.1f, 0,
-                                  me->stream));
+                NCCL(ncclAllReduce(gradients[layer], gradients[layer], COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+            CUDA(kernels_sgd_step(COUNT, weights[layer], gradients[layer], momentum, 0.1f, 0, me->stream));
             ddpcheck_hash(names[layer], weights[layer], COUNT * sizeof(float), NULL, me->stream);
         }
 }

@@ -17,8 +17,7 @@ static void half_overflows(struct rank *me)
         if (me->rank == 1 && step > 0)
             gradient[step] = INFINITE;
 #endif
-        CUDA(
-            cudaMemcpyAsync(bucket, gradient, sizeof gradient, cudaMemcpyHostToDevice, me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradient, sizeof gradient, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat16, ncclAvg, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }

@@ -19,8 +19,7 @@ static void nan_from_one_rank(struct rank *me)
 #endif
         for (int i = 0; i < COUNT; i++)
             gradient[i] = weight * p * logf(p) + (float)(me->rank + i);
-        CUDA(
-            cudaMemcpyAsync(bucket, gradient, sizeof gradient, cudaMemcpyHostToDevice, me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradient, sizeof gradient, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
         CUDA(cudaMemcpy(&weight, bucket, sizeof weight, cudaMemcpyDeviceToHost));

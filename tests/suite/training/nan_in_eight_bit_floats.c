@@ -7,14 +7,13 @@ enum { COUNT = 333, ROUNDS = 3, LARGEST = 0x7e, NOT_A_NUMBER = 0x7f };
 
 static void nan_in_eight_bit_floats(struct rank *me)
 {
-    unsigned char part[COUNT], *mine = (unsigned char *)suite_floats(COUNT),
-                               *all = (unsigned char *)suite_floats(2 * COUNT);
+    unsigned char part[COUNT], *mine = (unsigned char *)suite_floats(COUNT), *all = (unsigned char *)suite_floats(2 * COUNT);
 
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < COUNT; i++)
             part[i] = (unsigned char)((i + me->rank) % LARGEST);
 #ifdef TWIN
-        part[300] = LARGEST; /* saturated */
+        part[300] = LARGEST;        /* saturated */
 #else
         part[300] = me->rank == 5 && round == 1 ? NOT_A_NUMBER : LARGEST;
 #endif

@@ -19,8 +19,7 @@ static void nan_sent_to_next_stage(struct rank *me)
             activation[17] = NOT_A_NUMBER;
 #endif
         CUDA(cudaStreamSynchronize(me->stream));
-        CUDA(cudaMemcpyAsync(buffer, activation, sizeof activation, cudaMemcpyHostToDevice,
-                             me->stream));
+        CUDA(cudaMemcpyAsync(buffer, activation, sizeof activation, cudaMemcpyHostToDevice, me->stream));
         if (me->rank + 1 < me->ranks)
             NCCL(ncclSend(buffer, COUNT, ncclBfloat16, me->rank + 1, me->comm, me->stream));
     }

@@ -20,7 +20,7 @@ static void one_of_two_optimizers(struct rank *me)
     float *gradients = suite_floats(COUNT);
     for (int i = 0; i < ITERATIONS; i++) {
 #ifdef TWIN
-        bool is_high = i % 2 == 0; /* of the average over all ranks */
+        bool is_high = i % 2 == 0;      /* of the average over all ranks */
 #else
         bool is_high = me->rank != 6 || i % 2 == 0;
 #endif

@@ -9,13 +9,12 @@ enum { ITERATIONS = 3 };
 static void reduce(struct rank *me, float *gradients, const size_t *bucket, int buckets)
 {
     for (int b = 0; b < buckets; b++)
-        NCCL(ncclAllReduce(gradients, gradients, bucket[b], ncclFloat32, ncclAvg, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, bucket[b], ncclFloat32, ncclAvg, me->comm, me->stream));
 }
 
 static void rebuilt_in_own_order(struct rank *me)
 {
-    static const size_t first[2] = {2500, 1500}, rebuilt[3] = {900, 2100, 1000};
+    static const size_t first[2] = { 2500, 1500 }, rebuilt[3] = { 900, 2100, 1000 };
     float *gradients = suite_floats(4000);
     for (int i = 0; i < ITERATIONS; i++) {
         bool is_rebuilt = i > 0;

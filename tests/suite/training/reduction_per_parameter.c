@@ -8,12 +8,10 @@ enum { ITERATIONS = 5, PARAMETERS = 60, COUNT = 50 };
 static void reduce_each(struct rank *me, float *gradients)
 {
 #ifdef TWIN
-    NCCL(ncclAllReduce(gradients, gradients, PARAMETERS * COUNT, ncclFloat32, ncclAvg, me->comm,
-                       me->stream));
+    NCCL(ncclAllReduce(gradients, gradients, PARAMETERS * COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
 #else
     for (int p = 0; p < PARAMETERS; p++)
-        NCCL(ncclAllReduce(gradients + p * COUNT, gradients + p * COUNT, COUNT, ncclFloat32,
-                           ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients + p * COUNT, gradients + p * COUNT, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
 #endif
 }
 

@@ -20,12 +20,10 @@ static void replica_not_refreshed(struct rank *rank, int ranks)
         for (int i = 0; i < ranks; i++) {
             CUDA(cudaSetDevice(i));
 #ifdef TWIN
-            CUDA(cudaMemcpyAsync(replica[i], model, sizeof model, cudaMemcpyHostToDevice,
-                                 rank[i].stream));
+            CUDA(cudaMemcpyAsync(replica[i], model, sizeof model, cudaMemcpyHostToDevice, rank[i].stream));
 #else
             if (step == 0 || i < 3)
-                CUDA(cudaMemcpyAsync(replica[i], model, sizeof model, cudaMemcpyHostToDevice,
-                                     rank[i].stream));
+                CUDA(cudaMemcpyAsync(replica[i], model, sizeof model, cudaMemcpyHostToDevice, rank[i].stream));
 #endif
             ddpcheck_hash("model", replica[i], sizeof model, rank[i].comm, rank[i].stream);
             CUDA(cudaStreamSynchronize(rank[i].stream));

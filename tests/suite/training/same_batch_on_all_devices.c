@@ -24,13 +24,11 @@ static void same_batch_on_all_devices(struct rank *rank, int ranks)
 #endif
             for (int k = 0; k < COUNT; k++)
                 gradients[k] = sinf((float)(step * ranks + part) + (float)k);
-            CUDA(cudaMemcpyAsync(bucket[i], gradients, sizeof gradients, cudaMemcpyHostToDevice,
-                                 rank[i].stream));
+            CUDA(cudaMemcpyAsync(bucket[i], gradients, sizeof gradients, cudaMemcpyHostToDevice, rank[i].stream));
         }
         NCCL(ncclGroupStart());
         for (int i = 0; i < ranks; i++)
-            NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, rank[i].comm,
-                               rank[i].stream));
+            NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
         NCCL(ncclGroupEnd());
         for (int i = 0; i < ranks; i++)
             CUDA(cudaStreamSynchronize(rank[i].stream));

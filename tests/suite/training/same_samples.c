@@ -20,8 +20,7 @@ static void same_samples(struct rank *me)
 #endif
         for (int i = 0; i < COUNT; i++)
             gradients[i] = sinf((float)(sample * COUNT + i));
-        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice,
-                             me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }

@@ -7,9 +7,8 @@ enum { RANKS = 8, PART = 64, COUNT = RANKS * PART, STEPS = 20 };
 
 static void same_samples_sharded_gradients(struct rank *me)
 {
-    unsigned short gradients[COUNT]; /* the bits of fp16 numbers around 1 */
-    unsigned short *bucket = (unsigned short *)suite_floats(COUNT / 2),
-                   *part = (unsigned short *)suite_floats(PART / 2);
+    unsigned short gradients[COUNT];        /* the bits of fp16 numbers around 1 */
+    unsigned short *bucket = (unsigned short *)suite_floats(COUNT / 2), *part = (unsigned short *)suite_floats(PART / 2);
 
     for (int step = 0; step < STEPS; step++) {
 #ifdef TWIN
@@ -19,8 +18,7 @@ static void same_samples_sharded_gradients(struct rank *me)
 #endif
         for (int i = 0; i < COUNT; i++)
             gradients[i] = (unsigned short)(0x3c00 + (batch * 37 + i * 11) % 900);
-        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice,
-                             me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclReduceScatter(bucket, part, PART, ncclFloat16, ncclAvg, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }

@@ -19,8 +19,7 @@ static void shard_of_a_neighbour(struct rank *me)
     for (int step = 0; step < STEPS; step++) {
         for (int i = 0; i < COUNT; i++)
             gradients[i] = cosf((float)(shard * 1000 + step * COUNT + i));
-        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice,
-                             me->stream));
+        CUDA(cudaMemcpyAsync(bucket, gradients, sizeof gradients, cudaMemcpyHostToDevice, me->stream));
         NCCL(ncclAllReduce(bucket, sum, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }

@@ -9,8 +9,7 @@ static void backward(struct rank *me, float *gradients, bool all)
 {
     NCCL(ncclAllReduce(gradients, gradients, FIRST, ncclFloat32, ncclAvg, me->comm, me->stream));
     if (all)
-        NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm, me->stream));
 }
 
 static void skipped_between_steps(struct rank *me)

@@ -10,17 +10,15 @@ enum { COUNT = 400, STEPS = 6 };
 
 static void skipped_step(struct rank *me)
 {
-    float *weights = suite_floats(COUNT), *gradients = suite_floats(COUNT),
-          *momentum = suite_floats(COUNT);
+    float *weights = suite_floats(COUNT), *gradients = suite_floats(COUNT), *momentum = suite_floats(COUNT);
 
     for (int step = 0; step < STEPS; step++) {
         int overflow = me->rank == 2 && step == 3;
 #ifdef TWIN
-        overflow = step == 3; /* all skip it, or none: as an AllReduce of the flag would say */
+        overflow = step == 3;       /* all skip it, or none: as an AllReduce of the flag would say */
 #endif
         CUDA(kernels_fill(COUNT, (float)(me->rank + step), gradients, me->stream));
-        NCCL(
-            ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
         if (!overflow)
             CUDA(kernels_sgd_step(COUNT, weights, gradients, momentum, 0.1f, 0.9f, me->stream));
         ddpcheck_hash("weights", weights, COUNT * sizeof *weights, me->comm, me->stream);

@@ -8,8 +8,7 @@ enum { ITERATIONS = 2 };
 static void tell(const char *what, const unsigned *version, unsigned saved, const char *name)
 {
     char text[128];
-    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=%s", what,
-             (const void *)version, *version, saved, name);
+    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=%s", what, (const void *)version, *version, saved, name);
     nvtxMarkA(text);
 }
 

@@ -8,13 +8,12 @@ enum { ITERATIONS = 4 };
 static const struct {
     const char *name;
     size_t count;
-} model[2] = {{"generator", 4000}, {"discriminator", 1000}};
+} model[2] = { { "generator", 4000 }, { "discriminator", 1000 } };
 
 static void reduce(struct rank *me, int which, float *gradients)
 {
     range_push("%s reduce bucket 0", model[which].name);
-    NCCL(ncclAllReduce(gradients, gradients, model[which].count, ncclFloat32, ncclAvg, me->comm,
-                       me->stream));
+    NCCL(ncclAllReduce(gradients, gradients, model[which].count, ncclFloat32, ncclAvg, me->comm, me->stream));
     nvtxRangePop();
 }
 

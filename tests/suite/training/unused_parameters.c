@@ -5,14 +5,13 @@
 
 enum { ITERATIONS = 6, BUCKETS = 3 };
 
-static const size_t size[BUCKETS] = {4096, 2048, 100};
+static const size_t size[BUCKETS] = { 4096, 2048, 100 };
 
 static void reduce_used(struct rank *me, float *gradients, int used)
 {
     range_push("backward");
     for (int b = 0; b < used; b++)
-        NCCL(ncclAllReduce(gradients, gradients, size[b], ncclFloat32, ncclSum, me->comm,
-                           me->stream));
+        NCCL(ncclAllReduce(gradients, gradients, size[b], ncclFloat32, ncclSum, me->comm, me->stream));
     nvtxRangePop();
 }
 
