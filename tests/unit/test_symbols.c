@@ -34,7 +34,7 @@ static void a_return_address_has_function_file_and_line(void **state)
     struct symbols *symbols = symbols_new();
     struct frame frame;
     void *address = here();
-    int line = __LINE__;
+    int line = __LINE__ - 1;
     symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame);
     if (!frame.function[0]) { /* built without libdw */
         assert_non_null(strstr(frame.module, "+0x"));
@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) void *inlined_twice(void)
 static __attribute__((noinline)) void *outer(int *line)
 {
     void *address = inlined_twice();
-    *line = __LINE__;
+    *line = __LINE__ - 1;
     return address;
 }
 
