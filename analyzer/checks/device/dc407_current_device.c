@@ -100,18 +100,18 @@ const struct check check_current_device = {
     .needs = LACKS_CUDA | LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, CODES_HAZARDS),
     .explains_later = CODES(DC407),
-    .title = "the current device is not the one the call needs",
-    .text = "A kernel was launched on a stream of another device than the current one, or an event "
-            "was recorded on a stream of another device than the event's. CUDA refuses both with "
-            "cudaErrorInvalidResourceHandle; the work, or the dependency, is simply missing.\n\n"
-            "It shows as wrong values and races where the result is not checked (a launch in <<< "
-            ">>> has none), as an error otherwise. Usual causes: a new thread, whose current "
-            "device is 0 (an autograd or data loader thread), cudaSetDevice in one branch only, an "
-            "event made once and used for every device.\n\n"
-            "Only calls that did fail are reported, and only for streams and events whose creation "
-            "was seen, so it is certain. Copies, memsets, cudaStreamWaitEvent, "
-            "cudaEventSynchronize and NCCL's calls work with any current device. That "
-            "ncclCommInitRank takes the current device shows as DC405, DC401 or DC402.",
+    .title = "the current device is not the one that the call needs",
+    .text = "A kernel was launched on a stream of a device that is not the current one, or an "
+            "event was recorded on a stream of a device that is not the event's. CUDA refuses both "
+            "with cudaErrorInvalidResourceHandle; the work, or the dependency, is then missing.\n\n"
+            "It shows as wrong values and races if the program does not check the result (a launch "
+            "with <<< >>> has none), otherwise as an error. Usual causes: a new thread, whose "
+            "current device is 0 (an autograd or data loader thread), cudaSetDevice in one branch "
+            "only, an event that was created once and is used for every device.\n\n"
+            "It is certain: only calls that failed are reported, and only for streams and events "
+            "whose creation was recorded. Copies, memsets, cudaStreamWaitEvent, "
+            "cudaEventSynchronize and NCCL's calls work with any current device. If "
+            "ncclCommInitRank used a wrong current device, that shows as DC405, DC401 or DC402.",
     .example = "cudaSetDevice(1); cudaStreamCreate(&stream);\ncudaSetDevice(0); scale<<<grid, "
                "block, 0, stream>>>(x, n);      /* fails */\n",
     .fix_c = "cudaSetDevice(1); scale<<<grid, block, 0, stream>>>(x, n);\nif (cudaGetLastError() "

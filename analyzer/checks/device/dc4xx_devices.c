@@ -247,10 +247,10 @@ const struct check check_buffer_device = {
     .explains = CODES(CODES_HANGS, CODES_HAZARDS),
     .explains_later = CODES(DC401),
     .title = "a buffer is on another device than the communicator",
-    .text = "An operation was given a buffer that was allocated on another GPU than the one its "
-            "communicator was made on.\n\n"
+    .text = "An operation was given a buffer that was allocated on another GPU than the one that "
+            "its communicator uses.\n\n"
             "It shows as an illegal address, reported by a later CUDA call, or as slow transfers "
-            "where peer access is enabled (then it is called possible).\n\n"
+            "if peer access is enabled (it is then only possible).\n\n"
             "Pinned host and managed memory are not reported.",
     .example =
         "cudaSetDevice(1); cudaMalloc(&x, bytes);\ncudaSetDevice(0); ncclCommInitRank(&comm, n, "
@@ -270,16 +270,16 @@ const struct check check_stream_device = {
     .explains = CODES(CODES_HANGS, CODES_HAZARDS),
     .explains_later = CODES(DC402),
     .title = "the stream belongs to another device than the communicator",
-    .text = "An operation was issued on a stream that was made while another device was current "
-            "than the communicator's.\n\n"
+    .text = "An operation was issued on a stream that was created while a device other than the "
+            "communicator's was current.\n\n"
             "It shows as ncclUnhandledCudaError (\"invalid resource handle\") on this rank and as "
-            "a hang on the others. Usual causes: streams made in a loop without cudaSetDevice, a "
-            "stream kept from before the device was chosen, the wrong element of an array of "
+            "a hang on the others. Usual causes: streams created in a loop without cudaSetDevice, "
+            "a stream kept from before the device was chosen, the wrong element of an array of "
             "streams in a program that drives several GPUs.\n\n"
             "The default streams are never reported: NCCL makes the communicator's device current, "
-            "so that they are the right device's; but work that the program puts on another "
-            "device's default stream is not ordered with it. Streams whose creation was not seen "
-            "are not judged.",
+            "so it uses that device's default stream. But work that the program issues on another "
+            "device's default stream is not ordered with it. Streams whose creation was not "
+            "recorded are not checked.",
     .example = "cudaStreamCreate(&stream);      /* device 0 is current */\ncudaSetDevice(1); "
                "ncclCommInitRank(&comm, n, id, rank);\nncclAllReduce(x, x, count, ncclFloat, "
                "ncclSum, comm, stream);\n",
@@ -298,13 +298,14 @@ const struct check check_kernel_device = {
     .needs = LACKS_ADDRESSES | LACKS_CUDA | LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, CODES_HAZARDS, DC401),
     .explains_later = CODES(DC403),
-    .title = "a kernel gets pointers to memory that its device can't reach",
-    .text = "A kernel was launched on one GPU with a pointer to memory of another, and peer access "
-            "between the two is not enabled: weights on one device, input on the other.\n\n"
-            "It shows as an illegal address, reported by a later call far from the cause; the "
-            "process can't use CUDA any more then.\n\n"
-            "It is certain for pointers that are parameters of their own; possible for values "
-            "inside of structures that look like such a pointer.",
+    .title = "a kernel gets a pointer to memory that its device can't access",
+    .text =
+        "A kernel was launched on one GPU with a pointer to memory of another, and peer access "
+        "between the two is not enabled: for example weights on one device, input on the other.\n\n"
+        "It shows as an illegal address, reported by a later call far from the cause; the process "
+        "can't use CUDA any more after that.\n\n"
+        "It is certain for pointers that are parameters themselves, and possible for values inside "
+        "of structures that look like such a pointer.",
     .example = "cudaSetDevice(0); cudaMalloc(&weights, bytes);\ncudaSetDevice(1); "
                "cudaMalloc(&input, bytes);\nconvolve<<<grid, block>>>(input, weights);\n",
     .fix_c = "cudaSetDevice(1); cudaMemcpyPeer(weights_here, 1, weights, 0, "
@@ -321,15 +322,15 @@ const struct check check_pageable_buffer = {
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(DC404),
-    .title = "pageable host memory is handed to a collective",
-    .text = "A buffer of a collective, send or receive lies in memory that CUDA does not know: "
-            "from malloc, the stack, a NumPy array or a CPU tensor.\n\n"
+    .title = "a collective gets pageable host memory",
+    .text = "A buffer of a collective, send or receive is in memory that CUDA does not know: from "
+            "malloc, the stack, a NumPy array or a CPU tensor.\n\n"
             "It shows as an illegal address, reported by a later CUDA call, and as a hang on the "
             "other ranks. Pinned host memory (cudaMallocHost, cudaHostRegister) and managed memory "
-            "are fine.\n\n"
-            "Where the GPU translates the host's addresses by itself "
-            "(cudaDevAttrPageableMemoryAccess: HMM, or ATS on Grace Hopper) it works, page fault "
-            "by page fault; it is a warning and called possible there.",
+            "are allowed.\n\n"
+            "If the GPU can translate host addresses (cudaDevAttrPageableMemoryAccess: HMM, or ATS "
+            "on Grace Hopper), it works, page fault by page fault; it is then a warning and only "
+            "possible.",
     .example = "float *x = malloc(n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, "
                "comm, stream);\n",
     .fix_c = "float *x; cudaMalloc((void **)&x, n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, "
@@ -346,14 +347,14 @@ const struct check check_buffer_overrun = {
     .scope = SCOPE_PROCESS,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(CODES_HANGS, DC304, DC305),
-    .title = "an operation reaches past the end of its buffer",
+    .title = "an operation accesses memory past the end of its buffer",
     .text = "The count times the size of the datatype (times the number of ranks for AllGather's "
             "receive buffer, ReduceScatter's send buffer, AlltoAll and the roots of Gather and "
-            "Scatter) is more than what is left of the allocation.\n\n"
-            "It shows as an illegal address, or as other data overwritten. Usual causes: a count "
-            "in bytes where elements are meant, a receive buffer without the factor nranks.\n\n"
-            "It compares with the whole allocation: a program or framework that takes many buffers "
-            "from one allocation can overrun within it unseen.",
+            "Scatter) is more than the rest of the allocation.\n\n"
+            "It shows as an illegal address, or as overwritten data. Usual causes: a count in "
+            "bytes instead of elements, a receive buffer without the factor nranks.\n\n"
+            "The end is that of the whole allocation: if a program or framework takes many buffers "
+            "from one allocation, an overrun within it is not detected.",
     .example = "cudaMalloc(&all, n * sizeof(float));                 /* room for one rank "
                "*/\nncclAllGather(x, all, n, ncclFloat, comm, stream);\n",
     .fix_c = "cudaMalloc(&all, nranks * n * sizeof(float));\n",

@@ -244,21 +244,20 @@ const struct check check_wait_cycle = {
     .scope = SCOPE_JOB,
     .needs = LACKS_CUDA | LACKS_UNFINISHED,
     .explains = CODES(CODES_HANGS),
-    .title = "ranks wait for each other in a circle",
-    .text = "Each of some ranks waits in an operation for a rank whose own call of it can't start, "
-            "because it stands behind another operation, or has not been made, because its thread "
-            "waits for another operation; and following these waits leads back to the first. The "
-            "finding tells the circle step by step.\n\n"
-            "It shows as a hang. It is certain: what is ahead of an operation was put there before "
-            "it, by the order of its stream, by events, by the default stream, or because a "
-            "communicator's operations run one after the other whatever their streams are. Nothing "
-            "but an abort of the communicators ends it.\n\n"
-            "Usual causes: two communicators (data and tensor parallel, two models) whose "
-            "operations are issued in another order on some rank, or by two threads without an "
-            "order between them. NCCL's user guide, \"Using multiple NCCL communicators "
-            "concurrently\", asks for one order on all ranks.\n\n"
-            "Kernels of two communicators on independent streams of one GPU can block each other "
-            "as well, when the GPU can't run both at once: DC204 tells of these.",
+    .title = "ranks wait for each other in a cycle",
+    .text =
+        "The ranks form a wait cycle: each waits in a collective for a rank whose matching call is "
+        "queued behind another collective or has not been issued, because its thread waits for "
+        "another operation. The finding lists the cycle step by step.\n\n"
+        "It shows as a hang. It is certain: what precedes an operation was ordered before it by "
+        "its stream, by events, by the default stream, or because a communicator's operations run "
+        "one after the other on any stream. Only aborting the communicators ends the hang.\n\n"
+        "Usual causes: two communicators (data and tensor parallel, two models) whose operations "
+        "are issued in different orders on different ranks, or by two threads without an order "
+        "between them. NCCL's user guide, \"Using multiple NCCL communicators concurrently\", "
+        "requires one order on all ranks.\n\n"
+        "Kernels of two communicators on independent streams of one GPU can also block each other, "
+        "if the GPU can't run both at once: DC204 reports these.",
     .example =
         "if (rank % 2) {         /* both on one stream */\n    ncclAllReduce(b, b, n, ncclFloat, "
         "ncclSum, second, stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, "

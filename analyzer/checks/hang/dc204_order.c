@@ -293,18 +293,18 @@ const struct check check_communicator_order = {
     .scope = SCOPE_JOB,
     .needs = LACKS_STREAM | LACKS_CUDA,
     .title = "two communicators are used in different orders",
-    .text = "Two ranks that share two communicators issued an operation of one and an operation of "
-            "the other in different orders, and on one of the ranks nothing orders the two: no "
-            "stream, no event, no wait of the host. The job did not hang, but can.\n\n"
-            "NCCL's kernels wait for data from their peers, and a GPU need not run two of them at "
-            "once. When the first rank's GPU runs one of them and the second rank's GPU the other, "
-            "both wait for ever. NCCL's user guide, \"Using multiple NCCL communicators "
-            "concurrently\", asks for operations to be submitted in the same order across ranks. "
-            "Whether it happens depends on the size of the operations, on other kernels and on "
-            "chance.\n\n"
-            "It is always possible, never certain. It is wrong if something that ddpcheck can't "
-            "see orders the two, for example a flag in host memory that a thread polls. Operations "
-            "in CUDA graphs, sends and receives are not looked at.",
+    .text =
+        "Two ranks that share two communicators issued an operation of one and an operation of the "
+        "other in different orders, and on one of the ranks nothing orders the two: no stream, no "
+        "event, no wait of the host. The job did not hang, but it can.\n\n"
+        "NCCL's kernels wait for data from their peers, and a GPU may be unable to run two of them "
+        "at once. If the first rank's GPU runs one of them and the second rank's GPU the other, "
+        "both wait forever. NCCL's user guide, \"Using multiple NCCL communicators concurrently\", "
+        "asks for operations to be submitted in the same order across ranks. Whether the hang "
+        "happens depends on the size of the operations, on other kernels and on chance.\n\n"
+        "It is always possible, never certain. It is wrong if something that ddpcheck can't see "
+        "orders the two, for example a flag in host memory that a thread polls. Operations in CUDA "
+        "graphs, sends and receives are not checked.",
     .example = "if (rank % 2) {\n    ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, "
                "other_stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n} "
                "else {\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n    "

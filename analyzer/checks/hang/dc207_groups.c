@@ -105,16 +105,16 @@ const struct check check_open_group = {
     .scope = SCOPE_PROCESS,
     .needs = LACKS_GROUP,
     .explains = CODES(CODES_HANGS),
-    .title = "a group is held open",
-    .text = "Calls between ncclGroupStart and the outermost ncclGroupEnd are only noted; they are "
-            "launched by that ncclGroupEnd. A rank called an operation in a group that it has not "
-            "ended, and others wait in it, or the rank ended with the group still open, or it "
-            "waits within the group for a stream on which the group's calls are to run: that wait "
-            "does not wait for them.\n\n"
+    .title = "a group is not ended",
+    .text = "Calls between ncclGroupStart and the outermost ncclGroupEnd are only collected; "
+            "ncclGroupEnd launches them. Either a rank called an operation in a group that it has "
+            "not ended, and others wait in it; or the rank terminated with the group still open; "
+            "or it waits within the group for a stream on which the group's calls will run, and "
+            "that wait does not include them.\n\n"
             "It shows as a hang of the other ranks, or as results that are not there yet. It is "
-            "certain if others are stuck because of it, or if the process ended with calls in an "
-            "open group. It is possible where a thread only waits for such a stream within the "
-            "group: nothing is wrong if it waits once more afterwards.\n\n"
+            "certain if others are stuck because of it, or if the process terminated with calls in "
+            "an open group. It is possible if a thread only waits for such a stream within the "
+            "group: nothing is wrong if it waits again afterwards.\n\n"
             "Usual causes: a return, an exception or a continue between the two calls; more starts "
             "than ends.",
     .example = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\nif "

@@ -121,16 +121,16 @@ const struct check check_host_function = {
     .explains = CODES(CODES_HANGS),
     .title = "the host waits for a stream that waits for the host",
     .text = "A host function (cudaLaunchHostFunc, cudaStreamAddCallback) does not return, so "
-            "nothing behind it on its stream can run. It waits, in a call, for work that stands "
-            "behind itself; or it has done nothing that can be seen for a long time (--hang-after) "
+            "nothing behind it on its stream can run. Either it waits, in a call, for work that is "
+            "queued behind itself; or it has done nothing visible for a long time (--hang-after) "
             "while another thread of the process waits for its stream.\n\n"
-            "It shows as a hang of this rank, and of all that wait for it. It is certain where the "
-            "function is in a call that waits for what comes after it. It is possible where the "
-            "function is in no such call: it may wait for a lock that the waiting thread holds, or "
-            "just be busy; if it returns after all the finding is marked as resolved.\n\n"
+            "It shows as a hang of this rank, and of all that wait for it. It is certain if the "
+            "function is in a call that waits for later work. It is possible if the function is in "
+            "no such call: it may wait for a lock that the waiting thread holds, or just be busy. "
+            "If it returns after all, the finding is marked as resolved.\n\n"
             "Host functions must not call CUDA (CUDA Runtime API, cudaLaunchHostFunc); most calls "
-            "are refused there, those of NCCL are not. An event that was never recorded is no "
-            "cause: cudaEventSynchronize and cudaStreamWaitEvent take it as done.",
+            "are refused there, those of NCCL are not. An event that was never recorded is not a "
+            "cause: cudaEventSynchronize and cudaStreamWaitEvent treat it as completed.",
     .example = "pthread_mutex_lock(&lock);\ncudaLaunchHostFunc(stream, count_batch, &lock);     /* "
                "takes the lock */\ncudaStreamSynchronize(stream);                      /* while "
                "this thread holds it */\npthread_mutex_unlock(&lock);\n",

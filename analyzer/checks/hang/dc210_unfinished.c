@@ -106,11 +106,11 @@ const struct check check_late_rank = {
     .title = "a rank is late",
     .text = "Some ranks have waited for a long time (--hang-after) in an operation that another "
             "rank has not issued. That rank is not stuck: it goes on issuing other calls, or its "
-            "GPU gets on with other work. The finding tells who is late, by how much, and in which "
-            "phase it is; it is told anew whenever the wait has doubled, and marked as resolved "
-            "when the rank comes.\n\n"
-            "It shows as lost time, or, past the timeout of the process group, as a job that its "
-            "watchdog ends.\n\n"
+            "GPU makes progress with other work. The finding names the late rank, its delay, and "
+            "its phase. It is reported again whenever the wait has doubled, and marked as resolved "
+            "when the rank arrives.\n\n"
+            "It shows as lost time, or, after the timeout of the process group, as a job that its "
+            "watchdog terminates.\n\n"
             "Usual causes: one rank evaluates or writes a checkpoint while the others go on to the "
             "next step; inputs of very different length; a slow disk.",
     .example = "if (rank == 0)\n    evaluate(model);        /* for minutes, on this rank's GPU "

@@ -175,14 +175,13 @@ const struct check check_missing_rank = {
         "It shows as a hang that ends, if at all, with the timeout of the process group. It is "
         "certain if the missing rank is itself blocked and waits, directly or through others, for "
         "one of the ranks that wait for it. It is possible if that rank has only been silent for a "
-        "long time (--hang-after); if it comes after all the finding is marked as resolved.\n\n"
+        "long time (--hang-after); if it comes after all, the finding is marked as resolved.\n\n"
         "In a process with several devices, a thread that waits for one rank's operation before it "
-        "has made the others' does the same: "
-        "make the calls of all its ranks between ncclGroupStart and ncclGroupEnd, and wait after "
-        "that (NCCL user guide, "
-        "\"Management Of Multiple GPUs From One Thread\").\n\n"
-        "A program in which another thread would have issued the call, one that never used NCCL "
-        "before, can make a certain one wrong.",
+        "has issued the others' has the same effect: issue the calls of all its ranks between "
+        "ncclGroupStart and ncclGroupEnd, and wait after that (NCCL user guide, \"Management Of "
+        "Multiple GPUs From One Thread\").\n\n"
+        "False positive: if the missing call would come from a thread that has not used NCCL "
+        "before, even a certain finding can be wrong.",
     .example = "if (rank != 3)\n    ncclAllReduce(flag, flag, 1, ncclFloat, ncclSum, control, "
                "stream);   /* a barrier, but not for rank 3 */\ncudaStreamSynchronize(stream);\n",
     .fix_c = "ncclAllReduce(flag, flag, 1, ncclFloat, ncclSum, control, stream);       /* on every "

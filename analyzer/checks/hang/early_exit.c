@@ -11,11 +11,11 @@ const struct check check_early_exit = {
     .scope = SCOPE_JOB,
     .needs = LACKS_END,
     .explains = CODES(CODES_HANGS),
-    .title = "a rank left after fewer operations",
-    .text = "Some ranks finished and left (destroyed the communicator, or exited with status 0); "
-            "another goes on and issues operations that they will never join.\n\n"
-            "It shows as a hang at the end of an epoch. Usual cause: inputs of uneven length, one "
-            "rank has a batch more.\n\n"
+    .title = "a rank finished early (uneven inputs)",
+    .text = "Some ranks finished (destroyed the communicator, or exited with status 0); another "
+            "continues and issues operations that they will never join.\n\n"
+            "It shows as a hang at the end of an epoch. Usual cause: inputs of uneven length, so "
+            "that one rank has one batch more.\n\n"
             "It can be wrong only if the last records of a rank were lost (DC901).",
     .example = "for (int i = 0; i < batches_of(rank); i++)\n    ncclAllReduce(x, x, n, ncclFloat, "
                "ncclSum, comm, stream);\nncclCommDestroy(comm);\n",

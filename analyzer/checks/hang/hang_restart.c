@@ -63,17 +63,17 @@ const struct check check_exited_rank = {
     .needs = LACKS_END,
     /* others wait for one rank on several communicators: one finding */
     .explains = CODES(CODES_HANGS),
-    .title = "a rank ended while others wait for it",
-    .text =
-        "A rank's process ended: by a signal, with an exit status that is not 0, or killed for "
-        "lack of memory. The others wait in an operation that it will never issue or complete.\n\n"
-        "It shows as a hang of the ranks that are left, or as a job ended by its launcher. Ranks "
-        "that the launcher ended afterwards, or that failed because of the first, are not "
-        "reported. Where an elastic launcher started the job again (torchrun --max-restarts: the "
-        "restart count tells) and it went on, the finding is marked as resolved, each restart for "
-        "itself.\n\n"
-        "Which rank was first is told by the times at which the ends were noticed; two within the "
-        "same moment can be confused.",
+    .title = "a rank terminated while others wait for it",
+    .text = "A rank's process terminated: by a signal, with an exit status that is not 0, or "
+            "killed for lack of memory. The others wait in an operation that it will never issue "
+            "or complete.\n\n"
+            "It shows as a hang of the remaining ranks, or as a job that its launcher terminates. "
+            "Ranks that the launcher terminated afterwards, or that failed because of the first, "
+            "are not reported. If an elastic launcher restarted the job (torchrun --max-restarts, "
+            "seen by the restart count) and it went on, the finding is marked as resolved, "
+            "separately for each restart attempt.\n\n"
+            "Which rank was first is decided by the times at which the terminations were noticed; "
+            "two within the same moment can be confused.",
     .example = "if (rank == 2)\n    abort();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
                "stream);\ncudaStreamSynchronize(stream);\n",
     .fix_c =

@@ -11,13 +11,12 @@ const struct check check_message_cycle = {
     .scope = SCOPE_JOB,
     .needs = LACKS_P2P | LACKS_UNFINISHED,
     .explains = CODES(CODES_HANGS),
-    .title = "sends and receives wait for each other in a circle",
-    .text = "Each of some ranks waits in a send (or receive) for the matching call of a rank that "
-            "comes only after a send or receive which waits in turn; following these leads back to "
-            "the first.\n\n"
+    .title = "sends and receives wait for each other in a cycle",
+    .text = "The ranks form a wait cycle: each waits in a send (or receive) whose matching call "
+            "comes only after a send or receive that waits in turn.\n\n"
             "It shows as a hang. It is certain: NCCL's sends wait for their receive (user guide, "
             "\"Point-to-point communication\": sends and receives block unless they are in one "
-            "group), there is no buffering to rely on, however small the message.\n\n"
+            "group). There is no buffering to rely on, however small the message.\n\n"
             "Usual causes: every rank of a ring sends first and then receives; both ends of a pair "
             "send first; the order of sends and receives in a pipeline differs from that of its "
             "neighbour.",

@@ -13,12 +13,12 @@ const struct check check_stuck_setup = {
     .explains = CODES(DC201, DC205, DC206),
     .title = "stuck while a communicator is created or destroyed",
     .text = "Ranks wait in ncclCommInitRank (or ncclCommFinalize, ncclCommDestroy) for ranks that "
-            "have not come.\n\n"
-            "It shows as a hang at the start or the end. It is certain if a missing rank has ended "
-            "or is stuck elsewhere, and possible after a long wait (--hang-after): a rank without "
-            "a trace (DC902) may only be unseen.\n\n"
+            "have not called it.\n\n"
+            "It shows as a hang at the start or the end. It is certain if a missing rank has "
+            "terminated or is stuck elsewhere, and possible after a long wait (--hang-after): a "
+            "rank without a trace (DC902) may only not have been recorded.\n\n"
             "Usual causes: fewer processes started than WORLD_SIZE says, a rank that failed "
-            "before, the ncclUniqueId not handed to all.",
+            "before, an ncclUniqueId that did not reach all ranks.",
     .example = "if (rank != 3)\n    ncclCommInitRank(&comm, 4, id, rank);\n",
     .fix_c = "ncclCommInitRank(&comm, 4, id, rank);        /* on all four */\n",
     .fix_torch =

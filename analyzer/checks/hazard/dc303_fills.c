@@ -52,29 +52,29 @@ const struct check check_early_start = {
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(DC308, DC309),
     .explains_later = CODES(DC503),
-    .title = "an operation takes a buffer before earlier work on it is done",
+    .title = "an operation uses a buffer before earlier work on it is done",
     .text =
         "A collective, send or receive uses memory that a kernel, copy or memset issued earlier "
-        "still fills, or, where it receives, still reads or writes; and nothing orders the "
-        "operation after that work: NCCL orders an operation after what is on its own stream and "
-        "nothing else.\n\n"
-        "It shows as sums that lack a part, or hold values of the iteration before, from time to "
-        "time; on all ranks alike after an AllReduce, so that comparing ranks shows nothing. It is "
-        "found although it went well this time. Usual causes: a communication stream that does not "
-        "wait for the one that computed the gradients; cudaMemset, which does not wait on the "
-        "host, before an operation on a stream made with cudaStreamNonBlocking.\n\n"
+        "still fills, or, if it receives, still reads or writes; and nothing orders the operation "
+        "after that work: NCCL orders an operation only after the work on its own stream.\n\n"
+        "It sometimes shows as sums that lack a part, or contain values of the previous iteration; "
+        "after an AllReduce they are the same on all ranks, so comparing ranks shows nothing. "
+        "ddpcheck finds it even if it went well this time. Usual causes: a communication stream "
+        "that does not wait for the one that computed the gradients; cudaMemset, which does not "
+        "make the host wait, before an operation on a stream created with "
+        "cudaStreamNonBlocking.\n\n"
         "It is certain for copies and memsets, for a kernel that writes where the operation writes "
         "as well (in place), and for one with a single pointer that is not const. It is possible "
-        "for a kernel with several of these, which may write through the others only, for one "
+        "for a kernel with several of these, which may write only through the others, for one "
         "whose pointer is const and that may be reading what the operation overwrites, and for "
-        "pointers found inside of structures passed by value. Of a kernel only the addresses that "
-        "it is given are known, not how far it goes from there.\n\n"
-        "What orders work is what CUDA says: one stream, events, the legacy default stream, waits "
-        "of the host (of any of its threads). That the work happened to be done is no order. Order "
-        "made by calls that ddpcheck does not see can make it wrong; it keeps quiet about work "
-        "around waits for events whose record it did not see, around the default stream while "
-        "there are streams of which it knows nothing, and after records of the process were lost "
-        "(DC901). --certain leaves the possible ones out.",
+        "pointers found inside of structures passed by value. ddpcheck sees only the addresses "
+        "passed to a kernel, not how far it goes from there.\n\n"
+        "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
+        "the host (of any of its threads). That the work happened to be done is not an order. It "
+        "can be wrong if calls that ddpcheck does not see create the order. It is not reported for "
+        "work around waits for events whose record was not seen, around the default stream while "
+        "there are unknown streams, and after records of the process were lost (DC901). --certain "
+        "hides the possible ones.",
     .example =
         "backward<<<grid, block, 0, compute>>>(gradients);\nncclAllReduce(gradients, gradients, n, "
         "ncclFloat, ncclAvg, comm, communication);       /* waits for nothing */\n",

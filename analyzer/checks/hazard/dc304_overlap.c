@@ -124,18 +124,18 @@ const struct check check_overlapping_buffers = {
     .explains_later = CODES(DC503),
     .title = "send and receive buffer of one call overlap in a way that NCCL does not allow",
     .text = "The call reads its send buffer and writes its receive buffer at the same time, and "
-            "the two overlap without being in place. In place is: sendbuff == recvbuff for "
+            "the two overlap without being in place. In place means: sendbuff == recvbuff for "
             "AllReduce, Broadcast and Reduce; sendbuff == recvbuff + rank * count for AllGather; "
             "recvbuff == sendbuff + rank * count for ReduceScatter; sendbuff == recvbuff + root * "
             "count for Gather and recvbuff == sendbuff + root * count for Scatter, each at the "
-            "root. AlltoAll has no form in place.\n\n"
+            "root. AlltoAll has no in-place form.\n\n"
             "It shows as wrong results that depend on sizes, algorithms and timing; NCCL does not "
-            "refuse it. Usual causes: an AllGather whose own part lies at another rank's place "
+            "refuse it. Usual causes: an AllGather whose own part is at another rank's position "
             "(the rank of another communicator, or an offset in bytes), an AllReduce of a tensor "
-            "into a view of it that is shifted.\n\n"
+            "into a shifted view of it.\n\n"
             "It is certain: counts, datatype, rank and addresses are those of the call. Equal "
-            "buffers of an AlltoAll are possible: NCCL names no form in place for it, but does not "
-            "forbid it in words (RCCL does).",
+            "buffers of an AlltoAll are possible: NCCL documents no in-place form for it, but does "
+            "not explicitly forbid it (RCCL does).",
     .example = "ncclAllGather(all + local_rank * n, all, n, ncclFloat, comm, stream);     /* must "
                "be the rank in comm */\n",
     .fix_c = "int rank;\nncclCommUserRank(comm, &rank);\nncclAllGather(all + rank * n, all, n, "

@@ -249,29 +249,29 @@ const struct check check_use_after_free = {
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(CODES_HANGS, DC404, DC308, DC309),
     .explains_later = CODES(DC503),
-    .title = "what an operation uses is freed, or was freed before",
-    .text = "Memory, a stream or a communicator is given back while an operation may still use it, "
-            "or an operation is given what was given back before: cudaFreeAsync on a stream that "
-            "does not wait for the operation; ncclMemFree, or cudaFree of memory from "
-            "cudaMallocAsync (which does not wait), while the host has not waited; an operation on "
-            "memory that was freed; on memory of cudaMallocAsync on another stream that does not "
-            "wait for the allocation; on a stream that was destroyed; a graph launched after a "
-            "communicator that it uses was destroyed.\n\n"
-            "It shows as values of another tensor in the result, as an illegal address, or as "
-            "nothing until the allocator gives the memory to somebody else in time. Usual causes: "
-            "a tensor of a side stream freed by its last reference (record_stream forgotten), a "
-            "pool shared by streams without events.\n\n"
-            "cudaFree of memory of cudaMalloc waits for the device, cudaStreamDestroy and "
-            "cudaEventDestroy let what is under way finish, ncclCommFinalize and ncclCommDestroy "
-            "complete what was issued: none of these is reported. It is certain but for "
-            "cudaHostUnregister. Memory that was allocated again by calls which ddpcheck does not "
-            "see can make it wrong.\n\n"
-            "What orders work is what CUDA says: one stream, events, the legacy default stream, "
-            "waits of the host (of any of its threads). That the work happened to be done is no "
-            "order. Order made by calls that ddpcheck does not see can make it wrong; it keeps "
-            "quiet about work around waits for events whose record it did not see, around the "
-            "default stream while there are streams of which it knows nothing, and after records "
-            "of the process were lost (DC901). --certain leaves the possible ones out.",
+    .title = "memory, a stream or a communicator is freed while an operation uses it, or was freed "
+             "before",
+    .text =
+        "Memory, a stream or a communicator is freed while an operation may still use it, or an "
+        "operation uses what was freed before: cudaFreeAsync on a stream that does not wait for "
+        "the operation; ncclMemFree, or cudaFree of memory from cudaMallocAsync (which does not "
+        "wait), while the host has not waited; an operation on memory that was freed; on memory of "
+        "cudaMallocAsync on another stream that does not wait for the allocation; on a stream that "
+        "was destroyed; a graph launched after a communicator that it uses was destroyed.\n\n"
+        "It shows as values of another tensor in the result, as an illegal address, or not at all "
+        "until the allocator reuses the memory at the wrong moment. Usual causes: a tensor of a "
+        "side stream freed by its last reference (record_stream forgotten), a pool shared by "
+        "streams without events.\n\n"
+        "These are not reported: cudaFree of memory of cudaMalloc waits for the device, "
+        "cudaStreamDestroy and cudaEventDestroy let pending work finish, ncclCommFinalize and "
+        "ncclCommDestroy complete what was issued. It is certain, except for cudaHostUnregister. "
+        "It can be wrong if memory was allocated again by calls that ddpcheck does not see.\n\n"
+        "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
+        "the host (of any of its threads). That the work happened to be done is not an order. It "
+        "can be wrong if calls that ddpcheck does not see create the order. It is not reported for "
+        "work around waits for events whose record was not seen, around the default stream while "
+        "there are unknown streams, and after records of the process were lost (DC901). --certain "
+        "hides the possible ones.",
     .example = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
                "communication);\ncudaFreeAsync(bucket, compute);      /* compute does not wait for "
                "communication */\n",

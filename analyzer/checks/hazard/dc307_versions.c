@@ -229,17 +229,17 @@ const struct check check_in_place_write = {
     /* autograd's own check ends the rank */
     .explains = CODES(CODES_HANGS),
     .title = "a tensor saved for backward was modified in place before backward used it",
-    .text = "Backward needs some results of forward as they were. One of them was written in place "
-            "between the moment when it was saved and the moment when backward read it, so the "
-            "gradient that comes out of it is wrong.\n\n"
-            "It shows as autograd's own error about a modified variable, on the ranks that get so "
-            "far; or, where the framework does not look (saved-tensor hooks, writes through .data "
-            "or by custom kernels, a check that is switched off), as training that learns less and "
-            "no error at all.\n\n"
-            "It is found only where the program says which versions it saves and reads, by NVTX "
-            "marks: ddptrain does, and docs/nvtx.md has the lines that make PyTorch do it. It says "
-            "what those marks say, so it is wrong only if they are; a program that does not name "
-            "the saved version at the use is not checked after records were lost (DC901).",
+    .text =
+        "Backward needs some results of forward unchanged. One of them was written in place after "
+        "it was saved and before backward read it, so the gradient computed from it is wrong.\n\n"
+        "It shows as autograd's own error about a modified variable, on the ranks that get so far; "
+        "or, if the framework does not check (saved-tensor hooks, writes through .data or by "
+        "custom kernels, a check that is turned off), as training that learns less, without any "
+        "error.\n\n"
+        "It is found only if the program announces which versions it saves and reads, by NVTX "
+        "marks: ddptrain does, and docs/nvtx.md shows how to do it in PyTorch. The finding is as "
+        "correct as those marks. A program that does not name the saved version at the use is not "
+        "checked after records were lost (DC901).",
     .example = "y = batch_norm(x);                       /* saves y for its backward "
                "*/\nleaky_relu_in_place(y, 0.2f);            /* destroys it */\nbackward(loss);\n",
     .fix_c = "z = leaky_relu(y, 0.2f);                 /* out of place, or in place on a clone of "

@@ -120,22 +120,22 @@ const struct check check_different_results = {
     .scope = SCOPE_JOB,
     .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
     .explains_later = CODES(DC308, DC503),
-    .title = "ranks do not hold the same bytes after a collective",
-    .text = "After an AllReduce, an AllGather or a Broadcast all ranks must hold the same bytes, "
-            "and here they do not: something wrote the buffer on some rank while the operation "
+    .title = "ranks have different data after a collective",
+    .text = "After an AllReduce, an AllGather or a Broadcast all ranks must have the same bytes, "
+            "and here they do not: something wrote to the buffer on some rank while the operation "
             "ran, or right after it, or a rank's memory or link is faulty. Needs payload hashes "
             "(ddpcheck run --hash): a kernel on the operation's stream hashes the receive buffer "
-            "as soon as the operation is through.\n\n"
-            "It shows as nothing at first; from then on the ranks train different models. Usual "
+            "as soon as the operation is done.\n\n"
+            "At first nothing is visible; from then on the ranks train different models. Usual "
             "causes: a gradient bucket that is clipped, zeroed or filled again on another stream "
-            "while it is reduced (DC301 says so where the write was seen), a buffer freed and "
-            "given to something else too early.\n\n"
-            "NCCL gives every rank the same bits: each part of an AllReduce is reduced in one "
-            "place, or in one order, and handed on unchanged, with NVLink SHARP too (its "
+            "while it is reduced (DC301 reports it if the write was seen), a buffer that is freed "
+            "and reused too early.\n\n"
+            "NCCL gives every rank the same bits: each part of an AllReduce is reduced on one "
+            "rank, or in one order, and forwarded unchanged, with NVLink SHARP too (its "
             "maintainers, github.com/NVIDIA/nccl issues 434, 855 and 1497: results may differ from "
-            "call to call, never between ranks of one call). So it is certain; a write that is "
-            "meant to follow must be ordered behind the operation's stream, and then comes after "
-            "the hash. Calls that differ between ranks (DC101 to DC105) are not compared.",
+            "call to call, never between ranks of one call). So it is certain: a write that is "
+            "correctly ordered behind the operation's stream comes after the hash. Calls that "
+            "differ between ranks (DC101 to DC105) are not compared.",
     .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
                "communication);\nzero<<<grid, block, 0, compute>>>(gradients, n);     /* rank 1: "
                "while the AllReduce runs */\n",
@@ -162,14 +162,14 @@ const struct check check_send_buffer_changed = {
         "The bytes that a rank sends were not the same just before and just after the operation, "
         "although the operation does not write there. Needs payload hashes (ddpcheck run --hash): "
         "a kernel on the operation's stream hashes the send buffer before and after.\n\n"
-        "It shows as wrong values on all ranks, from time to time, with no error: which part of "
-        "the buffer went out old and which new is chance. Usual causes: the next batch's gradients "
-        "written to the bucket on another stream, a host that fills a managed buffer without "
-        "waiting, a buffer freed and given to something else too early.\n\n"
-        "It is certain: the two hashes differ. What may write there must be ordered behind the "
-        "operation's stream, and then comes after the second hash. Buffers that the operation, or "
-        "another one of its group, writes to (in-place calls) are not looked at; a write that left "
-        "everything as it was is not seen.",
+        "It sometimes shows as wrong values on all ranks, with no error: which part of the buffer "
+        "was sent before the change is chance. Usual causes: the next batch's gradients written to "
+        "the bucket on another stream, a host that fills a managed buffer without waiting, a "
+        "buffer that is freed and reused too early.\n\n"
+        "It is certain: the two hashes differ. A write that is correctly ordered behind the "
+        "operation's stream comes after the second hash. Buffers that the operation, or another "
+        "one of its group, writes to (in-place calls) are not checked; a write that changes "
+        "nothing is not seen.",
     .example = "ncclAllReduce(gradients, sum, n, ncclFloat, ncclSum, comm, "
                "communication);\nbackward<<<grid, block, 0, compute>>>(gradients, n);     /* fills "
                "them again */\n",

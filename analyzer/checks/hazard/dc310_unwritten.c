@@ -99,17 +99,17 @@ const struct check check_uninitialized_read = {
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_PROCESS,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
-    .title = "an operation reads memory that nothing wrote",
-    .text = "A collective or send reads device memory of an allocation that was seen from its "
+    .title = "a collective reads uninitialized memory",
+    .text = "A collective or send reads device memory of an allocation that was recorded from its "
             "beginning, and since then no copy, memset or operation has written a byte of what is "
             "read, and no kernel was given a pointer into the allocation.\n\n"
-            "It shows as NaN or nonsense on every rank, or as nothing: new memory often is zero. "
-            "Usual causes: the wrong one of two buffers, a fill that was lost in a branch; "
+            "It shows as NaN or nonsense on every rank, or not at all: new memory is often zero. "
+            "Usual causes: the wrong one of two buffers, a fill that is missing in a branch. It is "
             "harmless as a warm-up or a barrier.\n\n"
-            "It is always possible only: a kernel may have written it through a pointer that lay "
-            "in memory, and kernels of libraries that bring their own CUDA runtime are not seen. "
-            "Memory that another process can reach (IPC), that peers or the host can write, and "
-            "what graphs did that were not captured before ddpcheck's eyes, is left out.",
+            "It is always only possible: a kernel may have written the memory through a pointer "
+            "that was stored in memory, and kernels of libraries with their own CUDA runtime are "
+            "not seen. Memory that another process can access (IPC), that peers or the host can "
+            "write, and work of graphs that were captured before ddpcheck recorded, are left out.",
     .example = "cudaMalloc(&flag, sizeof *flag);\nncclAllReduce(flag, flag, 1, ncclFloat, ncclMax, "
                "comm, stream);\n",
     .fix_c = "cudaMalloc(&flag, sizeof *flag);\ncudaMemsetAsync(flag, 0, sizeof *flag, "

@@ -290,14 +290,14 @@ const struct check check_different_operations = {
     .needs = LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),
-    .title = "ranks call different collectives at the same place",
-    .text = "The operations of a communicator form one sequence: the n-th call of every rank "
-            "belongs together. Here the n-th calls are different operations.\n\n"
+    .title = "ranks call different collectives at the same position",
+    .text = "The operations of a communicator form one sequence: the n-th calls of all ranks "
+            "belong together. Here the n-th calls are different operations.\n\n"
             "It shows as a hang, or as wrong results without any error: NCCL exchanges no "
             "description of the call between ranks. Usual causes: a branch that depends on the "
-            "rank or on the data, a call skipped or made twice on one rank, two threads that issue "
-            "on one communicator.\n\n"
-            "It can be wrong only if records were lost (DC901); it is called possible then.",
+            "rank or on the data, a call that is skipped or made twice on one rank, two threads "
+            "that issue on one communicator.\n\n"
+            "It can be wrong only if records were lost (DC901); it is then only possible.",
     .example = "if (rank == 0)\n    ncclBroadcast(x, x, n, ncclFloat, 0, comm, stream);\nelse\n    "
                "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);   /* the same call on "

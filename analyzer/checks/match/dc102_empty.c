@@ -156,9 +156,9 @@ const struct check check_different_counts = {
             "count of 0 on some ranks only is the same fault: NCCL drops such a call, and the "
             "rank's next one takes its place.\n\n"
             "It shows as a hang, as wrong results, or as an access past the end of the smaller "
-            "buffer. Usual causes: a smaller last batch, other parameter shapes, gradients that "
-            "one rank has and another has not, another bucket size.\n\n"
-            "It can be wrong only if records were lost (DC901); it is called possible then.",
+            "buffer. Usual causes: a smaller last batch, different parameter shapes, gradients "
+            "that one rank has and another has not, a different bucket size.\n\n"
+            "It can be wrong only if records were lost (DC901); it is then only possible.",
     .example = "size_t n = batch_of(rank);       /* the last batch is smaller on one rank "
                "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "size_t n = batch_max;            /* pad to one size */\nncclAllReduce(x, x, n, "

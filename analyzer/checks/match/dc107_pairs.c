@@ -85,16 +85,16 @@ const struct check check_different_messages = {
     .needs = LACKS_CALLS | LACKS_P2P,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),
-    .title = "a send and its receive differ",
+    .title = "send/receive mismatch (count or datatype)",
     .text =
-        "The n-th send from one rank to another meets the n-th receive; both must give the same "
+        "The n-th send from one rank to another meets the n-th receive; both must pass the same "
         "count and datatype.\n\n"
-        "It shows as a hang, cut-off data, or a write past the end of the receive buffer. Usual "
+        "It shows as a hang, truncated data, or a write past the end of the receive buffer. Usual "
         "causes: sends issued in another order than the receives, activations of another shape.\n\n"
-        "Where both sides have the same number of bytes and only the datatypes differ it is a "
-        "warning, and possible: NCCL moves bytes and would not notice, but its documents ask for "
+        "If both sides have the same number of bytes and only the datatypes differ, it is a "
+        "warning, and possible: NCCL moves bytes and would not notice, but its documents require "
         "the same type. It can be wrong if records were lost (DC901) or the calls were captured "
-        "into a graph; it is called possible then.",
+        "into a graph; it is then only possible.",
     .example = "if (rank == 0) ncclSend(x, 1024, ncclFloat, 1, comm, stream);\nelse           "
                "ncclRecv(x, 512, ncclFloat, 0, comm, stream);\n",
     .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nelse           "

@@ -224,21 +224,20 @@ const struct check check_unmatched_message = {
     .explains = CODES(CODES_HANGS, DC111),
     .explains_later = CODES(DC108),
     .title = "a send or receive is never matched",
-    .text =
-        "A send needs a receive on the peer, and a receive a send, each pair in order. Here the "
-        "peer left the communicator or ended without its part; or the peer is no rank of the "
-        "communicator; or a rank sends to itself without having the receive in the same ncclGroup, "
-        "which NCCL refuses.\n\n"
-        "It shows as a receive that waits for ever, as a send that waits for ever or passes by "
-        "luck while it fits NCCL's buffers (and then meets the next receive, which gets the wrong "
-        "data), or as ncclInvalidUsage. Usual causes: the last micro-batch of a pipeline, an "
-        "uneven all-to-all that skips empty messages on one side only, a neighbour computed past "
-        "the end of the chain.\n\n"
-        "Messages of no elements count as well: NCCL uses them to synchronise. Where only such "
-        "sends are left over it is called possible, because they may pass unnoticed. It is silent "
-        "where a call of the pair was captured into a graph (replays are not seen), where records "
-        "were lost, and where one of the two ranks crashed or aborted the communicator: that is "
-        "the fault then. A peer that is only late is no DC108 but DC201 or DC203.",
+    .text = "A send needs a receive on the peer, and a receive a send, each pair in order. Here "
+            "the peer destroyed the communicator or terminated without its part; or the peer is "
+            "not a rank of the communicator; or a rank sends to itself without having the receive "
+            "in the same ncclGroup, which NCCL refuses.\n\n"
+            "It shows as a receive that waits forever; as a send that waits forever, or succeeds "
+            "by luck while it fits NCCL's buffers (and then meets the next receive, which gets the "
+            "wrong data); or as ncclInvalidUsage. Usual causes: the last micro-batch of a "
+            "pipeline, an uneven all-to-all that skips empty messages on one side only, a "
+            "neighbour computed past the end of the chain.\n\n"
+            "Messages of no elements count as well: NCCL uses them to synchronise. If only such "
+            "sends are left over, it is only possible, because they may have no effect. It is not "
+            "reported if a call of the pair was captured into a graph (replays are not seen), if "
+            "records were lost, or if one of the two ranks crashed or aborted the communicator: "
+            "that is the fault then. A peer that is only late is not DC108 but DC201 or DC203.",
     .example = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);      /* rank 1 never "
                "receives */\n",
     .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nif (rank == 1) "

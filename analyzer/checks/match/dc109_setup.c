@@ -374,17 +374,17 @@ const struct check check_different_setup = {
     .scope = SCOPE_JOB,
     .needs = LACKS_START | LACKS_SETUP,
     .explains = CODES(CODES_HANGS, DC405, DC111),
-    .title = "a communicator is set up differently by its ranks",
-    .text = "The callers with one ncclUniqueId gave different numbers of ranks, two of them gave "
-            "the same rank, a rank is out of range, or some members of a communicator did not call "
+    .title = "ranks create a communicator with different arguments",
+    .text = "Ranks that share an ncclUniqueId disagree: different world sizes, the same rank "
+            "twice, or a rank out of range. Or some members of a communicator did not call "
             "ncclCommSplit while others wait in it; a unique id was used for a second "
             "communicator; ncclCommShrink was given different ranks to leave out, or "
             "ncclCommInitRankScalable different numbers of unique ids.\n\n"
             "It shows as a hang in ncclCommInitRank or ncclCommSplit, or as an NCCL error there. "
-            "Usual causes: WORLD_SIZE or RANK not set for each process, a sub-group made on its "
+            "Usual causes: WORLD_SIZE or RANK not set for each process, a sub-group created on its "
             "members only.\n\n"
-            "For a split that is waited for it is certain only when the missing rank is itself "
-            "stuck or gone; after a long silence it is possible.",
+            "If ranks wait in a split, it is certain only if the missing rank is itself stuck or "
+            "gone; after a long silence it is possible.",
     .example = "ncclCommInitRank(&comm, rank == 3 ? 5 : 4, id, rank);\n",
     .fix_c = "ncclCommInitRank(&comm, nranks, id, rank);       /* nranks and rank from one source "
              "*/\nncclCommSplit(comm, mine ? 0 : NCCL_SPLIT_NOCOLOR, rank, &part, NULL);   /* on "
@@ -401,13 +401,13 @@ const struct check check_shared_gpu = {
     .scope = SCOPE_JOB,
     .needs = LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, DC111),
-    .title = "two ranks of one communicator drive the same GPU",
-    .text = "Two members of a communicator were made on one GPU. NCCL refuses it (\"Duplicate GPU "
-            "detected\"), or hangs in older versions.\n\n"
+    .title = "two ranks of one communicator use the same GPU",
+    .text = "Two members of a communicator were created on one GPU. NCCL refuses it (\"Duplicate "
+            "GPU detected\"), or hangs in older versions.\n\n"
             "Usual causes: cudaSetDevice forgotten, so that all ranks use device 0; a local rank "
-            "that does not fit CUDA_VISIBLE_DEVICES.\n\n"
-            "GPUs are compared by their UUID, else by host and PCI address: two MIG instances are "
-            "two devices. It is taken back if NCCL makes the communicator all the same "
+            "that does not match CUDA_VISIBLE_DEVICES.\n\n"
+            "GPUs are compared by their UUID, otherwise by host and PCI address: two MIG instances "
+            "are two devices. The finding is withdrawn if NCCL creates the communicator anyway "
             "(NCCL_MULTI_RANK_GPU_ENABLE=1 allows several ranks on one GPU).",
     .example =
         "ncclCommInitRank(&comm, nranks, id, rank);           /* every rank on device 0 */\n",

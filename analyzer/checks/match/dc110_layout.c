@@ -217,19 +217,19 @@ const struct check check_different_buckets = {
     .needs = LACKS_COUNT | LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),
-    .title = "the ranks reduce the same total in other pieces or another order",
-    .text =
-        "From some operation on the counts of the ranks differ, but their sums meet again: the "
-        "ranks reduce the same gradients, put into buckets in another way. It takes the place of "
-        "the DC102 that the first pair of calls is.\n\n"
-        "It shows as a hang or as gradients that end up in the wrong parameters. Usual causes: "
-        "modules built in another order on some ranks (a set or dict that is iterated, a branch on "
-        "the rank), another bucket size, parameters that some ranks leave out or freeze, buckets "
-        "rebuilt after the order in which each rank's own gradients came.\n\n"
-        "That the calls differ is certain; that they are one whole in other pieces is a matter of "
-        "sums, which could meet by chance. Where NVTX ranges tell iterations, the pieces must lie "
-        "in one. Without them two calls in the other order are left to DC102, and so is a sequence "
-        "that is only shifted. It is called possible where records were lost (DC901).",
+    .title = "ranks bucket gradients differently",
+    .text = "From some operation on the counts of the ranks differ, but their sums become equal "
+            "again: the ranks reduce the same gradients in different buckets. It replaces the "
+            "DC102 of the first pair of calls.\n\n"
+            "It shows as a hang or as gradients that end up in the wrong parameters. Usual causes: "
+            "modules created in another order on some ranks (a set or dict that is iterated, a "
+            "branch on the rank), another bucket size, parameters that some ranks leave out or "
+            "freeze, buckets rebuilt in the order in which each rank's own gradients came.\n\n"
+            "It is certain that the calls differ; that they are the same total in different "
+            "buckets rests on sums, which could be equal by chance. If NVTX ranges name "
+            "iterations, the buckets must be in the same one. Without ranges, two calls in the "
+            "other order are reported as DC102, and so is a sequence that is only shifted. It is "
+            "only possible if records were lost (DC901).",
     .example = "size_t cap = rank == 0 ? 25 << 20 : 10 << 20;   /* another bucket size "
                "*/\nreduce_in_buckets(gradients, cap, comm, stream);\n",
     .fix_c = "reduce_in_buckets(gradients, 25 << 20, comm, stream);\n",

@@ -15,10 +15,10 @@ const struct check check_different_datatypes = {
     .title = "datatypes differ",
     .text =
         "Every rank must pass the same datatype to a collective; NCCL does not compare them.\n\n"
-        "It shows as garbage values, or as a hang where the sizes differ. Usual causes: mixed "
+        "It shows as garbage values, or as a hang if the sizes differ. Usual causes: mixed "
         "precision on some ranks only, a checkpoint loaded in another type.\n\n"
         "It is certain that the types differ. Calls that only move bytes (Broadcast, AllGather) "
-        "may happen to work with types of one size; NCCL does not promise it.",
+        "may happen to work with types of one size; NCCL does not guarantee it.",
     .example = "ncclDataType_t t = rank == 1 ? ncclHalf : ncclFloat;\nncclAllReduce(x, x, n, t, "
                "ncclSum, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",

@@ -14,8 +14,8 @@ const struct check check_different_groups = {
     .explains_later = CODES(CODES_DIVERGED),
     .title = "the calls of one group differ in number or order",
     .text = "The calls between ncclGroupStart and ncclGroupEnd are launched as one. On two ranks "
-            "the groups that begin at the same operation hold a different number of calls, or the "
-            "same calls in another order.\n\n"
+            "the groups that begin at the same operation contain a different number of calls, or "
+            "the same calls in another order.\n\n"
             "It shows as a hang or as wrong results. A group on one rank against single calls on "
             "another is not reported: NCCL's documents neither allow nor forbid it.\n\n"
             "It can be wrong only if records were lost (DC901).",

@@ -14,8 +14,8 @@ const struct check check_different_roots = {
     .explains_later = CODES(CODES_DIVERGED),
     .title = "roots differ",
     .text = "Broadcast, Reduce, Gather and Scatter need the same root on every rank.\n\n"
-            "It shows as a hang, or as ranks that keep old data. Usual cause: a global rank passed "
-            "where the rank in the group is meant, or the reverse.\n\n"
+            "It shows as a hang, or as ranks that keep old data. Usual cause: a global rank is "
+            "passed instead of the rank in the group, or the reverse.\n\n"
             "It can be wrong only if records were lost (DC901).",
     .example = "ncclBroadcast(x, x, n, ncclFloat, rank, comm, stream);      /* each rank names "
                "itself */\n",

@@ -206,16 +206,17 @@ const struct check check_straggler = {
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_JOB,
     .needs = LACKS_TIMING,
-    .title = "the same rank comes last again and again",
-    .text = "A collective begins when the last rank has come. Here nearly all of the waiting is "
-            "for one rank: of 32 delays in a row, nine in ten were its own, and they add up to a "
-            "tenth of the time or more.\n\n"
-            "It shows as a job that is slower than its GPUs. Usual causes: a larger share of the "
-            "data, logging, evaluation or checkpoints on that rank, a slower disk, a GPU with a "
-            "lower clock, another job on its host.\n\n"
-            "The time is when each host called the operation. On one host that is exact; between "
-            "hosts their clocks are trusted to 50 ms, and smaller delays are not counted. A rank "
-            "whose GPU is slow is seen only if its host waits for it in each iteration.",
+    .title = "one rank is a straggler",
+    .text =
+        "A collective starts when its last rank arrives. Here one rank (a straggler) causes nearly "
+        "all of the waiting: of 32 delays in a row, it caused at least nine in ten, and they add "
+        "up to a tenth of the time or more.\n\n"
+        "It shows as a job that is slower than its GPUs. Usual causes: a larger share of the data; "
+        "logging, evaluation or checkpoints on that rank; a slower disk; a GPU with a lower clock; "
+        "another job on its host.\n\n"
+        "The times are those at which each host called the operation. On one host they are exact; "
+        "between hosts the clocks are trusted to 50 ms, and smaller delays are not counted. A rank "
+        "whose GPU is slow is detected only if its host waits for it in each iteration.",
     .example = "if (rank == 0)\n    write_samples();             /* 50 ms in every iteration "
                "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "if (rank == 0)\n    hand_samples_to_a_thread();\nncclAllReduce(x, x, n, ncclFloat, "
@@ -232,16 +233,16 @@ const struct check check_small_collectives = {
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_PROCESS,
     .needs = LACKS_TIMING,
-    .title = "many small collectives where one would do",
+    .title = "many small collectives instead of one",
     .text =
         "A rank makes 32 or more collectives of at most 64 KiB one after the other, of one kind, "
-        "type and operator, without waiting in between, and does so again and again. Such an "
-        "operation takes as long as an empty one: what is paid is the latency, 32 times.\n\n"
+        "type and operator, without waiting in between, and does so repeatedly. One fused "
+        "collective would take about as long as each of these: they pay the latency 32 times.\n\n"
         "It shows as lost time only. Usual causes: a reduction per parameter instead of per "
         "bucket, metrics reduced one by one.\n\n"
         "Calls within one ncclGroup are launched together and are not counted, nor is what happens "
-        "once or twice (set-up). It does not know whether the values are there at the same time; a "
-        "host wait in between is taken as a sign that they are not.",
+        "once or twice (initialization). It is not known whether the values are available at the "
+        "same time; a host wait in between is taken as a sign that they are not.",
     .example = "for (int p = 0; p < parameters; p++)\n    ncclAllReduce(gradient[p], gradient[p], "
                "count[p], ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "ncclGroupStart();                /* or one buffer that holds them all */\nfor (int p "

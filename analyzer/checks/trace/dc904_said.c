@@ -68,12 +68,12 @@ const struct check check_tool_message = {
     .family = FAMILY_TRACE,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_PROCESS,
-    .title = "said by NCCL, PyTorch or another tool",
-    .text = "An imported file holds more than calls: NCCL's own warnings, what PyTorch's watchdog "
-            "or NCCL's RAS says of a rank. This finding passes that on, once for all ranks that "
-            "say the same, numbers aside.\n\n"
-            "It is not judged. A warning may be the fault, may follow from it, or be of no "
-            "consequence: the findings with other codes, if there are any, are what ddpcheck found "
-            "in the calls themselves.",
+    .title = "message from NCCL, PyTorch or another tool",
+    .text = "An imported file contains more than calls: NCCL's own warnings, messages of PyTorch's "
+            "watchdog or of NCCL's RAS about a rank. This finding shows such a message, once for "
+            "all ranks with the same message except for numbers.\n\n"
+            "It is not judged. A warning may be the fault, a consequence of it, or harmless: the "
+            "findings with other codes, if there are any, are what ddpcheck found in the calls "
+            "themselves.",
     .on = {[EVENT_SAID] = said_on_said},
 };

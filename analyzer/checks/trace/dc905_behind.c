@@ -114,13 +114,13 @@ const struct check check_different_progress = {
     .family = FAMILY_TRACE,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_JOB,
-    .title = "ranks stand at different places",
-    .text = "Of an imported trace whose source can't tell whether a rank waits: NCCL's RAS counts "
-            "what was launched, a log without times holds what was called, NCCL Inspector what "
-            "finished. The ranks of a communicator stand at different places there.\n\n"
-            "If the job hangs, the ranks that are behind are where to look. A running job looks "
-            "the same at any moment, so this is only a note. Times tell: of several RAS snapshots "
-            "that were taken ten seconds or more apart, or of a log with times, a rank that stays "
-            "behind is DC201.",
+    .title = "ranks are at different collectives",
+    .text =
+        "In an imported trace whose source does not show whether a rank waits, the ranks of a "
+        "communicator are at different collectives. NCCL's RAS counts what was launched, a log "
+        "without times contains what was called, NCCL Inspector what finished.\n\n"
+        "If the job hangs, look at the ranks that are behind. A running job looks the same at any "
+        "moment, so this is only a note. Times decide: in several RAS snapshots that were taken "
+        "ten seconds or more apart, or in a log with times, a rank that stays behind is DC201.",
     .on = {[EVENT_FINISH] = behind_on_finish},
 };

@@ -122,9 +122,9 @@ const struct check check_lost_records = {
     .scope = SCOPE_PROCESS,
     .title = "records were lost",
     .text =
-        "The ring through which a process hands over its records was full, so that the newest were "
-        "dropped; the job is never made to wait. Bulk records (CUDA calls) are lost first.\n\n"
-        "Findings that depend on the lost records are called possible, and some faults may be "
+        "The ring through which a process passes its records was full, so the newest were dropped; "
+        "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first.\n\n"
+        "Findings that depend on the lost records are only possible, and some faults may be "
         "missed.",
     .on = {[EVENT_LOST] = trace_on_lost, [EVENT_FINISH] = trace_on_finish},
 };
@@ -136,7 +136,7 @@ const struct check check_missing_trace = {
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_JOB,
     .title = "ranks without a trace",
-    .text = "A communicator has ranks of which this trace holds nothing: they ran on another host, "
-            "without ddpcheck, or before it began.\n\n"
-            "What they did is not compared, and nobody is reported as missing because of them.",
+    .text = "This trace contains nothing about some ranks of a communicator: they ran on another "
+            "host, without ddpcheck, or before it began.\n\n"
+            "Their calls are not compared, and no rank is reported as missing because of them.",
 };

@@ -199,21 +199,20 @@ const struct check check_identical_gradients = {
     .scope = SCOPE_JOB,
     .needs = LACKS_PAYLOAD,
     .title = "ranks send bit-identical gradients",
-    .text =
-        "Two ranks or more gave exactly the same bytes to 16 reductions in a row. Ranks that see "
-        "different samples never compute the same gradients to the bit, so they seem to work on "
-        "the same ones: the data is not dealt out to the ranks. Needs payload hashes (ddpcheck run "
-        "--hash).\n\n"
-        "It shows as nothing: the job trains as if it had one rank, only slower, and learns less "
-        "than it should. Usual causes: a DataLoader without a DistributedSampler, a sampler whose "
-        "rank or number of replicas is not this rank's, a seed that fixes the order on every rank "
-        "with no sharding behind it. A forgotten sampler.set_epoch() shows only if there is no "
-        "sharding either: with sharding the ranks' samples still differ.\n\n"
-        "Counted are sums and averages of 256 floats or more, without NaN and Inf, that are not "
-        "one value throughout and not repeated; ranks are compared in the communicator of the "
-        "reduction. It is always called possible: a job may reduce what is meant to be the same "
-        "everywhere (a copy of the parameters that is averaged, layers that are replicated on "
-        "purpose, a warm-up with one batch for all). When the ranks differ again it is resolved.",
+    .text = "Two ranks or more passed exactly the same bytes to 16 reductions in a row. Ranks that "
+            "see different samples never compute bit-identical gradients, so they seem to work on "
+            "the same samples: the data is not divided between the ranks. Needs payload hashes "
+            "(ddpcheck run --hash).\n\n"
+            "There is no error: the job trains as if it had one rank, only slower, and learns less "
+            "than it should. Usual causes: a DataLoader without a DistributedSampler, a sampler "
+            "whose rank or number of replicas is not this rank's, a seed that fixes the order on "
+            "every rank without sharding. A forgotten sampler.set_epoch() shows only if there is "
+            "no sharding either: with sharding the ranks' samples still differ.\n\n"
+            "Only sums and averages of 256 floats or more count, without NaN and Inf, that are not "
+            "one value throughout and not repeated; ranks are compared in the communicator of the "
+            "reduction. It is always only possible: a job may reduce what is the same everywhere "
+            "on purpose (a copy of the parameters that is averaged, replicated layers, a warm-up "
+            "with one batch for all). When the ranks differ again, it is resolved.",
     .example = "sample = shuffled[step];                /* the same on every rank "
                "*/\ngradients_of(sample, gradients, stream);\nncclAllReduce(gradients, gradients, "
                "n, ncclFloat, ncclAvg, comm, stream);\n",

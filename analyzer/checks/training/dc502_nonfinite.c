@@ -158,19 +158,19 @@ const struct check check_nonfinite_values = {
     .scope = SCOPE_JOB,
     .needs = LACKS_PAYLOAD,
     .title = "NaN or Inf enters a collective",
-    .text =
-        "A rank gives NaN, or Inf, to an operation, and no operation before it had any. Needs "
-        "payload hashes (ddpcheck run --hash), which count both in the same pass.\n\n"
-        "After a sum every rank has it, and one step later all parameters do: what is seen then (a "
-        "loss of nan on all ranks) no longer tells where it came from. The finding names the first "
-        "operation and the ranks that brought it; later ones are only counted. Usual causes: one "
-        "bad sample on one rank, a division by zero or a logarithm of zero in the loss, overflow "
-        "of half precision, a learning rate that is too high, memory that was never filled.\n\n"
-        "NaN is counted in what any operation sends, Inf only in sums, averages and products (a "
-        "maximum with Inf, or a mask with Inf that is broadcast, is ordinary). Inf alone is called "
-        "possible: a loss scaler (torch.amp.GradScaler) makes Inf on purpose now and then and "
-        "skips that step; when later operations of the same kind are finite again the finding is "
-        "resolved.",
+    .text = "A rank passes NaN, or Inf, to an operation, and no operation before it had any. Needs "
+            "payload hashes (ddpcheck run --hash), which count both in the same pass.\n\n"
+            "After a sum every rank has it, and one step later all parameters do: what users see "
+            "then (a loss of nan on all ranks) no longer shows where it came from. The finding "
+            "names the first operation and the ranks that introduced it; later ones are only "
+            "counted. Usual causes: one bad sample on one rank, a division by zero or a logarithm "
+            "of zero in the loss, overflow of half precision, a learning rate that is too high, "
+            "uninitialized memory.\n\n"
+            "NaN is counted in what any operation sends, Inf only in sums, averages and products "
+            "(a maximum with Inf, or a mask with Inf that is broadcast, is normal). Inf alone is "
+            "only possible: a loss scaler (torch.amp.GradScaler) produces Inf on purpose now and "
+            "then and skips that step; when later operations of the same kind are finite again, "
+            "the finding is resolved.",
     .example = "if (loss_is_bad_on_this_rank)           /* log(0) on one rank's sample */\n    "
                "gradient[0] = NAN;\nncclAllReduce(gradient, gradient, n, ncclFloat, ncclSum, comm, "
                "stream);\n",

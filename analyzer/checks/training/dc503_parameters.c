@@ -109,20 +109,20 @@ const struct check check_different_parameters = {
     .scope = SCOPE_JOB,
     .needs = LACKS_MARKS | LACKS_PAYLOAD,
     .title = "the replicas' parameters are no longer equal",
-    .text = "A buffer that the program says to be a replica (it calls ddpcheck_hash(name, ...) on "
-            "every member of a communicator) does not hold the same bytes on all of them. The "
-            "finding says before which collective that was found, and before which one all was "
-            "still equal. Needs payload hashes (ddpcheck run --hash) and the call, which is "
-            "nothing without ddpcheck (interpose/ddpcheck.h).\n\n"
+    .text = "A buffer that the program announces as a replica (it calls ddpcheck_hash(name, ...) "
+            "on every member of a communicator) does not contain the same bytes on all of them. "
+            "The finding names the collective before which that was found, and the last one before "
+            "which all were equal. Needs payload hashes (ddpcheck run --hash) and the call, which "
+            "does nothing without ddpcheck (interpose/ddpcheck.h).\n\n"
             "It shows as a job that learns badly, or whose ranks give different results after "
             "training: each rank has a model of its own. Usual causes: different initial "
             "parameters, a step that one rank skipped (overflow seen by one rank only) or made "
             "twice, an optimizer that ran before the reduction was done, a parameter whose "
-            "gradient is not reduced, a replica that was not refreshed.\n\n"
-            "The bytes are compared, so it is certain if the buffers are meant to be equal to the "
-            "bit. Values that differ on purpose (statistics of batch normalisation that are kept "
-            "per rank) must not be announced under one name, and every member must announce the "
-            "same names equally often.",
+            "gradient is not reduced, a stale replica.\n\n"
+            "The bytes are compared, so it is certain if the buffers should be bit-identical. "
+            "Values that differ on purpose (statistics of batch normalisation that are kept per "
+            "rank) must not be announced under one name, and every member must announce the same "
+            "names equally often.",
     .example =
         "step(parameters, gradients, stream);            /* rank 2 skipped it: it saw an overflow "
         "*/\nddpcheck_hash(\"parameters\", parameters, n * sizeof(float), comm, stream);\n",

@@ -412,25 +412,25 @@ const struct check check_incomplete_iteration = {
     .needs = LACKS_MARKS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),
-    .title = "a new iteration began before the last one's reduction was complete",
-    .text = "At one operation of a communicator some ranks are in one iteration and others already "
-            "in the next, which they began with fewer operations than an iteration usually has. "
-            "Their peers reduce what is left of the old iteration with what those ranks send for "
-            "the new one. DistributedDataParallel says of the same \"Expected to have finished "
-            "reduction in the prior iteration\".\n\n"
-            "It shows as a hang or as wrong results where the calls differ, and as nothing at all "
-            "where they match: then gradients of two iterations are averaged, and a hang comes at "
-            "the end of the epoch. Usual causes: a rank skips its backward (out of memory and "
-            "caught, a bad batch), parameters that got no gradient on some ranks, a forward made "
-            "twice before one backward.\n\n"
-            "Iterations are told by NVTX ranges (docs/nvtx.md). Without any, the round in which "
-            "the communicator's operations repeat themselves stands for them, after three equal "
-            "rounds: then it is told where a rank begins the next round while the others still "
-            "reduce, and the calls do not match; else the same fault shows as DC101, DC102, DC201 "
-            "or DC206. It is certain where the calls themselves do not match, else possible: the "
-            "names could be wrong. It is believed only after two iterations in which all ranks "
-            "agreed, and keeps quiet where a rank makes a call too many, where records were lost "
-            "(DC901), and of threads that are in no iteration.",
+    .title = "a new iteration began before the previous iteration's reduction was complete",
+    .text =
+        "At one operation of a communicator some ranks are in one iteration and others already in "
+        "the next, which they began with fewer operations than an iteration usually has. Their "
+        "peers reduce the rest of the old iteration with what those ranks send for the new one. "
+        "DistributedDataParallel reports the same as \"Expected to have finished reduction in the "
+        "prior iteration\".\n\n"
+        "It shows as a hang or as wrong results if the calls differ. If they match, there is no "
+        "error: gradients of two iterations are averaged, and a hang comes at the end of the "
+        "epoch. Usual causes: a rank skips its backward (an out-of-memory error that is caught, a "
+        "bad batch), parameters that got no gradient on some ranks, two forward passes before one "
+        "backward.\n\n"
+        "Iterations come from NVTX ranges (docs/nvtx.md). Without any, the repeating pattern of "
+        "the communicator's operations is used, after three equal rounds: then it is reported if a "
+        "rank begins the next round while the others still reduce, and the calls do not match; "
+        "otherwise the same fault shows as DC101, DC102, DC201 or DC206. It is certain if the "
+        "calls themselves do not match, otherwise possible: the names could be wrong. It is "
+        "reported only after two iterations in which all ranks agreed, and not if a rank makes a "
+        "call too many, if records were lost (DC901), or for threads that are in no iteration.",
     .example = "if (loss_is_finite)          /* on one rank only */\n    "
                "backward_and_reduce(model, comm);\n",
     .fix_c = "if (!loss_is_finite)\n    zero_gradients(model);   /* take part with zeros "
@@ -450,7 +450,7 @@ const struct check check_different_micro_steps = {
     .needs = LACKS_MARKS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),
-    .title = "ranks accumulate gradients in different steps, or reduce in every one",
+    .title = "ranks accumulate gradients in different micro-steps, or reduce in every one",
     .text = "Gradients are accumulated over several micro-steps and should be reduced once, after "
             "the last, by all ranks at the same one. Either some ranks reduce after another "
             "micro-step than the others, so that sums of different parts of the batch are "
@@ -458,10 +458,10 @@ const struct check check_different_micro_steps = {
             "costs several times the communication.\n\n"
             "The first shows as slightly wrong gradients, or as a hang when one rank runs out of "
             "operations; the second as lost time. Usual causes: no_sync() that depends on the rank "
-            "or on its data, a last incomplete group of micro-batches, no_sync() forgotten.\n\n"
-            "Micro-steps are told by NVTX ranges (\"micro_step\", else backward passes) inside an "
-            "iteration's range. It is possible, never certain, unless the calls themselves do not "
-            "match: the names could be wrong. Reducing in every micro-step is told only where "
+            "or on its data, an incomplete last group of micro-batches, no_sync() forgotten.\n\n"
+            "Micro-steps come from NVTX ranges (\"micro_step\", otherwise backward passes) inside "
+            "an iteration's range. It is possible, never certain, unless the calls themselves do "
+            "not match: the names could be wrong. Reducing in every micro-step is reported only if "
             "micro-steps are named, or from three backward passes per optimizer step on: two are "
             "usual for the discriminator of a GAN.",
     .example =
@@ -485,17 +485,17 @@ const struct check check_model_order = {
     .explains_later = CODES(CODES_WHY),
     .title = "two models share a communicator and reduce in different orders",
     .text = "The reductions of two models go through one communicator. Its operations are one "
-            "sequence, so the ranks must interleave the two models in one order; here one rank "
-            "reduces the first model where another is at the second: at its reduction or, with "
-            "calls that do not match, at the Broadcast of its buffers.\n\n"
-            "It shows as a hang or wrong results where the sizes differ, and where they are equal "
-            "as two models that get each other's gradients, without any error. Usual causes: two "
+            "sequence, so the ranks must interleave the two models in the same order. Here one "
+            "rank reduces the first model where another is at the second: at its reduction or, if "
+            "the calls do not match, at the Broadcast of its buffers.\n\n"
+            "It shows as a hang or wrong results if the sizes differ; if they are equal, the two "
+            "models get each other's gradients without any error. Usual causes: two "
             "DistributedDataParallel modules with the default process group and backward passes "
             "whose order depends on the rank, or two threads.\n\n"
-            "The models are told by the names of NVTX ranges (\"generator backward\", "
-            "\"discriminator reduce\"). It is told when both sides have come to the other's model "
-            "as well, in the same iteration; it is certain where the calls themselves do not "
-            "match, else possible: the names could be wrong.",
+            "The models come from the names of NVTX ranges (\"generator backward\", "
+            "\"discriminator reduce\"). It is reported when both sides have reached the other's "
+            "model as well, in the same iteration. It is certain if the calls themselves do not "
+            "match, otherwise possible: the names could be wrong.",
     .example = "reduce(rank == 0 ? generator : discriminator, comm);\nreduce(rank == 0 ? "
                "discriminator : generator, comm);\n",
     .fix_c = "ncclCommSplit(comm, 0, rank, &comm_generator, NULL);     /* a communicator each "

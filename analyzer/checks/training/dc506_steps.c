@@ -262,13 +262,13 @@ const struct check check_skipped_step = {
         "optimizer that they and the others have stepped before. From then on their parameters "
         "differ, and every later gradient is computed on different models.\n\n"
         "It shows as a loss that differs between ranks and as training that slowly gets worse. The "
-        "usual cause is mixed precision with an overflow that only one rank looks at: gradients "
+        "usual cause is mixed precision with an overflow that only one rank detects: gradients "
         "checked before the reduction, a scale kept per rank, a step skipped because of a local "
         "NaN.\n\n"
-        "Steps and iterations are told by NVTX ranges, so it is possible, never certain: a rank "
-        "that steps without its range is wrongly named. It keeps quiet about ranks that made "
-        "another number of backward passes in that iteration (they only keep others company), "
-        "about optimizers that a rank has never stepped, and where records were lost (DC901).",
+        "Steps and iterations come from NVTX ranges, so it is possible, never certain: a rank that "
+        "steps without its range is named wrongly. It is not reported for ranks that made another "
+        "number of backward passes in that iteration (they only join the others' collectives), for "
+        "optimizers that a rank has never stepped, and if records were lost (DC901).",
     .example =
         "if (!overflow_here)          /* another answer on each rank */\n    step(optimizer);\n",
     .fix_c = "ncclAllReduce(&overflow_here, &overflow, 1, ncclInt32, ncclMax, comm, stream);\nif "
@@ -287,13 +287,13 @@ const struct check check_no_overlap = {
     .needs = LACKS_TIMING,
     .title = "communication does not overlap with backward although it could",
     .text =
-        "In three iterations in a row all reductions were issued after the backward pass was over, "
+        "In three iterations in a row all reductions were issued after the backward pass was done, "
         "though there are several and they are large (4 MiB together or more). The first of them "
-        "could have run while backward went on.\n\n"
+        "could have run during backward.\n\n"
         "It shows as lost time only. Usual causes: gradients reduced by hand after "
         "loss.backward(), one bucket for everything, a hook that waits for the last gradient.\n\n"
-        "Backward is told by NVTX ranges, so there must be some. Where the reductions depend on "
-        "all gradients (clipping by the global norm before them) nothing can be gained.",
+        "Backward passes come from NVTX ranges, so the program must have some. If the reductions "
+        "depend on all gradients (clipping by the global norm before them), nothing can be gained.",
     .example = "backward(loss);\nfor (int b = 0; b < buckets; b++)\n    ncclAllReduce(bucket[b], "
                "bucket[b], count[b], ncclFloat, ncclAvg, comm, communication);\n",
     .fix_c = "/* in the hook of the last gradient of bucket b, while backward goes on: "
