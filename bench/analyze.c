@@ -1,4 +1,4 @@
-/* How fast a trace is read and analysed, beside a scan of the same rows with nothing done to them.
+/* analyze.c: measures how fast a trace is read and analysed, beside a plain scan of the same rows.
  */
 #include <sqlite3.h>
 #include <stdio.h>

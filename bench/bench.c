@@ -1,3 +1,5 @@
+/* bench.c: helpers of the benchmarks: time, medians, a scratch directory, and a made-up training
+ * job. */
 #include "bench/bench.h"
 
 #include <ftw.h>
@@ -18,7 +20,7 @@ uint64_t bench_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -26,7 +28,7 @@ static int compare(const void *a, const void *b)
 
 double bench_median(double *value, int count)
 {
-    qsort(value, count, sizeof *value, compare);
+    qsort(value, count, sizeof *value, compare_values);
     return count % 2 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
 }
 

@@ -1,7 +1,7 @@
-/* ns per call of some CUDA and NCCL functions whose own work is small. bench/run runs this with and
- * without the shim: the difference is what the shim costs. Calls come in bursts that the rings can
- * hold, with a rest after each in which the collector empties them, as in a real step; only the
- * bursts are timed. */
+/* calls.c: measures ns per call of some CUDA and NCCL functions whose own work is small. bench/run
+ * runs this with and without the shim: the difference is what the shim costs. Calls come in bursts
+ * that the rings can hold, with a rest after each in which the collector empties them, as in a real
+ * step; only the bursts are timed. */
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { BURST = 512, BURSTS = 120, REST_MS = 4, BUFFER_BYTES = 1 << 20 };
 
-struct subject {
+struct call_subject {
     ncclComm_t comm;
     cudaStream_t stream;
     cudaEvent_t event;
@@ -25,34 +25,34 @@ static void need(int result, const char *what)
 }
 #define NEED(call) need((int)(call), #call)
 
-static void group(const struct subject *on)
+static void call_empty_group(const struct call_subject *on)
 {
     (void)on;
     ncclGroupStart();
     ncclGroupEnd();
 }
 
-static void wait_event(const struct subject *on)
+static void call_wait_event(const struct call_subject *on)
 {
     cudaStreamWaitEvent(on->stream, on->event, 0);
 }
 
-static void synchronize(const struct subject *on)
+static void call_synchronize(const struct call_subject *on)
 {
     cudaStreamSynchronize(on->stream);
 }
 
-static void set_used(const struct subject *on)
+static void set_used(const struct call_subject *on)
 {
     cudaMemsetAsync(on->buffer, 0, 1, on->stream);
 }
 
-static void set_scratch(const struct subject *on)
+static void set_scratch(const struct call_subject *on)
 {
     cudaMemsetAsync(on->scratch, 0, 1, on->stream);
 }
 
-static void all_reduce(const struct subject *on)
+static void call_all_reduce(const struct call_subject *on)
 {
     ncclAllReduce(on->buffer, on->buffer, 1, ncclFloat32, ncclSum, on->comm, on->stream);
 }
@@ -60,17 +60,17 @@ static void all_reduce(const struct subject *on)
 static const struct {
     const char *name;
     int calls; /* that one turn makes */
-    void (*turn)(const struct subject *on);
+    void (*turn)(const struct call_subject *on);
 } loops[] = {
-    {"cudaStreamSynchronize (idle stream)", 1, synchronize},
-    {"ncclGroupStart, ncclGroupEnd (empty)", 2, group},
-    {"cudaStreamWaitEvent (event not recorded)", 1, wait_event},
-    {"ncclAllReduce (1 rank, 1 element)", 1, all_reduce},
+    {"cudaStreamSynchronize (idle stream)", 1, call_synchronize},
+    {"ncclGroupStart, ncclGroupEnd (empty)", 2, call_empty_group},
+    {"cudaStreamWaitEvent (event not recorded)", 1, call_wait_event},
+    {"ncclAllReduce (1 rank, 1 element)", 1, call_all_reduce},
     {"cudaMemsetAsync (memory that NCCL uses)", 1, set_used},
     {"cudaMemsetAsync (other memory: kept, not told)", 1, set_scratch},
 };
 
-static double ns_per_call(const struct subject *on, int loop)
+static double ns_per_call(const struct call_subject *on, int loop)
 {
     double ns[BURSTS];
     for (int burst = 0; burst < BURSTS; burst++) {
@@ -86,7 +86,7 @@ static double ns_per_call(const struct subject *on, int loop)
 
 int main(void)
 {
-    struct subject on;
+    struct call_subject on;
     int device = 0;
     NEED(cudaSetDevice(device));
     NEED(cudaStreamCreateWithFlags(&on.stream, cudaStreamNonBlocking));

@@ -1,4 +1,4 @@
-/* The trainer's convolutions on a GPU: microseconds of each pass of one layer, for
+/* conv.c: measures the trainer's convolutions on a GPU: microseconds of each pass of one layer, for
  * tests/gpu/convolutions.py, which names the layer and holds cuDNN's beside it.
  *
  * bench_conv N C_IN H W C_OUT K STRIDE PAD: prints "MATH PASS MICROSECONDS" for each math and pass.
@@ -38,7 +38,7 @@ static float *new_values(size_t count, cudaStream_t stream)
     return values;
 }
 
-static void launch(const struct layer *l, enum pass pass)
+static void launch_pass(const struct layer *l, enum pass pass)
 {
     if (pass == FORWARD)
         NEED(kernels_conv2d_forward(&l->shape, l->x, l->w, NULL, l->y, l->stream));
@@ -49,12 +49,12 @@ static void launch(const struct layer *l, enum pass pass)
 }
 
 /* Microseconds of one launch, the mean of `times`. */
-static double measure(const struct layer *l, enum pass pass, int times)
+static double mean_launch_us(const struct layer *l, enum pass pass, int times)
 {
     NEED(cudaStreamSynchronize(l->stream));
     const uint64_t begin = bench_now_ns();
     for (int i = 0; i < times; i++)
-        launch(l, pass);
+        launch_pass(l, pass);
     NEED(cudaStreamSynchronize(l->stream));
     return (double)(bench_now_ns() - begin) / 1e3 / times;
 }
@@ -63,9 +63,9 @@ static double median_of_turns(const struct layer *l, enum pass pass)
 {
     double turns[TURNS];
 
-    measure(l, pass, WARM);
+    mean_launch_us(l, pass, WARM);
     for (int i = 0; i < TURNS; i++)
-        turns[i] = measure(l, pass, TIMES);
+        turns[i] = mean_launch_us(l, pass, TIMES);
     return bench_median(turns, TURNS);
 }
 

@@ -1,6 +1,6 @@
-/* The kernel of --hash against a copy of the same buffer on the same device (of a GPU, or emu's):
- * both in one run, in turns. A hash reads the buffer once, a copy reads and writes it; figures are
- * bytes moved a second. */
+/* payload.c: measures the kernel of --hash against a copy of the same buffer on the same device (of
+ * a GPU, or emu's): both in one run, in turns. A hash reads the buffer once, a copy reads and
+ * writes it; figures are bytes moved a second. */
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void need(int result, const char *what)
 }
 #define NEED(call) need((int)(call), #call)
 
-struct subject {
+struct hash_subject {
     char *from, *to;
     struct payload_found *found; /* host memory that the device writes */
     unsigned blocks;
@@ -28,7 +28,7 @@ struct subject {
 };
 
 /* Seconds for `times` of one or the other. */
-static double seconds(struct subject *on, size_t offset, size_t bytes, int times, bool hash)
+static double seconds(struct hash_subject *on, size_t offset, size_t bytes, int times, bool hash)
 {
     NEED(cudaStreamSynchronize(on->stream));
     uint64_t begin = bench_now_ns();
@@ -46,7 +46,8 @@ static double seconds(struct subject *on, size_t offset, size_t bytes, int times
     return (double)(bench_now_ns() - begin) / 1e9;
 }
 
-static void compare(struct subject *on, const char *name, size_t offset, size_t bytes, int times)
+static void compare_with_copy(struct hash_subject *on, const char *name, size_t offset,
+                              size_t bytes, int times)
 {
     double hash[TURNS], copy[TURNS];
     seconds(on, offset, bytes, times, true);
@@ -63,7 +64,7 @@ static void compare(struct subject *on, const char *name, size_t offset, size_t 
 
 int main(int argc, char **argv)
 {
-    struct subject on = {.ticket = 0};
+    struct hash_subject on = {.ticket = 0};
     size_t most = argc > 1 ? (size_t)atol(argv[1]) << 20
                            : 16 << 20; /* MB; more for a GPU, whose cache is large */
     int multiprocessors = 0;
@@ -77,13 +78,13 @@ int main(int argc, char **argv)
                        cudaHostAllocMapped | cudaHostAllocPortable));
     NEED(cudaMemset(on.from, 0x3c, most + 16));
     NEED(cudaDeviceSynchronize());
-    compare(&on, "4 KB", 0, 4096, 200);
-    compare(&on, "1 MB", 0, 1 << 20, 20);
+    compare_with_copy(&on, "4 KB", 0, 4096, 200);
+    compare_with_copy(&on, "1 MB", 0, 1 << 20, 20);
     char name[64];
     snprintf(name, sizeof name, "%zu MB, 4 bytes off", most >> 20);
-    compare(&on, name, 4, most, 5);
+    compare_with_copy(&on, name, 4, most, 5);
     snprintf(name, sizeof name, "%zu MB", most >> 20);
-    compare(&on, name, 0, most, 5);
+    compare_with_copy(&on, name, 0, most, 5);
     NEED(cudaFreeHost(on.found));
     NEED(cudaFree(on.from));
     NEED(cudaFree(on.to));

@@ -1,12 +1,13 @@
-/* What bench/python_calls.py times: calls of CUDA in a loop of C, so that Python's own time is not
- * in the figure, while the Python frames of the caller are on the thread's stack. */
+/* python_calls.c: the calls that bench/python_calls.py times: calls of CUDA in a loop of C, so that
+ * Python's own time is not in the figure, while the Python frames of the caller are on the thread's
+ * stack. */
 #include <cuda_runtime_api.h>
 #include <stdint.h>
 #include <time.h>
 
 __attribute__((visibility("default"))) double synchronize_ns(int calls);
 
-static uint64_t now_ns(void)
+static uint64_t read_clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -16,8 +17,8 @@ static uint64_t now_ns(void)
 /* ns per call of cudaStreamSynchronize on an idle stream. */
 double synchronize_ns(int calls)
 {
-    uint64_t begin = now_ns();
+    uint64_t begin = read_clock_ns();
     for (int i = 0; i < calls; i++)
         cudaStreamSynchronize(cudaStreamPerThread);
-    return (double)(now_ns() - begin) / calls;
+    return (double)(read_clock_ns() - begin) / calls;
 }

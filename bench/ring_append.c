@@ -1,5 +1,5 @@
-/* ns to append a record to a ring that is drained in time: what an intercepted call can't cost less
- * than. */
+/* ring_append.c: measures ns to append a record to a ring that is drained in time, the least that
+ * an intercepted call can cost. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

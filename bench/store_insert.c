@@ -1,5 +1,5 @@
-/* How fast the store takes events, beside a prepared INSERT into the same table with nothing around
- * it. */
+/* store_insert.c: measures how fast the store takes events, beside a prepared INSERT into the same
+ * table with nothing around it. */
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static double insert_by_store(const char *path)
     return rate;
 }
 
-static void bind(sqlite3_stmt *insert, int rank, const struct record *record)
+static void bind_row(sqlite3_stmt *insert, int rank, const struct record *record)
 {
     const sqlite3_int64 value[] = {rank,
                                    (sqlite3_int64)record->time_ns,
@@ -50,7 +50,7 @@ static void bind(sqlite3_stmt *insert, int rank, const struct record *record)
         sqlite3_bind_int64(insert, i + 12, (sqlite3_int64)record->word[i]);
 }
 
-static void run(sqlite3 *db, const char *sql)
+static void execute_sql(sqlite3 *db, const char *sql)
 {
     char *message = NULL;
     if (sqlite3_exec(db, sql, NULL, NULL, &message))
@@ -69,8 +69,8 @@ static double insert_raw(const char *path)
     sqlite3_stmt *insert;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL))
         bench_die("can't open %s", path);
-    run(db, "PRAGMA journal_mode = WAL");
-    run(db, "PRAGMA synchronous = NORMAL");
+    execute_sql(db, "PRAGMA journal_mode = WAL");
+    execute_sql(db, "PRAGMA synchronous = NORMAL");
     if (sqlite3_prepare_v2(
             db, "INSERT INTO event VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1,
             &insert, NULL))
@@ -80,14 +80,14 @@ static double insert_raw(const char *path)
     uint64_t begin = bench_now_ns();
     for (int row = 0; row < ROWS; row++) {
         if (row % BATCH == 0)
-            run(db, "BEGIN IMMEDIATE");
+            execute_sql(db, "BEGIN IMMEDIATE");
         int rank = bench_job_next(&job, &record);
-        bind(insert, rank, &record);
+        bind_row(insert, rank, &record);
         if (sqlite3_step(insert) != SQLITE_DONE)
             bench_die("%s", sqlite3_errmsg(db));
         sqlite3_reset(insert);
         if (row % BATCH == BATCH - 1 || row == ROWS - 1)
-            run(db, "COMMIT");
+            execute_sql(db, "COMMIT");
     }
     double rate = ROWS / ((double)(bench_now_ns() - begin) / 1e9);
     sqlite3_finalize(insert);

@@ -1,6 +1,6 @@
-/* tui_trace DATABASE OPERATIONS: a trace with so many collectives, as a job of 8 ranks leaves that
- * stands at its end in an operation that rank 5 never called: what `ddpcheck tui` opens in run.py's
- * part "tui". */
+/* tui_trace.c: writes a trace of a job of 8 ranks that hangs at its end, because rank 5 never made
+ * the last call. `bench_tui_trace DATABASE OPERATIONS` makes so many collectives; run.py's part
+ * "tui" opens the result with `ddpcheck tui`. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 enum { BATCH = 1 << 16, LATE_RANK = 5 };
 static const uint64_t comm = 0x5ae77eb5ea4ec1ee;
 
-static void add_member(struct store *store, int rank, uint64_t operations, uint64_t now_ns)
+static void store_member_rows(struct store *store, int rank, uint64_t operations, uint64_t now_ns)
 {
     struct error err = {{0}};
     uint64_t issued = operations - (rank == LATE_RANK);
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
         }
     }
     for (int rank = 0; rank < JOB_RANKS; rank++)
-        add_member(store, rank, operations, operations * JOB_RANKS * 1000);
+        store_member_rows(store, rank, operations, operations * JOB_RANKS * 1000);
     bench_check(store_commit(store, &err), &err);
     bench_check(store_close(store, &err), &err);
     printf("%llu\n", (unsigned long long)rows);

@@ -1,3 +1,4 @@
+/* autograd.c: the backward pass: visits operations from the loss back and adds up gradients. */
 #include "trainer/autograd.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@ bool tensor_needs_gradient(const struct tensor *tensor)
     return tensor && (tensor->creator || tensor->requires_gradient);
 }
 
-struct node *node_record(const struct operation *operation, struct tensor *output,
+struct node *node_record(const struct tensor_operation *operation, struct tensor *output,
                          struct tensor *const *inputs, int input_count)
 {
     bool needed = false;
@@ -76,10 +77,9 @@ void node_free(struct node *node)
     free(node);
 }
 
-/* --- the walk
- * ----------------------------------------------------------------------------------------- */
+/* --- the walk --- */
 
-struct walk {
+struct backward_walk {
     struct node **nodes;
     size_t count, room;
     uint64_t pass;
@@ -87,7 +87,7 @@ struct walk {
     void *owner;
 };
 
-static void walk_reach(struct walk *walk, struct node *node)
+static void walk_reach(struct backward_walk *walk, struct node *node)
 {
     if (node->reached_in == walk->pass)
         return;
@@ -105,7 +105,7 @@ static void walk_reach(struct walk *walk, struct node *node)
  */
 static void count_use(void *owner, struct tensor *leaf)
 {
-    const struct walk *walk = owner;
+    const struct backward_walk *walk = owner;
     if (leaf->counted_in != walk->pass) {
         leaf->counted_in = walk->pass;
         leaf->uses_left = 0;
@@ -122,7 +122,7 @@ static int newest_first(const void *a, const void *b)
 
 /* Finds all nodes that those reached so far depend on. The list is its own queue: what is found is
  * looked at later. */
-static void walk_find(struct walk *walk)
+static void walk_find(struct backward_walk *walk)
 {
     for (size_t i = 0; i < walk->count; i++) {
         for (int k = 0; k < NODE_MAX_INPUTS; k++) {
@@ -138,7 +138,7 @@ static void walk_find(struct walk *walk)
 void autograd_visit_leaves(struct tensor *const *outputs, int count,
                            void (*visit)(void *owner, struct tensor *leaf), void *owner)
 {
-    struct walk walk = {
+    struct backward_walk walk = {
         .pass = ++tensor_device(outputs[0])->backward_passes, .leaf = visit, .owner = owner};
     for (int i = 0; i < count; i++)
         if (outputs[i]->creator)
@@ -176,7 +176,7 @@ static int check_saved(const struct node *node, struct error *err)
     return 0;
 }
 
-static void add_to(struct tensor *sum, const struct tensor *more)
+static void add_gradient_to(struct tensor *sum, const struct tensor *more)
 {
     CHECK_CUDA(kernels_add(tensor_count(more), tensor_data(more), tensor_data(sum),
                            tensor_device(sum)->stream));
@@ -187,7 +187,7 @@ static void add_to(struct tensor *sum, const struct tensor *more)
 static void add_to_node(struct node *node, const struct tensor *gradient)
 {
     if (node->g_output) {
-        add_to(node->g_output, gradient);
+        add_gradient_to(node->g_output, gradient);
         return;
     }
     struct device *device = tensor_device(gradient);
@@ -202,7 +202,7 @@ static void add_to_leaf(struct tensor *leaf, const struct tensor *gradient)
     if (!leaf->gradient)
         fatal("parameter %s has no tensor for its gradient", leaf->name ? leaf->name : "(no name)");
     if (gradient)
-        add_to(leaf->gradient, gradient);
+        add_gradient_to(leaf->gradient, gradient);
     if (--leaf->uses_left == 0 && leaf->hook.call)
         leaf->hook.call(leaf->hook.owner, leaf->hook.index);
 }
@@ -221,9 +221,9 @@ static void run_node(struct node *node)
 }
 
 /* From a node whose g_output is set. */
-static int walk_back(struct node *last, struct device *device, struct error *err)
+static int run_backward(struct node *last, struct device *device, struct error *err)
 {
-    struct walk walk = {.pass = ++device->backward_passes, .leaf = count_use};
+    struct backward_walk walk = {.pass = ++device->backward_passes, .leaf = count_use};
     walk.owner = &walk;
     walk_reach(&walk, last);
     walk_find(&walk);
@@ -266,7 +266,7 @@ int autograd_backward(struct tensor *loss, struct error *err)
                          tensor_count(loss));
     loss->creator->g_output = tensor_new_on_tape(device, loss->shape);
     tensor_fill(loss->creator->g_output, device->loss_scale);
-    return walk_back(loss->creator, device, err);
+    return run_backward(loss->creator, device, err);
 }
 
 int autograd_backward_from(struct tensor *output, const struct tensor *gradient, struct error *err)
@@ -274,5 +274,5 @@ int autograd_backward_from(struct tensor *output, const struct tensor *gradient,
     if (check_output(output, err) != 0)
         return -1;
     add_to_node(output->creator, gradient);
-    return walk_back(output->creator, tensor_device(output), err);
+    return run_backward(output->creator, tensor_device(output), err);
 }

@@ -29,21 +29,21 @@ struct edge {
 struct saved {
     struct storage *storage;
     size_t offset;
-    struct shape shape;
+    struct tensor_shape shape;
     uint32_t version;
     const char *producer; /* operation that computed it, or the name of a leaf */
 };
 
 struct node;
 
-struct operation {
+struct tensor_operation {
     const char *name;
     /* Computes g_inputs[i], tensors on the tape, for each input that node_wants() a gradient. */
     void (*backward)(struct node *node, const struct tensor *g_output, struct tensor **g_inputs);
 };
 
 struct node {
-    const struct operation *operation;
+    const struct tensor_operation *operation;
     uint64_t sequence;
     uint64_t reached_in; /* backward pass that found it */
     struct edge inputs[NODE_MAX_INPUTS];
@@ -79,7 +79,7 @@ bool tensor_needs_gradient(const struct tensor *tensor);
 
 /* Makes `output` the result of an operation on the inputs (NULL: no such input). Returns the node,
  * owned by the tape, for the operation to save tensors in, or NULL if no input needs a gradient. */
-struct node *node_record(const struct operation *operation, struct tensor *output,
+struct node *node_record(const struct tensor_operation *operation, struct tensor *output,
                          struct tensor *const *inputs, int input_count);
 /* Keeps `tensor` as it is now for the backward pass. */
 void node_save(struct node *node, int slot, const struct tensor *tensor);

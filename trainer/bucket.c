@@ -1,3 +1,4 @@
+/* bucket.c: assigns gradients to buckets. */
 #include "trainer/bucket.h"
 
 #include <string.h>

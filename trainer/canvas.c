@@ -1,3 +1,4 @@
+/* canvas.c: draws lines and text into an image. */
 #include "trainer/canvas.h"
 
 #include <ctype.h>
@@ -29,7 +30,7 @@ void canvas_close(struct canvas *canvas)
     free(canvas->pixels);
 }
 
-static void square(struct canvas *canvas, int left, int top, int size, struct color color)
+static void fill_square(struct canvas *canvas, int left, int top, int size, struct color color)
 {
     for (int y = top; y < top + size; y++) {
         for (int x = left; x < left + size; x++) {
@@ -49,8 +50,8 @@ void canvas_line(struct canvas *canvas, int x0, int y0, int x1, int y1, int thic
 {
     int dx = x1 - x0, dy = y1 - y0, steps = abs(dx) > abs(dy) ? abs(dx) : abs(dy);
     for (int i = 0; i <= steps; i++)
-        square(canvas, x0 + (steps ? dx * i / steps : 0), y0 + (steps ? dy * i / steps : 0),
-               thickness, color);
+        fill_square(canvas, x0 + (steps ? dx * i / steps : 0), y0 + (steps ? dy * i / steps : 0),
+                    thickness, color);
 }
 
 static unsigned glyph_of(unsigned char character)
@@ -68,7 +69,7 @@ void canvas_text(struct canvas *canvas, int x, int y, const char *text, struct c
         unsigned glyph = glyph_of((unsigned char)*text);
         for (int dot = 0; dot < COLUMNS * ROWS; dot++)
             if (glyph >> (COLUMNS * ROWS - 1 - dot) & 1)
-                square(canvas, x + dot % COLUMNS * DOT, y + dot / COLUMNS * DOT, DOT, color);
+                fill_square(canvas, x + dot % COLUMNS * DOT, y + dot / COLUMNS * DOT, DOT, color);
     }
 }
 

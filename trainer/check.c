@@ -1,3 +1,4 @@
+/* check.c: prints the error of a failed CUDA or NCCL call and exits. */
 #include "trainer/check.h"
 
 #include <stdarg.h>
@@ -14,7 +15,7 @@ void fatal_name_rank(int rank)
 }
 
 /* One write per line, so that the lines of several ranks don't mix. */
-static void print_line(const char *format, va_list arguments)
+static void print_prefixed(const char *format, va_list arguments)
 {
     char text[1024], line[1100];
     vsnprintf(text, sizeof text, format, arguments);
@@ -30,7 +31,7 @@ void fatal(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_line(format, arguments);
+    print_prefixed(format, arguments);
     va_end(arguments);
     exit(1);
 }
@@ -39,7 +40,7 @@ void notice(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    print_line(format, arguments);
+    print_prefixed(format, arguments);
     va_end(arguments);
 }
 

@@ -1,3 +1,4 @@
+/* checkpoint.c: writes and reads the file of a checkpoint. */
 #include "trainer/checkpoint.h"
 
 #include <errno.h>
@@ -17,14 +18,14 @@ static const char magic[8] = {'D', 'D', 'P', 'T', 'R', 'A', 'I', 'N'};
 enum { VERSION = 2 };
 
 /* The whole file in memory: being written (room grows) or read (position moves). */
-struct image {
+struct checkpoint_image {
     unsigned char *bytes;
     size_t length, room, position;
 };
 
 /* What is saved of a tensor: its name and itself. Optimizer moments take the parameter's name with
  * a suffix. */
-struct entry {
+struct checkpoint_entry {
     const struct tensor *named;
     const char *suffix;
     struct tensor *tensor;
@@ -32,26 +33,26 @@ struct entry {
 
 enum { MAX_ENTRIES = 3 * MODULE_MAX_PARAMETERS + MODULE_MAX_BUFFERS };
 
-static int list_entries(const struct checkpoint_section *section, struct entry *entries)
+static int list_entries(const struct checkpoint_section *section, struct checkpoint_entry *entries)
 {
     struct module *module = section->module;
     int count = 0;
     for (int i = 0; i < module->parameter_count; i++) {
-        entries[count++] = (struct entry){module->parameters[i], "", module->parameters[i]};
         entries[count++] =
-            (struct entry){module->parameters[i], ".mean", section->optimizer->mean[i]};
+            (struct checkpoint_entry){module->parameters[i], "", module->parameters[i]};
         entries[count++] =
-            (struct entry){module->parameters[i], ".square", section->optimizer->square[i]};
+            (struct checkpoint_entry){module->parameters[i], ".mean", section->optimizer->mean[i]};
+        entries[count++] = (struct checkpoint_entry){module->parameters[i], ".square",
+                                                     section->optimizer->square[i]};
     }
     for (int i = 0; i < module->buffer_count; i++)
-        entries[count++] = (struct entry){module->buffers[i], "", module->buffers[i]};
+        entries[count++] = (struct checkpoint_entry){module->buffers[i], "", module->buffers[i]};
     return count;
 }
 
-/* --- writing
- * --------------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
-static void put(struct image *image, const void *bytes, size_t length)
+static void append_bytes(struct checkpoint_image *image, const void *bytes, size_t length)
 {
     if (image->length + length > image->room) {
         image->room = 2 * (image->length + length);
@@ -63,42 +64,42 @@ static void put(struct image *image, const void *bytes, size_t length)
     image->length += length;
 }
 
-static void put_number(struct image *image, size_t number)
+static void append_number(struct checkpoint_image *image, size_t number)
 {
     uint32_t value = (uint32_t)number;
-    put(image, &value, sizeof value);
+    append_bytes(image, &value, sizeof value);
 }
 
-static void put_text(struct image *image, const char *text)
+static void append_text(struct checkpoint_image *image, const char *text)
 {
-    put_number(image, strlen(text));
-    put(image, text, strlen(text));
+    append_number(image, strlen(text));
+    append_bytes(image, text, strlen(text));
 }
 
-static void put_entry(struct image *image, const struct entry *entry)
+static void append_entry(struct checkpoint_image *image, const struct checkpoint_entry *entry)
 {
     char name[160];
     uint64_t count = tensor_count(entry->tensor);
     float *values = allocate(count, sizeof *values);
     tensor_download(entry->tensor, values);
     snprintf(name, sizeof name, "%s%s", entry->named->name, entry->suffix);
-    put_text(image, name);
-    put(image, &count, sizeof count);
-    put(image, values, count * sizeof *values);
+    append_text(image, name);
+    append_bytes(image, &count, sizeof count);
+    append_bytes(image, values, count * sizeof *values);
     free(values);
 }
 
-static void put_section(struct image *image, const struct checkpoint_section *section)
+static void append_section(struct checkpoint_image *image, const struct checkpoint_section *section)
 {
-    struct entry entries[MAX_ENTRIES];
+    struct checkpoint_entry entries[MAX_ENTRIES];
     int count = list_entries(section, entries);
-    put_number(image, (size_t)section->optimizer->step);
-    put_number(image, (size_t)count);
+    append_number(image, (size_t)section->optimizer->step);
+    append_number(image, (size_t)count);
     for (int i = 0; i < count; i++)
-        put_entry(image, &entries[i]);
+        append_entry(image, &entries[i]);
 }
 
-static int write_all(int file, const unsigned char *bytes, size_t length)
+static int write_bytes(int file, const unsigned char *bytes, size_t length)
 {
     while (length > 0) {
         ssize_t written = write(file, bytes, length);
@@ -124,7 +125,8 @@ static void sync_directory_of(const char *path)
     }
 }
 
-static int write_atomically(const char *path, const struct image *image, struct error *err)
+static int write_atomically(const char *path, const struct checkpoint_image *image,
+                            struct error *err)
 {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof temporary, "%s.part", path) >= (int)sizeof temporary)
@@ -132,7 +134,8 @@ static int write_atomically(const char *path, const struct image *image, struct 
     int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0)
         return error_set(err, "can't create the checkpoint %s: %s", temporary, strerror(errno));
-    int failed = write_all(file, image->bytes, image->length) != 0 || fsync(file) != 0, why = errno;
+    int failed = write_bytes(file, image->bytes, image->length) != 0 || fsync(file) != 0,
+        why = errno;
     if (close(file) != 0 && !failed) {
         failed = 1;
         why = errno;
@@ -155,27 +158,26 @@ int checkpoint_save(const char *path, const char *configuration,
                     const struct checkpoint_progress *progress,
                     const struct checkpoint_section *sections, int count, struct error *err)
 {
-    struct image image = {0};
-    put(&image, magic, sizeof magic);
-    put_number(&image, VERSION);
-    put_number(&image, (size_t)progress->iteration);
-    put(&image, &progress->loss_scale, sizeof progress->loss_scale);
-    put_number(&image, (size_t)progress->steps_without_overflow);
-    put_text(&image, configuration);
-    put_number(&image, (size_t)count);
+    struct checkpoint_image image = {0};
+    append_bytes(&image, magic, sizeof magic);
+    append_number(&image, VERSION);
+    append_number(&image, (size_t)progress->iteration);
+    append_bytes(&image, &progress->loss_scale, sizeof progress->loss_scale);
+    append_number(&image, (size_t)progress->steps_without_overflow);
+    append_text(&image, configuration);
+    append_number(&image, (size_t)count);
     for (int i = 0; i < count; i++)
-        put_section(&image, &sections[i]);
-    put_number(&image, crc32(0, image.bytes, (uInt)image.length));
+        append_section(&image, &sections[i]);
+    append_number(&image, crc32(0, image.bytes, (uInt)image.length));
     int status = write_atomically(path, &image, err);
     free(image.bytes);
     return status;
 }
 
-/* --- reading
- * --------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 /* The next `length` bytes, or NULL if there are not so many. */
-static const unsigned char *take(struct image *image, size_t length)
+static const unsigned char *next_bytes(struct checkpoint_image *image, size_t length)
 {
     if (length > image->length - image->position)
         return NULL;
@@ -183,34 +185,35 @@ static const unsigned char *take(struct image *image, size_t length)
     return image->bytes + image->position - length;
 }
 
-static bool take_number(struct image *image, uint32_t *number)
+static bool read_u32(struct checkpoint_image *image, uint32_t *number)
 {
-    const unsigned char *bytes = take(image, sizeof *number);
+    const unsigned char *bytes = next_bytes(image, sizeof *number);
     if (bytes)
         memcpy(number, bytes, sizeof *number);
     return bytes != NULL;
 }
 
 /* True if the next text is `expected`. */
-static bool take_expected_text(struct image *image, const char *expected)
+static bool matches_text(struct checkpoint_image *image, const char *expected)
 {
     uint32_t length;
-    const unsigned char *text = take_number(image, &length) ? take(image, length) : NULL;
+    const unsigned char *text = read_u32(image, &length) ? next_bytes(image, length) : NULL;
     return text && length == strlen(expected) && memcmp(text, expected, length) == 0;
 }
 
-static bool take_entry(struct image *image, const struct entry *entry, bool apply)
+static bool restore_entry(struct checkpoint_image *image, const struct checkpoint_entry *entry,
+                          bool apply)
 {
     char name[160];
     uint64_t count;
     snprintf(name, sizeof name, "%s%s", entry->named->name, entry->suffix);
-    if (!take_expected_text(image, name))
+    if (!matches_text(image, name))
         return false;
-    const unsigned char *bytes = take(image, sizeof count);
+    const unsigned char *bytes = next_bytes(image, sizeof count);
     if (!bytes)
         return false;
     memcpy(&count, bytes, sizeof count);
-    if (count != tensor_count(entry->tensor) || !(bytes = take(image, count * sizeof(float))))
+    if (count != tensor_count(entry->tensor) || !(bytes = next_bytes(image, count * sizeof(float))))
         return false;
     if (apply) {
         float *values =
@@ -222,22 +225,23 @@ static bool take_entry(struct image *image, const struct entry *entry, bool appl
     return true;
 }
 
-static bool take_section(struct image *image, const struct checkpoint_section *section, bool apply)
+static bool restore_section(struct checkpoint_image *image,
+                            const struct checkpoint_section *section, bool apply)
 {
-    struct entry entries[MAX_ENTRIES];
+    struct checkpoint_entry entries[MAX_ENTRIES];
     int count = list_entries(section, entries);
     uint32_t step, saved;
-    if (!take_number(image, &step) || !take_number(image, &saved) || saved != (uint32_t)count)
+    if (!read_u32(image, &step) || !read_u32(image, &saved) || saved != (uint32_t)count)
         return false;
     for (int i = 0; i < count; i++)
-        if (!take_entry(image, &entries[i], apply))
+        if (!restore_entry(image, &entries[i], apply))
             return false;
     if (apply)
         section->optimizer->step = (int)step;
     return true;
 }
 
-static int read_image(const char *path, struct image *image, struct error *err)
+static int read_checkpoint_file(const char *path, struct checkpoint_image *image, struct error *err)
 {
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -260,11 +264,11 @@ static int read_image(const char *path, struct image *image, struct error *err)
     return result;
 }
 
-static int check_frame(const char *path, struct image *image, struct error *err)
+static int check_frame(const char *path, struct checkpoint_image *image, struct error *err)
 {
     uint32_t version, stored;
-    const unsigned char *start = take(image, sizeof magic);
-    if (!start || memcmp(start, magic, sizeof magic) != 0 || !take_number(image, &version))
+    const unsigned char *start = next_bytes(image, sizeof magic);
+    if (!start || memcmp(start, magic, sizeof magic) != 0 || !read_u32(image, &version))
         return error_set(err, "%s is not a checkpoint of ddptrain", path);
     if (version != VERSION)
         return error_set(err, "the checkpoint %s has version %u; this ddptrain reads version %d",
@@ -279,13 +283,13 @@ static int check_frame(const char *path, struct image *image, struct error *err)
     return 0;
 }
 
-static bool take_progress(struct image *image, struct checkpoint_progress *progress)
+static bool restore_progress(struct checkpoint_image *image, struct checkpoint_progress *progress)
 {
     uint32_t iteration, steps;
-    if (!take_number(image, &iteration))
+    if (!read_u32(image, &iteration))
         return false;
-    const unsigned char *scale = take(image, sizeof progress->loss_scale);
-    if (!scale || !take_number(image, &steps))
+    const unsigned char *scale = next_bytes(image, sizeof progress->loss_scale);
+    if (!scale || !read_u32(image, &steps))
         return false;
     progress->iteration = (int)iteration;
     memcpy(&progress->loss_scale, scale, sizeof progress->loss_scale);
@@ -293,7 +297,7 @@ static bool take_progress(struct image *image, struct checkpoint_progress *progr
     return true;
 }
 
-static int apply_image(const char *path, const char *configuration, struct image *image,
+static int apply_image(const char *path, const char *configuration, struct checkpoint_image *image,
                        struct checkpoint_progress *progress,
                        const struct checkpoint_section *sections, int count, struct error *err)
 {
@@ -301,15 +305,15 @@ static int apply_image(const char *path, const char *configuration, struct image
     uint32_t saved_sections = 0;
     if (check_frame(path, image, err) != 0)
         return -1;
-    if (!take_progress(image, &saved) || !take_expected_text(image, configuration) ||
-        !take_number(image, &saved_sections) || saved_sections != (uint32_t)count)
+    if (!restore_progress(image, &saved) || !matches_text(image, configuration) ||
+        !read_u32(image, &saved_sections) || saved_sections != (uint32_t)count)
         return error_set(err, "the checkpoint %s was written with other options; this run has: %s",
                          path, configuration);
     size_t first_section = image->position;
     for (int apply = 0; apply <= 1; apply++) { /* look at everything before changing anything */
         image->position = first_section;
         for (int i = 0; i < count; i++)
-            if (!take_section(image, &sections[i], apply))
+            if (!restore_section(image, &sections[i], apply))
                 return error_set(err, "the checkpoint %s does not fit the %s", path,
                                  sections[i].module->name);
     }
@@ -321,8 +325,8 @@ int checkpoint_load(const char *path, const char *configuration,
                     struct checkpoint_progress *progress, const struct checkpoint_section *sections,
                     int count, struct error *err)
 {
-    struct image image = {0};
-    int status = read_image(path, &image, err);
+    struct checkpoint_image image = {0};
+    int status = read_checkpoint_file(path, &image, err);
     if (status == 0)
         status = apply_image(path, configuration, &image, progress, sections, count, err);
     free(image.bytes);

@@ -1,3 +1,5 @@
+/* communicator.c: opens, splits and closes communicators, and the small collectives of the training
+ * loop. */
 #include "trainer/communicator.h"
 
 #include "trainer/check.h"

@@ -1,3 +1,4 @@
+/* device.c: the device's stream, its cache of memory blocks, and the tape of a batch. */
 #include "trainer/device.h"
 
 #include <stdlib.h>
@@ -6,19 +7,19 @@
 #include "trainer/check.h"
 #include "trainer/tensor.h"
 
-struct block {
-    struct block *next;
+struct device_block {
+    struct device_block *next;
     void *memory;
 };
 
 enum { SMALLEST_CLASS = 9 }; /* 512 bytes, the alignment cudaMalloc gives */
 
-static int size_class(size_t bytes)
+static int size_class_of(size_t bytes)
 {
-    int class = SMALLEST_CLASS;
-    while (((size_t)1 << class) < bytes)
-        class ++;
-    return class;
+    int size_class = SMALLEST_CLASS;
+    while (((size_t)1 << size_class) < bytes)
+        size_class++;
+    return size_class;
 }
 
 void device_open(struct device *device, int index)
@@ -32,10 +33,10 @@ void device_close(struct device *device)
 {
     device_end_batch(device);
     device_wait_for_compute(device);
-    for (int class = 0; class < DEVICE_SIZE_CLASSES; class ++) {
-        while (device->free_blocks[class]) {
-            struct block *block = device->free_blocks[class];
-            device->free_blocks[class] = block->next;
+    for (int size_class = 0; size_class < DEVICE_SIZE_CLASSES; size_class++) {
+        while (device->free_blocks[size_class]) {
+            struct device_block *block = device->free_blocks[size_class];
+            device->free_blocks[size_class] = block->next;
             CHECK_CUDA(cudaFree(block->memory));
             free(block);
         }
@@ -56,14 +57,14 @@ void device_end_batch(struct device *device)
 
 void *device_take(struct device *device, size_t bytes)
 {
-    int class = size_class(bytes);
-    struct block *block = device->free_blocks[class];
+    int size_class = size_class_of(bytes);
+    struct device_block *block = device->free_blocks[size_class];
     void *memory = NULL;
     if (!block) {
-        CHECK_CUDA(cudaMalloc(&memory, (size_t)1 << class));
+        CHECK_CUDA(cudaMalloc(&memory, (size_t)1 << size_class));
         return memory;
     }
-    device->free_blocks[class] = block->next;
+    device->free_blocks[size_class] = block->next;
     memory = block->memory;
     free(block);
     return memory;
@@ -71,10 +72,10 @@ void *device_take(struct device *device, size_t bytes)
 
 void device_give_back(struct device *device, void *memory, size_t bytes)
 {
-    struct block *block = allocate(1, sizeof *block);
-    int class = size_class(bytes);
-    *block = (struct block){.next = device->free_blocks[class], .memory = memory};
-    device->free_blocks[class] = block;
+    struct device_block *block = allocate(1, sizeof *block);
+    int size_class = size_class_of(bytes);
+    *block = (struct device_block){.next = device->free_blocks[size_class], .memory = memory};
+    device->free_blocks[size_class] = block;
 }
 
 void device_wait_for_compute(struct device *device)
@@ -83,7 +84,7 @@ void device_wait_for_compute(struct device *device)
 }
 
 /* Makes room for one more pointer in a growing array. */
-static void *grown(void *array, size_t count, size_t *room)
+static void *grow_tape(void *array, size_t count, size_t *room)
 {
     if (count < *room)
         return array;
@@ -96,12 +97,12 @@ static void *grown(void *array, size_t count, size_t *room)
 
 void device_tape_tensor(struct device *device, struct tensor *tensor)
 {
-    device->tensors = grown(device->tensors, device->tensor_count, &device->tensor_room);
+    device->tensors = grow_tape(device->tensors, device->tensor_count, &device->tensor_room);
     device->tensors[device->tensor_count++] = tensor;
 }
 
 void device_tape_node(struct device *device, struct node *node)
 {
-    device->nodes = grown(device->nodes, device->node_count, &device->node_room);
+    device->nodes = grow_tape(device->nodes, device->node_count, &device->node_room);
     device->nodes[device->node_count++] = node;
 }

@@ -19,7 +19,7 @@
 
 struct tensor;
 struct node;
-struct block;
+struct device_block;
 
 enum { DEVICE_SIZE_CLASSES = 48 };
 
@@ -27,10 +27,10 @@ enum { DEVICE_SIZE_CLASSES = 48 };
 enum precision { PRECISION_FP32, PRECISION_FP16, PRECISION_BF16 };
 
 struct device {
-    int index;                                      /* CUDA's number */
-    cudaStream_t stream;                            /* where all computation goes */
-    struct block *free_blocks[DEVICE_SIZE_CLASSES]; /* by log2 of their bytes */
-    struct tensor **tensors;                        /* the tape */
+    int index;                                             /* CUDA's number */
+    cudaStream_t stream;                                   /* where all computation goes */
+    struct device_block *free_blocks[DEVICE_SIZE_CLASSES]; /* by log2 of their bytes */
+    struct tensor **tensors;                               /* the tape */
     size_t tensor_count, tensor_room;
     struct node **nodes;
     size_t node_count, node_room;

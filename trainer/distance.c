@@ -1,3 +1,4 @@
+/* distance.c: the sliced Wasserstein distance between two sets of images. */
 #include "trainer/distance.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ static void draw_direction(float *direction, int pixels, int number)
         direction[i] /= (float)sqrt(square);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_distances(const void *a, const void *b)
 {
     float one = *(const float *)a, other = *(const float *)b;
     return (one > other) - (one < other);
@@ -37,7 +38,7 @@ static void project(const float *images, int count, int pixels, const float *dir
             sum += image[k] * direction[k];
         along[i] = sum;
     }
-    qsort(along, (size_t)count, sizeof *along, compare);
+    qsort(along, (size_t)count, sizeof *along, compare_distances);
 }
 
 double image_distance(const float *one, const float *other, int count, int pixels)

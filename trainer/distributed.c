@@ -1,3 +1,4 @@
+/* distributed.c: forward, backward and reduction of a module on several ranks. */
 #include "trainer/distributed.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static uint64_t fingerprint(const struct module *module)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (int p = 0; p < module->parameter_count; p++) {
-        const struct shape *shape = &module->parameters[p]->shape;
+        const struct tensor_shape *shape = &module->parameters[p]->shape;
         for (int i = -1; i < shape->dimensions; i++) {
             hash ^= (uint64_t)(i < 0 ? shape->dimensions : shape->size[i]);
             hash *= 0x100000001b3u;
@@ -36,7 +37,7 @@ static void write_shapes(const struct module *module, int32_t *integers)
 {
     memset(integers, 0, SHAPES_INTEGERS * sizeof *integers);
     for (int p = 0; p < module->parameter_count; p++) {
-        const struct shape *shape = &module->parameters[p]->shape;
+        const struct tensor_shape *shape = &module->parameters[p]->shape;
         integers[p * SHAPE_INTEGERS] = shape->dimensions;
         for (int i = 0; i < shape->dimensions; i++)
             integers[p * SHAPE_INTEGERS + 1 + i] = shape->size[i];
@@ -45,7 +46,7 @@ static void write_shapes(const struct module *module, int32_t *integers)
 
 static const char *written_shape_text(const int32_t *integers, char *text, size_t bytes)
 {
-    struct shape shape = {.dimensions = integers[0]};
+    struct tensor_shape shape = {.dimensions = integers[0]};
     memcpy(shape.size, integers + 1, sizeof shape.size);
     return shape.dimensions ? shape_text(&shape, text, bytes) : "missing";
 }

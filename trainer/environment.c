@@ -1,3 +1,4 @@
+/* environment.c: reads rank and world size from the environment. */
 #include "trainer/environment.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static const struct launcher launchers[] = {
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID"},
 };
 
-static int read_number(const char *name, long lowest, int *number, struct error *err)
+static int read_variable(const char *name, long lowest, int *number, struct error *err)
 {
     char *end, *text = getenv(name);
     errno = 0;
@@ -57,7 +58,7 @@ static int read_address(struct environment *environment, const struct launcher *
     environment->host = getenv("MASTER_ADDR") ? getenv("MASTER_ADDR") : "127.0.0.1";
     environment->port = port_of_job(getenv(launcher->job));
     environment->store_socket = -1;
-    if (getenv("MASTER_PORT") && read_number("MASTER_PORT", 1, &environment->port, err) != 0)
+    if (getenv("MASTER_PORT") && read_variable("MASTER_PORT", 1, &environment->port, err) != 0)
         return -1;
     /* torchrun's agent listens on MASTER_PORT itself and lets its workers connect: ours is the next
      * one. */
@@ -67,7 +68,7 @@ static int read_address(struct environment *environment, const struct launcher *
     if (environment->port > 65535)
         return error_set(err, "port %d does not exist; set MASTER_PORT", environment->port);
     if (getenv(ENVIRONMENT_STORE_SOCKET) && environment->rank == 0)
-        return read_number(ENVIRONMENT_STORE_SOCKET, 0, &environment->store_socket, err);
+        return read_variable(ENVIRONMENT_STORE_SOCKET, 0, &environment->store_socket, err);
     return 0;
 }
 
@@ -78,18 +79,18 @@ int environment_read(struct environment *environment, bool own_launcher, struct 
     if (!launcher)
         return 0;
     environment->launcher = launcher->name;
-    if (read_number(launcher->size, 1, &environment->size, err) != 0 ||
-        read_number(launcher->rank, 0, &environment->rank, err) != 0)
+    if (read_variable(launcher->size, 1, &environment->size, err) != 0 ||
+        read_variable(launcher->rank, 0, &environment->rank, err) != 0)
         return -1;
     if (environment->rank >= environment->size)
         return error_set(err, "%s=%d does not fit to %s=%d", launcher->rank, environment->rank,
                          launcher->size, environment->size);
     environment->local_rank = -1;
     if (getenv(launcher->local_rank) &&
-        read_number(launcher->local_rank, 0, &environment->local_rank, err) != 0)
+        read_variable(launcher->local_rank, 0, &environment->local_rank, err) != 0)
         return -1;
     if (getenv("TORCHELASTIC_RESTART_COUNT") &&
-        read_number("TORCHELASTIC_RESTART_COUNT", 0, &environment->restart, err) != 0)
+        read_variable("TORCHELASTIC_RESTART_COUNT", 0, &environment->restart, err) != 0)
         return -1;
     return read_address(environment, launcher, err);
 }

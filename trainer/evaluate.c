@@ -1,3 +1,5 @@
+/* evaluate.c: measures the trained model: accuracy, or the distance of generated images from real
+ * ones. */
 #include "trainer/evaluate.h"
 
 #include <stdio.h>
@@ -25,7 +27,7 @@ struct reference {
     size_t count; /* images of it to take */
 };
 
-static void reference_open(struct reference *reference, const struct job *job)
+static void reference_open(struct reference *reference, const struct training_job *job)
 {
     const struct dataset *training = &job->dataset;
     *reference = (struct reference){
@@ -48,11 +50,10 @@ static const char *reference_name(const struct reference *reference)
     return reference->held_out ? "held-out" : "training";
 }
 
-/* --- a classifier
- * ---------------------------------------------------------------------------------------- */
+/* --- a classifier --- */
 
 /* How many of the data set's first images are classified rightly. */
-static int count_correct(struct job *job, struct cnn *cnn, const struct dataset *dataset,
+static int count_correct(struct training_job *job, struct cnn *cnn, const struct dataset *dataset,
                          int batches)
 {
     struct sampler in_order;
@@ -66,7 +67,7 @@ static int count_correct(struct job *job, struct cnn *cnn, const struct dataset 
         fatal("%s", err.text);
     for (int i = 0; i < batches; i++) {
         int32_t more;
-        struct batch batch = loader_read(&loader, i);
+        struct data_batch batch = loader_read(&loader, i);
         op_cross_entropy(cnn_classify(cnn, batch.images, true), batch.labels, found);
         CHECK_CUDA(
             cudaMemcpyAsync(&more, found, sizeof more, cudaMemcpyDeviceToHost, job->device.stream));
@@ -80,7 +81,7 @@ static int count_correct(struct job *job, struct cnn *cnn, const struct dataset 
     return correct;
 }
 
-void evaluate_classifier(struct job *job, struct cnn *cnn)
+void evaluate_classifier(struct training_job *job, struct cnn *cnn)
 {
     struct reference reference;
     reference_open(&reference, job);
@@ -97,11 +98,10 @@ void evaluate_classifier(struct job *job, struct cnn *cnn)
     reference_close(&reference);
 }
 
-/* --- a generator
- * ----------------------------------------------------------------------------------------- */
+/* --- a generator --- */
 
 /* Fills in SAMPLES images. */
-static void draw_samples(struct job *job, struct dcgan_generator *generator, float *pixels)
+static void draw_samples(struct training_job *job, struct dcgan_generator *generator, float *pixels)
 {
     struct noise noise;
     noise_open(&noise, (uint64_t)job->options->seed, job->options->latent, SAMPLES_AT_ONCE);
@@ -118,7 +118,7 @@ static void draw_samples(struct job *job, struct dcgan_generator *generator, flo
     noise_close(&noise);
 }
 
-static void print_distance(const struct job *job, const float *samples)
+static void print_distance(const struct training_job *job, const float *samples)
 {
     struct reference reference;
     reference_open(&reference, job);
@@ -140,7 +140,7 @@ static void print_distance(const struct job *job, const float *samples)
     reference_close(&reference);
 }
 
-void evaluate_generator(struct job *job, struct dcgan_generator *generator)
+void evaluate_generator(struct training_job *job, struct dcgan_generator *generator)
 {
     const char *path = job->options->samples;
     int image = job->options->image;

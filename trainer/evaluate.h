@@ -10,9 +10,9 @@
 #include "trainer/models/dcgan.h"
 
 /* Prints the accuracy of a whole model on the job's device. */
-void evaluate_classifier(struct job *job, struct cnn *cnn);
+void evaluate_classifier(struct training_job *job, struct cnn *cnn);
 /* Prints how far generated images are from those of the data (distance.h), and how far two sets of
  * the data are from one another, which is as near as it gets. Writes --samples, if wanted. */
-void evaluate_generator(struct job *job, struct dcgan_generator *generator);
+void evaluate_generator(struct training_job *job, struct dcgan_generator *generator);
 
 #endif

@@ -1,3 +1,4 @@
+/* faults.c: the table of faults, and when a fault strikes. */
 #include "trainer/faults.h"
 
 #include <string.h>
@@ -11,13 +12,14 @@ static const struct fault_kind kinds[] = {
      "a rank clips the discriminator's gradients before it waits for their AllReduce",
      "weights differ between ranks, silently", "DC301", "--clip 0.01", 2},
     {FAULT_UNEVEN_UPDATES, "uneven-updates", 4,
-     "a rank updates the discriminator once more in an iteration, as its loss is still high there",
+     "a rank updates the discriminator once more in an iteration because its loss is still high "
+     "there",
      "hang", "DC202", "--discriminator-updates 2", 2},
     {FAULT_PARTIAL_BARRIER, "partial-barrier", 5,
      "after an iteration all ranks but one call a barrier, as around a checkpoint", "hang", "DC201",
      "--barrier-every 5", 2},
     {FAULT_P2P_CYCLE, "p2p-cycle", 6,
-     "the ranks tell their losses round a ring, and each sends before it receives, outside of a "
+     "the ranks pass their losses around a ring, and each sends before it receives, outside a "
      "group",
      "hang", "DC203", "--exchange-every 3", 2},
     {FAULT_MIRRORED_NO_GROUP, "mirrored-no-group", 8,
@@ -25,7 +27,8 @@ static const struct fault_kind kinds[] = {
      "ncclGroupStart and ncclGroupEnd",
      "hang", "DC201", "--mode mirrored", 2},
     {FAULT_DP_STALE_REPLICA, "dp-stale-replica", 23,
-     "a device keeps the parameters of an earlier step: its replica is not made new before forward",
+     "a device keeps the parameters of an earlier step: its replica is not refreshed before "
+     "forward",
      "learns less, silently", "DC503", "--mode dp", 2},
     {FAULT_PIPELINE_ORDER, "pipeline-order", 26,
      "in a pipeline of two halves the back sends a gradient while the front sends an activation; "
@@ -55,7 +58,7 @@ static const struct fault_kind kinds[] = {
      "two models with a communicator each; a rank computes the generator's gradients first",
      "hangs now and then, more often the larger the models", "DC204", "--simultaneous", 2},
     {FAULT_OOM_SKIP, "oom-skip", 19,
-     "a rank runs out of device memory, catches that and skips the batch's backward",
+     "a rank runs out of device memory, catches the error and skips the batch's backward",
      "hang in the next reduction", "DC504", "--fault oom-skip --catch-up", 2},
     {FAULT_ACCUM_MISMATCH, "accum-mismatch", 12,
      "while gradients are accumulated a rank reduces after the first micro-step instead of the "
@@ -67,16 +70,14 @@ static const struct fault_kind kinds[] = {
      "DC505", "--model cnn --accumulate 4", 1},
     {FAULT_FORWARD_TWICE, "forward-twice", 17,
      "two forward passes before one backward, with find_unused: what the second leaves out counts "
-     "as unused, although the "
-     "first used it, and is reduced before its gradient comes (with --first-bucket-mb 0 "
-     "--bucket-mb 0; in a large bucket it "
-     "only waits)",
-     "error on all ranks: the gradient is complete a second time", "DC301",
+     "as unused, although the first used it, and is reduced before its gradient comes (with "
+     "--first-bucket-mb 0 --bucket-mb 0; in a large bucket it only waits)",
+     "error on all ranks: the gradient is complete for the second time", "DC301",
      "--model cnn --two-passes --find-unused", 1},
     {FAULT_UNUSED_PARAMS, "unused-params", 18,
      "a rank leaves out a residual block in one iteration (stochastic depth): its parameters get "
      "no gradient",
-     "hang; that rank says that the reduction of the iteration before is not finished", "DC504",
+     "hang; that rank reports that the previous iteration's reduction is not finished", "DC504",
      "--fault unused-params --find-unused", 2},
     {FAULT_BUFFERS_MISMATCH, "buffers-mismatch", 25,
      "a rank does not take part in the broadcast of the batch norm statistics before forward",
@@ -86,13 +87,13 @@ static const struct fault_kind kinds[] = {
      "at construction",
      "hang, or weights that end up in other parameters", "DC110", "", 2},
     {FAULT_CRASH, "crash", 21,
-     "a rank is killed in the middle of an iteration, as by the kernel when memory is short; not "
-     "again after a restart",
-     "hang, where nothing ends the others; else the end of the job", "DC205",
+     "a rank is killed in the middle of an iteration, as by the kernel's OOM killer; only before a "
+     "restart",
+     "hang if nothing ends the others; otherwise the job ends", "DC205",
      "--fault crash --elastic --checkpoint FILE --checkpoint-every 2", 2},
     {FAULT_AMP_SKIP, "amp-skip", 13,
-     "an activation of one rank overflows fp16; the ranks do not agree on that, so it alone skips "
-     "the optimizer's step",
+     "an activation of one rank overflows fp16; the ranks do not agree on that, so only this rank "
+     "skips the optimizer step",
      "weights differ between ranks, silently", "DC506", "--fault amp-skip --agree-overflow", 2},
     {FAULT_WRONG_DEVICE, "wrong-device", 22,
      "a rank's first convolution has its weights on another GPU than its input",
@@ -100,8 +101,7 @@ static const struct fault_kind kinds[] = {
     {FAULT_FREE_IN_FLIGHT, "free-in-flight", 27,
      "a rank frees the copy of a bucket on the compute stream while the communicator's stream "
      "reduces it",
-     "wrong gradients now and then, as other values stand where the copy was; or an illegal "
-     "address",
+     "wrong gradients now and then, as the memory of the copy is reused; or an illegal address",
      "DC306", "--reduce-copies", 2},
     {FAULT_MISSING_EVENT, "missing-event", 28,
      "a rank's reduction does not wait for the compute stream to fill the bucket",
@@ -151,7 +151,7 @@ void faults_print(FILE *file, bool tabs)
                 "  %s (scenario %d)\n      what:    %s\n      symptom: %s\n      finding: %s\n     "
                 " correct: %s\n",
                 kind->name, kind->scenario, kind->what, kind->symptom,
-                *kind->finding ? kind->finding : "none: ddptrain's own check sees it",
+                *kind->finding ? kind->finding : "none: ddptrain's own check reports it",
                 *kind->twin ? kind->twin : "the same without --fault");
     }
 }

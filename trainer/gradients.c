@@ -1,3 +1,4 @@
+/* gradients.c: one tensor that holds all gradients of a module. */
 #include "trainer/gradients.h"
 
 #include "kernels/kernels.h"

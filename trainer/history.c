@@ -1,3 +1,4 @@
+/* history.c: writes the printed losses as CSV and as a plot. */
 #include "trainer/history.h"
 
 #include <math.h>
@@ -44,8 +45,7 @@ void history_add(struct history *history, int iteration, const double *losses)
         point->losses[i] = losses[i];
 }
 
-/* --- from numbers to pixels
- * ------------------------------------------------------------------------------ */
+/* --- from numbers to pixels --- */
 
 static int x_of(const struct axes *axes, double iteration)
 {
@@ -71,8 +71,7 @@ static double nice_step(double range)
     return 10 * power;
 }
 
-/* --- drawing
- * --------------------------------------------------------------------------------------------- */
+/* --- drawing --- */
 
 static int text_width(const char *text)
 {

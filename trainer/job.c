@@ -1,3 +1,4 @@
+/* job.c: sets up and ends what a rank needs for training. */
 #include "trainer/job.h"
 
 #include <stdlib.h>
@@ -16,19 +17,19 @@
 static const double store_patience_s = 60;
 
 /* Wrong input: status 2 tells it from an error while training. */
-static void refuse(const struct error *err)
+static void exit_usage_error(const struct error *err)
 {
     notice("%s", err->text);
     exit(2);
 }
 
-static void open_data(struct job *job)
+static void open_data(struct training_job *job)
 {
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     struct error err = {0};
     if (options->images) {
         if (idx_open(&job->dataset, options->images, options->labels, options->image, &err) != 0)
-            refuse(&err);
+            exit_usage_error(&err);
     } else {
         shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size,
                     options->image);
@@ -41,10 +42,10 @@ static void open_data(struct job *job)
     sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true,
                  false);
     if (loader_open(&job->loader, &job->dataset, &job->sampler, &job->device, batch, &err) != 0)
-        refuse(&err);
+        exit_usage_error(&err);
 }
 
-static int choose_device(const struct job *job)
+static int choose_device(const struct training_job *job)
 {
     int devices = 0, rank = job->environment.rank;
     CHECK_CUDA(cudaGetDeviceCount(&devices));
@@ -85,7 +86,7 @@ static ncclUniqueId exchange_id(const struct environment *environment)
     return id;
 }
 
-static void connect_ranks(struct job *job)
+static void connect_ranks(struct training_job *job)
 {
     const struct environment *environment = &job->environment;
     int rank = environment->rank, size = environment->size;
@@ -109,7 +110,7 @@ static const struct trainee *const trainees[] = {&trainee_gan,           &traine
                                                  &trainee_pipeline,      &trainee_data_parallel_gan,
                                                  &trainee_mirrored_gan,  &trainee_pipeline_gan};
 
-static const struct trainee *find_trainee(const struct options *options)
+static const struct trainee *find_trainee(const struct train_options *options)
 {
     for (size_t i = 0; i < sizeof trainees / sizeof trainees[0]; i++)
         if (strcmp(trainees[i]->name, options->model) == 0 &&
@@ -119,7 +120,7 @@ static const struct trainee *find_trainee(const struct options *options)
 }
 
 /* How many devices take part, in all ranks together. */
-static int count_devices(const struct job *job)
+static int count_devices(const struct training_job *job)
 {
     const struct trainee *trainee = job->trainee;
     int wanted = job->options->ranks, ranks = job->environment.size, here = 0;
@@ -137,13 +138,13 @@ static int count_devices(const struct job *job)
                       wanted, here);
     }
     if (*err.text)
-        refuse(&err);
+        exit_usage_error(&err);
     return !trainee->one_process ? ranks : wanted ? wanted : here;
 }
 
-static void choose_fault(struct job *job)
+static void choose_fault(struct training_job *job)
 {
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     struct fault *fault = &job->fault;
     struct error err = {0};
     int ranks = job->devices;
@@ -156,13 +157,13 @@ static void choose_fault(struct job *job)
     else if (fault->rank >= ranks)
         error_set(&err, "--fault-rank %d: there are ranks 0 to %d", fault->rank, ranks - 1);
     if (*err.text)
-        refuse(&err);
+        exit_usage_error(&err);
 }
 
 /* bf16 has the exponents of fp32: nothing overflows or vanishes there that would not in fp32. */
-static void open_scaler(struct job *job)
+static void open_scaler(struct training_job *job)
 {
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     enum precision precision = !options->amp                       ? PRECISION_FP32
                                : strcmp(options->amp, "fp16") == 0 ? PRECISION_FP16
                                                                    : PRECISION_BF16;
@@ -182,9 +183,10 @@ static enum kernels_math math_named(const char *name)
                                        : KERNELS_FP32;
 }
 
-void job_open(struct job *job, const struct options *options, const struct environment *environment)
+void job_open(struct training_job *job, const struct train_options *options,
+              const struct environment *environment)
 {
-    *job = (struct job){
+    *job = (struct training_job){
         .options = options, .environment = *environment, .trainee = find_trainee(options)};
     job->devices = count_devices(job);
     kernels_set_math(math_named(options->math));
@@ -208,7 +210,7 @@ void job_open(struct job *job, const struct options *options, const struct envir
     range_end();
 }
 
-void job_close(struct job *job)
+void job_close(struct training_job *job)
 {
     scaler_close(&job->scaler);
     communicator_close(&job->control);
@@ -226,10 +228,10 @@ static enum reducer_average average_named(const char *name)
     return strcmp(name, "divide") == 0 ? REDUCER_AVERAGE_DIVIDE : REDUCER_AVERAGE_NCCL;
 }
 
-struct distributed_settings job_distributed(const struct job *job)
+struct distributed_settings job_distributed(const struct training_job *job)
 {
     enum { MEGABYTE = 1024 * 1024 };
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     return (struct distributed_settings){
         .reducer = {.limits = {.first_bytes = (size_t)(options->first_bucket_mb * MEGABYTE),
                                .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
@@ -246,19 +248,19 @@ struct distributed_settings job_distributed(const struct job *job)
     };
 }
 
-struct adam_settings job_adam(const struct job *job, float beta1)
+struct adam_settings job_adam(const struct training_job *job, float beta1)
 {
     float rate = job->options->learning_rate > 0 ? (float)job->options->learning_rate
                                                  : job->trainee->rate;
     return (struct adam_settings){.rate = rate, .beta1 = beta1, .beta2 = 0.999f, .epsilon = 1e-8f};
 }
 
-bool job_fault_strikes(const struct job *job, enum fault_id id)
+bool job_fault_strikes(const struct training_job *job, enum fault_id id)
 {
     return fault_strikes(&job->fault, id, job->environment.rank, job->iteration);
 }
 
-enum fault_id job_fault_now(const struct job *job)
+enum fault_id job_fault_now(const struct training_job *job)
 {
     const struct fault_kind *kind = job->fault.kind;
     return kind && job_fault_strikes(job, kind->id) ? kind->id : FAULT_NONE;

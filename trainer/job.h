@@ -14,7 +14,7 @@
 #include "trainer/options.h"
 #include "trainer/scaler.h"
 
-struct job;
+struct training_job;
 
 enum { TRAINEE_MAX_LOSSES = 2, TRAINEE_MAX_SECTIONS = 2 };
 
@@ -28,17 +28,18 @@ struct trainee {
     const char *losses[TRAINEE_MAX_LOSSES + 1]; /* their names, ended by NULL */
     float rate;                                 /* Adam's, if --learning-rate is not given */
 
-    void *(*open)(struct job *job);
+    void *(*open)(struct training_job *job);
     /* Trains on one batch; losses[i] get tensors of one number on the tape. Returns false if the
      * batch was lost. */
-    bool (*iterate)(void *self, struct job *job, const struct batch *batch, struct tensor **losses);
+    bool (*iterate)(void *self, struct training_job *job, const struct data_batch *batch,
+                    struct tensor **losses);
     /* The rest but close() is only for --mode ddp, and may be NULL.
      * Takes part in the collectives of one iteration without data. */
-    void (*shadow)(void *self, struct job *job);
+    void (*shadow)(void *self, struct training_job *job);
     /* Takes over root's state, collectively. */
     void (*take_state_of)(void *self, int root);
     /* After training, on rank 0. */
-    void (*finish)(void *self, struct job *job);
+    void (*finish)(void *self, struct training_job *job);
     /* What a checkpoint holds; returns how many sections. */
     int (*sections)(void *self, struct checkpoint_section *sections);
     void (*close)(void *self);
@@ -46,8 +47,8 @@ struct trainee {
 
 extern const struct trainee trainee_gan, trainee_cnn;
 
-struct job {
-    const struct options *options;
+struct training_job {
+    const struct train_options *options;
     struct environment environment;
     struct fault fault;
     const struct trainee *trainee;
@@ -65,18 +66,18 @@ struct job {
 
 /* Sets up everything, blocking until all ranks have come. Wrong input ends the process with
  * status 2. */
-void job_open(struct job *job, const struct options *options,
+void job_open(struct training_job *job, const struct train_options *options,
               const struct environment *environment);
-void job_close(struct job *job);
+void job_close(struct training_job *job);
 
-struct distributed_settings job_distributed(const struct job *job);
-struct adam_settings job_adam(const struct job *job, float beta1);
+struct distributed_settings job_distributed(const struct training_job *job);
+struct adam_settings job_adam(const struct training_job *job, float beta1);
 /* The fault that strikes here and now. */
-enum fault_id job_fault_now(const struct job *job);
+enum fault_id job_fault_now(const struct training_job *job);
 /* True if it is this one. */
-bool job_fault_strikes(const struct job *job, enum fault_id id);
+bool job_fault_strikes(const struct training_job *job, enum fault_id id);
 
 /* train.c: trains to the end. Returns the process's exit status. */
-int job_train(struct job *job);
+int job_train(struct training_job *job);
 
 #endif

@@ -1,3 +1,4 @@
+/* launcher.c: starts one process per rank, waits for them, and restarts them after a failure. */
 #include "trainer/launcher.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static const double patience_s = 5.0; /* between SIGTERM and SIGKILL */
 enum { WRONG_INPUT = 2 };             /* exit status of a rank that refused its options or files */
 
 struct gang {
-    const struct options *options;
+    const struct train_options *options;
     char **argv;
     char run_id[32];
     pid_t *pids; /* 0: has ended */
@@ -31,7 +32,7 @@ struct gang {
     bool told_to_end;  /* by a signal to the launcher */
 };
 
-static void set_number(const char *name, int number)
+static void set_variable(const char *name, int number)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", number);
@@ -45,13 +46,13 @@ static void become_rank(const struct gang *gang, int rank, int store_socket, int
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    set_number("RANK", rank);
-    set_number("LOCAL_RANK", rank);
-    set_number("WORLD_SIZE", gang->size);
-    set_number("MASTER_PORT", port);
-    set_number("TORCHELASTIC_RESTART_COUNT", gang->restart);
-    set_number("TORCHELASTIC_MAX_RESTARTS",
-               gang->options->elastic ? gang->options->max_restarts : 0);
+    set_variable("RANK", rank);
+    set_variable("LOCAL_RANK", rank);
+    set_variable("WORLD_SIZE", gang->size);
+    set_variable("MASTER_PORT", port);
+    set_variable("TORCHELASTIC_RESTART_COUNT", gang->restart);
+    set_variable("TORCHELASTIC_MAX_RESTARTS",
+                 gang->options->elastic ? gang->options->max_restarts : 0);
     setenv("TORCHELASTIC_RUN_ID", gang->run_id, 1);
     unsetenv("TORCHELASTIC_USE_AGENT_STORE"); /* of a torchrun around this launcher: here rank 0 has
                                                  the store */
@@ -60,7 +61,7 @@ static void become_rank(const struct gang *gang, int rank, int store_socket, int
     unsetenv(ENVIRONMENT_STORE_SOCKET);
     if (rank == 0) {
         fcntl(store_socket, F_SETFD, 0);
-        set_number(ENVIRONMENT_STORE_SOCKET, store_socket);
+        set_variable(ENVIRONMENT_STORE_SOCKET, store_socket);
     }
     /* By its path, not as /proc/self/exe, so that ps and debuggers show the program's name. */
     char path[PATH_MAX];
@@ -153,9 +154,9 @@ static void watch_gang(struct gang *gang, const sigset_t *awaited)
 }
 
 /* A rank that failed for a reason that may be gone in the next attempt. */
-static bool start_again(struct gang *gang)
+static bool restart_gang(struct gang *gang)
 {
-    const struct options *options = gang->options;
+    const struct train_options *options = gang->options;
     if (!options->elastic || gang->first_failure == 0 || gang->first_failure == WRONG_INPUT ||
         gang->told_to_end)
         return false;
@@ -170,7 +171,7 @@ static bool start_again(struct gang *gang)
     return true;
 }
 
-int launcher_run(const struct options *options, char **argv)
+int launcher_run(const struct train_options *options, char **argv)
 {
     struct gang gang = {.options = options,
                         .argv = argv,
@@ -186,7 +187,7 @@ int launcher_run(const struct options *options, char **argv)
     do {
         start_gang(&gang);
         watch_gang(&gang, &awaited);
-    } while (start_again(&gang));
+    } while (restart_gang(&gang));
     free(gang.pids);
     return gang.first_failure;
 }

@@ -11,6 +11,6 @@
  * refused its input (status 2), nor if the launcher itself was told to end. Must be called before
  * any CUDA call: a process that has a CUDA context can't be forked. Returns the exit status of the
  * rank that failed first (128 + signal) in the last attempt, or 0. */
-int launcher_run(const struct options *options, char **argv);
+int launcher_run(const struct train_options *options, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
-/* ddptrain: a data-parallel training job from which one can learn how DistributedDataParallel
- * works, and what its mistakes look like. */
+/* main.c: ddptrain, a data-parallel training job that shows how DistributedDataParallel works and
+ * what its typical mistakes look like. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,9 +8,10 @@
 #include "trainer/launcher.h"
 #include "trainer/modes/modes.h"
 
-static int train_one_rank(const struct options *options, const struct environment *environment)
+static int train_one_rank(const struct train_options *options,
+                          const struct environment *environment)
 {
-    static struct job job; /* static: some kilobytes, and pointed to from everywhere */
+    static struct training_job job; /* static: some kilobytes, and pointed to from everywhere */
     fatal_name_rank(environment->rank);
     job_open(&job, options, environment);
     int status = job_train(&job);
@@ -18,7 +19,7 @@ static int train_one_rank(const struct options *options, const struct environmen
     return status;
 }
 
-static int refuse(const struct error *err)
+static int report_usage_error(const struct error *err)
 {
     fprintf(stderr, "ddptrain: %s\n", err->text);
     return 2;
@@ -26,11 +27,11 @@ static int refuse(const struct error *err)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct train_options options;
     struct environment environment;
     struct error err = {0};
     if (options_parse(&options, argc, argv, &err) != 0)
-        return refuse(&err);
+        return report_usage_error(&err);
     if (options.help)
         options_print_help();
     if (options.list_faults)
@@ -41,13 +42,13 @@ int main(int argc, char **argv)
         return 0;
 
     if (environment_read(&environment, options.ranks > 0, &err) != 0)
-        return refuse(&err);
+        return report_usage_error(&err);
     if (mode_is_one_process(options.mode))
         return train_one_rank(&options, &environment);
     if (options.ranks > 0 && !environment.launcher && options.ranks > 1)
         return launcher_run(&options, argv);
     if (options.ranks > 0 && environment.launcher && options.ranks != environment.size)
-        return refuse(&(struct error){
+        return report_usage_error(&(struct error){
             "--ranks and WORLD_SIZE in the environment differ: leave one of them out"});
     return train_one_rank(&options, &environment);
 }

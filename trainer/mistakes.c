@@ -1,3 +1,4 @@
+/* mistakes.c: the code of faults that no correct program contains. */
 #include "trainer/mistakes.h"
 
 #include <signal.h>

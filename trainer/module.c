@@ -1,3 +1,4 @@
+/* module.c: creates and initializes parameters, and applies layers. */
 #include "trainer/module.h"
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void give_name(struct tensor *tensor, const struct module *module, const 
 }
 
 struct tensor *module_parameter(struct module *module, const char *layer, const char *what,
-                                struct shape shape, float mean, float deviation)
+                                struct tensor_shape shape, float mean, float deviation)
 {
     size_t count = shape_count(&shape);
     if (module->elsewhere) {

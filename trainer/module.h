@@ -47,7 +47,7 @@ void module_close(struct module *module);
 
 /* Adds a parameter with normally distributed values around `mean`. The module owns the result. */
 struct tensor *module_parameter(struct module *module, const char *layer, const char *what,
-                                struct shape shape, float mean, float deviation);
+                                struct tensor_shape shape, float mean, float deviation);
 
 /* Layers register their parameters with the module, which owns them. `deviation` is that of the
  * initial weights. */

@@ -1,3 +1,4 @@
+/* neighbours.c: sends values to the next rank and receives those of the previous one. */
 #include "trainer/neighbours.h"
 
 #include "trainer/check.h"

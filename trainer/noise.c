@@ -1,3 +1,4 @@
+/* noise.c: draws the input vectors of a generator. */
 #include "trainer/noise.h"
 
 #include "trainer/check.h"

@@ -46,7 +46,7 @@ struct tensor *op_round(struct tensor *x);
 struct tensor *op_add(struct tensor *a, struct tensor *b);
 struct tensor *op_clone(struct tensor *x);
 /* The same storage in another shape. */
-struct tensor *op_reshape(struct tensor *x, struct shape shape);
+struct tensor *op_reshape(struct tensor *x, struct tensor_shape shape);
 /* The same storage, cut off from what computed it: no gradient flows back. */
 struct tensor *op_detach(struct tensor *x);
 

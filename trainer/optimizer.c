@@ -1,3 +1,4 @@
+/* optimizer.c: one step of Adam. */
 #include "trainer/optimizer.h"
 
 #include "kernels/kernels.h"

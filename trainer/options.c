@@ -1,3 +1,4 @@
+/* options.c: the table of command-line options, parsing and --help. */
 #include "trainer/options.h"
 
 #include <errno.h>
@@ -17,52 +18,52 @@ struct option {
     enum kind kind;
     const char *name;
     const char *value; /* how the help calls it */
-    size_t offset;     /* in struct options */
+    size_t offset;     /* in struct train_options */
     double lowest;
     const char *help;
 };
 
-#define TO(field) offsetof(struct options, field)
+#define TO(field) offsetof(struct train_options, field)
 
 static const struct option table[] = {
     {HEADING, "What to train", NULL, 0, 0, NULL},
     {TEXT, "model", "gan|cnn", TO(model), 0,
      "DCGAN on images (gan, the default) or a classifier (cnn)"},
     {TEXT, "mode", "NAME", TO(mode), 0,
-     "how to spread it over devices: ddp, a process with a replica for each (the "
-     "default); dp, one process that lends its model to all; mirrored, one process with a replica "
-     "on each; pipeline, a "
-     "process for each half of the model (of the gan: generator and discriminator)"},
+     "how to use several devices: ddp, one process with a replica per device (default); dp, one "
+     "process that copies its model to all devices in each iteration; mirrored, one process with a "
+     "replica on each device; pipeline, one process per half of the model (gan: generator and "
+     "discriminator)"},
     {INTEGER, "micro-batches", "N", TO(micro_batches), 1,
-     "in which a batch goes through the pipeline (4)"},
+     "number of micro-batches per batch in the pipeline (4)"},
     {INTEGER, "iterations", "N", TO(iterations), 1,
      "stop after N iterations (100, if --epochs is not given)"},
     {INTEGER, "epochs", "N", TO(epochs), 1, "stop after N passes over the data set"},
     {INTEGER, "batch", "N", TO(batch), 1, "images per rank and iteration (8)"},
-    {INTEGER, "seed", "N", TO(seed), 0, "of weights, data, noise and shuffling (1)"},
+    {INTEGER, "seed", "N", TO(seed), 0, "seed of weights, data, noise and shuffling (1)"},
     {INTEGER, "image", "N", TO(image), 8, "height and width: 8, 16, 32, 64, 128 or 256 (32)"},
     {INTEGER, "width", "N", TO(width), 1, "channels of the layers next to the image (8)"},
     {INTEGER, "latent", "N", TO(latent), 1, "length of the generator's noise vector (32)"},
-    {NUMBER, "learning-rate", "R", TO(learning_rate), 0, "of Adam (gan 0.002, cnn 0.001)"},
+    {NUMBER, "learning-rate", "R", TO(learning_rate), 0,
+     "learning rate of Adam (gan 0.002, cnn 0.001)"},
     {FLAG, "no-batch-norm", NULL, TO(no_batch_norm), 0,
-     "models without batch norm: then N ranks compute what one would"},
+     "no batch norm, so that N ranks compute the same as one"},
 
     {HEADING, "Data", NULL, 0, 0, NULL},
     {INTEGER, "dataset-size", "N", TO(dataset_size), 1,
-     "generated images of shapes in an epoch (2048)"},
+     "number of generated images of shapes in an epoch (2048)"},
     {TEXT, "images", "FILE", TO(images), 0,
      "train on an IDX file of images (MNIST, Fashion-MNIST) instead"},
     {TEXT, "labels", "FILE", TO(labels), 0, "the IDX file of their labels (needed by cnn)"},
 
     {HEADING, "Ranks", NULL, 0, 0, NULL},
     {INTEGER, "ranks", "N", TO(ranks), 1,
-     "start N ranks on this machine; without it: the rank that torchrun, mpirun "
-     "or srun gives, else one. With --mode dp or mirrored: use N devices (all)"},
+     "start N ranks on this machine (default: the rank that torchrun, mpirun or srun assigned, "
+     "else a single rank); with --mode dp or mirrored: use N devices (all)"},
     {FLAG, "no-gang", NULL, TO(no_gang), 0,
-     "leave the other ranks alone when one fails (they may hang)"},
+     "do not end the other ranks when one fails (they may hang)"},
     {FLAG, "elastic", NULL, TO(elastic), 0,
-     "when a rank fails, start all again; ranks go on from --checkpoint FILE where it "
-     "exists"},
+     "when a rank fails, restart all ranks; they resume from --checkpoint FILE if it exists"},
     {INTEGER, "max-restarts", "N", TO(max_restarts), 0,
      "with --elastic: give up when a rank fails after N restarts (3)"},
     {NUMBER, "timeout", "S", TO(timeout_s), 0,
@@ -70,89 +71,82 @@ static const struct option table[] = {
 
     {HEADING, "Mixed precision", NULL, 0, 0, NULL},
     {TEXT, "amp", "fp16|bf16", TO(amp), 0,
-     "convolutions and linear layers in this format; parameters, their gradients "
-     "and reductions stay fp32 (off)"},
+     "run convolutions and linear layers in this format; parameters, their gradients and "
+     "reductions stay fp32 (off)"},
     {TEXT, "math", "fp32|tf32|bf16", TO(math), 0,
-     "in what convolutions and linear layers multiply fp32 tensors: fp32 (default), or rounded on "
-     "tensor cores with sums in fp32"},
-    {NUMBER, "loss-scale", "S", TO(loss_scale), 1, "first loss scale of --amp fp16 (65536)"},
+     "math mode of fp32 convolutions and linear layers: fp32 (default), or tf32 or bf16 on tensor "
+     "cores, accumulated in fp32"},
+    {NUMBER, "loss-scale", "S", TO(loss_scale), 1, "initial loss scale of --amp fp16 (65536)"},
     {INTEGER, "scale-growth", "N", TO(scale_growth), 1,
-     "double it after N iterations without overflow (2000)"},
+     "double the loss scale after N iterations without overflow (2000)"},
     {FLAG, "agree-overflow", NULL, TO(agree_overflow), 0,
-     "with --fault amp-skip: the ranks agree on the overflow, as "
-     "they do without the fault"},
+     "with --fault amp-skip: let the ranks agree on the overflow, as they do without the fault"},
 
     {HEADING, "Gradients", NULL, 0, 0, NULL},
-    {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "limit of the first bucket (1)"},
+    {NUMBER, "first-bucket-mb", "MB", TO(first_bucket_mb), 0, "size limit of the first bucket (1)"},
     {NUMBER, "bucket-mb", "MB", TO(bucket_mb), 0,
-     "limit of the other buckets (25); small models need less to have "
-     "several"},
+     "size limit of the other buckets (25); small models have several only with a smaller limit"},
     {TEXT, "average", "avg|premulsum|divide", TO(average), 0,
-     "how gradients are averaged: ncclAvg (default), PreMulSum, or "
-     "each rank divides before the sum"},
+     "how gradients are averaged: ncclAvg (default), PreMulSum, or divided before the sum"},
     {FLAG, "reduce-copies", NULL, TO(reduce_copies), 0,
-     "reduce a copy of each bucket: gradients keep their values until "
-     "the averages are there"},
+     "reduce a copy of each bucket, so that gradients keep their values until the averages are "
+     "complete"},
     {INTEGER, "discriminator-updates", "N", TO(discriminator_updates), 1,
-     "of the gan in each iteration (1)"},
+     "updates of the discriminator in each iteration (gan, 1)"},
     {FLAG, "simultaneous", NULL, TO(simultaneous), 0,
-     "both of the gan's backward passes come before both steps"},
+     "run both backward passes before both steps (gan)"},
     {FLAG, "shared-communicator", NULL, TO(shared_communicator), 0,
-     "one communicator for both of the gan's models"},
+     "use one communicator for both models (gan)"},
     {NUMBER, "clip", "L", TO(clip), 0, "clamp reduced gradients to -L..L (off)"},
     {FLAG, "join", NULL, TO(join), 0,
-     "ranks that run out of data shadow the others' collectives until all are done"},
-    {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that loses a batch reduces zeros for it"},
+     "ranks that run out of data shadow the collectives of the others until all are done"},
+    {FLAG, "catch-up", NULL, TO(catch_up), 0, "a rank that skips a batch reduces zeros instead"},
     {INTEGER, "accumulate", "N", TO(accumulate), 1,
-     "a batch in N parts whose gradients are added up and reduced once (cnn; "
-     "1)"},
+     "split a batch into N parts, accumulate their gradients and reduce once (cnn, 1)"},
     {FLAG, "two-passes", NULL, TO(two_passes), 0,
-     "a residual block, and the sum of the losses with and without it (cnn)"},
+     "train on the sum of the losses with and without a residual block (cnn)"},
     {FLAG, "find-unused", NULL, TO(find_unused), 0,
-     "don't wait for gradients of parameters that a forward pass left out"},
+     "do not wait for gradients of parameters that a forward pass does not use"},
     {FLAG, "static-graph", NULL, TO(static_graph), 0,
      "every iteration uses the same parameters as the first"},
     {FLAG, "no-buffer-broadcast", NULL, TO(keep_own_buffers), 0,
      "each rank keeps its own batch norm statistics"},
     {FLAG, "generator-shortcut", NULL, TO(generator_shortcut), 0,
-     "a shortcut with a leaky ReLU around the generator's "
-     "last batch norm"},
+     "add a shortcut with a leaky ReLU around the generator's last batch norm"},
     {FLAG, "inplace-clone", NULL, TO(inplace_clone), 0,
-     "that shortcut's leaky ReLU in place, on a clone (correct)"},
+     "compute that leaky ReLU in place, on a clone (correct)"},
     {FLAG, "no-version-check", NULL, TO(no_version_check), 0,
-     "let backward use saved tensors that were changed in place"},
+     "let backward use saved tensors that were modified in place"},
 
     {HEADING, "Output", NULL, 0, 0, NULL},
     {INTEGER, "log-every", "N", TO(log_every), 1,
-     "print the losses, averaged over ranks, every N iterations (10)"},
+     "print the losses, averaged over the ranks, every N iterations (10)"},
     {TEXT, "samples", "FILE", TO(samples), 0,
      "write a PNG grid of generated images at the end (gan)"},
-    {TEXT, "plot", "FILE", TO(plot), 0,
-     "draw the printed losses over the iterations as a PNG, at the end"},
+    {TEXT, "plot", "FILE", TO(plot), 0, "plot the printed losses as a PNG at the end"},
     {TEXT, "checkpoint", "FILE", TO(checkpoint), 0,
-     "save the state there, at the end and as --checkpoint-every says"},
+     "save the training state at the end, and every --checkpoint-every iterations"},
     {INTEGER, "checkpoint-every", "N", TO(checkpoint_every), 1,
      "also save after every N iterations"},
-    {TEXT, "resume", "FILE", TO(resume), 0, "go on from a saved state"},
+    {TEXT, "resume", "FILE", TO(resume), 0, "resume from a saved state"},
     {INTEGER, "barrier-every", "N", TO(barrier_every), 1,
-     "all ranks meet in a barrier after every N iterations"},
+     "barrier of all ranks after every N iterations"},
     {INTEGER, "exchange-every", "N", TO(exchange_every), 1,
-     "tell the next rank the losses after every N iterations"},
+     "send the losses to the next rank after every N iterations"},
 
     {HEADING, "Faults", NULL, 0, 0, NULL},
-    {TEXT, "fault", "NAME", TO(fault), 0, "make the mistake NAME (--list-faults)"},
-    {INTEGER, "fault-rank", "R", TO(fault_rank), 0, "the rank that makes it (the last)"},
+    {TEXT, "fault", "NAME", TO(fault), 0, "inject the fault NAME (see --list-faults)"},
+    {INTEGER, "fault-rank", "R", TO(fault_rank), 0, "the rank with the fault (the last)"},
     {INTEGER, "fault-iteration", "N", TO(fault_iteration), 0,
-     "the iteration in which it is made, counted from 0 (5)"},
-    {FLAG, "verbose", NULL, TO(verbose), 0,
-     "each rank says who started it, and its rank and device"},
-    {FLAG, "list-faults", NULL, TO(list_faults), 0, "print what --fault knows, and exit"},
+     "the iteration of the fault, counted from 0 (5)"},
+    {FLAG, "verbose", NULL, TO(verbose), 0, "each rank prints its launcher, rank and device"},
+    {FLAG, "list-faults", NULL, TO(list_faults), 0, "print the faults and exit"},
     {FLAG, "tabs", NULL, TO(tabs), 0, "--list-faults as tab-separated values"},
-    {FLAG, "help", NULL, TO(help), 0, "print this, and exit"},
-    {FLAG, "version", NULL, TO(version), 0, "print the version, and exit"},
+    {FLAG, "help", NULL, TO(help), 0, "print this help and exit"},
+    {FLAG, "version", NULL, TO(version), 0, "print the version and exit"},
 };
 
-static const struct options defaults = {
+static const struct train_options defaults = {
     .batch = 8,
     .micro_batches = 4,
     .seed = 1,
@@ -173,7 +167,7 @@ static const struct options defaults = {
     .scale_growth = 2000,
 };
 
-static const struct option *find(const char *name, size_t length)
+static const struct option *find_option(const char *name, size_t length)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].kind != HEADING && strncmp(table[i].name, name, length) == 0 &&
@@ -182,8 +176,8 @@ static const struct option *find(const char *name, size_t length)
     return NULL;
 }
 
-static int store_value(struct options *options, const struct option *option, const char *value,
-                       struct error *err)
+static int store_value(struct train_options *options, const struct option *option,
+                       const char *value, struct error *err)
 {
     char *field = (char *)options + option->offset, *end;
     errno = 0;
@@ -204,7 +198,8 @@ static int store_value(struct options *options, const struct option *option, con
 }
 
 /* Takes the option at *index and its value, if it has one. */
-static int parse_one(struct options *options, int argc, char **argv, int *index, struct error *err)
+static int parse_one(struct train_options *options, int argc, char **argv, int *index,
+                     struct error *err)
 {
     const char *argument = argv[*index];
     if (strncmp(argument, "--", 2) != 0)
@@ -212,7 +207,7 @@ static int parse_one(struct options *options, int argc, char **argv, int *index,
                          argument);
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);
-    const struct option *option = find(name, length);
+    const struct option *option = find_option(name, length);
     if (!option)
         return error_set(err, "unknown option '--%.*s' (see --help)", (int)length, name);
     if (option->kind == FLAG) {
@@ -255,7 +250,7 @@ static bool is_about_accumulation(enum fault_id fault)
 }
 
 /* What was not given and depends on the fault. */
-static void choose_rest(struct options *options)
+static void choose_rest(struct train_options *options)
 {
     const struct fault_kind *kind = options->fault ? fault_find(options->fault) : NULL;
     enum fault_id fault = kind ? kind->id : FAULT_NONE;
@@ -272,7 +267,7 @@ static void choose_rest(struct options *options)
         options->iterations = 100;
 }
 
-static int check_fault(const struct options *options, struct error *err)
+static int check_fault(const struct train_options *options, struct error *err)
 {
     if (!options->fault)
         return 0;
@@ -297,10 +292,10 @@ static int check_fault(const struct options *options, struct error *err)
     return 0;
 }
 
-static int check_passes(const struct options *options, struct error *err)
+static int check_passes(const struct train_options *options, struct error *err)
 {
     if (options->two_passes && strcmp(options->model, "cnn") != 0)
-        return error_set(err, "--two-passes: only --model cnn has a block to leave out");
+        return error_set(err, "--two-passes: only --model cnn has an optional block");
     if (options->accumulate == 1)
         return 0;
     if (strcmp(options->model, "cnn") != 0)
@@ -312,7 +307,7 @@ static int check_passes(const struct options *options, struct error *err)
     return 0;
 }
 
-static int check_precision(const struct options *options, struct error *err)
+static int check_precision(const struct train_options *options, struct error *err)
 {
     if (!options->amp)
         return 0;
@@ -321,7 +316,7 @@ static int check_precision(const struct options *options, struct error *err)
     return 0;
 }
 
-static int check(const struct options *options, struct error *err)
+static int check_options(const struct train_options *options, struct error *err)
 {
     bool gan = strcmp(options->model, "gan") == 0;
     if (!gan && strcmp(options->model, "cnn") != 0)
@@ -341,8 +336,7 @@ static int check(const struct options *options, struct error *err)
     if (!gan && (options->simultaneous || options->shared_communicator ||
                  options->discriminator_updates > 1))
         return error_set(err, "--simultaneous, --shared-communicator and --discriminator-updates "
-                              "are for --model gan, which "
-                              "has two models");
+                              "need --model gan, which has two models");
     if (options->simultaneous && options->discriminator_updates > 1)
         return error_set(err,
                          "--discriminator-updates: with --simultaneous each model is updated once");
@@ -353,8 +347,8 @@ static int check(const struct options *options, struct error *err)
     if (check_passes(options, err) != 0)
         return -1;
     if (options->elastic && options->no_gang)
-        return error_set(
-            err, "--elastic and --no-gang exclude each other: all ranks start again together");
+        return error_set(err,
+                         "--elastic and --no-gang exclude each other: all ranks restart together");
     if (check_fault(options, err) != 0)
         return -1;
     if (check_precision(options, err) != 0)
@@ -362,14 +356,14 @@ static int check(const struct options *options, struct error *err)
     return mode_check(options, err);
 }
 
-int options_parse(struct options *options, int argc, char **argv, struct error *err)
+int options_parse(struct train_options *options, int argc, char **argv, struct error *err)
 {
     *options = defaults;
     for (int i = 1; i < argc; i++)
         if (parse_one(options, argc, argv, &i, err) != 0)
             return -1;
     choose_rest(options);
-    return check(options, err);
+    return check_options(options, err);
 }
 
 /* Prints text in lines of at most `width` characters, the later ones indented. */
@@ -393,15 +387,15 @@ void options_print_help(void)
 {
     enum { COLUMN = 28, WIDTH = 92 };
     printf("Usage: ddptrain [OPTION]...\n"
-           "Trains a small model on several GPUs by data parallelism, as PyTorch's "
-           "DistributedDataParallel does it, and\n"
-           "makes seeded mistakes on request. Losses go to stdout, messages and progress to "
+           "Trains a small model on several GPUs with data parallelism, like PyTorch's "
+           "DistributedDataParallel,\n"
+           "and injects faults (--fault). Losses go to stdout, messages and progress to "
            "stderr.\n\n"
            "  ddptrain --ranks 4 --samples samples.png      a DCGAN on 4 GPUs, started by ddptrain "
            "itself\n"
            "  torchrun --no-python --nproc_per_node 4 ddptrain --model cnn\n"
-           "  mpirun -n 4 ddptrain --model cnn              also srun; MASTER_ADDR names rank 0's "
-           "host if there are several\n"
+           "  mpirun -n 4 ddptrain --model cnn              also srun; with several hosts "
+           "set MASTER_ADDR to that of rank 0\n"
            "  ddptrain --mode pipeline --ranks 2            the model's halves on two GPUs; also "
            "--mode dp, --mode mirrored\n"
            "  ddptrain --ranks 4 --fault partial-barrier    hangs\n");
@@ -418,7 +412,7 @@ void options_print_help(void)
     }
     printf("\nFaults (--fault):\n");
     faults_print(stdout, false);
-    printf("\nExit status: 0 done, 1 an error while training, 2 wrong options or unusable input; "
+    printf("\nExit status: 0 success, 1 error while training, 2 usage error or unreadable input; "
            "with --ranks that of the\n"
-           "rank that failed first (128 + the signal's number if a signal ended it).\n");
+           "rank that failed first (128 + signal number if it was killed).\n");
 }

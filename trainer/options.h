@@ -7,7 +7,7 @@
 
 #include "lib/base/error.h"
 
-struct options {
+struct train_options {
     const char *model, *mode;
     int micro_batches;
     int ranks; /* 0: not given */
@@ -58,7 +58,7 @@ struct options {
 
 /* Fills in the defaults, then what the arguments say; strings point into argv. Returns 0, or -1
  * with a message for whoever typed it. */
-int options_parse(struct options *options, int argc, char **argv, struct error *err);
+int options_parse(struct train_options *options, int argc, char **argv, struct error *err);
 void options_print_help(void);
 
 #endif

@@ -1,3 +1,4 @@
+/* png_file.c: writes a PNG file atomically. */
 #include "trainer/png_file.h"
 
 #include <errno.h>

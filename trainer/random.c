@@ -1,9 +1,10 @@
+/* random.c: random numbers from a seed, a stream and an index. */
 #include "trainer/random.h"
 
 #include <math.h>
 
 /* The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a bijection that mixes all 64 bits. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_counter(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -13,7 +14,7 @@ static uint64_t mix(uint64_t x)
 
 uint64_t random_bits(uint64_t seed, enum random_stream stream, uint64_t index)
 {
-    return mix(mix(mix(seed) + (uint64_t)stream) + index);
+    return mix_counter(mix_counter(mix_counter(seed) + (uint64_t)stream) + index);
 }
 
 double random_uniform(uint64_t seed, enum random_stream stream, uint64_t index)

@@ -1,3 +1,4 @@
+/* reducer.c: starts the AllReduce of each bucket as soon as its gradients are complete. */
 #include "trainer/reducer.h"
 
 #include <stdio.h>
@@ -9,15 +10,14 @@
 #include "trainer/staging.h"
 #include "trainer/trace_ranges.h"
 
-/* --- buckets
- * --------------------------------------------------------------------------------------------- */
+/* --- buckets --- */
 
 static size_t gradient_bytes(const struct tensor *parameter)
 {
     return tensor_count(parameter) * sizeof(float);
 }
 
-static void lay_out(struct reducer *reducer, const int *order)
+static void lay_out_buckets(struct reducer *reducer, const int *order)
 {
     struct module *module = reducer->module;
     struct bucket_item items[MODULE_MAX_PARAMETERS];
@@ -97,15 +97,14 @@ static void rebuild_buckets(struct reducer *reducer)
     struct bucket old[MODULE_MAX_PARAMETERS];
     for (int b = 0; b < old_count; b++)
         old[b] = reducer->buckets[b];
-    lay_out(reducer, order);
+    lay_out_buckets(reducer, order);
     open_buckets(reducer);
     for (int b = 0; b < old_count; b++)
         bucket_close(&old[b]);
     reducer->rebuilt = true;
 }
 
-/* --- reduction
- * ------------------------------------------------------------------------------------------- */
+/* --- reduction --- */
 
 static void reduce_bucket(struct reducer *reducer, int b)
 {
@@ -152,8 +151,7 @@ static void reduce_full_buckets(struct reducer *reducer)
     }
 }
 
-/* --- which gradients are ready
- * --------------------------------------------------------------------------- */
+/* --- which gradients are ready --- */
 
 static void fail_twice(struct reducer *reducer, int p)
 {
@@ -255,8 +253,7 @@ void reducer_expect(struct reducer *reducer, struct tensor *const *outputs, int 
     autograd_visit_leaves(outputs, count, see_leaf, reducer);
 }
 
-/* --- interface
- * ------------------------------------------------------------------------------------------- */
+/* --- interface --- */
 
 static void choose_average(struct reducer *reducer)
 {
@@ -281,7 +278,7 @@ void reducer_open(struct reducer *reducer, struct module *module, struct communi
         used_map_open(&reducer->used, module->parameter_count);
     int order[MODULE_MAX_PARAMETERS];
     bucket_reverse_order(order, module->parameter_count);
-    lay_out(reducer, order);
+    lay_out_buckets(reducer, order);
     open_buckets(reducer);
     for (int p = 0; p < module->parameter_count; p++)
         module->parameters[p]->hook = (struct gradient_hook){gradient_is_complete, reducer, p};

@@ -1,3 +1,4 @@
+/* replicas.c: marks a model's parameters as buffers that must be equal on all ranks. */
 #include "trainer/replicas.h"
 
 #include "interpose/ddpcheck.h"

@@ -1,3 +1,4 @@
+/* samples_png.c: writes generated images as a grid. */
 #include "trainer/samples_png.h"
 
 #include <stdlib.h>

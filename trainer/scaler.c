@@ -1,3 +1,4 @@
+/* scaler.c: scales the loss and skips steps whose gradients overflowed. */
 #include "trainer/scaler.h"
 
 #include "trainer/check.h"

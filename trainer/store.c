@@ -1,3 +1,4 @@
+/* store.c: server and client of the key-value store. */
 #include "trainer/store.h"
 
 #include <arpa/inet.h>
@@ -42,8 +43,7 @@ struct store_server {
     int entry_count;
 };
 
-/* --- server
- * ---------------------------------------------------------------------------------------------- */
+/* --- server --- */
 
 static struct message *find_entry(struct store_server *server, const char *key)
 {
@@ -63,7 +63,7 @@ static void set_entry(struct store_server *server, const struct message *request
 }
 
 /* Sends the answer, which fits any socket buffer. Returns false if the client is gone. */
-static bool answer(struct store_server *server, struct client *client)
+static bool answer_request(struct store_server *server, struct client *client)
 {
     const struct message *entry = find_entry(server, client->request.key);
     client->waiting = entry == NULL;
@@ -79,10 +79,10 @@ static bool handle_request(struct store_server *server, struct client *client)
         set_entry(server, &client->request);
         for (int i = 0; i < server->client_count; i++)
             if (server->clients[i].waiting)
-                answer(server, &server->clients[i]);
-        return answer(server, client);
+                answer_request(server, &server->clients[i]);
+        return answer_request(server, client);
     }
-    return client->request.verb == GET && answer(server, client);
+    return client->request.verb == GET && answer_request(server, client);
 }
 
 static bool receive_from(struct store_server *server, struct client *client)
@@ -188,8 +188,7 @@ void store_stop(struct store_server *server)
     free(server);
 }
 
-/* --- client
- * ---------------------------------------------------------------------------------------------- */
+/* --- client --- */
 
 static int try_connect(const char *host, const char *port)
 {

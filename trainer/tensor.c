@@ -1,3 +1,4 @@
+/* tensor.c: creates, views, fills and copies tensors. */
 #include "trainer/tensor.h"
 
 #include <stdio.h>
@@ -7,22 +8,22 @@
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
 
-struct shape shape_1d(int a)
+struct tensor_shape shape_1d(int a)
 {
-    return (struct shape){.dimensions = 1, .size = {a}};
+    return (struct tensor_shape){.dimensions = 1, .size = {a}};
 }
 
-struct shape shape_2d(int a, int b)
+struct tensor_shape shape_2d(int a, int b)
 {
-    return (struct shape){.dimensions = 2, .size = {a, b}};
+    return (struct tensor_shape){.dimensions = 2, .size = {a, b}};
 }
 
-struct shape shape_4d(int a, int b, int c, int d)
+struct tensor_shape shape_4d(int a, int b, int c, int d)
 {
-    return (struct shape){.dimensions = 4, .size = {a, b, c, d}};
+    return (struct tensor_shape){.dimensions = 4, .size = {a, b, c, d}};
 }
 
-size_t shape_count(const struct shape *shape)
+size_t shape_count(const struct tensor_shape *shape)
 {
     size_t count = 1;
     for (int i = 0; i < shape->dimensions; i++)
@@ -30,7 +31,7 @@ size_t shape_count(const struct shape *shape)
     return count;
 }
 
-char *shape_text(const struct shape *shape, char *text, size_t bytes)
+char *shape_text(const struct tensor_shape *shape, char *text, size_t bytes)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -63,7 +64,7 @@ void storage_release(struct storage *storage)
     free(storage);
 }
 
-struct tensor *tensor_new(struct device *device, struct shape shape)
+struct tensor *tensor_new(struct device *device, struct tensor_shape shape)
 {
     struct tensor *tensor = allocate(1, sizeof *tensor);
     tensor->shape = shape;
@@ -71,14 +72,14 @@ struct tensor *tensor_new(struct device *device, struct shape shape)
     return tensor;
 }
 
-struct tensor *tensor_new_on_tape(struct device *device, struct shape shape)
+struct tensor *tensor_new_on_tape(struct device *device, struct tensor_shape shape)
 {
     struct tensor *tensor = tensor_new(device, shape);
     device_tape_tensor(device, tensor);
     return tensor;
 }
 
-struct tensor *tensor_view(const struct tensor *base, size_t offset, struct shape shape)
+struct tensor *tensor_view(const struct tensor *base, size_t offset, struct tensor_shape shape)
 {
     if (offset + shape_count(&shape) > tensor_count(base))
         fatal("a view of %zu floats at %zu does not fit into a tensor of %zu", shape_count(&shape),

@@ -18,7 +18,7 @@ struct node;
 
 enum { TENSOR_MAX_DIMENSIONS = 4 };
 
-struct shape {
+struct tensor_shape {
     int dimensions;
     int size[TENSOR_MAX_DIMENSIONS];
 };
@@ -43,7 +43,7 @@ struct gradient_hook {
 struct tensor {
     struct storage *storage;
     size_t offset; /* of the first float in the storage */
-    struct shape shape;
+    struct tensor_shape shape;
     const char *name;        /* for messages; not owned; NULL for an intermediate result */
     bool requires_gradient;  /* a leaf: computed results have a creator instead */
     struct node *creator;    /* the operation that computed it, NULL for leaves */
@@ -55,19 +55,19 @@ struct tensor {
     int uses_left;       /* contributions still to come in that pass */
 };
 
-struct shape shape_1d(int a);
-struct shape shape_2d(int a, int b);
-struct shape shape_4d(int a, int b, int c, int d);
-size_t shape_count(const struct shape *shape);
+struct tensor_shape shape_1d(int a);
+struct tensor_shape shape_2d(int a, int b);
+struct tensor_shape shape_4d(int a, int b, int c, int d);
+size_t shape_count(const struct tensor_shape *shape);
 /* Writes "8x16x4x4". Returns text. */
-char *shape_text(const struct shape *shape, char *text, size_t bytes);
+char *shape_text(const struct tensor_shape *shape, char *text, size_t bytes);
 
 /* A tensor with undefined contents, owned by the caller: parameters, buffers, inputs. */
-struct tensor *tensor_new(struct device *device, struct shape shape);
+struct tensor *tensor_new(struct device *device, struct tensor_shape shape);
 /* The same, owned by the tape: results and intermediate gradients. */
-struct tensor *tensor_new_on_tape(struct device *device, struct shape shape);
+struct tensor *tensor_new_on_tape(struct device *device, struct tensor_shape shape);
 /* A tensor on the storage of `base`, from its float number `offset` on, owned by the caller. */
-struct tensor *tensor_view(const struct tensor *base, size_t offset, struct shape shape);
+struct tensor *tensor_view(const struct tensor *base, size_t offset, struct tensor_shape shape);
 /* Frees a tensor of the caller's; the storage goes with its last user. NULL is fine. */
 void tensor_free(struct tensor *tensor);
 

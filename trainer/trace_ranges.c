@@ -1,3 +1,4 @@
+/* trace_ranges.c: opens and closes NVTX ranges. */
 #include "trainer/trace_ranges.h"
 
 #include <nvtx3/nvToolsExt.h>

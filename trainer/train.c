@@ -1,5 +1,5 @@
-/* The loop that all trainees share: batches, logging, checkpoints, barriers, and what happens when
- * data run out. */
+/* train.c: the loop that all trainees share: batches, logging, checkpoints, barriers, and what
+ * happens when a rank runs out of data. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "trainer/trace_ranges.h"
 #include "trainer/watchdog.h"
 
-struct run {
-    struct job *job;
+struct training_run {
+    struct training_job *job;
     void *trainee;
     int first, limit; /* iterations first .. limit - 1 */
     float *losses;    /* pinned host memory */
@@ -25,16 +25,15 @@ struct run {
     bool progress; /* a line on the terminal */
 };
 
-static bool is_first_rank(const struct job *job)
+static bool is_first_rank(const struct training_job *job)
 {
     return job->environment.rank == 0;
 }
 
-/* --- losses and progress
- * --------------------------------------------------------------------------------- */
+/* --- losses and progress --- */
 
 /* The one place of an iteration where the host waits for the device. */
-static void wait_for_losses(struct run *run, struct tensor *const *losses)
+static void wait_for_losses(struct training_run *run, struct tensor *const *losses)
 {
     struct device *device = &run->job->device;
     for (int i = 0; i < run->loss_count; i++)
@@ -44,15 +43,15 @@ static void wait_for_losses(struct run *run, struct tensor *const *losses)
     watchdog_pass(run->job->watchdog);
 }
 
-static double images_per_second(const struct run *run, int iterations)
+static double images_per_second(const struct training_run *run, int iterations)
 {
-    const struct job *job = run->job;
+    const struct training_job *job = run->job;
     double images = (double)iterations * job->images;
     return images / (clock_seconds() - run->began_s);
 }
 
 /* After an iteration. */
-static void show_progress(const struct run *run)
+static void show_progress(const struct training_run *run)
 {
     if (!run->progress)
         return;
@@ -64,9 +63,9 @@ static void show_progress(const struct run *run)
 }
 
 /* Rank 0 prints the averages over the ranks that have data; all ranks take part. */
-static void log_losses(struct run *run, bool has_data)
+static void log_losses(struct training_run *run, bool has_data)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     double averages[TRAINEE_MAX_LOSSES + 1] = {0}, *with_data = &averages[run->loss_count];
     for (int i = 0; i < run->loss_count; i++)
         averages[i] = has_data ? run->losses[i] : 0;
@@ -88,9 +87,9 @@ static void log_losses(struct run *run, bool has_data)
 
 /* Each rank hears the losses of the one before it in the ring: who diverges alone is seen at once.
  */
-static void exchange_losses(struct run *run)
+static void exchange_losses(struct training_run *run)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     bool in_group =
         !(fault_is(&job->fault, FAULT_P2P_CYCLE) && job->iteration >= job->fault.iteration);
     float theirs[TRAINEE_MAX_LOSSES];
@@ -109,13 +108,12 @@ static void exchange_losses(struct run *run)
     fflush(stdout);
 }
 
-/* --- checkpoints and barriers
- * ---------------------------------------------------------------------------- */
+/* --- checkpoints and barriers --- */
 
 /* What must be the same for a run to go on where another ended. */
-static void describe_configuration(const struct job *job, char *text, size_t bytes)
+static void describe_configuration(const struct training_job *job, char *text, size_t bytes)
 {
-    const struct options *o = job->options;
+    const struct train_options *o = job->options;
     snprintf(
         text, bytes,
         "model=%s image=%d width=%d latent=%d batch-norm=%d shortcut=%d seed=%d batch=%d ranks=%d "
@@ -125,9 +123,9 @@ static void describe_configuration(const struct job *job, char *text, size_t byt
         job->dataset.count, o->amp ? o->amp : "off");
 }
 
-static void save_checkpoint(struct run *run, int reached)
+static void save_checkpoint(struct training_run *run, int reached)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     struct checkpoint_section sections[TRAINEE_MAX_SECTIONS];
     int count = job->trainee->sections(run->trainee, sections);
     char configuration[256];
@@ -147,9 +145,9 @@ static void save_checkpoint(struct run *run, int reached)
 /* The file to go on from; NULL: begin at the beginning. With --elastic that is the job's own
  * checkpoint as soon as there is one: after a restart of the ranks, and when the whole job is
  * started again. */
-static const char *file_to_resume(struct job *job)
+static const char *file_to_resume(struct training_job *job)
 {
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     if (options->elastic && options->checkpoint) {
         int seen = access(options->checkpoint, F_OK) == 0;
         int by_all = communicator_minimum(&job->control, seen),
@@ -164,9 +162,9 @@ static const char *file_to_resume(struct job *job)
     return options->resume;
 }
 
-static void resume(struct run *run, const char *path)
+static void resume(struct training_run *run, const char *path)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     struct checkpoint_section sections[TRAINEE_MAX_SECTIONS];
     int count = job->trainee->sections(run->trainee, sections);
     char configuration[256];
@@ -183,7 +181,7 @@ static void resume(struct run *run, const char *path)
         notice("resumed from %s at iteration %d", path, run->first);
 }
 
-static void meet_in_barrier(struct job *job)
+static void meet_in_barrier(struct training_job *job)
 {
     if (job_fault_strikes(job, FAULT_PARTIAL_BARRIER))
         return;
@@ -199,10 +197,10 @@ static bool is_multiple(int count, int every)
 
 /* A checkpoint is complete before any rank goes on. A rank without data has an old state, which is
  * not saved. */
-static void save_and_meet(struct run *run, bool has_data)
+static void save_and_meet(struct training_run *run, bool has_data)
 {
-    struct job *job = run->job;
-    const struct options *options = job->options;
+    struct training_job *job = run->job;
+    const struct train_options *options = job->options;
     int reached = job->iteration + 1;
     bool save = options->checkpoint &&
                 (is_multiple(reached, options->checkpoint_every) || reached == run->limit);
@@ -215,9 +213,9 @@ static void save_and_meet(struct run *run, bool has_data)
 }
 
 /* What all ranks do after an iteration, whether they had data for it or not. */
-static void end_iteration(struct run *run, bool has_data)
+static void end_iteration(struct training_run *run, bool has_data)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     scaler_update(&job->scaler, job->iteration);
     if (is_multiple(job->iteration + 1, job->options->log_every))
         log_losses(run, has_data);
@@ -226,21 +224,20 @@ static void end_iteration(struct run *run, bool has_data)
     save_and_meet(run, has_data);
 }
 
-/* --- uneven inputs
- * --------------------------------------------------------------------------------------- */
+/* --- uneven inputs --- */
 
 /* The lowest rank that still has data, or INT_MAX: all ranks agree on it before each iteration
  * (--join). */
-static int agree_who_has_data(struct job *job, bool has_data)
+static int agree_who_has_data(struct training_job *job, bool has_data)
 {
     return communicator_minimum(&job->control, has_data ? job->environment.rank : INT_MAX);
 }
 
 /* This rank has no data: it takes part in the others' collectives until they have none either. Then
  * all take the state of a rank that trained to the end, as their optimizers made more steps. */
-static void shadow_others(struct run *run)
+static void shadow_others(struct training_run *run)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     while (agree_who_has_data(job, false) != INT_MAX) {
         range_begin_iteration(job->iteration);
         job->trainee->shadow(run->trainee, job);
@@ -251,24 +248,23 @@ static void shadow_others(struct run *run)
     }
 }
 
-static void take_state_of_last(struct run *run, int trained)
+static void take_state_of_last(struct training_run *run, int trained)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     int most = communicator_maximum(&job->control, trained);
     int root =
         communicator_minimum(&job->control, trained == most ? job->environment.rank : INT_MAX);
     job->trainee->take_state_of(run->trainee, root);
 }
 
-/* --- the loop
- * -------------------------------------------------------------------------------------------- */
+/* --- the loop --- */
 
-static void train_on_batch(struct run *run)
+static void train_on_batch(struct training_run *run)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     struct tensor *losses[TRAINEE_MAX_LOSSES] = {NULL};
     range_begin_iteration(job->iteration);
-    struct batch batch = loader_read(&job->loader, job->iteration);
+    struct data_batch batch = loader_read(&job->loader, job->iteration);
     if (job_fault_strikes(job, FAULT_CRASH) && job->environment.restart == 0)
         mistake_crash();
     bool trained = job->trainee->iterate(run->trainee, job, &batch, losses);
@@ -285,16 +281,16 @@ static void train_on_batch(struct run *run)
 }
 
 /* How many iterations this rank has data for. */
-static int iterations_of_rank(const struct run *run)
+static int iterations_of_rank(const struct training_run *run)
 {
-    const struct job *job = run->job;
+    const struct training_job *job = run->job;
     int one_more = fault_strikes_rank(&job->fault, FAULT_UNEVEN_INPUTS, job->environment.rank);
     return run->limit + one_more;
 }
 
-static void run_loop(struct run *run)
+static void run_training_loop(struct training_run *run)
 {
-    struct job *job = run->job;
+    struct training_job *job = run->job;
     int end = iterations_of_rank(run);
     run->began_s = clock_seconds();
     for (job->iteration = run->first; job->iteration < end; job->iteration++) {
@@ -309,9 +305,9 @@ static void run_loop(struct run *run)
     }
 }
 
-static void say_how_it_went(const struct run *run)
+static void say_how_it_went(const struct training_run *run)
 {
-    const struct job *job = run->job;
+    const struct training_job *job = run->job;
     if (run->progress)
         fputs("\r\033[K", stderr);
     printf("%d iterations on %d rank%s in %.1f s, %.1f images/s\n", job->iteration - run->first,
@@ -320,7 +316,7 @@ static void say_how_it_went(const struct run *run)
     fflush(stdout);
 }
 
-static void plot_losses(const struct run *run)
+static void plot_losses(const struct training_run *run)
 {
     struct error err = {0};
     const char *path = run->job->options->plot;
@@ -328,18 +324,18 @@ static void plot_losses(const struct run *run)
         fatal("%s", err.text);
 }
 
-static int iteration_limit(const struct job *job)
+static int iteration_limit(const struct training_job *job)
 {
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     int by_epochs = options->epochs * loader_batches_per_epoch(&job->loader);
     if (options->epochs == 0)
         return options->iterations;
     return options->iterations && options->iterations < by_epochs ? options->iterations : by_epochs;
 }
 
-int job_train(struct job *job)
+int job_train(struct training_job *job)
 {
-    struct run run = {.job = job, .limit = iteration_limit(job)};
+    struct training_run run = {.job = job, .limit = iteration_limit(job)};
     while (job->trainee->losses[run.loss_count])
         run.loss_count++;
     history_open(&run.history, job->trainee->losses);
@@ -350,7 +346,7 @@ int job_train(struct job *job)
     if (path)
         resume(&run, path);
 
-    run_loop(&run);
+    run_training_loop(&run);
     if (is_first_rank(job)) {
         say_how_it_went(&run);
         plot_losses(&run);

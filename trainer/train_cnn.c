@@ -1,4 +1,4 @@
-/* Training a classifier: the plain case of one replicated model. */
+/* train_cnn.c: training a classifier, the plain case of one replicated model. */
 #include <stdlib.h>
 
 #include "kernels/kernels.h"
@@ -21,13 +21,13 @@ struct classifier {
     int32_t *correct; /* device memory */
 };
 
-static bool has_block(const struct job *job)
+static bool has_block(const struct training_job *job)
 {
     return job->options->two_passes || fault_is(&job->fault, FAULT_UNUSED_PARAMS) ||
            fault_is(&job->fault, FAULT_FORWARD_TWICE);
 }
 
-struct cnn_shape job_cnn_shape(const struct job *job)
+struct cnn_shape job_cnn_shape(const struct training_job *job)
 {
     return (struct cnn_shape){.image = job->options->image,
                               .channels = CHANNELS,
@@ -37,12 +37,12 @@ struct cnn_shape job_cnn_shape(const struct job *job)
                               .block = has_block(job)};
 }
 
-struct adam_settings job_cnn_adam(const struct job *job)
+struct adam_settings job_cnn_adam(const struct training_job *job)
 {
     return job_adam(job, beta1);
 }
 
-static void *classifier_open(struct job *job)
+static void *classifier_open(struct training_job *job)
 {
     struct classifier *classifier = allocate(1, sizeof *classifier);
     struct cnn_shape shape = job_cnn_shape(job);
@@ -71,16 +71,15 @@ static void classifier_close(void *self)
     free(classifier);
 }
 
-/* --- an iteration
- * ---------------------------------------------------------------------------------------- */
+/* --- an iteration --- */
 
 static struct tensor *cross_entropy(struct classifier *classifier, struct tensor *logits,
-                                    const struct batch *batch)
+                                    const struct data_batch *batch)
 {
     return op_cross_entropy(logits, batch->labels, classifier->correct);
 }
 
-static struct tensor *forward_once(struct classifier *classifier, const struct batch *batch,
+static struct tensor *forward_once(struct classifier *classifier, const struct data_batch *batch,
                                    bool with_block)
 {
     range_begin("classifier", "forward");
@@ -95,7 +94,7 @@ static struct tensor *forward_once(struct classifier *classifier, const struct b
 /* Through the layers twice, with and without the block, for one backward pass (as R-Drop does,
  * Liang et al. 2021). To the reducer it is one forward pass that returns two things: a wrapper
  * module that takes both inputs. */
-static struct tensor *forward_both(struct classifier *classifier, const struct batch *batch)
+static struct tensor *forward_both(struct classifier *classifier, const struct data_batch *batch)
 {
     range_begin("classifier", "forward");
     distributed_begin_forward(&classifier->ranks);
@@ -108,8 +107,8 @@ static struct tensor *forward_both(struct classifier *classifier, const struct b
     return loss;
 }
 
-static struct tensor *forward(struct classifier *classifier, struct job *job,
-                              const struct batch *batch)
+static struct tensor *classifier_forward(struct classifier *classifier, struct training_job *job,
+                                         const struct data_batch *batch)
 {
     if (fault_is(&job->fault, FAULT_FORWARD_TWICE)) {
         struct tensor *with = forward_once(classifier, batch, true);
@@ -122,7 +121,8 @@ static struct tensor *forward(struct classifier *classifier, struct job *job,
 }
 
 /* Returns false if the batch was lost. */
-static bool backward(struct classifier *classifier, struct job *job, struct tensor *loss)
+static bool classifier_backward(struct classifier *classifier, struct training_job *job,
+                                struct tensor *loss)
 {
     bool lost = job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration);
     if (!lost)
@@ -133,7 +133,7 @@ static bool backward(struct classifier *classifier, struct job *job, struct tens
 }
 
 /* Gradients add up over the micro-steps; the last one's backward reduces the sum. */
-static bool reduces_in(struct job *job, int micro)
+static bool reduces_in(struct training_job *job, int micro)
 {
     bool last = micro == job->options->accumulate - 1;
     if (job_fault_strikes(job, FAULT_ACCUM_MISMATCH))
@@ -143,18 +143,18 @@ static bool reduces_in(struct job *job, int micro)
 
 /* Forward and backward of each part of the batch. Returns the mean of their losses, or NULL if the
  * batch was lost. */
-static struct tensor *accumulate(struct classifier *classifier, struct job *job,
-                                 const struct batch *batch)
+static struct tensor *accumulate(struct classifier *classifier, struct training_job *job,
+                                 const struct data_batch *batch)
 {
     struct distributed *ranks = &classifier->ranks;
     int steps = job->options->accumulate;
     struct tensor *mean = NULL;
     for (int micro = 0; micro < steps; micro++) {
-        struct batch part = batch_part(batch, micro, steps);
+        struct data_batch part = batch_part(batch, micro, steps);
         range_begin_micro_step(micro);
         distributed_set_no_sync(ranks, !reduces_in(job, micro));
-        struct tensor *loss = forward(classifier, job, &part);
-        bool done = backward(classifier, job, loss);
+        struct tensor *loss = classifier_forward(classifier, job, &part);
+        bool done = classifier_backward(classifier, job, loss);
         if (micro < steps - 1)
             distributed_finish_reduction(
                 ranks); /* only where a step before the last reduces: a fault */
@@ -169,16 +169,16 @@ static struct tensor *accumulate(struct classifier *classifier, struct job *job,
 
 /* Forward and backward, after which the reductions are under way. Returns the loss, or NULL if the
  * batch was lost. */
-static struct tensor *forward_and_backward(struct classifier *classifier, struct job *job,
-                                           const struct batch *batch)
+static struct tensor *forward_and_backward(struct classifier *classifier, struct training_job *job,
+                                           const struct data_batch *batch)
 {
     if (job->options->accumulate > 1)
         return accumulate(classifier, job, batch);
-    struct tensor *loss = forward(classifier, job, batch);
-    return backward(classifier, job, loss) ? loss : NULL;
+    struct tensor *loss = classifier_forward(classifier, job, batch);
+    return classifier_backward(classifier, job, loss) ? loss : NULL;
 }
 
-static void step(struct classifier *classifier, struct job *job)
+static void classifier_step(struct classifier *classifier, struct training_job *job)
 {
     struct distributed *ranks = &classifier->ranks;
     if (scaler_unscale(&job->scaler, &ranks->reducer)) {
@@ -194,22 +194,22 @@ static void step(struct classifier *classifier, struct job *job)
 }
 
 /* Steps with the averaged gradients. */
-static void update(struct classifier *classifier, struct job *job)
+static void update(struct classifier *classifier, struct training_job *job)
 {
     struct distributed *ranks = &classifier->ranks;
     bool early = job_fault_strikes(job, FAULT_EARLY_STEP);
     if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
         reducer_clip_gradients(&ranks->reducer, 0.01f); /* too early: the AllReduce is in flight */
     if (early)
-        step(classifier, job); /* too early: the gradients are not averaged yet */
+        classifier_step(classifier, job); /* too early: the gradients are not averaged yet */
     distributed_finish_reduction(ranks);
     if (job_fault_strikes(job, FAULT_AMP_SKIP))
         mistake_overflow_half(&job->device);
     if (!early)
-        step(classifier, job);
+        classifier_step(classifier, job);
 }
 
-static bool classifier_iterate(void *self, struct job *job, const struct batch *batch,
+static bool classifier_iterate(void *self, struct training_job *job, const struct data_batch *batch,
                                struct tensor **losses)
 {
     struct classifier *classifier = self;
@@ -224,7 +224,7 @@ static bool classifier_iterate(void *self, struct job *job, const struct batch *
     return true;
 }
 
-static void classifier_shadow(void *self, struct job *job)
+static void classifier_shadow(void *self, struct training_job *job)
 {
     struct distributed *ranks = &((struct classifier *)self)->ranks;
     int steps = job->options->accumulate;
@@ -249,7 +249,7 @@ static int classifier_sections(void *self, struct checkpoint_section *sections)
     return 1;
 }
 
-static void classifier_finish(void *self, struct job *job)
+static void classifier_finish(void *self, struct training_job *job)
 {
     struct classifier *classifier = self;
     evaluate_classifier(job, &classifier->cnn);

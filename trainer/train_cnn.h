@@ -12,7 +12,7 @@
     }
 
 /* The model that the options describe, and its optimizer. */
-struct cnn_shape job_cnn_shape(const struct job *job);
-struct adam_settings job_cnn_adam(const struct job *job);
+struct cnn_shape job_cnn_shape(const struct training_job *job);
+struct adam_settings job_cnn_adam(const struct training_job *job);
 
 #endif

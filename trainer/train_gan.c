@@ -1,6 +1,6 @@
-/* Training a DCGAN with two replicated models. An iteration trains the discriminator on real and on
- * generated images (two backward passes, one reduction), then the generator against the
- * discriminator (Goodfellow et al. 2014).
+/* train_gan.c: training a DCGAN with two replicated models. An iteration trains the discriminator
+ * on real and on generated images (two backward passes, one reduction), then the generator against
+ * the discriminator (Goodfellow et al. 2014).
  *
  * Each model has a reducer and a communicator of its own: reductions of one can't be taken for the
  * other's. With
@@ -32,9 +32,9 @@ struct gan {
     struct noise noise;
 };
 
-static struct dcgan_shape shape_of(const struct job *job)
+static struct dcgan_shape shape_of(const struct training_job *job)
 {
-    const struct options *options = job->options;
+    const struct train_options *options = job->options;
     struct dcgan_shape shape = {.image = options->image,
                                 .channels = CHANNELS,
                                 .width = options->width,
@@ -49,27 +49,27 @@ static struct dcgan_shape shape_of(const struct job *job)
     return shape;
 }
 
-void job_open_generator(const struct job *job, struct dcgan_generator *generator,
+void job_open_generator(const struct training_job *job, struct dcgan_generator *generator,
                         struct device *device)
 {
     struct dcgan_shape shape = shape_of(job);
     dcgan_generator_open(generator, device, &shape, 2 * (uint64_t)job->options->seed);
 }
 
-void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator,
-                            struct device *device)
+void job_open_discriminator(const struct training_job *job,
+                            struct dcgan_discriminator *discriminator, struct device *device)
 {
     struct dcgan_shape shape = shape_of(job);
     dcgan_discriminator_open(discriminator, device, &shape, 2 * (uint64_t)job->options->seed + 1);
 }
 
-struct adam_settings job_gan_adam(const struct job *job)
+struct adam_settings job_gan_adam(const struct training_job *job)
 {
     return job_adam(job, beta1);
 }
 
 /* Returns the discriminator's. */
-static struct communicator *open_communicators(struct gan *gan, struct job *job)
+static struct communicator *open_communicators(struct gan *gan, struct training_job *job)
 {
     gan->shared = job->options->shared_communicator || fault_is(&job->fault, FAULT_SHARED_COMM);
     communicator_split(&job->control, &gan->generator_communicator,
@@ -80,7 +80,7 @@ static struct communicator *open_communicators(struct gan *gan, struct job *job)
     return &gan->discriminator_communicator;
 }
 
-static void *gan_open(struct job *job)
+static void *gan_open(struct training_job *job)
 {
     struct gan *gan = allocate(1, sizeof *gan);
     struct distributed_settings settings = job_distributed(job);
@@ -118,10 +118,10 @@ static void gan_close(void *self)
     free(gan);
 }
 
-/* --- an iteration
- * ---------------------------------------------------------------------------------------- */
+/* --- an iteration --- */
 
-static struct tensor *generate(struct gan *gan, struct job *job, const struct batch *batch)
+static struct tensor *gan_generate(struct gan *gan, struct training_job *job,
+                                   const struct data_batch *batch)
 {
     uint64_t ranks = (uint64_t)job->environment.size, rank = (uint64_t)job->environment.rank;
     range_begin("generator", "forward");
@@ -135,7 +135,7 @@ static struct tensor *generate(struct gan *gan, struct job *job, const struct ba
 }
 
 /* The loss of taking `images` for what they are, through the discriminator's replicas. */
-static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
+static struct tensor *gan_judge(struct gan *gan, struct tensor *images, float truth)
 {
     range_begin("discriminator", "forward");
     distributed_begin_forward(&gan->discriminator_ranks);
@@ -148,16 +148,16 @@ static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
 
 /* Real images first, without reduction; then generated ones, whose backward reduces the gradients
  * of both. Returns the loss, or NULL if the batch was lost. */
-static struct tensor *backward_discriminator(struct gan *gan, struct job *job,
+static struct tensor *backward_discriminator(struct gan *gan, struct training_job *job,
                                              struct tensor *images, struct tensor *generated)
 {
     struct distributed *ranks = &gan->discriminator_ranks;
     distributed_zero_gradients(ranks);
     distributed_set_no_sync(ranks, true);
-    struct tensor *loss_real = judge(gan, images, GAN_REAL);
+    struct tensor *loss_real = gan_judge(gan, images, GAN_REAL);
     distributed_backward(ranks, loss_real);
     distributed_set_no_sync(ranks, false);
-    struct tensor *loss_fake = judge(gan, op_detach(generated), GAN_FAKE);
+    struct tensor *loss_fake = gan_judge(gan, op_detach(generated), GAN_FAKE);
 
     if (job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration)) {
         if (!job->options->catch_up)
@@ -181,7 +181,8 @@ static struct tensor *backward_generator(struct gan *gan, struct tensor *generat
     return loss;
 }
 
-static void step(struct job *job, struct distributed *ranks, struct optimizer *optimizer)
+static void gan_step(struct training_job *job, struct distributed *ranks,
+                     struct optimizer *optimizer)
 {
     if (scaler_unscale(&job->scaler, &ranks->reducer)) {
         range_begin(ranks->module->name, "step");
@@ -194,31 +195,32 @@ static void step(struct job *job, struct distributed *ranks, struct optimizer *o
 }
 
 /* Steps with the averages of the gradients that backward has computed. */
-static void update_discriminator(struct gan *gan, struct job *job)
+static void update_discriminator(struct gan *gan, struct training_job *job)
 {
     struct distributed *ranks = &gan->discriminator_ranks;
     bool early = job_fault_strikes(job, FAULT_EARLY_STEP);
     if (job_fault_strikes(job, FAULT_INPLACE_BUCKET))
         reducer_clip_gradients(&ranks->reducer, 0.01f); /* too early: the AllReduce is in flight */
     if (early)
-        step(job, ranks,
-             &gan->discriminator_optimizer); /* too early: the gradients are not averaged yet */
+        gan_step(job, ranks,
+                 &gan->discriminator_optimizer); /* too early: the gradients are not averaged yet */
     distributed_finish_reduction(ranks);
     if (!early)
-        step(job, ranks, &gan->discriminator_optimizer);
+        gan_step(job, ranks, &gan->discriminator_optimizer);
 }
 
-static void update_generator(struct gan *gan, struct job *job)
+static void update_generator(struct gan *gan, struct training_job *job)
 {
     distributed_finish_reduction(&gan->generator_ranks);
     if (job_fault_strikes(job, FAULT_AMP_SKIP))
         mistake_overflow_half(&job->device);
-    step(job, &gan->generator_ranks, &gan->generator_optimizer);
+    gan_step(job, &gan->generator_ranks, &gan->generator_optimizer);
 }
 
 /* The generator learns from the discriminator that this batch has trained. */
-static bool update_in_turn(struct gan *gan, struct job *job, const struct batch *batch,
-                           struct tensor *generated, struct tensor **losses)
+static bool update_in_turn(struct gan *gan, struct training_job *job,
+                           const struct data_batch *batch, struct tensor *generated,
+                           struct tensor **losses)
 {
     int updates = job->options->discriminator_updates;
     if (job_fault_strikes(job, FAULT_UNEVEN_UPDATES))
@@ -236,8 +238,9 @@ static bool update_in_turn(struct gan *gan, struct job *job, const struct batch 
 
 /* Neither backward pass needs the other's step, so that their order is free; but it must be the
  * same on all ranks. */
-static bool update_at_once(struct gan *gan, struct job *job, const struct batch *batch,
-                           struct tensor *generated, struct tensor **losses)
+static bool update_at_once(struct gan *gan, struct training_job *job,
+                           const struct data_batch *batch, struct tensor *generated,
+                           struct tensor **losses)
 {
     bool generator_first = job_fault_strikes(job, FAULT_SHARED_COMM) ||
                            job_fault_strikes(job, FAULT_COMM_ORDER);
@@ -253,20 +256,20 @@ static bool update_at_once(struct gan *gan, struct job *job, const struct batch 
     return true;
 }
 
-static bool is_simultaneous(const struct job *job)
+static bool is_simultaneous(const struct training_job *job)
 {
     return job->options->simultaneous || fault_is(&job->fault, FAULT_SHARED_COMM) ||
            fault_is(&job->fault, FAULT_COMM_ORDER);
 }
 
-static bool gan_iterate(void *self, struct job *job, const struct batch *batch,
+static bool gan_iterate(void *self, struct training_job *job, const struct data_batch *batch,
                         struct tensor **losses)
 {
     struct gan *gan = self;
     if (job_fault_strikes(job, FAULT_WRONG_DEVICE))
         mistake_move_first_weights(&gan->discriminator.module);
     gan->discriminator_ranks.reducer.fault = job_fault_now(job);
-    struct tensor *generated = generate(gan, job, batch);
+    struct tensor *generated = gan_generate(gan, job, batch);
     return is_simultaneous(job) ? update_at_once(gan, job, batch, generated, losses)
                                 : update_in_turn(gan, job, batch, generated, losses);
 }
@@ -281,7 +284,7 @@ static void shadow_discriminator(struct gan *gan)
 }
 
 /* The collectives of gan_iterate(), in its order. */
-static void gan_shadow(void *self, struct job *job)
+static void gan_shadow(void *self, struct training_job *job)
 {
     struct gan *gan = self;
     bool at_once = is_simultaneous(job);
@@ -297,8 +300,7 @@ static void gan_shadow(void *self, struct job *job)
     scaler_shadow(&job->scaler);
 }
 
-/* --- state and results
- * ----------------------------------------------------------------------------------- */
+/* --- state and results --- */
 
 static void gan_take_state_of(void *self, int root)
 {
@@ -316,7 +318,7 @@ static int gan_sections(void *self, struct checkpoint_section *sections)
     return 2;
 }
 
-static void gan_finish(void *self, struct job *job)
+static void gan_finish(void *self, struct training_job *job)
 {
     struct gan *gan = self;
     evaluate_generator(job, &gan->generator);

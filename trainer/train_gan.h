@@ -17,10 +17,10 @@
 #define GAN_FAKE 0.0f
 
 /* The models that the options describe, on any device, and their optimizers. */
-void job_open_generator(const struct job *job, struct dcgan_generator *generator,
+void job_open_generator(const struct training_job *job, struct dcgan_generator *generator,
                         struct device *device);
-void job_open_discriminator(const struct job *job, struct dcgan_discriminator *discriminator,
-                            struct device *device);
-struct adam_settings job_gan_adam(const struct job *job);
+void job_open_discriminator(const struct training_job *job,
+                            struct dcgan_discriminator *discriminator, struct device *device);
+struct adam_settings job_gan_adam(const struct training_job *job);
 
 #endif

@@ -1,3 +1,4 @@
+/* used_map.c: exchanges which parameters were used. */
 #include "trainer/used_map.h"
 
 #include <string.h>

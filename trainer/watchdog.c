@@ -1,3 +1,4 @@
+/* watchdog.c: the thread that ends a rank whose collectives time out. */
 #include "trainer/watchdog.h"
 
 #include <pthread.h>
@@ -74,7 +75,7 @@ static void end_process(struct watchdog *watchdog)
     _exit(1);
 }
 
-static void *watch(void *argument)
+static void *watchdog_run(void *argument)
 {
     struct watchdog *watchdog = argument;
     CHECK_CUDA(cudaSetDevice(watchdog->device));
@@ -98,7 +99,7 @@ struct watchdog *watchdog_start(int device, double timeout_s)
     watchdog->device = device;
     watchdog->timeout_s = timeout_s;
     pthread_mutex_init(&watchdog->lock, NULL);
-    if (pthread_create(&watchdog->thread, NULL, watch, watchdog) != 0)
+    if (pthread_create(&watchdog->thread, NULL, watchdog_run, watchdog) != 0)
         fatal("can't start the thread of --timeout");
     return watchdog;
 }

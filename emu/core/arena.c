@@ -1,3 +1,4 @@
+/* arena.c: gives out and takes back addresses of one device's memory. */
 #include "emu/core/arena.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+/* attributes.c: the attribute values of the virtual device. */
 #include "emu/core/attributes.h"
 
 #include <cuda.h>

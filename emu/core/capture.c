@@ -1,3 +1,4 @@
+/* capture.c: records the work of capturing streams into a graph. */
 #include "emu/core/capture.h"
 
 #include <driver_types.h>
@@ -57,7 +58,7 @@ static bool set_tips(struct emu_stream *stream, struct emu_node *const *tips, si
 }
 
 /* With capture->lock held. */
-static bool add_member(struct emu_capture *capture, struct emu_stream *stream)
+static bool capture_add_stream(struct emu_capture *capture, struct emu_stream *stream)
 {
     struct emu_stream **members =
         realloc(capture->members, (capture->member_count + 1) * sizeof(struct emu_stream *));
@@ -92,7 +93,7 @@ int emu_capture_begin(struct emu_stream *stream, int mode)
     capture->thread = pthread_self();
     capture->origin = stream;
     capture->graph = emu_graph_create();
-    if (!capture->graph || !set_tips(stream, NULL, 0) || !add_member(capture, stream)) {
+    if (!capture->graph || !set_tips(stream, NULL, 0) || !capture_add_stream(capture, stream)) {
         if (capture->graph)
             emu_graph_destroy(capture->graph);
         capture_release(capture);
@@ -264,7 +265,7 @@ int emu_capture_join(struct emu_stream *stream, const struct emu_capture_point *
         return cudaErrorStreamCaptureMerge;
     }
     pthread_mutex_lock(&capture->lock);
-    done = own || (set_tips(stream, NULL, 0) && add_member(capture, stream));
+    done = own || (set_tips(stream, NULL, 0) && capture_add_stream(capture, stream));
     done = done && add_tips(stream, point);
     pthread_mutex_unlock(&capture->lock);
     return done ? 0 : cudaErrorMemoryAllocation;

@@ -1,4 +1,5 @@
-/* Which side waits is CUDA's "API synchronization behavior" (runtime API, section 2):
+/* copy.c: copies and fills on a stream. Which side waits is CUDA's "API synchronization behavior"
+ * (runtime API, section 2):
  *
  *   from, to                     cudaMemcpy                     cudaMemcpyAsync
  *   pageable host to device      returns once staged            returns once staged
@@ -40,7 +41,7 @@ static size_t extent(size_t width, size_t height, size_t depth, size_t pitch, si
 }
 
 /* Where a pointer lies, and whether `bytes` fit there. */
-static enum place place_of(const void *pointer, size_t bytes, bool *fits)
+static enum place copy_side_of(const void *pointer, size_t bytes, bool *fits)
 {
     static const enum place of_kind[] = {[EMU_MEMORY_DEVICE] = DEVICE,
                                          [EMU_MEMORY_PINNED] = PINNED,
@@ -166,13 +167,13 @@ static int check_copy(const struct emu_copy *copy, enum place *from, enum place 
         return copy->width > copy->to_pitch || copy->width > copy->from_pitch
                    ? cudaErrorInvalidPitchValue
                    : cudaErrorInvalidValue;
-    *to = place_of(copy->to,
-                   extent(copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice),
-                   &to_fits);
-    *from =
-        place_of(copy->from,
-                 extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice),
-                 &from_fits);
+    *to = copy_side_of(
+        copy->to, extent(copy->width, copy->height, copy->depth, copy->to_pitch, copy->to_slice),
+        &to_fits);
+    *from = copy_side_of(
+        copy->from,
+        extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice),
+        &from_fits);
     return to_fits && from_fits ? check_kind(copy->kind, *from, *to) : cudaErrorInvalidValue;
 }
 
@@ -255,7 +256,7 @@ int emu_fill(struct emu_stream *stream, const struct emu_fill *fill, bool async,
 
     if (error || !fill->width || !fill->height)
         return error;
-    place = place_of(fill->to, extent(fill->width, fill->height, 1, fill->pitch, 0), &fits);
+    place = copy_side_of(fill->to, extent(fill->width, fill->height, 1, fill->pitch, 0), &fits);
     if (!fits || place == PAGEABLE || fill->width > fill->pitch)
         return cudaErrorInvalidValue;
     work = malloc(sizeof(*work));

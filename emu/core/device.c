@@ -1,3 +1,4 @@
+/* device.c: the virtual devices of this process, their current one, errors and peer access. */
 #include "emu/core/device.h"
 
 #include <driver_types.h>

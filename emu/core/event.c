@@ -1,3 +1,4 @@
+/* event.c: records, queries and waits for events. */
 #include "emu/core/event.h"
 
 #include <driver_types.h>
@@ -13,7 +14,7 @@
 #include "emu/core/process.h"
 #include "emu/core/stream.h"
 
-struct record {
+struct event_record {
     atomic_int references;
     struct emu_stream *stream;
     uint64_t position;
@@ -24,13 +25,13 @@ struct emu_event {
     int device;
     unsigned flags;
     pthread_mutex_t lock;               /* guards what follows */
-    struct record *latest;              /* NULL: never recorded */
+    struct event_record *latest;        /* NULL: never recorded */
     struct emu_capture_point *captured; /* recorded in a stream that was being captured */
 };
 
 static void record_release(void *arg)
 {
-    struct record *record = arg;
+    struct event_record *record = arg;
 
     if (!record || atomic_fetch_sub(&record->references, 1) > 1)
         return;
@@ -72,10 +73,10 @@ int emu_event_destroy(struct emu_event *event)
 }
 
 /* Puts either a record or a point of a capture into the event. */
-static void replace(struct emu_event *event, struct record *record,
+static void replace(struct emu_event *event, struct event_record *record,
                     struct emu_capture_point *captured)
 {
-    struct record *old_record;
+    struct event_record *old_record;
     struct emu_capture_point *old_captured;
 
     pthread_mutex_lock(&event->lock);
@@ -89,9 +90,9 @@ static void replace(struct emu_event *event, struct record *record,
 }
 
 /* The latest record with a reference, or NULL. *captured says if the event belongs to a capture. */
-static struct record *latest_of(struct emu_event *event, bool *captured)
+static struct event_record *latest_of(struct emu_event *event, bool *captured)
 {
-    struct record *record;
+    struct event_record *record;
 
     pthread_mutex_lock(&event->lock);
     record = event->latest;
@@ -102,9 +103,9 @@ static struct record *latest_of(struct emu_event *event, bool *captured)
     return record;
 }
 
-static int pass(void *arg)
+static int event_pass(void *arg)
 {
-    struct record *record = arg;
+    struct event_record *record = arg;
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -115,7 +116,7 @@ static int pass(void *arg)
 int emu_event_record(struct emu_event *event, struct emu_stream *stream)
 {
     struct emu_capture_point *point;
-    struct record *record;
+    struct event_record *record;
     int error = emu_capture_forbids(stream);
 
     if (error)
@@ -133,7 +134,7 @@ int emu_event_record(struct emu_event *event, struct emu_stream *stream)
         return cudaErrorMemoryAllocation;
     record->stream = emu_stream_hold(stream);
     atomic_init(&record->references, 2); /* the event's and the queue's */
-    error = emu_stream_append(stream, "cudaEventRecord", pass, record, record_release,
+    error = emu_stream_append(stream, "cudaEventRecord", event_pass, record, record_release,
                               &record->position);
     if (error) {
         record_release(record);
@@ -144,7 +145,7 @@ int emu_event_record(struct emu_event *event, struct emu_stream *stream)
     return 0;
 }
 
-static bool passed(const struct record *record)
+static bool passed(const struct event_record *record)
 {
     return atomic_load(&record->stream->done) >= record->position;
 }
@@ -152,7 +153,7 @@ static bool passed(const struct record *record)
 int emu_event_query(struct emu_event *event)
 {
     bool captured;
-    struct record *record = latest_of(event, &captured);
+    struct event_record *record = latest_of(event, &captured);
     int error = emu_device_error(event->device);
 
     if (!error && captured)
@@ -166,7 +167,7 @@ int emu_event_query(struct emu_event *event)
 int emu_event_synchronize(struct emu_event *event)
 {
     bool captured;
-    struct record *record = latest_of(event, &captured);
+    struct event_record *record = latest_of(event, &captured);
     int error = captured ? cudaErrorCapturedEvent : emu_device_error(event->device);
 
     if (!error && record)
@@ -175,7 +176,8 @@ int emu_event_synchronize(struct emu_event *event)
     return error;
 }
 
-static int elapsed(const struct record *start, const struct record *end, float *milliseconds)
+static int elapsed(const struct event_record *start, const struct event_record *end,
+                   float *milliseconds)
 {
     if (!start || !end)
         return cudaErrorInvalidResourceHandle;
@@ -188,7 +190,7 @@ static int elapsed(const struct record *start, const struct record *end, float *
 int emu_event_elapsed(struct emu_event *start, struct emu_event *end, float *milliseconds)
 {
     bool captured[2];
-    struct record *first, *second;
+    struct event_record *first, *second;
     int error;
 
     if ((start->flags | end->flags) & cudaEventDisableTiming || start->device != end->device)
@@ -217,7 +219,7 @@ static int wait_captured(struct emu_stream *stream, struct emu_event *event)
 int emu_stream_wait_event(struct emu_stream *stream, struct emu_event *event)
 {
     bool captured;
-    struct record *record;
+    struct event_record *record;
     int error = wait_captured(stream, event);
 
     if (error >= 0)

@@ -1,4 +1,4 @@
-/* Which stream a handle means: cudaStream_t and CUstream are the same pointers. */
+/* find.c: finds the stream that a handle means: cudaStream_t and CUstream are the same pointers. */
 #include <driver_types.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static void drop_own(void *arg)
     free(own);
 }
 
-static void make_key(void)
+static void make_reason_key(void)
 {
     own_key_made = !pthread_key_create(&own_key, drop_own);
 }
@@ -36,7 +36,7 @@ static struct emu_stream *find_own(struct emu_device *device)
     struct own_streams *own;
     struct emu_stream **stream;
 
-    pthread_once(&once, make_key);
+    pthread_once(&once, make_reason_key);
     if (!own_key_made)
         return NULL;
     own = pthread_getspecific(own_key);

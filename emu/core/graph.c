@@ -1,3 +1,4 @@
+/* graph.c: builds, copies and frees graphs and their nodes. */
 #include "emu/core/graph.h"
 
 #include <driver_types.h>
@@ -60,7 +61,7 @@ void emu_payload_release(void *arg)
     free(payload);
 }
 
-static bool make_room(struct emu_graph *graph)
+static bool reserve_node(struct emu_graph *graph)
 {
     size_t room = graph->room ? graph->room * 2 : 16;
     struct emu_node **nodes;
@@ -80,7 +81,7 @@ struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const
 {
     struct emu_node *node = calloc(1, sizeof(*node));
 
-    if (!node || !make_room(graph))
+    if (!node || !reserve_node(graph))
         goto no_memory;
     if (count) {
         node->dependencies = malloc(count * sizeof(struct emu_node *));

@@ -1,3 +1,4 @@
+/* handles.c: a hash table of the handles that are alive. */
 #include "emu/core/handles.h"
 
 #include <driver_types.h>
@@ -8,7 +9,7 @@
 /* Open addressing with linear probing; GONE keeps probe chains whole. */
 enum { FIRST_SLOTS = 256, GONE = -1 };
 
-struct slot {
+struct handle_slot {
     const void *address;
     void *object;
     int kind;
@@ -16,30 +17,30 @@ struct slot {
 
 static struct {
     pthread_rwlock_t lock;
-    struct slot *slots;
+    struct handle_slot *slots;
     size_t count, used; /* used counts the GONE ones too */
 } table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
-static size_t place_of(const void *address, size_t count)
+static size_t first_slot_of(const void *address, size_t count)
 {
     return (((uintptr_t)address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (count - 1);
 }
 
 /* The slot that holds `address`, or NULL. */
-static struct slot *look_up(const void *address)
+static struct handle_slot *find_handle_slot(const void *address)
 {
     if (!table.count)
         return NULL;
-    for (size_t i = place_of(address, table.count); table.slots[i].kind != HANDLE_NONE;
+    for (size_t i = first_slot_of(address, table.count); table.slots[i].kind != HANDLE_NONE;
          i = (i + 1) & (table.count - 1))
         if (table.slots[i].address == address && table.slots[i].kind != GONE)
             return &table.slots[i];
     return NULL;
 }
 
-static void put(struct slot *slots, size_t count, struct slot entry)
+static void put_slot(struct handle_slot *slots, size_t count, struct handle_slot entry)
 {
-    size_t i = place_of(entry.address, count);
+    size_t i = first_slot_of(entry.address, count);
 
     while (slots[i].kind != HANDLE_NONE)
         i = (i + 1) & (count - 1);
@@ -47,10 +48,10 @@ static void put(struct slot *slots, size_t count, struct slot entry)
 }
 
 /* Makes room for one more and sweeps out what is gone. */
-static int grow(void)
+static int grow_slots(void)
 {
     size_t live = 0, count = FIRST_SLOTS;
-    struct slot *slots;
+    struct handle_slot *slots;
 
     if (table.count && (table.used + 1) * 2 < table.count)
         return 0;
@@ -63,7 +64,7 @@ static int grow(void)
         return cudaErrorMemoryAllocation;
     for (size_t i = 0; i < table.count; i++)
         if (table.slots[i].kind > HANDLE_NONE)
-            put(slots, count, table.slots[i]);
+            put_slot(slots, count, table.slots[i]);
     free(table.slots);
     table.slots = slots;
     table.count = count;
@@ -76,9 +77,9 @@ int emu_handles_add_with(const void *address, enum handle_kind kind, void *objec
     int error;
 
     pthread_rwlock_wrlock(&table.lock);
-    error = grow();
+    error = grow_slots();
     if (!error) {
-        put(table.slots, table.count, (struct slot){address, object, kind});
+        put_slot(table.slots, table.count, (struct handle_slot){address, object, kind});
         table.used++;
     }
     pthread_rwlock_unlock(&table.lock);
@@ -92,10 +93,10 @@ int emu_handles_add(void *object, enum handle_kind kind)
 
 int emu_handles_remove(const void *object, enum handle_kind kind)
 {
-    struct slot *slot;
+    struct handle_slot *slot;
 
     pthread_rwlock_wrlock(&table.lock);
-    slot = look_up(object);
+    slot = find_handle_slot(object);
     if (slot && slot->kind == (int)kind)
         slot->kind = GONE;
     else
@@ -106,11 +107,11 @@ int emu_handles_remove(const void *object, enum handle_kind kind)
 
 enum handle_kind emu_handles_kind(const void *object)
 {
-    const struct slot *slot;
+    const struct handle_slot *slot;
     int kind;
 
     pthread_rwlock_rdlock(&table.lock);
-    slot = look_up(object);
+    slot = find_handle_slot(object);
     kind = slot ? slot->kind : HANDLE_NONE;
     pthread_rwlock_unlock(&table.lock);
     return kind;
@@ -118,11 +119,11 @@ enum handle_kind emu_handles_kind(const void *object)
 
 void *emu_handles_get(const void *address, enum handle_kind kind)
 {
-    const struct slot *slot;
+    const struct handle_slot *slot;
     void *object;
 
     pthread_rwlock_rdlock(&table.lock);
-    slot = look_up(address);
+    slot = find_handle_slot(address);
     object = slot && slot->kind == (int)kind ? slot->object : NULL;
     pthread_rwlock_unlock(&table.lock);
     return object;

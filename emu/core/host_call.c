@@ -1,3 +1,4 @@
+/* host_call.c: runs a host function on a stream. */
 #include "emu/core/host_call.h"
 
 #include <driver_types.h>
@@ -6,7 +7,7 @@
 #include "emu/core.h"
 #include "emu/core/process.h"
 
-static int run(void *arg)
+static int run_host_call(void *arg)
 {
     const struct emu_host_call *call = arg;
 
@@ -27,7 +28,7 @@ int emu_host_call(struct emu_stream *stream, const struct emu_host_call *model, 
     if (!call)
         return cudaErrorMemoryAllocation;
     *call = *model;
-    error = emu_stream_push(stream, name, run, call, free);
+    error = emu_stream_push(stream, name, run_host_call, call, free);
     if (error)
         free(call);
     return error;

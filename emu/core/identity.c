@@ -1,10 +1,11 @@
+/* identity.c: the UUIDs and PCI addresses of the virtual devices. */
 #include <stdio.h>
 #include <string.h>
 
 #include "emu/core/device.h"
 
 /* Splitmix64 (Steele, Lea & Flood 2014): spreads a counter over all bits. */
-static uint64_t spread(uint64_t x)
+static uint64_t spread_bits(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -22,7 +23,7 @@ static uint64_t machine_number(void)
     if (!file)
         return 0;
     while ((c = fgetc(file)) != EOF)
-        number = spread(number ^ (uint64_t)c);
+        number = spread_bits(number ^ (uint64_t)c);
     fclose(file);
     return number;
 }
@@ -31,8 +32,8 @@ void emu_device_uuid(const struct emu_device *device, unsigned char uuid[16])
 {
     uint64_t half[2];
 
-    half[0] = spread(machine_number() + (uint64_t)device->physical);
-    half[1] = spread(half[0] + (uint64_t)device->physical);
+    half[0] = spread_bits(machine_number() + (uint64_t)device->physical);
+    half[1] = spread_bits(half[0] + (uint64_t)device->physical);
     memcpy(uuid, half, sizeof(half));
 }
 

@@ -1,3 +1,4 @@
+/* image.c: finds the names of kernels in cubins, PTX text and fat binaries. */
 #include "emu/core/image.h"
 
 #include <ctype.h>
@@ -38,20 +39,20 @@ struct visit {
     bool stopped, packed;
 };
 
-static void visit(struct visit *visit, const char *name, size_t length)
+static void visit_name(struct visit *visit, const char *name, size_t length)
 {
     visit->stopped = visit->stopped || !visit->each(visit->arg, name, length);
 }
 
-static bool read_symbols(struct visit *to, const char *image, const Elf64_Shdr *sections,
-                         const Elf64_Shdr *table)
+static bool visit_symbols(struct visit *to, const char *image, const Elf64_Shdr *sections,
+                          const Elf64_Shdr *table)
 {
     const Elf64_Sym *symbols = (const Elf64_Sym *)(image + table->sh_offset);
     const char *names = image + sections[table->sh_link].sh_offset;
 
     for (size_t i = 0; i < table->sh_size / sizeof(*symbols) && !to->stopped; i++)
         if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC && symbols[i].st_other & KERNEL_SYMBOL)
-            visit(to, names + symbols[i].st_name, strlen(names + symbols[i].st_name));
+            visit_name(to, names + symbols[i].st_name, strlen(names + symbols[i].st_name));
     return true;
 }
 
@@ -65,11 +66,11 @@ static bool read_cubin(struct visit *to, const char *image)
         return false;
     for (int i = 0; i < header->e_shnum; i++)
         if (sections[i].sh_type == SHT_SYMTAB)
-            found = read_symbols(to, image, sections, &sections[i]);
+            found = visit_symbols(to, image, sections, &sections[i]);
     return found;
 }
 
-static bool is_word(char letter)
+static bool is_name_letter(char letter)
 {
     return isalnum((unsigned char)letter) || letter == '_' || letter == '$' || letter == '%';
 }
@@ -97,9 +98,9 @@ static bool read_ptx(struct visit *to, const char *text)
         }
         text += 6;
         text += strspn(text, " \t\r\n");
-        while (is_word(text[length]))
+        while (is_name_letter(text[length]))
             length++;
-        visit(to, text, length);
+        visit_name(to, text, length);
     }
     return true;
 }

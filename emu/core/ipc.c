@@ -1,3 +1,4 @@
+/* ipc.c: exports device memory to other processes and opens what they exported. */
 #include "emu/core/ipc.h"
 
 #include <driver_types.h>
@@ -16,12 +17,12 @@
 
 static const uint64_t magic = 0x6970632064647063;
 
-struct handle {
+struct ipc_handle {
     uint64_t magic, id, bytes, mapped;
     int32_t process, file, physical, reserved;
 };
 
-_Static_assert(sizeof(struct handle) <= EMU_IPC_HANDLE_BYTES, "CUDA's handles are not larger");
+_Static_assert(sizeof(struct ipc_handle) <= EMU_IPC_HANDLE_BYTES, "CUDA's handles are not larger");
 
 /* One allocation at a time moves; nobody else sees `shared` but release. */
 static pthread_mutex_t moving = PTHREAD_MUTEX_INITIALIZER;
@@ -57,7 +58,7 @@ static int move_into_file(struct emu_range *range)
 
 static int export(struct emu_range *range, void *handle)
 {
-    struct handle made = {.magic = magic, .process = getpid()};
+    struct ipc_handle made = {.magic = magic, .process = getpid()};
     int error = 0;
 
     pthread_mutex_lock(&moving);
@@ -95,7 +96,7 @@ int emu_ipc_export(void *pointer, void *handle)
 }
 
 /* The process's own name for the device, or the current one if it does not see it. */
-static int device_of(int physical)
+static int logical_device_of(int physical)
 {
     for (int i = 0; i < emu_device_count(); i++)
         if (emu_device_get(i)->physical == physical)
@@ -103,7 +104,7 @@ static int device_of(int physical)
     return emu_device_current();
 }
 
-static void *map_file(const struct handle *handle)
+static void *map_file(const struct ipc_handle *handle)
 {
     struct stat status;
     char path[64];
@@ -123,7 +124,7 @@ static void *map_file(const struct handle *handle)
 int emu_ipc_open(const void *handle, int reach, void **pointer)
 {
     struct emu_range model = {.kind = EMU_MEMORY_DEVICE, .imported = true};
-    struct handle made;
+    struct ipc_handle made;
     void *base;
 
     memcpy(&made, handle, sizeof(made));
@@ -135,7 +136,7 @@ int emu_ipc_open(const void *handle, int reach, void **pointer)
     model.base = (uintptr_t)base;
     model.bytes = made.bytes;
     model.mapped = made.mapped;
-    model.device = device_of(made.physical);
+    model.device = logical_device_of(made.physical);
     if (emu_memory_import(&model)) {
         munmap(base, made.mapped);
         return cudaErrorMemoryAllocation;

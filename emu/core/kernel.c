@@ -1,3 +1,4 @@
+/* kernel.c: registers kernels and finds them by handle or name. */
 #include "emu/core/kernel.h"
 
 #include <driver_types.h>

@@ -1,3 +1,4 @@
+/* kernel_name.c: finds a kernel's plain name in its mangled C++ name. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* launch.c: launches a kernel by running its C twin on a stream. */
 #include <driver_types.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 227 << 10 };
 
 /* A launch under way: everything it needs, in one piece of memory. */
-struct launch {
+struct kernel_launch {
     const struct twin *twin;
     struct twin_grid grid;
     int device;
@@ -21,7 +22,7 @@ struct launch {
     _Alignas(16) char block[];
 };
 
-static void *pointer_of(const struct launch *launch, unsigned i)
+static void *pointer_of(const struct kernel_launch *launch, unsigned i)
 {
     void *pointer;
 
@@ -33,7 +34,7 @@ static void *pointer_of(const struct launch *launch, unsigned i)
  * stays held while the kernel runs. */
 static int run_launch(void *arg)
 {
-    struct launch *launch = arg;
+    struct kernel_launch *launch = arg;
     struct emu_range *held[EMU_MAX_PARAMETERS];
     unsigned i;
     int error = 0;
@@ -50,7 +51,7 @@ static int run_launch(void *arg)
     return error;
 }
 
-static int nothing(void *arg)
+static int run_no_kernel(void *arg)
 {
     (void)arg;
     return 0;
@@ -71,12 +72,13 @@ static int check_grid(const struct twin_grid *grid, const struct emu_stream *str
 }
 
 /* Copies the arguments behind the launch. NULL: no memory. */
-static struct launch *make_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
-                                  void *const *args, const void *block, int device)
+static struct kernel_launch *make_launch(const struct emu_kernel *kernel,
+                                         const struct twin_grid *grid, void *const *args,
+                                         const void *block, int device)
 {
     const struct emu_parameter *last = kernel->parameters + kernel->parameter_count - 1;
     size_t bytes = kernel->parameter_count ? last->offset + last->bytes : 0;
-    struct launch *launch = malloc(sizeof(*launch) + bytes);
+    struct kernel_launch *launch = malloc(sizeof(*launch) + bytes);
 
     if (!launch)
         return NULL;
@@ -98,14 +100,14 @@ static struct launch *make_launch(const struct emu_kernel *kernel, const struct 
 int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
                       void *const *args, const void *block, struct emu_stream *stream)
 {
-    struct launch *launch;
+    struct kernel_launch *launch;
     int error = check_grid(grid, stream);
 
     if (error)
         return error;
     if (!kernel->twin) {
         emu_unsupported(kernel->name, "no C twin of this kernel; its launches do nothing");
-        return emu_stream_push(stream, "kernel without twin", nothing, NULL, NULL);
+        return emu_stream_push(stream, "kernel without twin", run_no_kernel, NULL, NULL);
     }
     if (kernel->parameter_count && !args && !block)
         return cudaErrorInvalidValue;

@@ -1,3 +1,5 @@
+/* memory.c: the table of address ranges: allocation, lookup, and protection while work uses them.
+ */
 #include "emu/core/memory.h"
 
 #include <driver_types.h>
@@ -52,7 +54,7 @@ static struct emu_range *range_around(uintptr_t address)
 }
 
 /* Puts a copy of `model` into the table. Returns it, or NULL if there is no memory. */
-static struct emu_range *insert(const struct emu_range *model)
+static struct emu_range *insert_range(const struct emu_range *model)
 {
     size_t position = position_of(model->base);
     struct emu_range *range;
@@ -140,7 +142,7 @@ static struct emu_range *open_range(struct emu_device *device, size_t bytes, str
     model.base = find_room(arena, model.mapped);
     if (!model.base || !emu_arena_open(model.base, model.mapped))
         return NULL;
-    range = insert(&model);
+    range = insert_range(&model);
     if (!range)
         emu_arena_close(model.base, model.mapped);
     return range;
@@ -181,7 +183,7 @@ int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind
         return cudaErrorMemoryAllocation;
     model.base = (uintptr_t)base;
     pthread_rwlock_wrlock(&memory.lock);
-    known = insert(&model) != NULL;
+    known = insert_range(&model) != NULL;
     pthread_rwlock_unlock(&memory.lock);
     if (!known) {
         munmap(base, model.mapped);
@@ -207,7 +209,7 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
     below = position ? memory.ranges[position - 1] : NULL;
     if (below && below->base + below->bytes > model.base)
         error = cudaErrorHostMemoryAlreadyRegistered;
-    else if (!insert(&model))
+    else if (!insert_range(&model))
         error = cudaErrorMemoryAllocation;
     pthread_rwlock_unlock(&memory.lock);
     return error;
@@ -285,7 +287,7 @@ int emu_memory_import(const struct emu_range *model)
     bool known;
 
     pthread_rwlock_wrlock(&memory.lock);
-    known = insert(model) != NULL;
+    known = insert_range(model) != NULL;
     pthread_rwlock_unlock(&memory.lock);
     return known ? 0 : cudaErrorMemoryAllocation;
 }
@@ -352,8 +354,8 @@ static bool may_touch(int device, const struct emu_range *range)
 }
 
 /* With the lock held. *found is NULL for pageable host memory. */
-static int check(int device, uintptr_t address, size_t bytes, bool pageable,
-                 struct emu_range **found)
+static int check_range(int device, uintptr_t address, size_t bytes, bool pageable,
+                       struct emu_range **found)
 {
     struct emu_range *range = range_around(address);
 
@@ -371,7 +373,7 @@ int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable
     int error;
 
     pthread_rwlock_rdlock(&memory.lock);
-    error = check(device, (uintptr_t)pointer, bytes, pageable, held);
+    error = check_range(device, (uintptr_t)pointer, bytes, pageable, held);
     if (error)
         *held = NULL;
     if (*held)
@@ -402,7 +404,7 @@ bool emu_memory_reachable(int device, const void *pointer, size_t bytes)
     int error;
 
     pthread_rwlock_rdlock(&memory.lock);
-    error = check(device, (uintptr_t)pointer, bytes, false, &range);
+    error = check_range(device, (uintptr_t)pointer, bytes, false, &range);
     pthread_rwlock_unlock(&memory.lock);
     return !error;
 }

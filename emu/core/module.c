@@ -1,3 +1,4 @@
+/* module.c: loads device code and keeps its kernels until it is unloaded. */
 #include "emu/core/module.h"
 
 #include <driver_types.h>
@@ -18,7 +19,7 @@ struct loading {
     int error;
 };
 
-static bool add(void *arg, const char *name, size_t length)
+static bool add_kernel_name(void *arg, const char *name, size_t length)
 {
     struct loading *loading = arg;
     char *copy = strndup(name, length);
@@ -38,7 +39,7 @@ int emu_module_load(const void *image, struct emu_module **module)
 
     if (!loading.module)
         return cudaErrorMemoryAllocation;
-    loading.module->image = emu_image_kernels(image, add, &loading);
+    loading.module->image = emu_image_kernels(image, add_kernel_name, &loading);
     if (!loading.error && loading.module->image == EMU_IMAGE_NONE)
         loading.error = cudaErrorInvalidKernelImage;
     if (!loading.error)
@@ -53,7 +54,7 @@ int emu_module_load(const void *image, struct emu_module **module)
 }
 
 /* The whole file and a NUL behind it (PTX), or NULL. */
-static char *read_file(const char *path)
+static char *read_module_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
     char *text = NULL;
@@ -74,7 +75,7 @@ static char *read_file(const char *path)
 
 int emu_module_load_file(const char *path, struct emu_module **module)
 {
-    char *image = read_file(path);
+    char *image = read_module_file(path);
     int error = image ? emu_module_load(image, module) : (int)cudaErrorFileNotFound;
 
     free(image);

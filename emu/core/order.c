@@ -1,6 +1,7 @@
-/* The legacy default stream (CUDA programming guide, "Default Stream"; runtime API, "Stream
- * synchronization behavior"): work on it waits for all work that was issued before on the device's
- * blocking streams, and work issued later on those waits for it. Non-blocking streams take no part.
+/* order.c: the legacy default stream (CUDA programming guide, "Default Stream"; runtime API,
+ * "Stream synchronization behavior"): work on it waits for all work that was issued before on the
+ * device's blocking streams, and work issued later on those waits for it. Non-blocking streams take
+ * no part.
  */
 #include <driver_types.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* cudaMemcpyPeer "is asynchronous with respect to the host, but serialized with respect to all
- * pending and future asynchronous work" of the current device and both devices of the copy (runtime
- * API, cudaMemcpyPeer): it waits for every stream of theirs, and every stream of theirs waits for
- * it. */
+/* peer_copy.c: copies between devices. cudaMemcpyPeer "is asynchronous with respect to the host,
+ * but serialized with respect to all pending and future asynchronous work" of the current device
+ * and both devices of the copy (runtime API, cudaMemcpyPeer): it waits for every stream of theirs,
+ * and every stream of theirs waits for it. */
 #include <driver_types.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static struct emu_stream **streams_of(struct emu_device *device, size_t *count)
 }
 
 /* Puts the copying stream behind all of the device's streams, or all of them behind it. */
-static int order(struct emu_device *device, struct emu_stream *copying, bool before)
+static int order_peer_streams(struct emu_device *device, struct emu_stream *copying, bool before)
 {
     size_t count;
     struct emu_stream **streams = streams_of(device, &count);
@@ -64,10 +64,10 @@ int emu_copy_peer(void *to, int to_device, const void *from, int from_device, si
     copying = devices[0]->legacy;
     copy.peer = true;
     for (int i = 0; i < 3 && !error; i++)
-        error = order(devices[i], copying, true);
+        error = order_peer_streams(devices[i], copying, true);
     if (!error)
         error = emu_copy(copying, &copy, false, "cudaMemcpyPeer");
     for (int i = 0; i < 3 && !error; i++)
-        error = order(devices[i], copying, false);
+        error = order_peer_streams(devices[i], copying, false);
     return error;
 }

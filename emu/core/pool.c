@@ -1,3 +1,4 @@
+/* pool.c: the memory pools of each device. */
 #include "emu/core/pool.h"
 
 #include <driver_types.h>

@@ -1,3 +1,5 @@
+/* process.c: detects forks and callbacks in which CUDA may not be called, and reports unsupported
+ * functions. */
 #include "emu/core/process.h"
 
 #include <dlfcn.h>
@@ -64,8 +66,8 @@ char *emu_process_sibling(const char *name, char *buffer, unsigned long bytes)
     return buffer;
 }
 
-struct said {
-    struct said *next;
+struct process_names {
+    struct process_names *next;
     char name[];
 };
 
@@ -73,8 +75,8 @@ struct said {
 static bool first_time(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct said *all; /* kept reachable until the process ends */
-    struct said *one;
+    static struct process_names *all; /* kept reachable until the process ends */
+    struct process_names *one;
     bool first = false;
 
     if (atomic_load(&child_of_user))

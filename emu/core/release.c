@@ -1,4 +1,4 @@
-/* cudaFree and its kin wait for the device before they take memory away. */
+/* release.c: frees memory as cudaFree does, after waiting for the device. */
 #include <driver_types.h>
 
 #include "emu/core/capture.h"

@@ -1,4 +1,4 @@
-/* Launching graphs. The nodes are dealt out to lanes: a chain of nodes each of which depends on the
+/* replay.c: launches graphs. The nodes are dealt out to lanes; in a lane each node depends on the
  * one before. Lane 0 is the stream that the graph is launched into, every other lane a stream of
  * the instance; dependencies across lanes are waits for positions. So what a graph leaves unordered
  * runs at the same time, as on a GPU. */
@@ -121,7 +121,7 @@ int emu_graph_exec_destroy(void *handle)
     return 0;
 }
 
-static int nothing(void *arg)
+static int run_empty_node(void *arg)
 {
     (void)arg;
     return 0;
@@ -175,7 +175,7 @@ static int open_lanes(struct emu_graph_exec *exec, struct emu_stream *stream)
     if (exec->last_stream)
         error = emu_stream_append_wait(stream, exec->last_stream, exec->last_position);
     if (!error)
-        error = emu_stream_append(stream, "graph begin", nothing, NULL, NULL, &begin);
+        error = emu_stream_append(stream, "graph begin", run_empty_node, NULL, NULL, &begin);
     for (size_t i = 1; i < exec->lane_count && !error; i++)
         error = emu_stream_append_wait(exec->lanes[i], stream, begin);
     return error;
@@ -190,7 +190,7 @@ static int close_lanes(struct emu_graph_exec *exec, struct emu_stream *stream)
         error = emu_stream_append_wait(stream, exec->lanes[i],
                                        exec->steps[exec->lane_ends[i]].position);
     if (!error)
-        error = emu_stream_append(stream, "graph end", nothing, NULL, NULL, &end);
+        error = emu_stream_append(stream, "graph end", run_empty_node, NULL, NULL, &end);
     if (error)
         return error;
     if (exec->last_stream)

@@ -1,3 +1,4 @@
+/* stream.c: creates, feeds, synchronizes and destroys streams. */
 #include "emu/core/stream.h"
 
 #include <driver_types.h>
@@ -228,7 +229,7 @@ int emu_stream_wait_position(struct emu_stream *stream, uint64_t position,
     return device ? atomic_load(&device->error) : 0;
 }
 
-static int nothing(void *arg)
+static int run_marker(void *arg)
 {
     (void)arg;
     return 0;
@@ -240,7 +241,7 @@ int emu_stream_synchronize(struct emu_stream *stream)
     int error;
 
     if (stream->legacy && emu_order_pending(stream)) {
-        error = emu_stream_append(stream, "synchronize", nothing, NULL, NULL, &position);
+        error = emu_stream_append(stream, "synchronize", run_marker, NULL, NULL, &position);
         if (error)
             return error;
     }

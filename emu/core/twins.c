@@ -1,3 +1,4 @@
+/* twins.c: loads the libraries that hold the C twins of kernels. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@ static struct {
 /* The destructors of the twins' libraries (OpenBLAS frees its buffers) follow: no twin may run
  * then. Every twin ends by itself, so that this waits for none that hangs; the bound is for a
  * machine that is too busy. */
-static void leave(void)
+static void leave_without_twins(void)
 {
     atomic_store(&twins.leaving, true);
     for (int milliseconds = 0; atomic_load(&twins.running) && milliseconds < 5000; milliseconds++)
@@ -35,7 +36,7 @@ void emu_twin_run(const struct twin *twin, const struct twin_grid *grid, void *c
     atomic_fetch_sub(&twins.running, 1);
 }
 
-static void load(void)
+static void load_twins(void)
 {
     char beside[PATH_MAX];
     const char *path = getenv("DDPCHECK_EMU_TWINS");
@@ -51,7 +52,7 @@ static void load(void)
                 dlerror());
         return;
     }
-    atexit(leave);
+    atexit(leave_without_twins);
     twins.all = dlsym(library, "kernels_twins");
     if (!twins.all)
         fprintf(stderr, "ddpcheck emu: %s has no table kernels_twins; kernels will do nothing\n",
@@ -60,7 +61,7 @@ static void load(void)
 
 const struct twin *emu_twin_find(const char *name)
 {
-    pthread_once(&twins.once, load);
+    pthread_once(&twins.once, load_twins);
     for (const struct twin *twin = twins.all; twin && twin->name; twin++)
         if (!strcmp(twin->name, name))
             return twin;

@@ -1,3 +1,4 @@
+/* worker.c: the thread that does the work of a stream. */
 #include "emu/core/worker.h"
 
 #include <driver_types.h>
@@ -25,7 +26,7 @@ static void work_off(const struct emu_stream *stream, struct emu_item *item)
 }
 
 /* With stream->lock held: the next item, or NULL when the stream is closed and drained. */
-static struct emu_item *next_item(struct emu_stream *stream)
+static struct emu_item *next_stream_item(struct emu_stream *stream)
 {
     struct emu_item *item;
 
@@ -53,7 +54,7 @@ static void *worker(void *arg)
              (unsigned)stream->id % 10000);
     pthread_setname_np(pthread_self(), name);
     pthread_mutex_lock(&stream->lock);
-    while ((item = next_item(stream))) {
+    while ((item = next_stream_item(stream))) {
         pthread_mutex_unlock(&stream->lock);
         work_off(stream, item);
         pthread_mutex_lock(&stream->lock);

@@ -1,8 +1,10 @@
+/* copy.c: the runtime's copies and fills. */
 #include "emu/core/copy.h"
 
 #include "emu/cudart/call.h"
 
-static int copy_on(cudaStream_t handle, const struct emu_copy *copy, bool async, const char *name)
+static int runtime_copy_on(cudaStream_t handle, const struct emu_copy *copy, bool async,
+                           const char *name)
 {
     struct emu_stream *stream;
     int error;
@@ -10,7 +12,8 @@ static int copy_on(cudaStream_t handle, const struct emu_copy *copy, bool async,
     return call_stream(handle, &stream, &error) ? emu_copy(stream, copy, async, name) : error;
 }
 
-static int fill_on(cudaStream_t handle, const struct emu_fill *fill, bool async, const char *name)
+static int runtime_fill_on(cudaStream_t handle, const struct emu_fill *fill, bool async,
+                           const char *name)
 {
     struct emu_stream *stream;
     int error;
@@ -23,7 +26,7 @@ DEFAULT_CALL(cudaMemcpy, (void *to, const void *from, size_t bytes, enum cudaMem
 {
     struct emu_copy copy = emu_copy_plain(to, from, bytes, kind);
 
-    return copy_on(stream, &copy, false, "cudaMemcpy");
+    return runtime_copy_on(stream, &copy, false, "cudaMemcpy");
 }
 
 STREAM_CALL(cudaMemcpyAsync,
@@ -33,7 +36,7 @@ STREAM_CALL(cudaMemcpyAsync,
 {
     struct emu_copy copy = emu_copy_plain(to, from, bytes, kind);
 
-    return copy_on(stream, &copy, true, "cudaMemcpyAsync");
+    return runtime_copy_on(stream, &copy, true, "cudaMemcpyAsync");
 }
 
 static struct emu_copy rows(void *to, size_t to_pitch, const void *from, size_t from_pitch,
@@ -56,7 +59,7 @@ DEFAULT_CALL(cudaMemcpy2D,
 {
     struct emu_copy copy = rows(to, to_pitch, from, from_pitch, width, height, kind);
 
-    return copy_on(stream, &copy, false, "cudaMemcpy2D");
+    return runtime_copy_on(stream, &copy, false, "cudaMemcpy2D");
 }
 
 STREAM_CALL(cudaMemcpy2DAsync,
@@ -66,7 +69,7 @@ STREAM_CALL(cudaMemcpy2DAsync,
 {
     struct emu_copy copy = rows(to, to_pitch, from, from_pitch, width, height, kind);
 
-    return copy_on(stream, &copy, true, "cudaMemcpy2DAsync");
+    return runtime_copy_on(stream, &copy, true, "cudaMemcpy2DAsync");
 }
 
 /* Between devices by name: the copy may pass through the host, so no peer access is needed. */
@@ -87,7 +90,7 @@ CALL(cudaMemcpyPeerAsync,
     if (!emu_device_get(to_device) || !emu_device_get(from_device))
         return cudaErrorInvalidDevice;
     copy.peer = true;
-    return copy_on(stream, &copy, true, "cudaMemcpyPeerAsync");
+    return runtime_copy_on(stream, &copy, true, "cudaMemcpyPeerAsync");
 }
 
 /* Copies of boxes between pitched memory; arrays (textures) do not exist here. */
@@ -116,7 +119,7 @@ static int copy_box(const struct cudaMemcpy3DParms *p, cudaStream_t stream, bool
               p->dstPos.x;
     copy.from = (char *)p->srcPtr.ptr + p->srcPos.z * copy.from_slice +
                 p->srcPos.y * copy.from_pitch + p->srcPos.x;
-    return copy_on(stream, &copy, async, name);
+    return runtime_copy_on(stream, &copy, async, name);
 }
 
 DEFAULT_CALL(cudaMemcpy3D, (const struct cudaMemcpy3DParms *p), (p))
@@ -134,7 +137,7 @@ DEFAULT_CALL(cudaMemset, (void *to, int value, size_t bytes), (to, value, bytes)
 {
     struct emu_fill fill = {to, bytes, 1, bytes, (unsigned)value & 0xff, 1};
 
-    return fill_on(stream, &fill, false, "cudaMemset");
+    return runtime_fill_on(stream, &fill, false, "cudaMemset");
 }
 
 STREAM_CALL(cudaMemsetAsync, (void *to, int value, size_t bytes, cudaStream_t stream),
@@ -142,7 +145,7 @@ STREAM_CALL(cudaMemsetAsync, (void *to, int value, size_t bytes, cudaStream_t st
 {
     struct emu_fill fill = {to, bytes, 1, bytes, (unsigned)value & 0xff, 1};
 
-    return fill_on(stream, &fill, true, "cudaMemsetAsync");
+    return runtime_fill_on(stream, &fill, true, "cudaMemsetAsync");
 }
 
 DEFAULT_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height),
@@ -150,7 +153,7 @@ DEFAULT_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, siz
 {
     struct emu_fill fill = {to, width, height, pitch, (unsigned)value & 0xff, 1};
 
-    return fill_on(stream, &fill, false, "cudaMemset2D");
+    return runtime_fill_on(stream, &fill, false, "cudaMemset2D");
 }
 
 STREAM_CALL(cudaMemset2DAsync,
@@ -159,5 +162,5 @@ STREAM_CALL(cudaMemset2DAsync,
 {
     struct emu_fill fill = {to, width, height, pitch, (unsigned)value & 0xff, 1};
 
-    return fill_on(stream, &fill, true, "cudaMemset2DAsync");
+    return runtime_fill_on(stream, &fill, true, "cudaMemset2DAsync");
 }

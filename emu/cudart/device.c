@@ -1,3 +1,4 @@
+/* device.c: the runtime's device functions. */
 #include <string.h>
 
 #include "emu/core/attributes.h"

@@ -1,4 +1,4 @@
-/* Driver API functions by name: what libcuda.so.1, which lies beside this library, answers. */
+/* entry.c: finds driver API functions by name in the libcuda.so.1 beside this library. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -15,7 +15,7 @@ static struct {
     get_address *get;
 } driver = {.once = PTHREAD_ONCE_INIT};
 
-static void load(void)
+static void load_driver(void)
 {
     char path[PATH_MAX];
     void *library =
@@ -33,7 +33,7 @@ static int entry_point(const char *symbol, void **function, int version, unsigne
     if (!symbol || !function)
         return cudaErrorInvalidValue;
     *function = NULL;
-    pthread_once(&driver.once, load);
+    pthread_once(&driver.once, load_driver);
     if (!driver.get)
         return cudaErrorInitializationError;
     driver.get(symbol, function, version, flags, &answer);

@@ -1,3 +1,4 @@
+/* error.c: names, texts and the last error of the runtime. */
 #include <stddef.h>
 
 #include "emu/core/process.h"
@@ -62,7 +63,7 @@ static const struct {
 #undef ERROR
 };
 
-static size_t find(cudaError_t error)
+static size_t find_error_row(cudaError_t error)
 {
     size_t i = 0;
 
@@ -73,14 +74,14 @@ static size_t find(cudaError_t error)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    size_t i = find(error);
+    size_t i = find_error_row(error);
 
     return i < sizeof(errors) / sizeof(errors[0]) ? errors[i].name : "unrecognized error code";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
-    size_t i = find(error);
+    size_t i = find_error_row(error);
 
     return i < sizeof(errors) / sizeof(errors[0]) ? errors[i].text : "unrecognized error code";
 }

@@ -1,8 +1,9 @@
+/* event.c: the runtime's events. */
 #include "emu/core/event.h"
 
 #include "emu/cudart/call.h"
 
-static int create(cudaEvent_t *event, unsigned flags)
+static int create_event(cudaEvent_t *event, unsigned flags)
 {
     if (!event ||
         flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
@@ -18,12 +19,12 @@ static int create(cudaEvent_t *event, unsigned flags)
 
 CALL(cudaEventCreate, (cudaEvent_t * event), (event))
 {
-    return create(event, cudaEventDefault);
+    return create_event(event, cudaEventDefault);
 }
 
 CALL(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned int flags), (event, flags))
 {
-    return create(event, flags);
+    return create_event(event, flags);
 }
 
 CALL(cudaEventDestroy, (cudaEvent_t event), (event))
@@ -32,7 +33,7 @@ CALL(cudaEventDestroy, (cudaEvent_t event), (event))
                                  : cudaErrorInvalidResourceHandle;
 }
 
-static int record(cudaEvent_t event, cudaStream_t handle, unsigned flags)
+static int record_event(cudaEvent_t event, cudaStream_t handle, unsigned flags)
 {
     struct emu_stream *stream;
     int error;
@@ -47,13 +48,13 @@ static int record(cudaEvent_t event, cudaStream_t handle, unsigned flags)
 
 STREAM_CALL(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), (event, stream))
 {
-    return record(event, stream, 0);
+    return record_event(event, stream, 0);
 }
 
 STREAM_CALL(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
             (event, stream, flags))
 {
-    return record(event, stream, flags);
+    return record_event(event, stream, flags);
 }
 
 CALL(cudaEventQuery, (cudaEvent_t event), (event))

@@ -1,4 +1,4 @@
-/* What programs ask of kernels. */
+/* function.c: the attributes and occupancy of kernels. */
 #include "emu/core/kernel.h"
 #include "emu/core/limits.h"
 #include "emu/cudart/call.h"
@@ -94,7 +94,7 @@ CALL(cudaFuncSetSharedMemConfig, (const void *function, enum cudaSharedMemConfig
     return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-static int occupancy(int *blocks, const void *function, int threads, size_t shared)
+static int runtime_occupancy(int *blocks, const void *function, int threads, size_t shared)
 {
     if (!blocks || threads <= 0)
         return cudaErrorInvalidValue;
@@ -108,7 +108,7 @@ CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
      (int *blocks, const void *function, int threads, size_t shared),
      (blocks, function, threads, shared))
 {
-    return occupancy(blocks, function, threads, shared);
+    return runtime_occupancy(blocks, function, threads, shared);
 }
 
 CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
@@ -117,5 +117,5 @@ CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
 {
     return flags > cudaOccupancyDisableCachingOverride
                ? cudaErrorInvalidValue
-               : occupancy(blocks, function, threads, shared);
+               : runtime_occupancy(blocks, function, threads, shared);
 }

@@ -1,3 +1,4 @@
+/* graph.c: the runtime's stream capture and graphs. */
 #include "emu/core/graph.h"
 
 #include <string.h>

@@ -1,33 +1,33 @@
-/* Nodes that are added by hand. Each is what the call of the same meaning leaves in a capture: it
- * is made on a stream of its own that captures one call, and then moved into the program's graph.
+/* graph_nodes.c: nodes that a program adds itself. Each is created by capturing the call of the
+ * same meaning on a stream of its own, and then moved into the program's graph.
  */
 #include "emu/core/capture.h"
 #include "emu/core/graph.h"
 #include "emu/core/stream.h"
 #include "emu/cudart/call.h"
 
-struct place {
+struct node_position {
     cudaGraphNode_t *node;
     cudaGraph_t graph;
     const cudaGraphNode_t *dependencies;
     size_t count;
 };
 
-static int check(const struct place *place)
+static int check_position(const struct node_position *place)
 {
     return place->node && emu_graph_find(place->graph) && (place->dependencies || !place->count)
                ? cudaSuccess
                : cudaErrorInvalidValue;
 }
 
-static int put(const struct place *place, struct emu_node *node)
+static int put_node(const struct node_position *place, struct emu_node *node)
 {
     *place->node = (cudaGraphNode_t)node;
     return node ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 /* The payload of the one node that `issue` captures. */
-static int capture_one(const struct place *place,
+static int capture_one(const struct node_position *place,
                        cudaError_t (*issue)(cudaStream_t stream, const void *parameters),
                        const void *parameters)
 {
@@ -46,9 +46,9 @@ static int capture_one(const struct place *place,
     if (!error && made->count != 1)
         error = cudaErrorInvalidValue;
     if (!error)
-        error = put(place, emu_graph_share(emu_graph_find(place->graph),
-                                           (struct emu_node *const *)place->dependencies,
-                                           place->count, made->nodes[0]->payload));
+        error = put_node(place, emu_graph_share(emu_graph_find(place->graph),
+                                                (struct emu_node *const *)place->dependencies,
+                                                place->count, made->nodes[0]->payload));
     if (made)
         emu_graph_destroy(made);
     emu_stream_destroy(stream);
@@ -68,8 +68,9 @@ CALL(cudaGraphAddKernelNode,
       const struct cudaKernelNodeParams *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = {node, graph, dependencies, count};
-    int error = parameters && !parameters->extra ? check(&place) : (int)cudaErrorInvalidValue;
+    const struct node_position place = {node, graph, dependencies, count};
+    int error = parameters && !parameters->extra ? check_position(&place)
+                                                 : (int)cudaErrorInvalidValue;
 
     return error ? error : capture_one(&place, issue_kernel, parameters);
 }
@@ -93,9 +94,9 @@ CALL(cudaGraphAddMemcpyNode1D,
       void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind),
      (node, graph, dependencies, count, to, from, bytes, kind))
 {
-    const struct place place = {node, graph, dependencies, count};
+    const struct node_position place = {node, graph, dependencies, count};
     const struct copy copy = {to, from, bytes, kind};
-    int error = check(&place);
+    int error = check_position(&place);
 
     return error ? error : capture_one(&place, issue_copy, &copy);
 }
@@ -110,8 +111,8 @@ CALL(cudaGraphAddMemcpyNode,
       const struct cudaMemcpy3DParms *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = {node, graph, dependencies, count};
-    int error = parameters ? check(&place) : (int)cudaErrorInvalidValue;
+    const struct node_position place = {node, graph, dependencies, count};
+    int error = parameters ? check_position(&place) : (int)cudaErrorInvalidValue;
 
     return error ? error : capture_one(&place, issue_box, parameters);
 }
@@ -132,8 +133,8 @@ CALL(cudaGraphAddMemsetNode,
       const struct cudaMemsetParams *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = {node, graph, dependencies, count};
-    int error = parameters ? check(&place) : (int)cudaErrorInvalidValue;
+    const struct node_position place = {node, graph, dependencies, count};
+    int error = parameters ? check_position(&place) : (int)cudaErrorInvalidValue;
 
     if (!error && parameters->elementSize != 1 && parameters->value)
         return cudaErrorNotSupported;
@@ -152,8 +153,8 @@ CALL(cudaGraphAddHostNode,
       const struct cudaHostNodeParams *parameters),
      (node, graph, dependencies, count, parameters))
 {
-    const struct place place = {node, graph, dependencies, count};
-    int error = parameters ? check(&place) : (int)cudaErrorInvalidValue;
+    const struct node_position place = {node, graph, dependencies, count};
+    int error = parameters ? check_position(&place) : (int)cudaErrorInvalidValue;
 
     return error ? error : capture_one(&place, issue_host, parameters);
 }
@@ -162,18 +163,18 @@ CALL(cudaGraphAddEmptyNode,
      (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies, size_t count),
      (node, graph, dependencies, count))
 {
-    const struct place place = {node, graph, dependencies, count};
-    int error = check(&place);
+    const struct node_position place = {node, graph, dependencies, count};
+    int error = check_position(&place);
 
     return error ? error
-                 : put(&place,
-                       emu_graph_add(emu_graph_find(graph), (struct emu_node *const *)dependencies,
-                                     count, "empty node", NULL, NULL, NULL));
+                 : put_node(&place, emu_graph_add(emu_graph_find(graph),
+                                                  (struct emu_node *const *)dependencies, count,
+                                                  "empty node", NULL, NULL, NULL));
 }
 
 /* The child's nodes, those without dependencies behind the place's, and an empty node that stands
  * for its end. */
-static int add_child(const struct place *place, struct emu_graph *child)
+static int add_child(const struct node_position *place, struct emu_graph *child)
 {
     struct emu_graph *graph = emu_graph_find(place->graph);
     size_t first = graph->count;
@@ -191,8 +192,8 @@ static int add_child(const struct place *place, struct emu_graph *child)
         for (size_t k = 0; k < from->dependency_count; k++)
             made->dependencies[k] = graph->nodes[first + from->dependencies[k]->number];
     }
-    return put(place, emu_graph_add(graph, graph->nodes + first, graph->count - first,
-                                    "end of child graph", NULL, NULL, NULL));
+    return put_node(place, emu_graph_add(graph, graph->nodes + first, graph->count - first,
+                                         "end of child graph", NULL, NULL, NULL));
 }
 
 CALL(cudaGraphAddChildGraphNode,
@@ -200,8 +201,8 @@ CALL(cudaGraphAddChildGraphNode,
       cudaGraph_t child),
      (node, graph, dependencies, count, child))
 {
-    const struct place place = {node, graph, dependencies, count};
-    int error = emu_graph_find(child) && child != graph ? check(&place)
+    const struct node_position place = {node, graph, dependencies, count};
+    int error = emu_graph_find(child) && child != graph ? check_position(&place)
                                                         : (int)cudaErrorInvalidValue;
 
     return error ? error : add_child(&place, emu_graph_find(child));

@@ -1,8 +1,9 @@
+/* launch.c: the runtime's kernel launches. */
 #include "emu/core/kernel.h"
 #include "emu/cudart/call.h"
 
-static int launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
-                  cudaStream_t handle)
+static int runtime_launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
+                          cudaStream_t handle)
 {
     const struct twin_grid cut = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
     const struct emu_kernel *kernel = emu_kernel_find(function);
@@ -21,7 +22,7 @@ STREAM_CALL(cudaLaunchKernel,
              cudaStream_t stream),
             (function, grid, block, args, shared, stream))
 {
-    return launch(function, grid, block, args, shared, stream);
+    return runtime_launch(function, grid, block, args, shared, stream);
 }
 
 /* What nvcc 13 compiles <<<>>> to. */
@@ -30,7 +31,7 @@ STREAM_CALL(__cudaLaunchKernel,
              cudaStream_t stream),
             (kernel, grid, block, args, shared, stream))
 {
-    return launch(kernel, grid, block, args, shared, stream);
+    return runtime_launch(kernel, grid, block, args, shared, stream);
 }
 
 STREAM_CALL(cudaLaunchCooperativeKernel,
@@ -38,22 +39,23 @@ STREAM_CALL(cudaLaunchCooperativeKernel,
              cudaStream_t stream),
             (function, grid, block, args, shared, stream))
 {
-    return launch(function, grid, block, args, shared, stream);
+    return runtime_launch(function, grid, block, args, shared, stream);
 }
 
 /* The attributes of a launch (clusters, priority, programmatic dependence) change how a GPU runs
  * it, not what it computes. */
-static int launch_config(const cudaLaunchConfig_t *config, const void *function, void **args,
-                         cudaStream_t stream)
+static int runtime_launch_config(const cudaLaunchConfig_t *config, const void *function,
+                                 void **args, cudaStream_t stream)
 {
-    return launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
-                  stream);
+    return runtime_launch(function, config->gridDim, config->blockDim, args,
+                          config->dynamicSmemBytes, stream);
 }
 
 CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *config, const void *function, void **args),
      (config, function, args))
 {
-    return config ? launch_config(config, function, args, config->stream) : cudaErrorInvalidValue;
+    return config ? runtime_launch_config(config, function, args, config->stream)
+                  : cudaErrorInvalidValue;
 }
 
 CALL(cudaLaunchKernelExC_ptsz,
@@ -62,8 +64,8 @@ CALL(cudaLaunchKernelExC_ptsz,
 {
     if (!config)
         return cudaErrorInvalidValue;
-    return launch_config(config, function, args,
-                         config->stream ? config->stream : cudaStreamPerThread);
+    return runtime_launch_config(config, function, args,
+                                 config->stream ? config->stream : cudaStreamPerThread);
 }
 
 /* The <<<>>> operator leaves its configuration here; the host stub takes it from here. */

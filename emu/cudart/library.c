@@ -1,4 +1,4 @@
-/* Device code that programs load themselves. */
+/* library.c: device code that programs load themselves. */
 #include "emu/core/kernel.h"
 #include "emu/core/module.h"
 #include "emu/cudart/call.h"

@@ -1,3 +1,4 @@
+/* memory.c: the runtime's memory allocation and pointer attributes. */
 #include <stdint.h>
 
 #include "emu/core/capture.h"
@@ -19,7 +20,8 @@ static int allocate(void **pointer, size_t bytes)
     return emu_memory_allocate(emu_device_current(), bytes, NULL, pointer);
 }
 
-static int allocate_host(void **pointer, size_t bytes, enum emu_memory_kind kind, unsigned flags)
+static int runtime_allocate_host(void **pointer, size_t bytes, enum emu_memory_kind kind,
+                                 unsigned flags)
 {
     if (!pointer)
         return cudaErrorInvalidValue;
@@ -60,20 +62,20 @@ CALL(cudaMalloc3D, (struct cudaPitchedPtr * pitched, struct cudaExtent extent), 
 
 CALL(cudaMallocHost, (void **pointer, size_t bytes), (pointer, bytes))
 {
-    return allocate_host(pointer, bytes, EMU_MEMORY_PINNED, cudaHostAllocDefault);
+    return runtime_allocate_host(pointer, bytes, EMU_MEMORY_PINNED, cudaHostAllocDefault);
 }
 
 CALL(cudaHostAlloc, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
 {
     return flags > 7 ? cudaErrorInvalidValue
-                     : allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
+                     : runtime_allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
 }
 
 CALL(cudaMallocManaged, (void **pointer, size_t bytes, unsigned int flags), (pointer, bytes, flags))
 {
     if (!bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
         return cudaErrorInvalidValue;
-    return allocate_host(pointer, bytes, EMU_MEMORY_MANAGED, flags);
+    return runtime_allocate_host(pointer, bytes, EMU_MEMORY_MANAGED, flags);
 }
 
 CALL(cudaFree, (void *pointer), (pointer))

@@ -1,3 +1,4 @@
+/* pool.c: the runtime's memory pools and stream-ordered allocation. */
 #include "emu/core/pool.h"
 
 #include "emu/core/handles.h"

@@ -1,5 +1,5 @@
-/* What nvcc's host code calls before main: its device code, kernels and variables. The device code
- * itself is of no use here, kernels are known by name. */
+/* register.c: registers device code, kernels and variables, as nvcc's host code does before main.
+ * The device code itself is not used here: kernels are found by name. */
 #include <stdio.h>
 #include <string.h>
 

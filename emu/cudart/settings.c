@@ -1,4 +1,5 @@
-/* Settings that a program may make and read back, and that change nothing on the emulated device.
+/* settings.c: settings that a program may change and read back, without effect on the emulated
+ * device.
  */
 #include "emu/cudart/call.h"
 

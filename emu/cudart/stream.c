@@ -1,3 +1,4 @@
+/* stream.c: the runtime's streams. */
 #include "emu/core/stream.h"
 
 #include <stdint.h>
@@ -10,7 +11,7 @@
 
 enum { GREATEST_PRIORITY = -5 };
 
-static int create(cudaStream_t *stream, unsigned flags, int priority)
+static int create_stream(cudaStream_t *stream, unsigned flags, int priority)
 {
     if (!stream || flags > cudaStreamNonBlocking)
         return cudaErrorInvalidValue;
@@ -21,18 +22,18 @@ static int create(cudaStream_t *stream, unsigned flags, int priority)
 
 CALL(cudaStreamCreate, (cudaStream_t * stream), (stream))
 {
-    return create(stream, cudaStreamDefault, 0);
+    return create_stream(stream, cudaStreamDefault, 0);
 }
 
 CALL(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned int flags), (stream, flags))
 {
-    return create(stream, flags, 0);
+    return create_stream(stream, flags, 0);
 }
 
 CALL(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned int flags, int priority),
      (stream, flags, priority))
 {
-    return create(stream, flags, priority);
+    return create_stream(stream, flags, priority);
 }
 
 CALL(cudaStreamDestroy, (cudaStream_t stream), (stream))

@@ -1,5 +1,6 @@
-/* Every other function of the runtime: it says its name once and returns cudaErrorNotSupported. No
- * CUDA header here: the lists hold names only, and a caller's arguments are not looked at. */
+/* unsupported.c: every other function of the runtime: it prints its name once and returns
+ * cudaErrorNotSupported. No CUDA header here: the lists hold names only, and arguments are ignored.
+ */
 #include "emu/core.h"
 
 enum { NOT_SUPPORTED = 801 };

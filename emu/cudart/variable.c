@@ -1,3 +1,4 @@
+/* variable.c: registers device variables and copies to and from them. */
 #include "emu/cudart/variable.h"
 
 #include <pthread.h>
@@ -21,7 +22,7 @@ static struct {
     struct variable *first;
 } variables = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct variable *make(const void *module, const void *host, size_t bytes)
+static struct variable *make_variable(const void *module, const void *host, size_t bytes)
 {
     struct variable *variable = calloc(1, sizeof(*variable));
 
@@ -44,12 +45,12 @@ static struct variable *make(const void *module, const void *host, size_t bytes)
 int variable_register(const void *module, const void *host, const char *name, size_t bytes)
 {
     (void)name;
-    return make(module, host, bytes) ? 0 : cudaErrorMemoryAllocation;
+    return make_variable(module, host, bytes) ? 0 : cudaErrorMemoryAllocation;
 }
 
 int variable_register_managed(const void *module, void **host, const char *name, size_t bytes)
 {
-    struct variable *variable = make(module, host, bytes);
+    struct variable *variable = make_variable(module, host, bytes);
 
     (void)name;
     if (!variable)
@@ -115,8 +116,9 @@ CALL(cudaGetSymbolSize, (size_t * bytes, const void *symbol), (bytes, symbol))
 }
 
 /* Copies to (or from) a part of a variable. */
-static int copy(const void *symbol, size_t offset, void *to, const void *from, size_t bytes,
-                enum cudaMemcpyKind kind, cudaStream_t handle, bool async, const char *name)
+static int copy_variable(const void *symbol, size_t offset, void *to, const void *from,
+                         size_t bytes, enum cudaMemcpyKind kind, cudaStream_t handle, bool async,
+                         const char *name)
 {
     struct emu_stream *stream;
     struct emu_copy plain;
@@ -138,7 +140,8 @@ DEFAULT_CALL(cudaMemcpyToSymbol,
               enum cudaMemcpyKind kind),
              (symbol, from, bytes, offset, kind))
 {
-    return from ? copy(symbol, offset, NULL, from, bytes, kind, stream, false, "cudaMemcpyToSymbol")
+    return from ? copy_variable(symbol, offset, NULL, from, bytes, kind, stream, false,
+                                "cudaMemcpyToSymbol")
                 : cudaErrorInvalidValue;
 }
 
@@ -146,7 +149,8 @@ DEFAULT_CALL(cudaMemcpyFromSymbol,
              (void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind),
              (to, symbol, bytes, offset, kind))
 {
-    return to ? copy(symbol, offset, to, NULL, bytes, kind, stream, false, "cudaMemcpyFromSymbol")
+    return to ? copy_variable(symbol, offset, to, NULL, bytes, kind, stream, false,
+                              "cudaMemcpyFromSymbol")
               : cudaErrorInvalidValue;
 }
 
@@ -155,8 +159,8 @@ STREAM_CALL(cudaMemcpyToSymbolAsync,
              enum cudaMemcpyKind kind, cudaStream_t stream),
             (symbol, from, bytes, offset, kind, stream))
 {
-    return from ? copy(symbol, offset, NULL, from, bytes, kind, stream, true,
-                       "cudaMemcpyToSymbolAsync")
+    return from ? copy_variable(symbol, offset, NULL, from, bytes, kind, stream, true,
+                                "cudaMemcpyToSymbolAsync")
                 : cudaErrorInvalidValue;
 }
 
@@ -165,7 +169,7 @@ STREAM_CALL(cudaMemcpyFromSymbolAsync,
              cudaStream_t stream),
             (to, symbol, bytes, offset, kind, stream))
 {
-    return to ? copy(symbol, offset, to, NULL, bytes, kind, stream, true,
-                     "cudaMemcpyFromSymbolAsync")
+    return to ? copy_variable(symbol, offset, to, NULL, bytes, kind, stream, true,
+                              "cudaMemcpyFromSymbolAsync")
               : cudaErrorInvalidValue;
 }

@@ -1,9 +1,10 @@
+/* versions.c: the work behind functions whose parameters differ between CUDA 12 and 13. */
 #include "emu/cudart/versions.h"
 
 #include "emu/core/capture.h"
 #include "emu/core/memory.h"
 
-static int check(const void *pointer, size_t bytes, int device)
+static int check_hint(const void *pointer, size_t bytes, int device)
 {
     struct emu_range range;
 
@@ -17,7 +18,7 @@ int version_advise(const void *pointer, size_t bytes, int advice, int device)
 {
     if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)
         return cudaErrorInvalidValue;
-    return check(pointer, bytes, device);
+    return check_hint(pointer, bytes, device);
 }
 
 int version_prefetch(const void *pointer, size_t bytes, int device, cudaStream_t stream)
@@ -25,7 +26,7 @@ int version_prefetch(const void *pointer, size_t bytes, int device, cudaStream_t
     struct emu_stream *found;
     int error;
 
-    return call_stream(stream, &found, &error) ? check(pointer, bytes, device) : error;
+    return call_stream(stream, &found, &error) ? check_hint(pointer, bytes, device) : error;
 }
 
 int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,

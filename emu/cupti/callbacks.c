@@ -1,6 +1,6 @@
-/* CUPTI's callback interface as far as a second user of it can tell: one subscriber at a time,
- * which may enable callbacks and read back what is enabled. None are delivered: in the emulated
- * machine calls are watched by interposing. */
+/* callbacks.c: CUPTI's callback interface, as far as a second subscriber can observe it: one
+ * subscriber at a time, which may enable callbacks and query what is enabled. No callback is ever
+ * delivered: on the emulated machine the shim intercepts calls. */
 #include <cupti.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Every other function of CUPTI: it says its name once and returns CUPTI_ERROR_NOT_SUPPORTED. */
+/* unsupported.c: every other function of CUPTI: it prints its name once and returns
+ * CUPTI_ERROR_NOT_SUPPORTED. */
 #include "emu/core.h"
 
 enum { NOT_SUPPORTED = 27 };

@@ -1,3 +1,4 @@
+/* version.c: CUPTI's version, result texts and time stamps. */
 #include <cupti.h>
 #include <string.h>
 #include <time.h>
@@ -32,7 +33,7 @@ static const struct {
 #undef RESULT
 };
 
-static CUptiResult describe(CUptiResult result, const char **text, int name)
+static CUptiResult describe_result(CUptiResult result, const char **text, int name)
 {
     if (!text)
         return CUPTI_ERROR_INVALID_PARAMETER;
@@ -46,12 +47,12 @@ static CUptiResult describe(CUptiResult result, const char **text, int name)
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char **text)
 {
-    return describe(result, text, 1);
+    return describe_result(result, text, 1);
 }
 
 CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **text)
 {
-    return describe(result, text, 0);
+    return describe_result(result, text, 0);
 }
 
 CUptiResult cuptiGetLastError(void)

@@ -1,3 +1,4 @@
+/* context.c: the driver's contexts: primary, created and current. */
 #include "emu/driver/context.h"
 
 #include <pthread.h>
@@ -20,7 +21,7 @@ static _Thread_local CUcontext below[DEPTH];
 static _Thread_local int depth;
 static _Thread_local CUcontext named;
 
-static CUcontext make(struct emu_device *device, unsigned flags)
+static CUcontext make_context(struct emu_device *device, unsigned flags)
 {
     struct context *context = malloc(sizeof(*context));
 
@@ -42,7 +43,7 @@ CUcontext context_primary(struct emu_device *device)
 
     pthread_mutex_lock(&lock);
     if (!primaries[device->index])
-        primaries[device->index] = make(device, 0);
+        primaries[device->index] = make_context(device, 0);
     primary = primaries[device->index];
     pthread_mutex_unlock(&lock);
     return primary;
@@ -55,7 +56,7 @@ struct emu_device *context_device(CUcontext handle)
     return context ? context->device : NULL;
 }
 
-static CUcontext current(void)
+static CUcontext thread_context(void)
 {
     struct emu_device *device = emu_device_chosen() ? emu_device_get(emu_device_current()) : NULL;
 
@@ -114,16 +115,16 @@ DRIVER_CALL(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned int *flags, i
     return 0;
 }
 
-static int create(CUcontext *context, unsigned flags, CUdevice device)
+static int create_context(CUcontext *context, unsigned flags, CUdevice device)
 {
     if (!context || !emu_device_get(device))
         return context ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
     if (depth == DEPTH)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *context = make(emu_device_get(device), flags);
+    *context = make_context(emu_device_get(device), flags);
     if (!*context)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    below[depth++] = current();
+    below[depth++] = thread_context();
     make_current(*context);
     return 0;
 }
@@ -131,7 +132,7 @@ static int create(CUcontext *context, unsigned flags, CUdevice device)
 DRIVER_CALL(cuCtxCreate_v2, (CUcontext * context, unsigned int flags, CUdevice device),
             (context, flags, device))
 {
-    return create(context, flags, device);
+    return create_context(context, flags, device);
 }
 
 DRIVER_CALL(cuCtxCreate_v4,
@@ -143,13 +144,13 @@ DRIVER_CALL(cuCtxCreate_v4,
         emu_unsupported("cuCtxCreate", "execution affinity and graphics are not emulated");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return create(context, flags, device);
+    return create_context(context, flags, device);
 }
 
 DRIVER_CALL(cuCtxDestroy_v2, (CUcontext context), (context))
 {
     struct emu_device *device = context_device(context);
-    bool was_current = context == current();
+    bool was_current = context == thread_context();
 
     if (!device || context == context_primary(device) ||
         !emu_handles_remove(context, HANDLE_CONTEXT))
@@ -164,7 +165,7 @@ DRIVER_CALL(cuCtxGetCurrent, (CUcontext * context), (context))
 {
     if (!context)
         return CUDA_ERROR_INVALID_VALUE;
-    *context = current();
+    *context = thread_context();
     return 0;
 }
 
@@ -182,14 +183,14 @@ DRIVER_CALL(cuCtxPushCurrent_v2, (CUcontext context), (context))
         return CUDA_ERROR_INVALID_CONTEXT;
     if (depth == DEPTH)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    below[depth++] = current();
+    below[depth++] = thread_context();
     make_current(context);
     return 0;
 }
 
 DRIVER_CALL(cuCtxPopCurrent_v2, (CUcontext * context), (context))
 {
-    CUcontext before = current();
+    CUcontext before = thread_context();
 
     if (!before)
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -210,7 +211,7 @@ DRIVER_CALL(cuCtxGetDevice, (CUdevice * device), (device))
 
 DRIVER_CALL(cuCtxGetFlags, (unsigned int *flags), (flags))
 {
-    const struct context *context = (const struct context *)current();
+    const struct context *context = (const struct context *)thread_context();
 
     if (!flags || !context)
         return flags ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
@@ -220,7 +221,7 @@ DRIVER_CALL(cuCtxGetFlags, (unsigned int *flags), (flags))
 
 DRIVER_CALL(cuCtxGetApiVersion, (CUcontext context, unsigned int *version), (context, version))
 {
-    if (!version || !context_device(context ? context : current()))
+    if (!version || !context_device(context ? context : thread_context()))
         return version ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
     *version = 3020;
     return 0;

@@ -1,3 +1,4 @@
+/* copy.c: the driver's copies and fills. */
 #include "emu/core/copy.h"
 
 #include <driver_types.h>
@@ -5,8 +6,8 @@
 #include "emu/driver/call.h"
 #include "emu/driver/context.h"
 
-static int copy_on(CUstream handle, void *to, const void *from, size_t bytes, int kind, bool async,
-                   bool peer)
+static int driver_copy_on(CUstream handle, void *to, const void *from, size_t bytes, int kind,
+                          bool async, bool peer)
 {
     struct emu_copy copy = emu_copy_plain(to, from, bytes, kind);
     struct emu_stream *stream;
@@ -22,20 +23,20 @@ static int copy_on(CUstream handle, void *to, const void *from, size_t bytes, in
 #define COPY(name, version, to_type, from_type, kind)                                            \
     CONTEXT_CALL(name##version, (to_type to, from_type from, size_t bytes), (to, from, bytes))   \
     {                                                                                            \
-        return copy_on(CU_STREAM_LEGACY, (void *)to, (const void *)from, bytes, kind, false,     \
-                       false);                                                                   \
+        return driver_copy_on(CU_STREAM_LEGACY, (void *)to, (const void *)from, bytes, kind,     \
+                              false, false);                                                     \
     }                                                                                            \
     CONTEXT_CALL(name##version##_ptds, (to_type to, from_type from, size_t bytes),               \
                  (to, from, bytes))                                                              \
     {                                                                                            \
-        return copy_on(CU_STREAM_PER_THREAD, (void *)to, (const void *)from, bytes, kind, false, \
-                       false);                                                                   \
+        return driver_copy_on(CU_STREAM_PER_THREAD, (void *)to, (const void *)from, bytes, kind, \
+                              false, false);                                                     \
     }                                                                                            \
     STREAM_CALL(name##Async##version, name##Async##version##_ptsz,                               \
                 (to_type to, from_type from, size_t bytes, CUstream stream),                     \
                 (to, from, bytes, stream))                                                       \
     {                                                                                            \
-        return copy_on(stream, (void *)to, (const void *)from, bytes, kind, true, false);        \
+        return driver_copy_on(stream, (void *)to, (const void *)from, bytes, kind, true, false); \
     }
 
 COPY(cuMemcpyHtoD, _v2, CUdeviceptr, const void *, cudaMemcpyHostToDevice)
@@ -61,11 +62,11 @@ STREAM_CALL(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,
 {
     if (!context_device(to_context) || !context_device(from_context))
         return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_on(stream, (void *)to, (void *)from, bytes, cudaMemcpyDefault, true, true);
+    return driver_copy_on(stream, (void *)to, (void *)from, bytes, cudaMemcpyDefault, true, true);
 }
 
-static int fill_on(CUstream handle, CUdeviceptr to, unsigned value, unsigned element_bytes,
-                   size_t count, bool async)
+static int driver_fill_on(CUstream handle, CUdeviceptr to, unsigned value, unsigned element_bytes,
+                          size_t count, bool async)
 {
     struct emu_fill fill = {(void *)to, count * element_bytes, 1, count * element_bytes,
                             value,      element_bytes};
@@ -83,18 +84,18 @@ static int fill_on(CUstream handle, CUdeviceptr to, unsigned value, unsigned ele
     CONTEXT_CALL(cuMemsetD##bits##_v2, (CUdeviceptr to, type value, size_t count),      \
                  (to, value, count))                                                    \
     {                                                                                   \
-        return fill_on(CU_STREAM_LEGACY, to, value, bits / 8, count, false);            \
+        return driver_fill_on(CU_STREAM_LEGACY, to, value, bits / 8, count, false);     \
     }                                                                                   \
     CONTEXT_CALL(cuMemsetD##bits##_v2_ptds, (CUdeviceptr to, type value, size_t count), \
                  (to, value, count))                                                    \
     {                                                                                   \
-        return fill_on(CU_STREAM_PER_THREAD, to, value, bits / 8, count, false);        \
+        return driver_fill_on(CU_STREAM_PER_THREAD, to, value, bits / 8, count, false); \
     }                                                                                   \
     STREAM_CALL(cuMemsetD##bits##Async, cuMemsetD##bits##Async_ptsz,                    \
                 (CUdeviceptr to, type value, size_t count, CUstream stream),            \
                 (to, value, count, stream))                                             \
     {                                                                                   \
-        return fill_on(stream, to, value, bits / 8, count, true);                       \
+        return driver_fill_on(stream, to, value, bits / 8, count, true);                \
     }
 
 FILL(8, unsigned char)

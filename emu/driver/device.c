@@ -1,3 +1,4 @@
+/* device.c: the driver's device functions. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

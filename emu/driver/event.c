@@ -1,3 +1,4 @@
+/* event.c: the driver's events. */
 #include "emu/core/event.h"
 
 #include "emu/driver/call.h"
@@ -22,7 +23,7 @@ DRIVER_CALL(cuEventDestroy_v2, (CUevent event), (event))
                                  : (int)CUDA_ERROR_INVALID_HANDLE;
 }
 
-static int record(CUevent event, CUstream handle, unsigned flags)
+static int driver_record_event(CUevent event, CUstream handle, unsigned flags)
 {
     struct emu_stream *stream;
     int error;
@@ -36,13 +37,13 @@ static int record(CUevent event, CUstream handle, unsigned flags)
 
 STREAM_CALL(cuEventRecord, cuEventRecord_ptsz, (CUevent event, CUstream stream), (event, stream))
 {
-    return record(event, stream, 0);
+    return driver_record_event(event, stream, 0);
 }
 
 STREAM_CALL(cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz,
             (CUevent event, CUstream stream, unsigned int flags), (event, stream, flags))
 {
-    return record(event, stream, flags);
+    return driver_record_event(event, stream, flags);
 }
 
 DRIVER_CALL(cuEventQuery, (CUevent event), (event))

@@ -1,4 +1,4 @@
-/* What programs ask of functions and kernels, which are one thing here. */
+/* function.c: the attributes and occupancy of functions and kernels, which are the same here. */
 #include "emu/core/kernel.h"
 #include "emu/core/limits.h"
 #include "emu/core/module.h"
@@ -111,7 +111,7 @@ DRIVER_CALL(cuKernelGetLibrary, (CUlibrary * library, CUkernel kernel), (library
     return module_of(kernel, (const void **)library);
 }
 
-static int occupancy(int *blocks, const void *function, int threads, size_t shared)
+static int driver_occupancy(int *blocks, const void *function, int threads, size_t shared)
 {
     if (!blocks || threads <= 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -125,7 +125,7 @@ CONTEXT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
              (int *blocks, CUfunction function, int threads, size_t shared),
              (blocks, function, threads, shared))
 {
-    return occupancy(blocks, function, threads, shared);
+    return driver_occupancy(blocks, function, threads, shared);
 }
 
 CONTEXT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
@@ -134,5 +134,5 @@ CONTEXT_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
 {
     return flags > CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE
                ? (int)CUDA_ERROR_INVALID_VALUE
-               : occupancy(blocks, function, threads, shared);
+               : driver_occupancy(blocks, function, threads, shared);
 }

@@ -1,3 +1,4 @@
+/* init.c: cuInit, and the names and texts of the driver's errors. */
 #include <stdio.h>
 
 #include "emu/core/attributes.h"

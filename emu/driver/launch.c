@@ -1,9 +1,9 @@
-/* Kernels that came from the runtime's registration: functions and kernels are one thing here. */
+/* launch.c: the driver's kernel launches. Functions and kernels are the same here. */
 #include "emu/core/kernel.h"
 #include "emu/driver/call.h"
 
-static int launch(CUfunction function, const struct twin_grid *grid, void **args, void **extra,
-                  CUstream handle)
+static int driver_launch(CUfunction function, const struct twin_grid *grid, void **args,
+                         void **extra, CUstream handle)
 {
     const struct emu_kernel *kernel = emu_kernel_find(function);
     const void *block = NULL;
@@ -34,24 +34,24 @@ STREAM_CALL(cuLaunchKernel, cuLaunchKernel_ptsz, LAUNCH_PARAMETERS, LAUNCH_ARGUM
     const struct twin_grid grid = {
         {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
 
-    return launch(function, &grid, args, extra, stream);
+    return driver_launch(function, &grid, args, extra, stream);
 }
 
-static int launch_config(const CUlaunchConfig *config, CUfunction function, void **args,
-                         void **extra, CUstream stream)
+static int driver_launch_config(const CUlaunchConfig *config, CUfunction function, void **args,
+                                void **extra, CUstream stream)
 {
     const struct twin_grid grid = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                                    {config->blockDimX, config->blockDimY, config->blockDimZ},
                                    config->sharedMemBytes};
 
-    return launch(function, &grid, args, extra, stream);
+    return driver_launch(function, &grid, args, extra, stream);
 }
 
 CONTEXT_CALL(cuLaunchKernelEx,
              (const CUlaunchConfig *config, CUfunction function, void **args, void **extra),
              (config, function, args, extra))
 {
-    return config ? launch_config(config, function, args, extra, config->hStream)
+    return config ? driver_launch_config(config, function, args, extra, config->hStream)
                   : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -61,8 +61,8 @@ CONTEXT_CALL(cuLaunchKernelEx_ptsz,
 {
     if (!config)
         return CUDA_ERROR_INVALID_VALUE;
-    return launch_config(config, function, args, extra,
-                         config->hStream ? config->hStream : CU_STREAM_PER_THREAD);
+    return driver_launch_config(config, function, args, extra,
+                                config->hStream ? config->hStream : CU_STREAM_PER_THREAD);
 }
 
 #define COOPERATIVE_PARAMETERS                                                                    \
@@ -77,7 +77,7 @@ STREAM_CALL(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, COOPERATI
     const struct twin_grid grid = {
         {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
 
-    return launch(function, &grid, args, NULL, stream);
+    return driver_launch(function, &grid, args, NULL, stream);
 }
 
 static int parameter(const void *function, size_t index, size_t *offset, size_t *bytes)

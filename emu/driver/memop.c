@@ -1,4 +1,4 @@
-/* Stream memory operations: a stream writes a word, or waits until a word has a value. */
+/* memop.c: stream memory operations: a stream writes a word, or waits until a word has a value. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,7 +7,7 @@
 #include "emu/core/stream.h"
 #include "emu/driver/call.h"
 
-struct operation {
+struct memop {
     struct emu_device *device;
     uintptr_t address;
     uint64_t value;
@@ -16,16 +16,16 @@ struct operation {
     bool wait;
 };
 
-static uint64_t load(const struct operation *operation)
+static uint64_t load_value(const struct memop *operation)
 {
     return operation->bytes == 8
                ? __atomic_load_n((uint64_t *)operation->address, __ATOMIC_ACQUIRE)
                : __atomic_load_n((uint32_t *)operation->address, __ATOMIC_ACQUIRE);
 }
 
-static bool holds(const struct operation *operation)
+static bool value_holds(const struct memop *operation)
 {
-    uint64_t word = load(operation), mask = operation->bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    uint64_t word = load_value(operation), mask = operation->bytes == 8 ? UINT64_MAX : UINT32_MAX;
 
     switch (operation->condition) {
     case CU_STREAM_WAIT_VALUE_GEQ: /* cyclic: the difference, as a signed number, is not negative */
@@ -41,20 +41,20 @@ static bool holds(const struct operation *operation)
 }
 
 /* Anyone may write the word, so it is polled: gently, for a wait may be long. */
-static void wait_for(const struct operation *operation)
+static void wait_for_value(const struct memop *operation)
 {
     struct timespec pause = {0, 1000};
 
-    while (!holds(operation) && !atomic_load(&operation->device->error)) {
+    while (!value_holds(operation) && !atomic_load(&operation->device->error)) {
         nanosleep(&pause, NULL);
         if (pause.tv_nsec < 1000000)
             pause.tv_nsec *= 2;
     }
 }
 
-static int run(void *arg)
+static int run_memop(void *arg)
 {
-    const struct operation *operation = arg;
+    const struct memop *operation = arg;
     struct emu_range *range;
     int error = emu_memory_hold(operation->device->index, (void *)operation->address,
                                 operation->bytes, false, &range);
@@ -62,7 +62,7 @@ static int run(void *arg)
     if (error)
         return error;
     if (operation->wait)
-        wait_for(operation);
+        wait_for_value(operation);
     else if (operation->bytes == 8)
         __atomic_store_n((uint64_t *)operation->address, operation->value, __ATOMIC_RELEASE);
     else
@@ -72,9 +72,9 @@ static int run(void *arg)
     return 0;
 }
 
-static int push(CUstream handle, struct operation model)
+static int push_memop(CUstream handle, struct memop model)
 {
-    struct operation *operation;
+    struct memop *operation;
     struct emu_stream *stream;
     int error;
 
@@ -88,8 +88,8 @@ static int push(CUstream handle, struct operation model)
     if (!operation)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *operation = model;
-    error = emu_stream_push(stream, model.wait ? "cuStreamWaitValue" : "cuStreamWriteValue", run,
-                            operation, free);
+    error = emu_stream_push(stream, model.wait ? "cuStreamWaitValue" : "cuStreamWriteValue",
+                            run_memop, operation, free);
     if (error)
         free(operation);
     return error;
@@ -100,7 +100,7 @@ static int write_value(CUstream stream, CUdeviceptr address, uint64_t value, uns
 {
     if (flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
         return CUDA_ERROR_INVALID_VALUE;
-    return push(stream, (struct operation){.address = address, .value = value, .bytes = bytes});
+    return push_memop(stream, (struct memop){.address = address, .value = value, .bytes = bytes});
 }
 
 static int wait_value(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags,
@@ -110,11 +110,11 @@ static int wait_value(CUstream stream, CUdeviceptr address, uint64_t value, unsi
 
     if (condition > CU_STREAM_WAIT_VALUE_NOR)
         return CUDA_ERROR_INVALID_VALUE;
-    return push(stream, (struct operation){.address = address,
-                                           .value = value,
-                                           .bytes = bytes,
-                                           .condition = condition,
-                                           .wait = true});
+    return push_memop(stream, (struct memop){.address = address,
+                                             .value = value,
+                                             .bytes = bytes,
+                                             .condition = condition,
+                                             .wait = true});
 }
 
 #define VALUE_CALL(name, type, function)                                                \

@@ -1,3 +1,4 @@
+/* memory.c: the driver's memory allocation. */
 #include "emu/core/memory.h"
 
 #include "emu/core/attributes.h"
@@ -6,7 +7,8 @@
 #include "emu/core/pool.h"
 #include "emu/driver/call.h"
 
-static int allocate_host(void **pointer, size_t bytes, enum emu_memory_kind kind, unsigned flags)
+static int driver_allocate_host(void **pointer, size_t bytes, enum emu_memory_kind kind,
+                                unsigned flags)
 {
     if (!pointer || !bytes)
         return CUDA_ERROR_INVALID_VALUE;
@@ -30,13 +32,13 @@ CONTEXT_CALL(cuMemFree_v2, (CUdeviceptr pointer), (pointer))
 
 CONTEXT_CALL(cuMemAllocHost_v2, (void **pointer, size_t bytes), (pointer, bytes))
 {
-    return allocate_host(pointer, bytes, EMU_MEMORY_PINNED, 0);
+    return driver_allocate_host(pointer, bytes, EMU_MEMORY_PINNED, 0);
 }
 
 CONTEXT_CALL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned int flags),
              (pointer, bytes, flags))
 {
-    return allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
+    return driver_allocate_host(pointer, bytes, EMU_MEMORY_PINNED, flags);
 }
 
 CONTEXT_CALL(cuMemFreeHost, (void *pointer), (pointer))
@@ -47,7 +49,7 @@ CONTEXT_CALL(cuMemFreeHost, (void *pointer), (pointer))
 CONTEXT_CALL(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned int flags),
              (pointer, bytes, flags))
 {
-    return allocate_host((void **)pointer, bytes, EMU_MEMORY_MANAGED, flags);
+    return driver_allocate_host((void **)pointer, bytes, EMU_MEMORY_MANAGED, flags);
 }
 
 CONTEXT_CALL(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned int flags),

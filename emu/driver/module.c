@@ -1,11 +1,12 @@
-/* Modules and libraries: one thing here, loaded at once (CUDA's lazy loading can't be told apart).
+/* module.c: modules and libraries, which are the same here. They are loaded at once; programs can't
+ * distinguish that from CUDA's lazy loading.
  */
 #include "emu/core/module.h"
 
 #include "emu/core/kernel.h"
 #include "emu/driver/call.h"
 
-static int load(const void *image, void **module)
+static int load_module(const void *image, void **module)
 {
     return image && module ? emu_module_load(image, (struct emu_module **)module)
                            : (int)CUDA_ERROR_INVALID_VALUE;
@@ -22,13 +23,13 @@ static int unload(void *module)
     return emu_module_unload(module) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static int find(void *module, const char *name, void **kernel)
+static int find_kernel(void *module, const char *name, void **kernel)
 {
     return name && kernel ? emu_module_kernel(module, name, (struct emu_kernel **)kernel)
                           : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
-static int count(const void *module, unsigned *kernels)
+static int count_kernels(const void *module, unsigned *kernels)
 {
     if (!kernels || !emu_module_known(module))
         return kernels ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
@@ -51,7 +52,7 @@ CONTEXT_CALL(cuModuleLoad, (CUmodule * module, const char *path), (module, path)
 
 CONTEXT_CALL(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 {
-    return load(image, (void **)module);
+    return load_module(image, (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadDataEx,
@@ -60,12 +61,12 @@ CONTEXT_CALL(cuModuleLoadDataEx,
              (module, image, count, options, values))
 {
     (void)count, (void)options, (void)values; /* how to compile: there is nothing to compile */
-    return load(image, (void **)module);
+    return load_module(image, (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image), (module, image))
 {
-    return load(image, (void **)module);
+    return load_module(image, (void **)module);
 }
 
 CONTEXT_CALL(cuModuleUnload, (CUmodule module), (module))
@@ -76,13 +77,13 @@ CONTEXT_CALL(cuModuleUnload, (CUmodule module), (module))
 CONTEXT_CALL(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name),
              (function, module, name))
 {
-    return find(module, name, (void **)function);
+    return find_kernel(module, name, (void **)function);
 }
 
 CONTEXT_CALL(cuModuleGetFunctionCount, (unsigned int *functions, CUmodule module),
              (functions, module))
 {
-    return count(module, functions);
+    return count_kernels(module, functions);
 }
 
 CONTEXT_CALL(cuModuleEnumerateFunctions,
@@ -109,7 +110,7 @@ DRIVER_CALL(cuLibraryLoadData,
 {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
         (void)library_count;
-    return load(image, (void **)library);
+    return load_module(image, (void **)library);
 }
 
 DRIVER_CALL(cuLibraryLoadFromFile,
@@ -131,12 +132,12 @@ DRIVER_CALL(cuLibraryUnload, (CUlibrary library), (library))
 DRIVER_CALL(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
             (kernel, library, name))
 {
-    return find(library, name, (void **)kernel);
+    return find_kernel(library, name, (void **)kernel);
 }
 
 DRIVER_CALL(cuLibraryGetKernelCount, (unsigned int *kernels, CUlibrary library), (kernels, library))
 {
-    return count(library, kernels);
+    return count_kernels(library, kernels);
 }
 
 DRIVER_CALL(cuLibraryEnumerateKernels, (CUkernel * kernels, unsigned int room, CUlibrary library),

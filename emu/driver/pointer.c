@@ -1,3 +1,4 @@
+/* pointer.c: the driver's pointer attributes. */
 #include <stdint.h>
 #include <string.h>
 
@@ -77,8 +78,8 @@ static int put_range(void *data, CUpointer_attribute attribute, const struct emu
     }
 }
 
-static int put(void *data, CUpointer_attribute attribute, const struct emu_range *range,
-               CUdeviceptr pointer)
+static int put_attribute(void *data, CUpointer_attribute attribute, const struct emu_range *range,
+                         CUdeviceptr pointer)
 {
     int error = put_place(data, attribute, range, pointer);
 
@@ -92,7 +93,7 @@ DRIVER_CALL(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, C
 
     if (!data || !emu_memory_look_up((void *)pointer, &range, NULL))
         return CUDA_ERROR_INVALID_VALUE;
-    return put(data, attribute, &range, pointer);
+    return put_attribute(data, attribute, &range, pointer);
 }
 
 /* What a pointer that CUDA does not know yields for each attribute: nulls, and no device. */
@@ -127,7 +128,7 @@ DRIVER_CALL(cuPointerGetAttributes,
     if (!count || !attributes || !data)
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++)
-        if (!known || put(data[i], attributes[i], &range, pointer))
+        if (!known || put_attribute(data[i], attributes[i], &range, pointer))
             put_unknown(data[i], attributes[i]);
     return 0;
 }

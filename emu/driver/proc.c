@@ -1,5 +1,5 @@
-/* cuGetProcAddress: functions by name, in the newest form that the caller's CUDA version knows. No
- * CUDA header here: the table holds nothing but names and addresses. */
+/* proc.c: cuGetProcAddress: functions by name, in the newest form of the caller's CUDA version. No
+ * CUDA header here: the table holds only names and addresses. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* stream.c: the driver's streams. */
 #include "emu/core/stream.h"
 
 #include <driver_types.h>
@@ -11,7 +12,7 @@
 #include "emu/driver/call.h"
 #include "emu/driver/context.h"
 
-static int create(CUstream *stream, unsigned flags, int priority)
+static int driver_create_stream(CUstream *stream, unsigned flags, int priority)
 {
     if (!stream || flags > CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
@@ -24,13 +25,13 @@ static int create(CUstream *stream, unsigned flags, int priority)
 
 CONTEXT_CALL(cuStreamCreate, (CUstream * stream, unsigned int flags), (stream, flags))
 {
-    return create(stream, flags, 0);
+    return driver_create_stream(stream, flags, 0);
 }
 
 CONTEXT_CALL(cuStreamCreateWithPriority, (CUstream * stream, unsigned int flags, int priority),
              (stream, flags, priority))
 {
-    return create(stream, flags, priority);
+    return driver_create_stream(stream, flags, priority);
 }
 
 CONTEXT_CALL(cuStreamDestroy_v2, (CUstream stream), (stream))
@@ -44,7 +45,7 @@ CONTEXT_CALL(cuStreamDestroy_v2, (CUstream stream), (stream))
 }
 
 /* What asks or waits for a stream's end; a stream that is capturing has none. */
-static int ask(CUstream stream, int (*question)(struct emu_stream *))
+static int query_stream(CUstream stream, int (*question)(struct emu_stream *))
 {
     struct emu_stream *found;
     int error;
@@ -57,12 +58,12 @@ static int ask(CUstream stream, int (*question)(struct emu_stream *))
 
 STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_ptsz, (CUstream stream), (stream))
 {
-    return ask(stream, emu_stream_synchronize);
+    return query_stream(stream, emu_stream_synchronize);
 }
 
 STREAM_CALL(cuStreamQuery, cuStreamQuery_ptsz, (CUstream stream), (stream))
 {
-    return ask(stream, emu_stream_query);
+    return query_stream(stream, emu_stream_query);
 }
 
 STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,

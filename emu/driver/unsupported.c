@@ -1,5 +1,6 @@
-/* Every other function of the driver: it says its name once and returns CUDA_ERROR_NOT_SUPPORTED.
- * cuGetProcAddress does not give them out, so programs that ask first take another way. */
+/* unsupported.c: every other function of the driver: it prints its name once and returns
+ * CUDA_ERROR_NOT_SUPPORTED. cuGetProcAddress does not return them, so programs that query it first
+ * avoid them. */
 #include "emu/core.h"
 
 enum { NOT_SUPPORTED = 801 };

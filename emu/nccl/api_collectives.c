@@ -9,7 +9,7 @@
 #include "emu/nccl/operators.h"
 #include "emu/nccl/profiler.h"
 
-struct call {
+struct collective_call {
     const char *name;
     ncclComm_t comm;
     struct task task;
@@ -18,7 +18,8 @@ struct call {
     ncclResult_t (*add)(struct ncclComm *comm, const struct task *task);
 };
 
-static ncclResult_t check(const struct call *call, struct ncclComm *comm, struct task *task)
+static ncclResult_t check_collective(const struct collective_call *call, struct ncclComm *comm,
+                                     struct task *task)
 {
     ncclResult_t result = communicator_ready(comm);
 
@@ -34,7 +35,7 @@ static ncclResult_t check(const struct call *call, struct ncclComm *comm, struct
                          : ncclSuccess;
 }
 
-static ncclResult_t issue(const struct call *call)
+static ncclResult_t issue_collective(const struct collective_call *call)
 {
     struct ncclComm *comm = communicator_get(call->comm);
     struct task task = call->task;
@@ -42,7 +43,7 @@ static ncclResult_t issue(const struct call *call)
 
     group_enter();
     if (comm) {
-        result = check(call, comm, &task);
+        result = check_collective(call, comm, &task);
         if (!result && (task.count || task.kind >= TASK_COLLECTIVES))
             task.call = profiler_call(comm, call->name, &task, group_depth());
         if (!result)
@@ -61,7 +62,7 @@ static ncclResult_t add_collective(struct ncclComm *comm, const struct task *tas
     return task->count ? group_add_task(comm, task) : ncclSuccess;
 }
 
-static const void *block_of(const struct task *task, const void *buffer, int rank)
+static const void *rank_block_of(const struct task *task, const void *buffer, int rank)
 {
     return (const char *)buffer + (size_t)rank * datatype_total(task->type, task->count);
 }
@@ -85,9 +86,10 @@ static ncclResult_t add_all_to_all(struct ncclComm *comm, const struct task *tas
     ncclResult_t result = ncclSuccess;
 
     for (int peer = 0; peer < comm->ranks && !result && task->count; peer++) {
-        result = add_message(comm, task, TASK_SEND, peer, block_of(task, task->send, peer));
+        result = add_message(comm, task, TASK_SEND, peer, rank_block_of(task, task->send, peer));
         if (!result)
-            result = add_message(comm, task, TASK_RECV, peer, block_of(task, task->recv, peer));
+            result =
+                add_message(comm, task, TASK_RECV, peer, rank_block_of(task, task->recv, peer));
     }
     return result;
 }
@@ -99,7 +101,7 @@ static ncclResult_t add_gather(struct ncclComm *comm, const struct task *task)
     if (!task->count)
         return ncclSuccess;
     for (int peer = 0; comm->rank == task->root && peer < comm->ranks && !result; peer++)
-        result = add_message(comm, task, TASK_RECV, peer, block_of(task, task->recv, peer));
+        result = add_message(comm, task, TASK_RECV, peer, rank_block_of(task, task->recv, peer));
     return result ? result : add_message(comm, task, TASK_SEND, task->root, task->send);
 }
 
@@ -110,7 +112,7 @@ static ncclResult_t add_scatter(struct ncclComm *comm, const struct task *task)
     if (!task->count)
         return ncclSuccess;
     for (int peer = 0; comm->rank == task->root && peer < comm->ranks && !result; peer++)
-        result = add_message(comm, task, TASK_SEND, peer, block_of(task, task->send, peer));
+        result = add_message(comm, task, TASK_SEND, peer, rank_block_of(task, task->send, peer));
     return result ? result : add_message(comm, task, TASK_RECV, task->root, task->recv);
 }
 
@@ -119,14 +121,14 @@ static ncclResult_t add_scatter(struct ncclComm *comm, const struct task *task)
     PUBLIC(function);                                                               \
     ncclResult_t function parameters                                                \
     {                                                                               \
-        struct call call = {                                                        \
+        struct collective_call call = {                                             \
             .name = &#function[4],                                                  \
             .comm = comm,                                                           \
             .add = adder,                                                           \
             .reduces = does_reduce,                                                 \
             .op = operation,                                                        \
             .task = {.count = count, .type = type, .stream = stream, __VA_ARGS__}}; \
-        return issue(&call);                                                        \
+        return issue_collective(&call);                                             \
     }
 
 CALL(ncclAllReduce,

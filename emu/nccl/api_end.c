@@ -4,49 +4,50 @@
 #include "emu/nccl/errors.h"
 #include "emu/nccl/group.h"
 
-struct ending {
-    struct job job;
+struct comm_ending {
+    struct group_job job;
     struct ncclComm *comm; /* a reference */
 };
 
-static void ending_free(struct job *job)
+static void ending_free(struct group_job *job)
 {
-    communicator_put(((struct ending *)job)->comm);
+    communicator_put(((struct comm_ending *)job)->comm);
     free(job);
 }
 
-static ncclResult_t finalize_run(struct job *job)
+static ncclResult_t finalize_run(struct group_job *job)
 {
-    struct ncclComm *comm = ((struct ending *)job)->comm;
+    struct ncclComm *comm = ((struct comm_ending *)job)->comm;
 
     communicator_drain(comm);
     atomic_store(&comm->state, ncclSuccess);
     return ncclSuccess;
 }
 
-static ncclResult_t destroy_run(struct job *job)
+static ncclResult_t destroy_run(struct group_job *job)
 {
-    struct ncclComm *comm = ((struct ending *)job)->comm;
+    struct ncclComm *comm = ((struct comm_ending *)job)->comm;
 
     communicator_drain(comm);
     communicator_retire(comm);
     return ncclSuccess;
 }
 
-static ncclResult_t add(struct ncclComm *comm, ncclResult_t (*run)(struct job *job), bool blocking)
+static ncclResult_t add_ending(struct ncclComm *comm, ncclResult_t (*run)(struct group_job *job),
+                               bool blocking)
 {
-    struct ending *ending = calloc(1, sizeof(*ending));
+    struct comm_ending *ending = calloc(1, sizeof(*ending));
 
     if (!ending)
         return fail(ncclSystemError, "Out of memory");
     communicator_hold(comm);
     ending->comm = comm;
-    ending->job = (struct job){.run = run, .free = ending_free, .blocking = blocking};
+    ending->job = (struct group_job){.run = run, .free = ending_free, .blocking = blocking};
     group_add_job(&ending->job);
     return ncclSuccess;
 }
 
-static ncclResult_t finalize(struct ncclComm *comm)
+static ncclResult_t finalize_communicator(struct ncclComm *comm)
 {
     ncclResult_t state = (ncclResult_t)atomic_load(&comm->state);
 
@@ -62,19 +63,19 @@ static ncclResult_t finalize(struct ncclComm *comm)
                     "ncclCommFinalize : the communicator was finalized before");
     if (!communicator_blocking(comm))
         atomic_store(&comm->state, ncclInProgress);
-    return add(comm, finalize_run, communicator_blocking(comm));
+    return add_ending(comm, finalize_run, communicator_blocking(comm));
 }
 
-static ncclResult_t destroy(struct ncclComm *comm)
+static ncclResult_t destroy_communicator(struct ncclComm *comm)
 {
     if (atomic_load(&comm->state) == ncclInProgress)
         return fail(
             ncclInvalidArgument,
             "ncclCommDestroy : the previous operation on the communicator is still in progress");
-    return add(comm, destroy_run, true);
+    return add_ending(comm, destroy_run, true);
 }
 
-static ncclResult_t stop(struct ncclComm *comm)
+static ncclResult_t abort_communicator(struct ncclComm *comm)
 {
     communicator_stop(comm, STOP_ABORTED);
     communicator_retire(comm);
@@ -82,8 +83,8 @@ static ncclResult_t stop(struct ncclComm *comm)
 }
 
 /* NULL is allowed, as in NCCL. */
-static ncclResult_t end(ncclComm_t handle, const char *call,
-                        ncclResult_t (*how)(struct ncclComm *comm))
+static ncclResult_t end_communicator(ncclComm_t handle, const char *call,
+                                     ncclResult_t (*how)(struct ncclComm *comm))
 {
     struct ncclComm *comm = communicator_get(handle);
     ncclResult_t result;
@@ -104,23 +105,23 @@ static ncclResult_t end(ncclComm_t handle, const char *call,
 PUBLIC(ncclCommFinalize);
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
-    return end(comm, "ncclCommFinalize", finalize);
+    return end_communicator(comm, "ncclCommFinalize", finalize_communicator);
 }
 
 PUBLIC(ncclCommDestroy);
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
-    return end(comm, "ncclCommDestroy", destroy);
+    return end_communicator(comm, "ncclCommDestroy", destroy_communicator);
 }
 
 /* At once, even inside a group: somebody is stuck. */
 PUBLIC(ncclCommAbort);
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    return end(comm, "ncclCommAbort", stop);
+    return end_communicator(comm, "ncclCommAbort", abort_communicator);
 }
 
-static ncclResult_t revoke(struct ncclComm *comm)
+static ncclResult_t revoke_communicator(struct ncclComm *comm)
 {
     ncclResult_t state = (ncclResult_t)atomic_load(&comm->state);
 
@@ -149,7 +150,7 @@ ncclResult_t ncclCommRevoke(ncclComm_t handle, int flags)
         return fail(ncclInvalidArgument,
                     "ncclCommRevoke : comm argument is NULL or not a communicator");
     result = flags == NCCL_REVOKE_DEFAULT
-                 ? revoke(comm)
+                 ? revoke_communicator(comm)
                  : fail(ncclInvalidArgument, "ncclCommRevoke : invalid flags %d", flags);
     communicator_put(comm);
     return result;

@@ -63,7 +63,7 @@ static bool id_was_used(const struct segment_id *id)
     return found;
 }
 
-static ncclResult_t init_run(struct job *job)
+static ncclResult_t init_run(struct group_job *job)
 {
     struct creation *creation = (struct creation *)job;
     ncclResult_t result = bootstrap_join(creation->comm);
@@ -73,14 +73,14 @@ static ncclResult_t init_run(struct job *job)
     return creation_end(creation, result);
 }
 
-static void init_free(struct job *job)
+static void init_free(struct group_job *job)
 {
     creation_release((struct creation *)job);
     free(job);
 }
 
-static ncclResult_t begin(ncclComm_t *slot, int ranks, const ncclUniqueId *id, int rank, int device,
-                          const ncclConfig_t *given)
+static ncclResult_t begin_creation(ncclComm_t *slot, int ranks, const ncclUniqueId *id, int rank,
+                                   int device, const ncclConfig_t *given)
 {
     struct creation *creation;
     struct ncclComm *comm;
@@ -130,7 +130,7 @@ static ncclResult_t init(ncclComm_t *slot, int ranks, const ncclUniqueId *id, in
                          const ncclConfig_t *config)
 {
     group_enter();
-    return group_leave(begin(slot, ranks, id, rank, emu_device_current(), config));
+    return group_leave(begin_creation(slot, ranks, id, rank, emu_device_current(), config));
 }
 
 PUBLIC(ncclCommInitRank);
@@ -189,6 +189,6 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices)
         result = ncclGetUniqueId(&id);
     group_enter();
     for (int i = 0; i < count && !result; i++)
-        result = begin(&comms[i], count, &id, i, devices ? devices[i] : i, NULL);
+        result = begin_creation(&comms[i], count, &id, i, devices ? devices[i] : i, NULL);
     return group_leave(result);
 }

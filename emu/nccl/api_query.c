@@ -4,7 +4,8 @@
 
 enum property { RANKS, RANK, DEVICE };
 
-static ncclResult_t tell(const char *call, ncclComm_t handle, enum property property, int *value)
+static ncclResult_t query_property(const char *call, ncclComm_t handle, enum property property,
+                                   int *value)
 {
     struct ncclComm *comm = communicator_get(handle);
     ncclResult_t state;
@@ -26,19 +27,19 @@ static ncclResult_t tell(const char *call, ncclComm_t handle, enum property prop
 PUBLIC(ncclCommCount);
 ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
 {
-    return tell("CommCount", comm, RANKS, count);
+    return query_property("CommCount", comm, RANKS, count);
 }
 
 PUBLIC(ncclCommUserRank);
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
 {
-    return tell("CommUserRank", comm, RANK, rank);
+    return query_property("CommUserRank", comm, RANK, rank);
 }
 
 PUBLIC(ncclCommCuDevice);
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
 {
-    return tell("CommCuDevice", comm, DEVICE, device);
+    return query_property("CommCuDevice", comm, DEVICE, device);
 }
 
 PUBLIC(ncclCommGetAsyncError);

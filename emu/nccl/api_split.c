@@ -9,7 +9,7 @@
 struct split {
     struct creation creation;
     struct ncclComm *parent; /* a reference */
-    struct vote vote;
+    struct split_vote vote;
     uint64_t number; /* of the parent's host calls */
     bool ran;
 };
@@ -26,13 +26,13 @@ static ncclResult_t check_parent(const struct ncclComm *parent, const char *call
 }
 
 /* Who is in the child and in which order: by key, then by rank in the parent. */
-static void find_place(const struct split *split, int *rank, int *ranks)
+static void find_split_rank(const struct split *split, int *rank, int *ranks)
 {
     const struct ncclComm *parent = split->parent;
 
     *rank = *ranks = 0;
     for (int i = 0; i < parent->ranks; i++) {
-        struct vote other = parent->segment.members[i].votes[split->number % 2];
+        struct split_vote other = parent->segment.members[i].votes[split->number % 2];
 
         if (other.color != split->vote.color)
             continue;
@@ -53,12 +53,12 @@ static ncclResult_t vote(struct split *split, int *rank, int *ranks)
     }
     if (!met)
         return fail(ncclInternalError, "ncclCommSplit : the parent was aborted");
-    find_place(split, rank, ranks);
+    find_split_rank(split, rank, ranks);
     communicator_host_leave(parent);
     return ncclSuccess;
 }
 
-static ncclResult_t split_run(struct job *job)
+static ncclResult_t split_run(struct group_job *job)
 {
     struct split *split = (struct split *)job;
     struct ncclComm *child = split->creation.comm;
@@ -79,7 +79,7 @@ static ncclResult_t split_run(struct job *job)
     return creation_end(&split->creation, result);
 }
 
-static void split_free(struct job *job)
+static void split_free(struct group_job *job)
 {
     struct split *split = (struct split *)job;
 
@@ -93,7 +93,7 @@ static void split_free(struct job *job)
     free(split);
 }
 
-static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclComm_t *slot,
+static ncclResult_t split_begin(struct ncclComm *parent, struct split_vote vote, ncclComm_t *slot,
                                 const ncclConfig_t *given)
 {
     struct split *split;
@@ -116,8 +116,8 @@ static ncclResult_t split_begin(struct ncclComm *parent, struct vote vote, ncclC
         free(split);
         return fail(ncclSystemError, "ncclCommSplit : out of memory");
     }
-    split->creation.job =
-        (struct job){.run = split_run, .free = split_free, .blocking = parent->config.blocking};
+    split->creation.job = (struct group_job){
+        .run = split_run, .free = split_free, .blocking = parent->config.blocking};
     if (child)
         creation_begin(&split->creation, child, slot, parent->config.blocking);
     communicator_hold(parent);
@@ -145,7 +145,7 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key, ncclComm_t *ch
         result = fail(ncclInvalidArgument, "ncclCommSplit : newcomm argument is NULL");
     } else {
         *child = NULL;
-        result = split_begin(parent, (struct vote){color, key}, child, config);
+        result = split_begin(parent, (struct split_vote){color, key}, child, config);
     }
     if (parent)
         communicator_put(parent);
@@ -153,14 +153,14 @@ ncclResult_t ncclCommSplit(ncclComm_t handle, int color, int key, ncclComm_t *ch
 }
 
 /* Only the ranks that stay meet; the parent may be broken. */
-static ncclResult_t shrink_run(struct job *job)
+static ncclResult_t shrink_run(struct group_job *job)
 {
     struct creation *creation = (struct creation *)job;
 
     return creation_end(creation, bootstrap_join(creation->comm));
 }
 
-static void shrink_free(struct job *job)
+static void shrink_free(struct group_job *job)
 {
     creation_release((struct creation *)job);
     free(job);

@@ -1,3 +1,4 @@
+/* bell.c: waits for and wakes ranks through a futex in shared memory. */
 #include "emu/nccl/bell.h"
 
 #include <limits.h>
@@ -37,7 +38,8 @@ void bell_wait(struct bell *bell, uint32_t seen)
     atomic_fetch_sub(&bell->waiters, 1);
 }
 
-bool meeting_attend(struct meeting *meeting, int ranks, uint64_t *passed, const struct guard *guard)
+bool meeting_attend(struct rendezvous *meeting, int ranks, uint64_t *passed,
+                    const struct guard *guard)
 {
     uint64_t everybody = ++*passed * (uint64_t)ranks;
 

@@ -32,14 +32,14 @@ uint32_t bell_read(const struct bell *bell);
 void bell_wait(struct bell *bell, uint32_t seen);
 
 /* A meeting point that all `ranks` members of a communicator pass again and again. */
-struct meeting {
+struct rendezvous {
     _Atomic uint64_t arrivals; /* of all members, ever */
     struct bell bell;
 };
 
 /* Says that the caller came for the *passed'th time and waits for all others to. Adds 1 to
  * *passed. Returns false if the guard stopped the wait. */
-bool meeting_attend(struct meeting *meeting, int ranks, uint64_t *passed,
+bool meeting_attend(struct rendezvous *meeting, int ranks, uint64_t *passed,
                     const struct guard *guard);
 
 #endif

@@ -1,3 +1,4 @@
+/* bootstrap.c: creates or joins the shared memory of a communicator and waits for all members. */
 #include "emu/nccl/bootstrap.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static uint64_t host_number(void)
 /* With the segment's lock held: takes the place. False if it is taken. */
 static bool take_place(struct ncclComm *comm, struct segment *segment)
 {
-    struct member *me = &segment->members[comm->rank];
+    struct segment_member *me = &segment->members[comm->rank];
     const struct emu_device *device = emu_device_get(comm->device);
 
     if (me->present || !device)
@@ -69,7 +70,7 @@ static bool take_place(struct ncclComm *comm, struct segment *segment)
 }
 
 /* Joins the others. 1: there is no place for it here. */
-static int join(struct ncclComm *comm)
+static int join_segment(struct ncclComm *comm)
 {
     struct segment segment = {0};
     int lock, joined = segment_open(&segment, comm->id, comm->ranks, &lock);
@@ -108,7 +109,7 @@ static bool wait_for_all(struct ncclComm *comm)
 
 static ncclResult_t check_devices(const struct ncclComm *comm)
 {
-    const struct member *members = comm->segment.members;
+    const struct segment_member *members = comm->segment.members;
 
     for (int a = 0; a < comm->ranks; a++)
         for (int b = a + 1; b < comm->ranks; b++)
@@ -121,7 +122,7 @@ static ncclResult_t check_devices(const struct ncclComm *comm)
 
 ncclResult_t bootstrap_join(struct ncclComm *comm)
 {
-    int joined = join(comm);
+    int joined = join_segment(comm);
 
     if (joined < 0)
         return fail(ncclSystemError,

@@ -31,7 +31,7 @@ struct exchange {
     struct guard guard;
 };
 
-static bool meet(struct exchange *x)
+static bool meet_members(struct exchange *x)
 {
     struct ncclComm *comm = x->comm;
 
@@ -49,13 +49,13 @@ static size_t stage_bytes(const struct exchange *x)
     return x->comm->segment.header->stage_bytes;
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t smaller_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Puts a piece of the input into a stage, multiplied first if the reduction wants it. */
-static void put(const struct exchange *x, char *stage, size_t offset, size_t bytes)
+static void put_piece(const struct exchange *x, char *stage, size_t offset, size_t bytes)
 {
     if (!x->send)
         return;
@@ -79,7 +79,7 @@ static void reduce_stages(const struct exchange *x, char *into, size_t offset, s
 }
 
 /* Each member reduces its part of a piece into its next stage; then all take all parts. */
-static bool all_reduce(struct exchange *x)
+static bool exchange_all_reduce(struct exchange *x)
 {
     struct ncclComm *comm = x->comm;
     size_t ranks = (size_t)comm->ranks, piece;
@@ -88,21 +88,21 @@ static bool all_reduce(struct exchange *x)
         size_t part, from, until;
         char *result;
 
-        piece = smaller(x->bytes - base, stage_bytes(x));
+        piece = smaller_size(x->bytes - base, stage_bytes(x));
         part = (piece / ranks + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-        from = smaller((size_t)comm->rank * part, piece);
-        until = smaller(from + part, piece);
-        put(x, stage_of(x, comm->rank), base, piece);
-        if (!meet(x))
+        from = smaller_size((size_t)comm->rank * part, piece);
+        until = smaller_size(from + part, piece);
+        put_piece(x, stage_of(x, comm->rank), base, piece);
+        if (!meet_members(x))
             return false;
         result = segment_stage(&comm->segment, comm->rank, comm->stage_rounds + 1);
         reduce_stages(x, result + from, from, until - from);
         comm->stage_rounds++;
-        if (!meet(x))
+        if (!meet_members(x))
             return false;
         for (int rank = 0; rank < comm->ranks; rank++) {
-            from = smaller((size_t)rank * part, piece);
-            until = smaller(from + part, piece);
+            from = smaller_size((size_t)rank * part, piece);
+            until = smaller_size(from + part, piece);
             memcpy(x->recv + base + from, stage_of(x, rank) + from, until - from);
         }
         comm->stage_rounds++;
@@ -118,10 +118,10 @@ static bool exchange_pieces(struct exchange *x, bool gives,
     size_t piece;
 
     for (size_t base = 0; base < x->bytes; base += piece) {
-        piece = smaller(x->bytes - base, stage_bytes(x));
+        piece = smaller_size(x->bytes - base, stage_bytes(x));
         if (gives)
-            put(x, stage_of(x, x->comm->rank), base, piece);
-        if (!meet(x))
+            put_piece(x, stage_of(x, x->comm->rank), base, piece);
+        if (!meet_members(x))
             return false;
         take(x, base, piece);
         x->comm->stage_rounds++;
@@ -134,7 +134,7 @@ static void take_from_root(struct exchange *x, size_t base, size_t piece)
     memcpy(x->recv + base, stage_of(x, x->root), piece);
 }
 
-static bool broadcast(struct exchange *x)
+static bool exchange_broadcast(struct exchange *x)
 {
     return exchange_pieces(x, x->comm->rank == x->root, take_from_root);
 }
@@ -145,7 +145,7 @@ static void take_reduced(struct exchange *x, size_t base, size_t piece)
         reduce_stages(x, x->recv + base, 0, piece);
 }
 
-static bool reduce(struct exchange *x)
+static bool exchange_reduce(struct exchange *x)
 {
     return exchange_pieces(x, true, take_reduced);
 }
@@ -156,22 +156,22 @@ static void take_from_all(struct exchange *x, size_t base, size_t piece)
         memcpy(x->recv + (size_t)rank * x->bytes + base, stage_of(x, rank), piece);
 }
 
-static bool all_gather(struct exchange *x)
+static bool exchange_all_gather(struct exchange *x)
 {
     return exchange_pieces(x, true, take_from_all);
 }
 
 /* A stage holds a piece of each member's block. */
-static bool reduce_scatter(struct exchange *x)
+static bool exchange_reduce_scatter(struct exchange *x)
 {
     size_t room = stage_bytes(x) / (size_t)x->comm->ranks / ALIGNMENT * ALIGNMENT, piece;
 
     for (size_t base = 0; base < x->bytes; base += piece) {
-        piece = smaller(x->bytes - base, room);
+        piece = smaller_size(x->bytes - base, room);
         for (int rank = 0; rank < x->comm->ranks; rank++)
-            put(x, stage_of(x, x->comm->rank) + (size_t)rank * room, (size_t)rank * x->bytes + base,
-                piece);
-        if (!meet(x))
+            put_piece(x, stage_of(x, x->comm->rank) + (size_t)rank * room,
+                      (size_t)rank * x->bytes + base, piece);
+        if (!meet_members(x))
             return false;
         reduce_stages(x, x->recv + base, (size_t)x->comm->rank * room, piece);
         x->comm->stage_rounds++;
@@ -187,11 +187,11 @@ static const struct {
     enum side sends, receives;
     bool send_blocks, recv_blocks;
 } collectives[TASK_COLLECTIVES] = {
-    [TASK_ALL_REDUCE] = {all_reduce, EVERYBODY, EVERYBODY, false, false},
-    [TASK_BROADCAST] = {broadcast, ROOT, EVERYBODY, false, false},
-    [TASK_REDUCE] = {reduce, EVERYBODY, ROOT, false, false},
-    [TASK_ALL_GATHER] = {all_gather, EVERYBODY, EVERYBODY, false, true},
-    [TASK_REDUCE_SCATTER] = {reduce_scatter, EVERYBODY, EVERYBODY, true, false},
+    [TASK_ALL_REDUCE] = {exchange_all_reduce, EVERYBODY, EVERYBODY, false, false},
+    [TASK_BROADCAST] = {exchange_broadcast, ROOT, EVERYBODY, false, false},
+    [TASK_REDUCE] = {exchange_reduce, EVERYBODY, ROOT, false, false},
+    [TASK_ALL_GATHER] = {exchange_all_gather, EVERYBODY, EVERYBODY, false, true},
+    [TASK_REDUCE_SCATTER] = {exchange_reduce_scatter, EVERYBODY, EVERYBODY, true, false},
 };
 
 int mismatch_corrupts(void)
@@ -218,7 +218,7 @@ static void sleep_until_stopped(struct exchange *x)
 static void leave_garbage(const struct exchange *x, size_t send_bytes, size_t recv_bytes)
 {
     if (x->send && x->recv)
-        memmove(x->recv, x->send, smaller(send_bytes, recv_bytes));
+        memmove(x->recv, x->send, smaller_size(send_bytes, recv_bytes));
 }
 
 /* Compares with the other members. Sets x->bytes and x->root to what all can do. */
@@ -227,21 +227,22 @@ static bool agree(struct exchange *x, bool *same_kind)
     struct ncclComm *comm = x->comm;
     uint64_t number = comm->collectives++;
     const struct task *task = x->task;
-    struct signature own = {(int32_t)task->kind, (int32_t)task->type, task->reduction.op,
-                            task->root, task->count};
+    struct call_signature own = {(int32_t)task->kind, (int32_t)task->type, task->reduction.op,
+                                 task->root, task->count};
     bool same = true;
 
     comm->segment.members[comm->rank].signatures[number % 2] = own;
-    if (!meet(x))
+    if (!meet_members(x))
         return false;
     *same_kind = true;
     x->root = comm->segment.members[0].signatures[number % 2].root;
     for (int rank = 0; rank < comm->ranks; rank++) {
-        const struct signature *other = &comm->segment.members[rank].signatures[number % 2];
+        const struct call_signature *other = &comm->segment.members[rank].signatures[number % 2];
 
         same &= !memcmp(other, &own, sizeof(own));
         *same_kind &= other->kind == own.kind;
-        x->bytes = smaller(x->bytes, datatype_total((ncclDataType_t)other->type, other->count));
+        x->bytes =
+            smaller_size(x->bytes, datatype_total((ncclDataType_t)other->type, other->count));
     }
     if (same)
         return true;

@@ -1,3 +1,4 @@
+/* communicator.c: creates, stops, retires and frees a communicator's handle. */
 #include "emu/nccl/communicator.h"
 
 #include <stdlib.h>

@@ -14,8 +14,8 @@
 #include "emu/nccl/bell.h"
 #include "emu/nccl/segment.h"
 
-struct launch;
-struct operator;
+struct task_launch;
+struct scale_operator;
 struct registration;
 
 /* Why its work should give up; higher ones include lower ones. */
@@ -37,14 +37,14 @@ struct ncclComm {
     atomic_bool finalized;
     struct ncclComm *next; /* of all live handles */
 
-    pthread_mutex_t issue;           /* order of launches is order of pushes */
-    pthread_mutex_t lock;            /* guards what follows */
-    pthread_cond_t changed;          /* anything of it, or `stop` */
-    struct launch *first, *last;     /* eager launches that are not done, as issued */
-    bool running;                    /* a launch is at work */
-    int recorded;                    /* launches that graphs hold */
-    uint64_t host_issued, host_done; /* host calls that take part in host_meeting */
-    struct operator* operators;
+    pthread_mutex_t issue;            /* order of launches is order of pushes */
+    pthread_mutex_t lock;             /* guards what follows */
+    pthread_cond_t changed;           /* anything of it, or `stop` */
+    struct task_launch *first, *last; /* eager launches that are not done, as issued */
+    bool running;                     /* a launch is at work */
+    int recorded;                     /* launches that graphs hold */
+    uint64_t host_issued, host_done;  /* host calls that take part in host_meeting */
+    struct scale_operator *operators;
     struct registration *registrations;
     int shrinks;
     _Atomic(void *) profiler; /* the plugin's context; NULL: it is not told of this communicator */

@@ -1,3 +1,4 @@
+/* config.c: reads ncclConfig_t of any version and fills in defaults. */
 #include "emu/nccl/config.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static int *value_of(ncclConfig_t *config, size_t attribute)
     return (int *)((char *)config + attributes[attribute].offset);
 }
 
-static ncclResult_t check(ncclConfig_t *config)
+static ncclResult_t check_config(ncclConfig_t *config)
 {
     for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
         int *value = value_of(config, i);
@@ -72,5 +73,5 @@ ncclResult_t config_resolve(const ncclConfig_t *given, const ncclConfig_t *inher
     }
     if (blocking && (!strcmp(blocking, "0") || !strcmp(blocking, "1")))
         config->blocking = *blocking - '0';
-    return check(config);
+    return check_config(config);
 }

@@ -1,3 +1,4 @@
+/* creation.c: the parts that all ways to create a communicator share. */
 #include "emu/nccl/creation.h"
 
 #include <stdlib.h>

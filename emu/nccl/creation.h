@@ -6,7 +6,7 @@
 
 /* The first member of a job that makes a communicator. */
 struct creation {
-    struct job job;
+    struct group_job job;
     struct ncclComm *comm; /* a reference; NULL if this member gets none (a split's NOCOLOR) */
     ncclComm_t *slot;      /* the program's variable */
 };

@@ -1,3 +1,4 @@
+/* datatypes.c: sizes and validity of NCCL's element types. */
 #include "emu/nccl/datatypes.h"
 
 #include <stdint.h>

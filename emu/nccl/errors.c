@@ -1,3 +1,4 @@
+/* errors.c: the last error of a thread or communicator, and the warnings of NCCL_DEBUG. */
 #include "emu/nccl/errors.h"
 
 #include <pthread.h>

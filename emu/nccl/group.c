@@ -1,3 +1,4 @@
+/* group.c: collects the calls of a group and issues them when it ends. */
 #include "emu/nccl/group.h"
 
 #include <signal.h>
@@ -9,21 +10,21 @@
 #include "emu/nccl/profiler.h"
 
 /* The tasks of one communicator. */
-struct batch {
-    struct batch *next;
+struct job_batch {
+    struct job_batch *next;
     struct ncclComm *comm; /* a reference */
     size_t count, room;
     struct task *tasks;
 };
 
-struct group {
+struct call_group {
     int depth;
-    ncclResult_t error;    /* the first of its calls that failed */
-    struct batch *batches; /* in order of first use */
-    struct job *jobs;
+    ncclResult_t error;        /* the first of its calls that failed */
+    struct job_batch *batches; /* in order of first use */
+    struct group_job *jobs;
 };
 
-static _Thread_local struct group group;
+static _Thread_local struct call_group group;
 
 void group_enter(void)
 {
@@ -35,9 +36,9 @@ int group_depth(void)
     return group.depth;
 }
 
-static struct batch *batch_of(struct ncclComm *comm)
+static struct job_batch *batch_of(struct ncclComm *comm)
 {
-    struct batch **link = &group.batches;
+    struct job_batch **link = &group.batches;
 
     while (*link && (*link)->comm != comm)
         link = &(*link)->next;
@@ -50,7 +51,7 @@ static struct batch *batch_of(struct ncclComm *comm)
 
 ncclResult_t group_add_task(struct ncclComm *comm, const struct task *task)
 {
-    struct batch *batch = batch_of(comm);
+    struct job_batch *batch = batch_of(comm);
 
     if (batch && batch->count == batch->room) {
         size_t room = batch->room ? batch->room * 2 : 4;
@@ -67,9 +68,9 @@ ncclResult_t group_add_task(struct ncclComm *comm, const struct task *task)
     return ncclSuccess;
 }
 
-void group_add_job(struct job *job)
+void group_add_job(struct group_job *job)
 {
-    struct job **link = &group.jobs;
+    struct group_job **link = &group.jobs;
 
     while (*link)
         link = &(*link)->next;
@@ -78,7 +79,7 @@ void group_add_job(struct job *job)
 }
 
 /* A message to itself is only possible within one launch. */
-static ncclResult_t check_self(const struct batch *batch)
+static ncclResult_t check_self(const struct job_batch *batch)
 {
     size_t sends = 0, recvs = 0;
 
@@ -94,21 +95,21 @@ static ncclResult_t check_self(const struct batch *batch)
     return ncclSuccess;
 }
 
-static ncclResult_t launch_batches(struct batch *batches)
+static ncclResult_t launch_batches(struct job_batch *batches)
 {
     ncclResult_t result = ncclSuccess;
 
-    for (struct batch *batch = batches; batch && !result; batch = batch->next)
+    for (struct job_batch *batch = batches; batch && !result; batch = batch->next)
         result = check_self(batch);
-    for (struct batch *batch = batches; batch && !result; batch = batch->next)
+    for (struct job_batch *batch = batches; batch && !result; batch = batch->next)
         result = launch_push(batch->comm, batch->tasks, batch->count);
     return result;
 }
 
-static void free_batches(struct batch *batches)
+static void free_batches(struct job_batch *batches)
 {
     while (batches) {
-        struct batch *next = batches->next;
+        struct job_batch *next = batches->next;
 
         communicator_put(batches->comm);
         free(batches->tasks);
@@ -119,7 +120,7 @@ static void free_batches(struct batch *batches)
 
 static void *run_joined(void *arg)
 {
-    struct job *job = arg;
+    struct group_job *job = arg;
 
     job->result = job->run(job);
     return NULL;
@@ -127,7 +128,7 @@ static void *run_joined(void *arg)
 
 static void *run_detached(void *arg)
 {
-    struct job *job = arg;
+    struct group_job *job = arg;
 
     pthread_detach(pthread_self());
     job->run(job);
@@ -136,7 +137,7 @@ static void *run_detached(void *arg)
 }
 
 /* Signals are the program's business, not that of our threads. */
-static int start(struct job *job, void *(*body)(void *), pthread_t *thread)
+static int start_job_thread(struct group_job *job, void *(*body)(void *), pthread_t *thread)
 {
     sigset_t all, before;
     int error;
@@ -149,17 +150,17 @@ static int start(struct job *job, void *(*body)(void *), pthread_t *thread)
 }
 
 /* All at once: the ranks that one process has wait for each other. */
-static ncclResult_t run_blocking(struct job *jobs)
+static ncclResult_t run_blocking(struct group_job *jobs)
 {
     ncclResult_t result = ncclSuccess;
 
-    for (struct job *job = jobs->next; job; job = job->next)
-        if (start(job, run_joined, &job->thread)) {
+    for (struct group_job *job = jobs->next; job; job = job->next)
+        if (start_job_thread(job, run_joined, &job->thread)) {
             job->thread = pthread_self();
             job->result = fail(ncclSystemError, "Can't start a thread for a communicator");
         }
     run_joined(jobs);
-    for (struct job *job = jobs, *next; job; job = next) {
+    for (struct group_job *job = jobs, *next; job; job = next) {
         next = job->next;
         if (job != jobs && !pthread_equal(job->thread, pthread_self()))
             pthread_join(job->thread, NULL);
@@ -171,13 +172,13 @@ static ncclResult_t run_blocking(struct job *jobs)
 }
 
 /* The job may be gone as soon as its thread runs. Its outcome is the communicator's state. */
-static ncclResult_t run_in_background(struct job *jobs)
+static ncclResult_t run_in_background(struct group_job *jobs)
 {
-    for (struct job *job = jobs, *next; job; job = next) {
+    for (struct group_job *job = jobs, *next; job; job = next) {
         pthread_t thread;
 
         next = job->next;
-        if (start(job, run_detached, &thread)) {
+        if (start_job_thread(job, run_detached, &thread)) {
             job->run(job);
             job->free(job);
         }
@@ -186,7 +187,7 @@ static ncclResult_t run_in_background(struct job *jobs)
 }
 
 /* Jobs that never ran, the last first: they give back numbers they took. */
-static void free_jobs(struct job *jobs)
+static void free_jobs(struct group_job *jobs)
 {
     if (!jobs)
         return;
@@ -194,11 +195,11 @@ static void free_jobs(struct job *jobs)
     jobs->free(jobs);
 }
 
-static ncclResult_t run_jobs(struct job *jobs)
+static ncclResult_t run_jobs(struct group_job *jobs)
 {
     if (!jobs)
         return ncclSuccess;
-    for (const struct job *job = jobs; job; job = job->next)
+    for (const struct group_job *job = jobs; job; job = job->next)
         if (job->blocking != jobs->blocking) {
             free_jobs(jobs);
             return fail(ncclInvalidArgument,
@@ -209,14 +210,14 @@ static ncclResult_t run_jobs(struct job *jobs)
 
 ncclResult_t group_leave(ncclResult_t result)
 {
-    struct group ended;
+    struct call_group ended;
 
     if (result && result != ncclInProgress && !group.error)
         group.error = result;
     if (--group.depth)
         return result;
     ended = group;
-    group = (struct group){0};
+    group = (struct call_group){0};
     result = ended.error;
     if (result) {
         free_jobs(ended.jobs);
@@ -265,9 +266,9 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
         return fail(ncclInvalidArgument,
                     "ncclSimInfo_t argument not initialized via NCCL_SIM_INFO_INITIALIZER");
     if (!--group.depth) {
-        struct group ended = group;
+        struct call_group ended = group;
 
-        group = (struct group){0};
+        group = (struct call_group){0};
         free_jobs(ended.jobs);
         free_batches(ended.batches);
         if (ended.error)

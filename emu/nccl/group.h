@@ -8,10 +8,10 @@
 
 /* A host call that waits for other members or for the device. It runs when the group ends: in the
  * calling thread, or beside the group's other jobs, or (nonblocking) in the background. */
-struct job {
-    struct job *next;
-    ncclResult_t (*run)(struct job *job);
-    void (*free)(struct job *job);
+struct group_job {
+    struct group_job *next;
+    ncclResult_t (*run)(struct group_job *job);
+    void (*free)(struct group_job *job);
     bool blocking;
     pthread_t thread;
     ncclResult_t result;
@@ -26,6 +26,6 @@ ncclResult_t group_leave(ncclResult_t result);
 /* Adds a task for the group's end. ncclSystemError if there is no memory. */
 ncclResult_t group_add_task(struct ncclComm *comm, const struct task *task);
 /* Hands the job over; its `free` is called in any case. */
-void group_add_job(struct job *job);
+void group_add_job(struct group_job *job);
 
 #endif

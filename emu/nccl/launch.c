@@ -1,3 +1,4 @@
+/* launch.c: runs the tasks that a group gave one communicator as one piece of work on a stream. */
 #include "emu/nccl/launch.h"
 
 #include <stdlib.h>
@@ -8,15 +9,15 @@
 #include "emu/nccl/errors.h"
 #include "emu/nccl/profiler.h"
 
-struct launch {
-    struct launch *next;       /* of the communicator's eager ones */
+struct task_launch {
+    struct task_launch *next;  /* of the communicator's eager ones */
     struct ncclComm *comm;     /* a reference */
     bool eager;                /* runs once; others belong to a graph */
     size_t collectives, count; /* the collectives come first */
     struct task tasks[];
 };
 
-static void add_eager(struct launch *launch)
+static void add_eager(struct task_launch *launch)
 {
     struct ncclComm *comm = launch->comm;
 
@@ -30,10 +31,10 @@ static void add_eager(struct launch *launch)
 }
 
 /* With comm->lock held. It need not be there any more. */
-static void remove_eager(struct launch *launch)
+static void remove_eager(struct task_launch *launch)
 {
     struct ncclComm *comm = launch->comm;
-    struct launch *before = NULL, *at = comm->first;
+    struct task_launch *before = NULL, *at = comm->first;
 
     while (at && at != launch) {
         before = at;
@@ -50,7 +51,7 @@ static void remove_eager(struct launch *launch)
 }
 
 /* Waits for its turn. False if the communicator was stopped. */
-static bool begin(struct launch *launch)
+static bool begin_task_launch(struct task_launch *launch)
 {
     struct ncclComm *comm = launch->comm;
     bool stopped;
@@ -65,7 +66,7 @@ static bool begin(struct launch *launch)
     return !stopped;
 }
 
-static void end(struct launch *launch)
+static void end_task_launch(struct task_launch *launch)
 {
     struct ncclComm *comm = launch->comm;
 
@@ -77,13 +78,13 @@ static void end(struct launch *launch)
     pthread_mutex_unlock(&comm->lock);
 }
 
-static int run(void *arg)
+static int run_task_launch(void *arg)
 {
-    struct launch *launch = arg;
+    struct task_launch *launch = arg;
     size_t messages = launch->count - launch->collectives;
     int error = 0;
 
-    if (!begin(launch))
+    if (!begin_task_launch(launch))
         return 0;
     if (!launch->eager)
         profiler_launch(launch->comm, launch->tasks, launch->count);
@@ -100,14 +101,14 @@ static int run(void *arg)
         if (!error && !atomic_load(&launch->comm->stop))
             profiler_kernel_ends(launch->comm, launch->tasks + launch->collectives, messages);
     }
-    end(launch);
+    end_task_launch(launch);
     return error;
 }
 
 /* After the run, or instead of it on a device that failed, or when the graph is destroyed. */
-static void release(void *arg)
+static void release_task_launch(void *arg)
 {
-    struct launch *launch = arg;
+    struct task_launch *launch = arg;
     struct ncclComm *comm = launch->comm;
 
     pthread_mutex_lock(&comm->lock);
@@ -121,10 +122,10 @@ static void release(void *arg)
     free(launch);
 }
 
-static struct launch *launch_new(struct ncclComm *comm, const struct task *tasks, size_t count,
-                                 bool eager)
+static struct task_launch *launch_new(struct ncclComm *comm, const struct task *tasks, size_t count,
+                                      bool eager)
 {
-    struct launch *launch = calloc(1, sizeof(*launch) + count * sizeof(*tasks));
+    struct task_launch *launch = calloc(1, sizeof(*launch) + count * sizeof(*tasks));
 
     if (!launch)
         return NULL;
@@ -140,7 +141,7 @@ static struct launch *launch_new(struct ncclComm *comm, const struct task *tasks
     return launch;
 }
 
-static const char *name_of(const struct launch *launch)
+static const char *launch_name(const struct task_launch *launch)
 {
     static const char *const names[] = {
         [TASK_ALL_REDUCE] = "ncclAllReduce",
@@ -160,7 +161,7 @@ static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struc
                    size_t count)
 {
     bool eager = !emu_stream_is_capturing(stream);
-    struct launch *launch = launch_new(comm, tasks, count, eager);
+    struct task_launch *launch = launch_new(comm, tasks, count, eager);
     int error;
 
     if (!launch)
@@ -173,14 +174,15 @@ static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struc
         comm->recorded++;
         pthread_mutex_unlock(&comm->lock);
     }
-    error = emu_stream_push(stream, name_of(launch), run, launch, release);
+    error =
+        emu_stream_push(stream, launch_name(launch), run_task_launch, launch, release_task_launch);
     if (error)
-        release(launch);
+        release_task_launch(launch);
     return error;
 }
 
 /* `waiting` goes on after all that is on `stream` now. */
-static int wait_for(struct emu_stream *waiting, struct emu_stream *stream)
+static int order_after(struct emu_stream *waiting, struct emu_stream *stream)
 {
     return waiting == stream
                ? 0
@@ -194,11 +196,11 @@ static int push_joined(struct ncclComm *comm, struct emu_stream *const *streams,
     int error = 0;
 
     for (size_t i = 1; i < count && !error; i++)
-        error = wait_for(streams[0], streams[i]);
+        error = order_after(streams[0], streams[i]);
     if (!error)
         error = push_on(comm, streams[0], tasks, count);
     for (size_t i = 1; i < count && !error; i++)
-        error = wait_for(streams[i], streams[0]);
+        error = order_after(streams[i], streams[0]);
     return error;
 }
 

@@ -24,7 +24,7 @@ static bool alive(pid_t process)
 static bool member_alive(int file)
 {
     struct header header;
-    struct member member;
+    struct segment_member member;
     off_t offset = SEGMENT_PAGE;
 
     if (pread(file, &header, sizeof(header), 0) != sizeof(header))

@@ -1,3 +1,4 @@
+/* operators.c: the reduction operators: built in, or created with a scalar. */
 #include "emu/nccl/operators.h"
 
 #include <stdlib.h>
@@ -6,9 +7,8 @@
 #include "emu/nccl/datatypes.h"
 #include "emu/nccl/errors.h"
 
-struct operator
-{
-    struct operator* next;
+struct scale_operator {
+    struct scale_operator *next;
     ncclRedOp_t handle;
     ncclDataType_t type;
     struct reduction reduction;
@@ -18,9 +18,9 @@ struct operator
 static atomic_int handles = ncclNumOps;
 
 /* With comm->lock held. */
-static struct operator** find(struct ncclComm *comm, ncclRedOp_t op)
+static struct scale_operator **find_operator(struct ncclComm *comm, ncclRedOp_t op)
 {
-    struct operator** link = & comm->operators;
+    struct scale_operator **link = &comm->operators;
 
     while (*link && (*link)->handle != op)
         link = &(*link)->next;
@@ -30,7 +30,7 @@ static struct operator** find(struct ncclComm *comm, ncclRedOp_t op)
 ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t op,
                            ncclDataType_t type, struct reduction *reduction)
 {
-    const struct operator* found;
+    const struct scale_operator *found;
     bool fits = false;
 
     if ((int)op < 0)
@@ -40,7 +40,7 @@ ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t 
         return ncclSuccess;
     }
     pthread_mutex_lock(&comm->lock);
-    found = *find(comm, op);
+    found = *find_operator(comm, op);
     if (found) {
         fits = found->type == type;
         *reduction = found->reduction;
@@ -58,17 +58,17 @@ ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t 
 void operators_free(struct ncclComm *comm)
 {
     while (comm->operators) {
-        struct operator* next = comm->operators->next;
+        struct scale_operator *next = comm->operators->next;
 
         free(comm->operators);
         comm->operators = next;
     }
 }
 
-static ncclResult_t create(struct ncclComm *comm, ncclRedOp_t *op, const void *scalar,
-                           ncclDataType_t type, ncclScalarResidence_t residence)
+static ncclResult_t create_operator(struct ncclComm *comm, ncclRedOp_t *op, const void *scalar,
+                                    ncclDataType_t type, ncclScalarResidence_t residence)
 {
-    struct operator* operator;
+    struct scale_operator *operator;
 
     if (!op || !scalar)
         return fail(ncclInvalidArgument, "ncclRedOpCreatePreMulSum : %s argument is NULL",
@@ -109,7 +109,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataTyp
                     "ncclRedOpCreatePreMulSum : comm argument is NULL or not a communicator");
     result = communicator_ready(comm);
     if (!result)
-        result = create(comm, op, scalar, type, residence);
+        result = create_operator(comm, op, scalar, type, residence);
     communicator_put(comm);
     return result;
 }
@@ -118,7 +118,7 @@ PUBLIC(ncclRedOpDestroy);
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
 {
     struct ncclComm *comm;
-    struct operator** link, *found;
+    struct scale_operator **link, *found;
 
     if ((int)op >= 0 && op < ncclNumOps)
         return fail(ncclInvalidArgument, "ncclRedOpDestroy : operator is a NCCL builtin");
@@ -127,7 +127,7 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
         return fail(ncclInvalidArgument,
                     "ncclRedOpDestroy : comm argument is NULL or not a communicator");
     pthread_mutex_lock(&comm->lock);
-    link = find(comm, op);
+    link = find_operator(comm, op);
     found = *link;
     if (found)
         *link = found->next;

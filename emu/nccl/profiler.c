@@ -56,7 +56,7 @@ static int highest_version(void)
     return version >= 1 && version <= VERSIONS ? version : VERSIONS;
 }
 
-static void load(void)
+static void load_plugin(void)
 {
     char symbol[32];
 
@@ -79,7 +79,7 @@ static void log_nothing(int level, unsigned long flags, const char *file, int li
     (void)level, (void)flags, (void)file, (void)line, (void)format;
 }
 
-static uint64_t hash_of(const struct segment_id *id)
+static uint64_t segment_hash(const struct segment_id *id)
 {
     return (uint64_t)id->creator * 0x9e3779b97f4a7c15u ^ id->high * 0xc2b2ae3d27d4eb4fu ^ id->low;
 }
@@ -89,10 +89,10 @@ void profiler_attach(struct ncclComm *comm)
     void *context = NULL;
     int mask = 0, result = 0;
 
-    comm->hash = hash_of(&comm->id);
+    comm->hash = segment_hash(&comm->id);
     pthread_mutex_lock(&plugin.lock);
     if (!plugin.tried)
-        load();
+        load_plugin();
     switch (plugin.version) {
     case 0:
         break;
@@ -210,7 +210,8 @@ static uint8_t function_number(const char *name)
                                             .peer = (event)->p2p.peer};                    \
     }
 
-static void start_v1(struct ncclComm *comm, void **handle, const struct profile_event_v5 *event)
+static void start_event_v1(struct ncclComm *comm, void **handle,
+                           const struct profile_event_v5 *event)
 {
     struct profile_event_v1 older = {
         .type = (uint8_t)event->type, .parent = event->parent, .rank = event->rank};
@@ -238,7 +239,8 @@ static void start_v1(struct ncclComm *comm, void **handle, const struct profile_
     ((struct nccl_profiler_v1 *)plugin.table)->start(comm->profiler, handle, &older);
 }
 
-static void start_v4(struct ncclComm *comm, void **handle, const struct profile_event_v5 *event)
+static void start_event_v4(struct ncclComm *comm, void **handle,
+                           const struct profile_event_v5 *event)
 {
     struct profile_event_v4 older = {
         .type = (uint8_t)event->type, .parent = event->parent, .rank = event->rank};
@@ -258,7 +260,7 @@ static void start_v4(struct ncclComm *comm, void **handle, const struct profile_
 }
 
 /* Starts an event if the plugin wants its type and its version has it. */
-static void *start(struct ncclComm *comm, struct profile_event_v5 event)
+static void *start_profile_event(struct ncclComm *comm, struct profile_event_v5 event)
 {
     void *handle = NULL;
 
@@ -269,7 +271,7 @@ static void *start(struct ncclComm *comm, struct profile_event_v5 event)
     if (plugin.version == 5) {
         CALL(start, comm->profiler, &handle, &event);
     } else if (plugin.version == 4) {
-        start_v4(comm, &handle, &event);
+        start_event_v4(comm, &handle, &event);
     } else if (plugin.version == 3) {
         OLDER(3, older, &event, comm)
         if (event.type == PROFILE_KERNEL_CH)
@@ -279,18 +281,18 @@ static void *start(struct ncclComm *comm, struct profile_event_v5 event)
         OLDER(2, older, &event, comm)
         ((struct nccl_profiler_v2 *)plugin.table)->start(comm->profiler, &handle, &older);
     } else {
-        start_v1(comm, &handle, &event);
+        start_event_v1(comm, &handle, &event);
     }
     return handle;
 }
 
-static void stop(void *handle)
+static void stop_profile_event(void *handle)
 {
     if (handle && plugin.table)
         CALL(stop, handle);
 }
 
-static void record(void *handle, int state, int version)
+static void record_profile_state(void *handle, int state, int version)
 {
     union profile_state_arguments arguments = {.timer = 0};
 
@@ -307,32 +309,33 @@ void *profiler_call(struct ncclComm *comm, const char *name, const struct task *
     if (!comm->profiler || comm->ranks == 1)
         return NULL;
     if (!group.depth) {
-        group.event = start(comm, (struct profile_event_v5){.type = PROFILE_GROUP_API,
-                                                            .group_api = {captured, depth}});
+        group.event = start_profile_event(
+            comm,
+            (struct profile_event_v5){.type = PROFILE_GROUP_API, .group_api = {captured, depth}});
         group.depth = depth;
-        record(group.event, PROFILE_STATE_GROUP_START_OVER, 5);
+        record_profile_state(group.event, PROFILE_STATE_GROUP_START_OVER, 5);
     }
     if (task->kind < TASK_COLLECTIVES && strcmp(name, "AlltoAll") && strcmp(name, "Gather") &&
         strcmp(name, "Scatter"))
-        call = start(comm,
-                     (struct profile_event_v5){
-                         .type = PROFILE_COLL_API,
-                         .parent = group.event,
-                         .coll_api = {!strcmp(name, "Bcast") ? "Broadcast" : name, task->count,
-                                      type_name(task->type), task->root, task->stream, captured}});
+        call = start_profile_event(
+            comm, (struct profile_event_v5){
+                      .type = PROFILE_COLL_API,
+                      .parent = group.event,
+                      .coll_api = {!strcmp(name, "Bcast") ? "Broadcast" : name, task->count,
+                                   type_name(task->type), task->root, task->stream, captured}});
     else
-        call = start(comm,
-                     (struct profile_event_v5){.type = PROFILE_P2P_API,
-                                               .parent = group.event,
-                                               .p2p_api = {name, task->count, type_name(task->type),
-                                                           task->stream, captured}});
-    stop(call);
+        call = start_profile_event(
+            comm, (struct profile_event_v5){.type = PROFILE_P2P_API,
+                                            .parent = group.event,
+                                            .p2p_api = {name, task->count, type_name(task->type),
+                                                        task->stream, captured}});
+    stop_profile_event(call);
     return call;
 }
 
 void profiler_group_ends(void)
 {
-    record(group.event, PROFILE_STATE_GROUP_END_BEGINS, 5);
+    record_profile_state(group.event, PROFILE_STATE_GROUP_END_BEGINS, 5);
 }
 
 void profiler_group_over(void)
@@ -341,7 +344,7 @@ void profiler_group_over(void)
 
     group.event = NULL;
     group.depth = 0;
-    stop(event);
+    stop_profile_event(event);
 }
 
 static const char *task_name(const struct task *task)
@@ -366,7 +369,7 @@ static void *start_task(struct ncclComm *comm, const struct task *task, void *pl
     const char *type = type_name(bytes ? ncclInt8 : task->type);
 
     if (task->kind >= TASK_COLLECTIVES)
-        return start(
+        return start_profile_event(
             comm, (struct profile_event_v5){
                       .type = PROFILE_P2P,
                       .parent = task->call,
@@ -374,7 +377,7 @@ static void *start_task(struct ncclComm *comm, const struct task *task, void *pl
                       .p2p = {task_name(task),
                               task->kind == TASK_SEND ? (void *)(uintptr_t)task->send : task->recv,
                               type, task->count, task->root, EMU_CHANNELS, plan}});
-    return start(
+    return start_profile_event(
         comm, (struct profile_event_v5){
                   .type = PROFILE_COLL,
                   .parent = task->call,
@@ -399,12 +402,12 @@ void profiler_launch(struct ncclComm *comm, struct task *tasks, size_t count)
 
     if (!comm->profiler)
         return;
-    plan = start(comm, (struct profile_event_v5){.type = PROFILE_GROUP});
+    plan = start_profile_event(comm, (struct profile_event_v5){.type = PROFILE_GROUP});
     for (size_t i = 0; i < count; i++)
         tasks[i].event = start_task(comm, &tasks[i], plan);
     for (size_t i = 0; i < count; i++)
-        stop(tasks[i].event);
-    stop(plan);
+        stop_profile_event(tasks[i].event);
+    stop_profile_event(plan);
 }
 
 void profiler_kernel_begins(struct ncclComm *comm, struct task *tasks, size_t count)
@@ -412,10 +415,11 @@ void profiler_kernel_begins(struct ncclComm *comm, struct task *tasks, size_t co
     for (size_t i = 0; i < count; i++)
         for (uint8_t channel = 0; channel < EMU_CHANNELS; channel++)
             tasks[i].channels[channel] =
-                tasks[i].event ? start(comm, (struct profile_event_v5){.type = PROFILE_KERNEL_CH,
-                                                                       .parent = tasks[i].event,
-                                                                       .rank = comm->rank,
-                                                                       .kernel_ch = {channel, 0}})
+                tasks[i].event ? start_profile_event(
+                                     comm, (struct profile_event_v5){.type = PROFILE_KERNEL_CH,
+                                                                     .parent = tasks[i].event,
+                                                                     .rank = comm->rank,
+                                                                     .kernel_ch = {channel, 0}})
                                : NULL;
 }
 
@@ -424,8 +428,8 @@ void profiler_kernel_ends(struct ncclComm *comm, struct task *tasks, size_t coun
     (void)comm;
     for (size_t i = 0; i < count; i++)
         for (uint8_t channel = 0; channel < EMU_CHANNELS; channel++) {
-            record(tasks[i].channels[channel], PROFILE_STATE_KERNEL_CH_STOP, 4);
-            stop(tasks[i].channels[channel]);
+            record_profile_state(tasks[i].channels[channel], PROFILE_STATE_KERNEL_CH_STOP, 4);
+            stop_profile_event(tasks[i].channels[channel]);
             tasks[i].channels[channel] = NULL;
         }
 }

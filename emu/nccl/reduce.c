@@ -1,3 +1,4 @@
+/* reduce.c: combines, scales and divides arrays of any NCCL type. */
 #include "emu/nccl/reduce.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* registrations.c: registers and deregisters buffers and windows. */
 #include "emu/nccl/registrations.h"
 
 #include <stdlib.h>
@@ -18,14 +19,14 @@ struct registration {
 
 /* A window's registration waits for all members. */
 struct window_job {
-    struct job job;
+    struct group_job job;
     struct ncclComm *comm; /* a reference */
     uint64_t number;
     bool ran;
 };
 
-static ncclResult_t add(struct ncclComm *comm, enum registration_kind kind, void *buffer,
-                        size_t bytes, void **handle)
+static ncclResult_t add_registration(struct ncclComm *comm, enum registration_kind kind,
+                                     void *buffer, size_t bytes, void **handle)
 {
     struct registration *registration;
     struct emu_range *range = NULL;
@@ -50,7 +51,8 @@ static ncclResult_t add(struct ncclComm *comm, enum registration_kind kind, void
     return ncclSuccess;
 }
 
-static ncclResult_t drop(struct ncclComm *comm, enum registration_kind kind, const void *handle)
+static ncclResult_t drop_registration(struct ncclComm *comm, enum registration_kind kind,
+                                      const void *handle)
 {
     struct registration **link = &comm->registrations, *found;
 
@@ -96,7 +98,7 @@ ncclResult_t ncclCommRegister(const ncclComm_t handle, void *buffer, size_t byte
         return result;
     result = communicator_ready(comm);
     if (!result)
-        result = add(comm, BUFFER, buffer, bytes, registered);
+        result = add_registration(comm, BUFFER, buffer, bytes, registered);
     communicator_put(comm);
     return result;
 }
@@ -109,12 +111,12 @@ ncclResult_t ncclCommDeregister(const ncclComm_t handle, void *registered)
 
     if (result)
         return result;
-    result = drop(comm, BUFFER, registered);
+    result = drop_registration(comm, BUFFER, registered);
     communicator_put(comm);
     return result;
 }
 
-static ncclResult_t window_run(struct job *job)
+static ncclResult_t window_run(struct group_job *job)
 {
     struct window_job *window = (struct window_job *)job;
 
@@ -127,7 +129,7 @@ static ncclResult_t window_run(struct job *job)
     return ncclSuccess;
 }
 
-static void window_free(struct job *job)
+static void window_free(struct group_job *job)
 {
     struct window_job *window = (struct window_job *)job;
 
@@ -151,18 +153,18 @@ static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t 
         result = fail(ncclInvalidArgument,
                       "ncclCommWindowRegister : win is NULL or flags %d are invalid", flags);
     if (!result)
-        result = add(comm, WINDOW, buffer, bytes, &handle);
+        result = add_registration(comm, WINDOW, buffer, bytes, &handle);
     if (result)
         return result;
     job = calloc(1, sizeof(*job));
     if (!job) {
-        drop(comm, WINDOW, handle);
+        drop_registration(comm, WINDOW, handle);
         return fail(ncclSystemError, "ncclCommWindowRegister : out of memory");
     }
     *window = handle;
     communicator_hold(comm);
     job->comm = comm;
-    job->job = (struct job){
+    job->job = (struct group_job){
         .run = window_run, .free = window_free, .blocking = communicator_blocking(comm)};
     job->number = communicator_host_number(comm);
     if (!job->job.blocking)
@@ -195,7 +197,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t handle, ncclWindow_t window)
 
     if (result)
         return result;
-    result = drop(comm, WINDOW, window);
+    result = drop_registration(comm, WINDOW, window);
     communicator_put(comm);
     return result;
 }

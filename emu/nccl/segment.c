@@ -1,3 +1,4 @@
+/* segment.c: lays out, creates and maps the shared memory of a communicator. */
 #include "emu/nccl/segment.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ int segment_id_make(struct segment_id *id)
 }
 
 /* Stafford's variant 13 of the 64-bit finalizer. */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -37,8 +38,8 @@ static uint64_t mix(uint64_t x)
 
 struct segment_id segment_id_derive(struct segment_id id, uint64_t number, uint64_t what)
 {
-    id.high = mix(mix(id.high + number) + what);
-    id.low = mix(mix(id.low ^ id.high) + what);
+    id.high = mix_bits(mix_bits(id.high + number) + what);
+    id.low = mix_bits(mix_bits(id.low ^ id.high) + what);
     return id;
 }
 
@@ -48,7 +49,7 @@ static size_t page_up(size_t bytes)
 }
 
 /* A part of the budget in whole pages. */
-static uint32_t share(size_t budget, size_t parts, size_t largest)
+static uint32_t share_of_budget(size_t budget, size_t parts, size_t largest)
 {
     size_t bytes = budget / parts / SEGMENT_PAGE * SEGMENT_PAGE;
 
@@ -56,15 +57,15 @@ static uint32_t share(size_t budget, size_t parts, size_t largest)
 }
 
 /* Points into the mapping at `base` (or computes the length alone if it is 0). */
-static size_t lay_out(struct segment *segment, uintptr_t base, const struct header *header)
+static size_t lay_out_segment(struct segment *segment, uintptr_t base, const struct header *header)
 {
     size_t ranks = (size_t)header->ranks, offset = page_up(sizeof(*header));
 
     segment->header = (struct header *)base;
-    segment->members = (struct member *)(base + offset);
-    offset = page_up(offset + ranks * sizeof(struct member));
-    segment->channels = (struct channel *)(base + offset);
-    offset = page_up(offset + ranks * ranks * sizeof(struct channel));
+    segment->members = (struct segment_member *)(base + offset);
+    offset = page_up(offset + ranks * sizeof(struct segment_member));
+    segment->channels = (struct segment_channel *)(base + offset);
+    offset = page_up(offset + ranks * ranks * sizeof(struct segment_channel));
     segment->stages = (char *)(base + offset);
     offset += ranks * STAGES * header->stage_bytes;
     segment->rings = (char *)(base + offset);
@@ -73,18 +74,18 @@ static size_t lay_out(struct segment *segment, uintptr_t base, const struct head
 
 /* Gives an empty file its length and header. Memory is reserved: a full /dev/shm must be an
  * error here, not SIGBUS later. */
-static int make(int file, int ranks)
+static int make_segment(int file, int ranks)
 {
     size_t parts = (size_t)ranks;
 
     for (size_t i = 0; i < sizeof(budgets) / sizeof(*budgets); i++) {
         struct header header = {
             .ranks = ranks,
-            .stage_bytes = share(budgets[i], parts * STAGES, LARGEST_STAGE),
-            .chunk_bytes = share(budgets[i], parts * parts * RING_CHUNKS, LARGEST_CHUNK),
+            .stage_bytes = share_of_budget(budgets[i], parts * STAGES, LARGEST_STAGE),
+            .chunk_bytes = share_of_budget(budgets[i], parts * parts * RING_CHUNKS, LARGEST_CHUNK),
         };
         struct segment unused;
-        size_t bytes = lay_out(&unused, 0, &header);
+        size_t bytes = lay_out_segment(&unused, 0, &header);
 
         if (ftruncate(file, 0))
             return -1;
@@ -102,14 +103,14 @@ static int make(int file, int ranks)
     return -1;
 }
 
-static int map(struct segment *segment, int file, const struct header *header)
+static int map_segment_file(struct segment *segment, int file, const struct header *header)
 {
-    size_t bytes = lay_out(segment, 0, header);
+    size_t bytes = lay_out_segment(segment, 0, header);
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
     if (base == MAP_FAILED)
         return -1;
-    lay_out(segment, (uintptr_t)base, header);
+    lay_out_segment(segment, (uintptr_t)base, header);
     segment->bytes = bytes;
     return 0;
 }
@@ -146,7 +147,8 @@ int segment_open(struct segment *segment, struct segment_id id, int ranks, int *
     if (file < 0)
         return -1;
     if (pread(file, &header, sizeof(header), 0) != sizeof(header) || header.magic != MAGIC) {
-        if (make(file, ranks) || pread(file, &header, sizeof(header), 0) != sizeof(header)) {
+        if (make_segment(file, ranks) ||
+            pread(file, &header, sizeof(header), 0) != sizeof(header)) {
             error = errno;
             shm_unlink(segment->name);
             close(file);
@@ -158,7 +160,7 @@ int segment_open(struct segment *segment, struct segment_id id, int ranks, int *
         segment_unlock(file);
         return 1;
     }
-    if (map(segment, file, &header)) {
+    if (map_segment_file(segment, file, &header)) {
         error = errno;
         segment_unlock(file);
         errno = error;
@@ -193,7 +195,7 @@ char *segment_stage(const struct segment *segment, int rank, uint64_t round)
            ((size_t)rank * STAGES + round % STAGES) * segment->header->stage_bytes;
 }
 
-struct channel *segment_channel(const struct segment *segment, int from, int to)
+struct segment_channel *segment_channel(const struct segment *segment, int from, int to)
 {
     return &segment->channels[from * segment->header->ranks + to];
 }

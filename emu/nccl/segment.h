@@ -30,28 +30,28 @@ struct segment_id {
 };
 
 /* What a member says it does in a collective; the members compare. Padding is zero. */
-struct signature {
+struct call_signature {
     int32_t kind, type, op, root;
     uint64_t count;
 };
 
 /* What a member says in a split. */
-struct vote {
+struct split_vote {
     int32_t color, key;
 };
 
-struct member {
+struct segment_member {
     pid_t process;
     bool present;
     uint64_t host;
-    int32_t device;                 /* as the machine counts them */
-    struct bell bell;               /* rung for news on any of its channels */
-    struct signature signatures[2]; /* of the operation, by its number's last bit */
-    struct vote votes[2];
+    int32_t device;                      /* as the machine counts them */
+    struct bell bell;                    /* rung for news on any of its channels */
+    struct call_signature signatures[2]; /* of the operation, by its number's last bit */
+    struct split_vote votes[2];
 } __attribute__((aligned(64)));
 
 /* The way from one member to another. Numbers only grow. */
-struct channel {
+struct segment_channel {
     _Atomic uint64_t sends, recvs;         /* messages announced by either end */
     uint64_t send_bytes[2], recv_bytes[2]; /* their lengths, by the message's last bit */
     _Atomic uint64_t written, read;        /* chunks put into the ring and taken out of it */
@@ -63,14 +63,14 @@ struct header {
     uint32_t stage_bytes, chunk_bytes;
     _Atomic int32_t joined;
     struct bell joins;
-    struct meeting device_meeting; /* of collectives, on streams */
-    struct meeting host_meeting;   /* of host calls: split, windows */
+    struct rendezvous device_meeting; /* of collectives, on streams */
+    struct rendezvous host_meeting;   /* of host calls: split, windows */
 } __attribute__((aligned(64)));
 
 struct segment {
     struct header *header;
-    struct member *members;
-    struct channel *channels;
+    struct segment_member *members;
+    struct segment_channel *channels;
     char *stages, *rings;
     size_t bytes;
     char name[NAME_MAX];
@@ -92,7 +92,7 @@ void segment_close(struct segment *segment);
 void segment_clean(void);
 
 char *segment_stage(const struct segment *segment, int rank, uint64_t round);
-struct channel *segment_channel(const struct segment *segment, int from, int to);
+struct segment_channel *segment_channel(const struct segment *segment, int from, int to);
 char *segment_chunk(const struct segment *segment, int from, int to, uint64_t number);
 
 #endif

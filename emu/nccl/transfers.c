@@ -30,13 +30,13 @@ static struct traffic *traffic_of(struct ncclComm *comm, const struct transfer *
     return t->sends ? &comm->sent[t->peer] : &comm->received[t->peer];
 }
 
-static struct channel *channel_of(const struct ncclComm *comm, const struct transfer *t)
+static struct segment_channel *channel_of(const struct ncclComm *comm, const struct transfer *t)
 {
     return t->sends ? segment_channel(&comm->segment, comm->rank, t->peer)
                     : segment_channel(&comm->segment, t->peer, comm->rank);
 }
 
-static void announce(struct channel *channel, struct transfer *t, uint64_t number)
+static void announce_transfer(struct segment_channel *channel, struct transfer *t, uint64_t number)
 {
     (t->sends ? channel->send_bytes : channel->recv_bytes)[number % 2] = t->bytes;
     atomic_store(t->sends ? &channel->sends : &channel->recvs, number + 1);
@@ -44,7 +44,7 @@ static void announce(struct channel *channel, struct transfer *t, uint64_t numbe
 }
 
 /* True if the other end is there. */
-static bool shake_hands(struct channel *channel, struct transfer *t, uint64_t number)
+static bool shake_hands(struct segment_channel *channel, struct transfer *t, uint64_t number)
 {
     size_t other;
 
@@ -65,8 +65,8 @@ static size_t chunk_length(const struct ncclComm *comm, const struct transfer *t
 }
 
 /* Moves what can be moved now. True if that was anything. */
-static bool move(struct ncclComm *comm, struct channel *channel, struct transfer *t,
-                 struct traffic *traffic)
+static bool move_chunk(struct ncclComm *comm, struct segment_channel *channel, struct transfer *t,
+                       struct traffic *traffic)
 {
     size_t before = t->moved;
 
@@ -91,20 +91,20 @@ static bool move(struct ncclComm *comm, struct channel *channel, struct transfer
 }
 
 /* One attempt to get on. True if anything happened. */
-static bool advance(struct ncclComm *comm, struct transfer *t)
+static bool advance_transfer(struct ncclComm *comm, struct transfer *t)
 {
-    struct channel *channel = channel_of(comm, t);
+    struct segment_channel *channel = channel_of(comm, t);
     struct traffic *traffic = traffic_of(comm, t);
     bool news = false, progress = false;
 
     if (t->stage == NEW) {
-        announce(channel, t, traffic->messages);
+        announce_transfer(channel, t, traffic->messages);
         news = true;
     }
     if (t->stage == ANNOUNCED)
         progress = shake_hands(channel, t, traffic->messages);
     if (t->stage == MOVING) {
-        news |= move(comm, channel, t, traffic);
+        news |= move_chunk(comm, channel, t, traffic);
         if (t->moved == t->bytes) {
             t->stage = DONE;
             traffic->messages++;
@@ -130,7 +130,7 @@ static size_t advance_all(struct ncclComm *comm, struct transfer *transfers, siz
 
         if (t->stage == DONE || *behind)
             continue;
-        *progress |= advance(comm, t);
+        *progress |= advance_transfer(comm, t);
         if (t->stage != DONE) {
             *behind = true;
             left++;

@@ -18,7 +18,7 @@ struct columns {
 };
 
 /* A piece of the columns in one row of one image of y. */
-struct run {
+struct tap_run {
     int image, h, w, length;
 };
 
@@ -32,24 +32,24 @@ static int max_int(int a, int b)
     return a > b ? a : b;
 }
 
-static struct run run_first(const struct conv2d *c, struct columns columns)
+static struct tap_run run_first(const struct conv2d *c, struct columns columns)
 {
     const int pixels = c->y_h * c->y_w, pixel = columns.first % pixels;
-    const struct run run = {columns.first / pixels, pixel / c->y_w, pixel % c->y_w, 0};
+    const struct tap_run run = {columns.first / pixels, pixel / c->y_w, pixel % c->y_w, 0};
 
-    return (struct run){run.image, run.h, run.w, min_int(c->y_w - run.w, columns.count)};
+    return (struct tap_run){run.image, run.h, run.w, min_int(c->y_w - run.w, columns.count)};
 }
 
-static struct run run_next(const struct conv2d *c, struct run run, int left)
+static struct tap_run run_next(const struct conv2d *c, struct tap_run run, int left)
 {
     const int last = run.h + 1 == c->y_h;
 
-    return (struct run){run.image + last, last ? 0 : run.h + 1, 0, min_int(c->y_w, left)};
+    return (struct tap_run){run.image + last, last ? 0 : run.h + 1, 0, min_int(c->y_w, left)};
 }
 
 /* Copies between a run of the patch matrix and the image row that tap (tap_h, tap_w) meets: from
  * the image to the matrix, with 0 for the padding, or added from the matrix to the image. */
-static inline void move_run(const struct conv2d *c, struct run run, int tap_h, int tap_w,
+static inline void move_run(const struct conv2d *c, struct tap_run run, int tap_h, int tap_w,
                             float *image, float *patch, int to_image)
 {
     const int h = run.h * c->stride - c->pad + tap_h, w = run.w * c->stride - c->pad + tap_w;
@@ -84,7 +84,7 @@ static void move_patches(const struct conv2d *c, struct columns columns, float *
 {
     for (int channel = 0; channel < c->c_in; channel++)
         for (int tap = 0; tap < c->k * c->k; tap++) {
-            struct run run = run_first(c, columns);
+            struct tap_run run = run_first(c, columns);
             for (int done = 0; done < columns.count;) {
                 float *image = images + ((size_t)run.image * c->c_in + channel) * c->h * c->w;
                 move_run(c, run, tap / c->k, tap % c->k, image, patches + done, to_image);
@@ -177,7 +177,7 @@ static void activate_all(struct kernels_activation activation, float *values, si
         values[i] = activated(activation, values[i]);
 }
 
-static void forward(void *const *args, round_function *round)
+static void conv_twin_forward(void *const *args, round_function *round)
 {
     TAKE(struct conv2d, c);
     TAKE(const float *, x);
@@ -202,7 +202,7 @@ static void forward(void *const *args, round_function *round)
     }
 }
 
-static void backward_data(void *const *args, round_function *round)
+static void conv_twin_backward_data(void *const *args, round_function *round)
 {
     TAKE(struct conv2d, c);
     TAKE(const float *, g_y);
@@ -228,7 +228,7 @@ static void backward_data(void *const *args, round_function *round)
     activate_all(activation, g_x, (size_t)c.n * c.c_in * area);
 }
 
-static void backward_weight(void *const *args, round_function *round)
+static void conv_twin_backward_weight(void *const *args, round_function *round)
 {
     TAKE(struct conv2d, c);
     TAKE(const float *, x);
@@ -248,6 +248,6 @@ static void backward_weight(void *const *args, round_function *round)
     }
 }
 
-ROUNDED_TWINS(conv2d, forward)
-ROUNDED_TWINS(conv2d, backward_data)
-ROUNDED_TWINS(conv2d, backward_weight)
+ROUNDED_TWINS(conv2d, conv_twin, forward)
+ROUNDED_TWINS(conv2d, conv_twin, backward_data)
+ROUNDED_TWINS(conv2d, conv_twin, backward_weight)

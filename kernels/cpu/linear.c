@@ -19,7 +19,7 @@ static void round_operands(round_function *round, const float **one, size_t one_
     *other = copies + one_count;
 }
 
-static void forward(void *const *args, round_function *round)
+static void linear_twin_forward(void *const *args, round_function *round)
 {
     TAKE(int, n);
     TAKE(int, in);
@@ -36,7 +36,7 @@ static void forward(void *const *args, round_function *round)
                 y, out);
 }
 
-static void backward_data(void *const *args, round_function *round)
+static void linear_twin_backward_data(void *const *args, round_function *round)
 {
     TAKE(int, n);
     TAKE(int, in);
@@ -50,7 +50,7 @@ static void backward_data(void *const *args, round_function *round)
                 in);
 }
 
-static void backward_weight(void *const *args, round_function *round)
+static void linear_twin_backward_weight(void *const *args, round_function *round)
 {
     TAKE(int, n);
     TAKE(int, in);
@@ -64,9 +64,9 @@ static void backward_weight(void *const *args, round_function *round)
                 in);
 }
 
-ROUNDED_TWINS(linear, forward)
-ROUNDED_TWINS(linear, backward_data)
-ROUNDED_TWINS(linear, backward_weight)
+ROUNDED_TWINS(linear, linear_twin, forward)
+ROUNDED_TWINS(linear, linear_twin, backward_data)
+ROUNDED_TWINS(linear, linear_twin, backward_weight)
 
 void twin_channel_sum(const struct twin_grid *grid, void *const *args)
 {

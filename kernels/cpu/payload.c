@@ -5,11 +5,11 @@
 
 #include "kernels/cpu/twins.h"
 
-struct tally {
+struct twin_tally {
     uint64_t sum, nans, infs, differs;
 };
 
-static inline void add_word(struct tally *tally, uint64_t word, size_t index,
+static inline void add_word(struct twin_tally *tally, uint64_t word, size_t index,
                             const struct payload_masks *masks)
 {
     const uint64_t nonfinite = payload_nonfinite(word, masks);
@@ -36,7 +36,7 @@ void twin_payload_hash(const struct twin_grid *grid, void *const *args)
     TAKE(size_t, ticket);
     const struct payload_masks masks = payload_masks_of(datatype);
     const size_t whole = bytes / 8;
-    struct tally tally = {0};
+    struct twin_tally tally = {0};
     uint64_t first = 0, last = 0;
 
     (void)grid;

@@ -25,15 +25,16 @@ static inline void round_all(round_function *round, float *values, size_t count)
         values[i] = round(values[i]);
 }
 
-/* The twins twin_<layer>_<pass>, .._tf32 and .._bf16 from a function <pass>(args, round). */
-#define ROUNDED_TWIN(layer, pass, suffix, round)                                        \
+/* The twins twin_<layer>_<pass>, .._tf32 and .._bf16 from a function <twin>_<pass>(args, round). */
+#define ROUNDED_TWIN(layer, twin, pass, suffix, round)                                  \
     void twin_##layer##_##pass##suffix(const struct twin_grid *grid, void *const *args) \
     {                                                                                   \
         (void)grid;                                                                     \
-        pass(args, round);                                                              \
+        twin##_##pass(args, round);                                                     \
     }
-#define ROUNDED_TWINS(layer, pass)    \
-    ROUNDED_TWIN(layer, pass, , NULL) \
-    ROUNDED_TWIN(layer, pass, _tf32, round_tf32) ROUNDED_TWIN(layer, pass, _bf16, round_bf16)
+#define ROUNDED_TWINS(layer, twin, pass)               \
+    ROUNDED_TWIN(layer, twin, pass, , NULL)            \
+    ROUNDED_TWIN(layer, twin, pass, _tf32, round_tf32) \
+    ROUNDED_TWIN(layer, twin, pass, _bf16, round_bf16)
 
 #endif

@@ -14,7 +14,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static int key_status;
 
-static void release(void *pointer)
+static void release_scratch(void *pointer)
 {
     struct scratch *scratch = pointer;
 
@@ -22,16 +22,16 @@ static void release(void *pointer)
     free(scratch);
 }
 
-static void make_key(void)
+static void make_scratch_key(void)
 {
-    key_status = pthread_key_create(&key, release);
+    key_status = pthread_key_create(&key, release_scratch);
 }
 
 static struct scratch *scratch_of_thread(void)
 {
     struct scratch *scratch;
 
-    pthread_once(&once, make_key);
+    pthread_once(&once, make_scratch_key);
     if (key_status)
         return NULL;
     scratch = pthread_getspecific(key);

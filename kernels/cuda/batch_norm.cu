@@ -154,7 +154,7 @@ __global__ void ddpcheck_batch_norm_backward(int n, int c, int pixels, const flo
         backward<1>(b);
 }
 
-static bool sizes_are_valid(int n, int c, int pixels)
+static bool batch_norm_sizes_are_valid(int n, int c, int pixels)
 {
     return n > 0 && c > 0 && pixels > 0;
 }
@@ -164,7 +164,7 @@ cudaError_t kernels_batch_norm_forward(int n, int c, int pixels, const float *x,
                                        float momentum, float epsilon, float *mean, float *inv_std,
                                        float *y, cudaStream_t stream)
 {
-    if (!sizes_are_valid(n, c, pixels))
+    if (!batch_norm_sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
     return launch(ddpcheck_batch_norm_forward, c, BLOCK, stream, n, c, pixels, x, gamma, beta,
                   running_mean, running_var, momentum, epsilon, mean, inv_std, y);
@@ -175,7 +175,7 @@ cudaError_t kernels_batch_norm_evaluate(int n, int c, int pixels, const float *x
                                         const float *running_mean, const float *running_var,
                                         float epsilon, float *y, cudaStream_t stream)
 {
-    if (!sizes_are_valid(n, c, pixels))
+    if (!batch_norm_sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
     return launch(ddpcheck_batch_norm_evaluate, blocks_for((size_t)n * c * pixels, BLOCK * LANES),
                   BLOCK, stream, n, c, pixels, x, gamma, beta, running_mean, running_var, epsilon,
@@ -187,7 +187,7 @@ cudaError_t kernels_batch_norm_backward(int n, int c, int pixels, const float *x
                                         const float *g_y, float *g_x, float *g_gamma, float *g_beta,
                                         cudaStream_t stream)
 {
-    if (!sizes_are_valid(n, c, pixels))
+    if (!batch_norm_sizes_are_valid(n, c, pixels))
         return cudaErrorInvalidValue;
     return launch(ddpcheck_batch_norm_backward, c, BLOCK, stream, n, c, pixels, x, gamma, mean,
                   inv_std, g_y, g_x, g_gamma, g_beta);

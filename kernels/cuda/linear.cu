@@ -79,7 +79,7 @@ static void (*const backward_data_kernels[])(int, int, int, const float *, const
 static void (*const backward_weight_kernels[])(int, int, int, const float *, const float *,
                                                float *) = KERNELS_OF(linear_backward_weight);
 
-static bool sizes_are_valid(int n, int in, int out)
+static bool linear_sizes_are_valid(int n, int in, int out)
 {
     return n > 0 && in > 0 && out > 0;
 }
@@ -87,7 +87,7 @@ static bool sizes_are_valid(int n, int in, int out)
 cudaError_t kernels_linear_forward(int n, int in, int out, const float *x, const float *w,
                                    const float *bias, float *y, cudaStream_t stream)
 {
-    if (!sizes_are_valid(n, in, out))
+    if (!linear_sizes_are_valid(n, in, out))
         return cudaErrorInvalidValue;
     return launch(forward_kernels[math_set], gemm_grid(TILE, n, out), gemm_threads(TILE), stream, n,
                   in, out, x, w, bias, y);
@@ -96,7 +96,7 @@ cudaError_t kernels_linear_forward(int n, int in, int out, const float *x, const
 cudaError_t kernels_linear_backward_data(int n, int in, int out, const float *g_y, const float *w,
                                          float *g_x, cudaStream_t stream)
 {
-    if (!sizes_are_valid(n, in, out))
+    if (!linear_sizes_are_valid(n, in, out))
         return cudaErrorInvalidValue;
     return launch(backward_data_kernels[math_set], gemm_grid(TILE, n, in), gemm_threads(TILE),
                   stream, n, in, out, g_y, w, g_x);
@@ -105,7 +105,7 @@ cudaError_t kernels_linear_backward_data(int n, int in, int out, const float *g_
 cudaError_t kernels_linear_backward_weight(int n, int in, int out, const float *x, const float *g_y,
                                            float *g_w, float *g_bias, cudaStream_t stream)
 {
-    if (!sizes_are_valid(n, in, out))
+    if (!linear_sizes_are_valid(n, in, out))
         return cudaErrorInvalidValue;
     const cudaError_t status = launch(backward_weight_kernels[math_set], gemm_grid(TILE, out, in),
                                       gemm_threads(TILE), stream, n, in, out, x, g_y, g_w);

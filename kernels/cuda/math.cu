@@ -1,3 +1,4 @@
+/* math.cu: which arithmetic convolutions and linear layers use. */
 #include "math.cuh"
 
 enum kernels_math math_set = KERNELS_FP32;

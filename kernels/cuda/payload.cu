@@ -10,7 +10,7 @@ static __device__ struct {
     unsigned differs, arrived;
 } partials[PAYLOAD_PARTIALS];
 
-struct tally {
+struct block_tally {
     unsigned long long sum, nans, infs, differs;
 };
 
@@ -24,7 +24,7 @@ static __device__ uint64_t word_by_bytes(const unsigned char *data, size_t bytes
     return word;
 }
 
-static __device__ inline void add_word(struct tally *tally, uint64_t word, size_t index,
+static __device__ inline void add_word(struct block_tally *tally, uint64_t word, size_t index,
                                        uint64_t first, const struct payload_masks *masks)
 {
     tally->sum += payload_mix(word, index);
@@ -37,7 +37,7 @@ static __device__ inline void add_word(struct tally *tally, uint64_t word, size_
 }
 
 /* Words [from, to) at an address that is a multiple of 16. */
-static __device__ void add_pairs(struct tally *tally, const unsigned char *data, size_t from,
+static __device__ void add_pairs(struct block_tally *tally, const unsigned char *data, size_t from,
                                  size_t to, uint64_t first, const struct payload_masks *masks)
 {
     const ulonglong2 *pairs = (const ulonglong2 *)(data + from * 8);
@@ -52,8 +52,9 @@ static __device__ void add_pairs(struct tally *tally, const unsigned char *data,
 }
 
 /* Words [from, to) that lie across two aligned ones, both inside the buffer. */
-static __device__ void add_shifted(struct tally *tally, const unsigned char *data, size_t from,
-                                   size_t to, uint64_t first, const struct payload_masks *masks)
+static __device__ void add_shifted(struct block_tally *tally, const unsigned char *data,
+                                   size_t from, size_t to, uint64_t first,
+                                   const struct payload_masks *masks)
 {
     const unsigned before = (unsigned)((uintptr_t)data % 8);
     const uint64_t *aligned = (const uint64_t *)(data - before);
@@ -65,9 +66,9 @@ static __device__ void add_shifted(struct tally *tally, const unsigned char *dat
 }
 
 /* The sum over the block, in thread 0. */
-static __device__ struct tally block_tally(struct tally tally)
+static __device__ struct block_tally block_tally(struct block_tally tally)
 {
-    __shared__ struct tally shared[PAYLOAD_BLOCK];
+    __shared__ struct block_tally shared[PAYLOAD_BLOCK];
     const unsigned me = threadIdx.x;
 
     shared[me] = tally;
@@ -89,8 +90,8 @@ static __device__ unsigned saturated(unsigned long long count)
 }
 
 /* The last block of the launch to come here tells the host. */
-static __device__ void tell(const struct tally *tally, size_t bytes, struct payload_found *found,
-                            size_t ticket, int partial)
+static __device__ void tell(const struct block_tally *tally, size_t bytes,
+                            struct payload_found *found, size_t ticket, int partial)
 {
     auto *all = &partials[partial];
 
@@ -122,7 +123,7 @@ __global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int data
     const size_t words = (bytes + 7) / 8, me = element_first();
     const uint64_t first = word_by_bytes(data, bytes, 0);
     const bool shifted = (uintptr_t)data % 8 != 0;
-    struct tally tally = {0, 0, 0, 0};
+    struct block_tally tally = {0, 0, 0, 0};
     size_t from = shifted || (uintptr_t)data % 16 ? 1 : 0;
     size_t to = shifted ? (words > 3 ? words - 2 : from) : bytes / 8;
 

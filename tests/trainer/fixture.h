@@ -30,7 +30,8 @@ static inline int close_device(void **state)
 }
 
 /* A leaf with a gradient of zeros and values that look random but are always the same. */
-static inline struct tensor *new_leaf(struct device *device, struct shape shape, unsigned seed)
+static inline struct tensor *new_leaf(struct device *device, struct tensor_shape shape,
+                                      unsigned seed)
 {
     struct tensor *leaf = tensor_new(device, shape);
     size_t count = shape_count(&shape);

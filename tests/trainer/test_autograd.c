@@ -13,7 +13,7 @@ enum { MAX_LEAVES = 4 };
 /* A small graph: leaves to one number. */
 struct graph {
     const char *name;
-    struct shape leaves[MAX_LEAVES];
+    struct tensor_shape leaves[MAX_LEAVES];
     int leaf_count;
     struct tensor *(*loss)(struct device *device, struct tensor **leaves);
 };

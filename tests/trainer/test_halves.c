@@ -72,7 +72,7 @@ static void halves_compute_what_the_whole_does(void **state)
     tensor_download(of_whole, &expected);
 
     struct tensor *activations = cnn_classify(&front.cnn, images, true);
-    struct shape cut = cnn_cut(&whole_shape, N);
+    struct tensor_shape cut = cnn_cut(&whole_shape, N);
     assert_memory_equal(activations->shape.size, cut.size, sizeof cut.size);
     struct tensor *x = new_leaf(device, cut, 1); /* as if it had come from another rank */
     float values[FLOATS];

@@ -10,7 +10,7 @@
 #include "trainer/options.h"
 #include "trainer/store.h"
 
-static int parse(struct options *options, struct error *err, int argc, const char **argv)
+static int parse(struct train_options *options, struct error *err, int argc, const char **argv)
 {
     return options_parse(options, argc, (char **)argv, err);
 }
@@ -23,7 +23,7 @@ static int parse(struct options *options, struct error *err, int argc, const cha
 static void options_have_defaults_and_values(void **state)
 {
     (void)state;
-    struct options options;
+    struct train_options options;
     struct error err = {0};
     assert_int_equal(PARSE(&options, &err), 0);
     assert_string_equal(options.model, "gan");
@@ -41,7 +41,7 @@ static void options_have_defaults_and_values(void **state)
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    struct options options;
+    struct train_options options;
     struct error err;
     const struct {
         const char *argument, *value, *why;

@@ -1,3 +1,4 @@
+/* idx.c: reads a data set from IDX files, plain or gzipped. */
 #include "trainer/data/idx.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@ struct idx_pair {
     struct idx images, labels; /* labels.bytes: NULL without labels */
 };
 
-static int read_file(const char *path, unsigned char **bytes, size_t *length, struct error *err)
+static int read_gzip_file(const char *path, unsigned char **bytes, size_t *length,
+                          struct error *err)
 {
     struct stat status;
     FILE *file = fopen(path, "rb");
@@ -49,8 +51,8 @@ static size_t big_endian(const unsigned char *bytes)
     return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
 }
 
-static int parse(struct idx *idx, const char *path, size_t length, int dimensions,
-                 struct error *err)
+static int parse_idx(struct idx *idx, const char *path, size_t length, int dimensions,
+                     struct error *err)
 {
     const unsigned char *bytes = idx->bytes;
     size_t header = 4 + 4 * (size_t)dimensions, expected = 1;
@@ -83,15 +85,16 @@ static int parse(struct idx *idx, const char *path, size_t length, int dimension
     return 0;
 }
 
-static int load(struct idx *idx, const char *path, int dimensions, struct error *err)
+static int load_idx(struct idx *idx, const char *path, int dimensions, struct error *err)
 {
     size_t length = 0;
-    if (read_file(path, &idx->bytes, &length, err) != 0)
+    if (read_gzip_file(path, &idx->bytes, &length, err) != 0)
         return -1;
-    return parse(idx, path, length, dimensions, err);
+    return parse_idx(idx, path, length, dimensions, err);
 }
 
-static void read_image(const struct dataset *dataset, size_t index, float *pixels, int32_t *label)
+static void idx_read_image(const struct dataset *dataset, size_t index, float *pixels,
+                           int32_t *label)
 {
     const struct idx_pair *pair = dataset->state;
     size_t rows = pair->images.size[1], columns = pair->images.size[2],
@@ -127,14 +130,14 @@ static int count_classes(const struct idx *labels)
 static int load_pair(struct idx_pair *pair, const char *images, const char *labels, int image,
                      struct error *err)
 {
-    if (load(&pair->images, images, 3, err) != 0)
+    if (load_idx(&pair->images, images, 3, err) != 0)
         return -1;
     if (pair->images.size[1] > (size_t)image || pair->images.size[2] > (size_t)image)
         return error_set(err, "%s has images of %zux%zu, which do not fit into --image %d", images,
                          pair->images.size[1], pair->images.size[2], image);
     if (!labels)
         return 0;
-    if (load(&pair->labels, labels, 1, err) != 0)
+    if (load_idx(&pair->labels, labels, 1, err) != 0)
         return -1;
     if (pair->labels.size[0] != pair->images.size[0])
         return error_set(err, "%s has %zu labels for %zu images in %s", labels,
@@ -147,7 +150,7 @@ int idx_open(struct dataset *dataset, const char *images, const char *labels, in
 {
     struct idx_pair *pair = allocate(1, sizeof *pair);
     *dataset =
-        (struct dataset){.image = image, .state = pair, .read = read_image, .close = close_idx};
+        (struct dataset){.image = image, .state = pair, .read = idx_read_image, .close = close_idx};
     if (load_pair(pair, images, labels, image, err) != 0) {
         close_idx(dataset);
         return -1;

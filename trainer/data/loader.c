@@ -1,3 +1,4 @@
+/* loader.c: copies the next batch to the device. */
 #include "trainer/data/loader.h"
 
 #include "trainer/check.h"
@@ -30,7 +31,7 @@ int loader_batches_per_epoch(const struct loader *loader)
     return (int)(loader->sampler->per_rank / (size_t)loader->batch);
 }
 
-struct batch loader_read(struct loader *loader, int iteration)
+struct data_batch loader_read(struct loader *loader, int iteration)
 {
     const struct dataset *dataset = loader->dataset;
     int per_epoch = loader_batches_per_epoch(loader), epoch = iteration / per_epoch,
@@ -44,7 +45,7 @@ struct batch loader_read(struct loader *loader, int iteration)
                       loader->pixels + (size_t)i * pixels, &loader->labels[i]);
 
     cudaStream_t stream = loader->device->stream;
-    struct batch batch = {
+    struct data_batch batch = {
         .n = n, .labels = loader->device_labels, .first_place = (uint64_t)iteration * (uint64_t)n};
     batch.images =
         tensor_new_on_tape(loader->device, shape_4d(n, 1, dataset->image, dataset->image));
@@ -55,14 +56,14 @@ struct batch loader_read(struct loader *loader, int iteration)
     return batch;
 }
 
-struct batch batch_part(const struct batch *batch, int i, int parts)
+struct data_batch batch_part(const struct data_batch *batch, int i, int parts)
 {
     const int *size = batch->images->shape.size;
     int n = batch->n / parts;
-    struct batch part = {.n = n,
-                         .labels = batch->labels + i * n,
-                         .first_place = batch->first_place + (uint64_t)i * (uint64_t)n};
-    struct shape shape = shape_4d(part.n, size[1], size[2], size[3]);
+    struct data_batch part = {.n = n,
+                              .labels = batch->labels + i * n,
+                              .first_place = batch->first_place + (uint64_t)i * (uint64_t)n};
+    struct tensor_shape shape = shape_4d(part.n, size[1], size[2], size[3]);
     part.images = tensor_view(batch->images, (size_t)i * shape_count(&shape), shape);
     device_tape_tensor(tensor_device(part.images), part.images);
     return part;

@@ -7,7 +7,7 @@
 #include "trainer/data/sampler.h"
 #include "trainer/tensor.h"
 
-struct batch {
+struct data_batch {
     struct tensor *images; /* [n][1][image][image], on the tape */
     const int32_t *labels; /* n, in device memory, until the next batch */
     int n;
@@ -34,9 +34,9 @@ int loader_batches_per_epoch(const struct loader *loader);
 /* The batch of an iteration, counted from 0 over all epochs; moves the sampler to that iteration's
  * epoch. The copies are enqueued on the compute stream; the host memory is reused by the next call,
  * before which the stream must have been waited for. */
-struct batch loader_read(struct loader *loader, int iteration);
+struct data_batch loader_read(struct loader *loader, int iteration);
 
 /* The i-th of `parts` equal parts of a batch, a view on the tape. */
-struct batch batch_part(const struct batch *batch, int i, int parts);
+struct data_batch batch_part(const struct data_batch *batch, int i, int parts);
 
 #endif

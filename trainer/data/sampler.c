@@ -1,3 +1,4 @@
+/* sampler.c: shuffles the data set and deals it out to the ranks. */
 #include "trainer/data/sampler.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* shapes.c: draws the images of the synthetic data set. */
 #include "trainer/data/shapes.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ static double circle(double x, double y)
     return hypot(x, y) - 1.0;
 }
 
-static double square(double x, double y)
+static double square_edge(double x, double y)
 {
     return fmax(fabs(x), fabs(y)) - 0.85;
 }
@@ -49,10 +50,10 @@ static double cross(double x, double y)
     return fmin(upright, flat);
 }
 
-static double (*const edges[SHAPES_CLASSES])(double x, double y) = {circle, square, triangle,
+static double (*const edges[SHAPES_CLASSES])(double x, double y) = {circle, square_edge, triangle,
                                                                     cross};
 
-static struct drawing draw(const struct series *series, size_t index, int image)
+static struct drawing draw_shape(const struct series *series, size_t index, int image)
 {
     double angle = between(series, index, 3, -0.4, 0.4),
            radius = between(series, index, 2, 0.22, 0.36) * image;
@@ -69,7 +70,7 @@ static struct drawing draw(const struct series *series, size_t index, int image)
 
 static void read_shape(const struct dataset *dataset, size_t index, float *pixels, int32_t *label)
 {
-    struct drawing d = draw(dataset->state, index, dataset->image);
+    struct drawing d = draw_shape(dataset->state, index, dataset->image);
     for (int row = 0; row < dataset->image; row++) {
         for (int column = 0; column < dataset->image; column++) {
             double x = column + 0.5 - d.x, y = d.y - row - 0.5;

@@ -1,3 +1,4 @@
+/* cnn.c: the layers of the classifier. */
 #include "trainer/models/cnn.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static bool has_level(const struct cnn_shape *shape, int i)
     return shape->part == CNN_WHOLE || (shape->part == CNN_FRONT) == (i < CUT);
 }
 
-struct shape cnn_cut(const struct cnn_shape *shape, int n)
+struct tensor_shape cnn_cut(const struct cnn_shape *shape, int n)
 {
     int image = shape->image >> CUT;
     return shape_4d(n, shape->width << (CUT - 1), image, image);

@@ -35,6 +35,6 @@ void cnn_open(struct cnn *cnn, struct device *device, const struct cnn_shape *sh
  * with the activations between them. with_block: through the block, if the model has one. */
 struct tensor *cnn_classify(struct cnn *cnn, struct tensor *images, bool with_block);
 /* The shape of those activations. */
-struct shape cnn_cut(const struct cnn_shape *shape, int n);
+struct tensor_shape cnn_cut(const struct cnn_shape *shape, int n);
 
 #endif

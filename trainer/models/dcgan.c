@@ -1,3 +1,4 @@
+/* dcgan.c: the layers of the generator and the discriminator. */
 #include "trainer/models/dcgan.h"
 
 #include <stdio.h>

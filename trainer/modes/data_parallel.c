@@ -1,5 +1,5 @@
-/* --mode dp: one process, one set of models, lent to all devices for each batch (what DataParallel
- * is in PyTorch).
+/* data_parallel.c: --mode dp: one process, one set of models, lent to all devices for each batch
+ * (what DataParallel is in PyTorch).
  *
  *        master     replicate, scatter ── forward, backward ──┐
  *        device 1                      └─ forward, backward ──┤ Reduce to the master ── step
@@ -24,7 +24,7 @@
 enum { MASTER = 0 };
 
 /* What a thread is to do. */
-struct task {
+struct replica_task {
     const struct local_replicas *replicas;
     struct local_replica *replica;
     int turn;
@@ -34,10 +34,10 @@ struct task {
 struct data_parallel {
     struct local_replicas replicas;
     struct optimizer optimizers[LOCAL_MODELS]; /* of the master's models */
-    struct task *tasks;
+    struct replica_task *tasks;
 };
 
-static void *data_parallel_open(struct job *job)
+static void *data_parallel_open(struct training_job *job)
 {
     struct data_parallel *parallel = allocate(1, sizeof *parallel);
     struct local_replicas *replicas = &parallel->replicas;
@@ -59,8 +59,7 @@ static void data_parallel_close(void *self)
     free(parallel);
 }
 
-/* --- replicate
- * ------------------------------------------------------------------------------------------- */
+/* --- replicate --- */
 
 static void copy_tensor(struct local_replica *replica, struct tensor *to, const struct tensor *from)
 {
@@ -98,12 +97,11 @@ static void replicate(struct local_replicas *replicas, int model, int stale)
     range_end();
 }
 
-/* --- forward and backward, side by side
- * ------------------------------------------------------------------ */
+/* --- forward and backward, side by side --- */
 
-static void *learn(void *argument)
+static void *learn_in_thread(void *argument)
 {
-    struct task *task = argument;
+    struct replica_task *task = argument;
     local_replica_learn(task->replicas, task->replica, task->turn);
     return NULL;
 }
@@ -113,9 +111,10 @@ static void learn_in_threads(struct data_parallel *parallel, int turn)
 {
     struct local_replicas *replicas = &parallel->replicas;
     for (int i = MASTER + 1; i < replicas->count; i++) {
-        struct task *task = &parallel->tasks[i];
-        *task = (struct task){.replicas = replicas, .replica = &replicas->at[i], .turn = turn};
-        int error = pthread_create(&task->thread, NULL, learn, task);
+        struct replica_task *task = &parallel->tasks[i];
+        *task =
+            (struct replica_task){.replicas = replicas, .replica = &replicas->at[i], .turn = turn};
+        int error = pthread_create(&task->thread, NULL, learn_in_thread, task);
         if (error)
             fatal("can't start a thread for device %d: %s", i, strerror(error));
     }
@@ -124,8 +123,7 @@ static void learn_in_threads(struct data_parallel *parallel, int turn)
         pthread_join(parallel->tasks[i].thread, NULL);
 }
 
-/* --- gather and reduce
- * ----------------------------------------------------------------------------------- */
+/* --- gather and reduce --- */
 
 /* The master's tensor becomes the mean; the others keep theirs. */
 static void reduce_to_master(struct local_replica *replica, struct tensor *tensor)
@@ -163,8 +161,8 @@ static void take_turn(struct data_parallel *parallel, int turn, int stale)
     range_end();
 }
 
-static bool data_parallel_iterate(void *self, struct job *job, const struct batch *batch,
-                                  struct tensor **losses)
+static bool data_parallel_iterate(void *self, struct training_job *job,
+                                  const struct data_batch *batch, struct tensor **losses)
 {
     struct data_parallel *parallel = self;
     struct local_replicas *replicas = &parallel->replicas;
@@ -179,7 +177,7 @@ static bool data_parallel_iterate(void *self, struct job *job, const struct batc
     return true;
 }
 
-static void data_parallel_finish(void *self, struct job *job)
+static void data_parallel_finish(void *self, struct training_job *job)
 {
     struct local_replicas *replicas = &((struct data_parallel *)self)->replicas;
     replicas->kind->finish(&replicas->at[MASTER], job);

@@ -1,4 +1,4 @@
-/* The classifier as a replica of one process: one model, one turn. */
+/* local_classifier.c: the classifier as a replica of one process: one model, one turn. */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -10,14 +10,14 @@
 
 enum { CLASSIFIER }; /* its model and turn */
 
-struct classifier {
+struct replica_classifier {
     struct cnn cnn;
     int32_t *correct; /* device memory, of the loss */
 };
 
-static void open_classifier(struct local_replica *replica, struct job *job)
+static void open_classifier(struct local_replica *replica, struct training_job *job)
 {
-    struct classifier *classifier = allocate(1, sizeof *classifier);
+    struct replica_classifier *classifier = allocate(1, sizeof *classifier);
     struct cnn_shape shape = job_cnn_shape(job);
     cnn_open(&classifier->cnn, replica->device, &shape, (uint64_t)job->options->seed);
     CHECK_CUDA(cudaMalloc((void **)&classifier->correct, sizeof *classifier->correct));
@@ -27,15 +27,15 @@ static void open_classifier(struct local_replica *replica, struct job *job)
 
 static void close_classifier(struct local_replica *replica)
 {
-    struct classifier *classifier = replica->models;
+    struct replica_classifier *classifier = replica->models;
     CHECK_CUDA(cudaFree(classifier->correct));
     module_close(&classifier->cnn.module);
     free(classifier);
 }
 
-static void learn(struct local_replica *replica, int turn)
+static void replica_learn_to_classify(struct local_replica *replica, int turn)
 {
-    struct classifier *classifier = replica->models;
+    struct replica_classifier *classifier = replica->models;
     range_begin("classifier", "forward");
     struct tensor *logits = cnn_classify(&classifier->cnn, replica->part.images, true);
     replica->losses[turn] = op_cross_entropy(logits, replica->part.labels, classifier->correct);
@@ -43,9 +43,9 @@ static void learn(struct local_replica *replica, int turn)
     local_replica_backward(replica, turn, replica->losses[turn]);
 }
 
-static void finish(struct local_replica *master, struct job *job)
+static void replica_evaluate_classifier(struct local_replica *master, struct training_job *job)
 {
-    struct classifier *classifier = master->models;
+    struct replica_classifier *classifier = master->models;
     evaluate_classifier(job, &classifier->cnn);
 }
 
@@ -55,7 +55,7 @@ const struct local_kind local_classifier = {
     .runs = {1u << CLASSIFIER},
     .open = open_classifier,
     .close = close_classifier,
-    .learn = learn,
-    .finish = finish,
+    .learn = replica_learn_to_classify,
+    .finish = replica_evaluate_classifier,
     .adam = job_cnn_adam,
 };

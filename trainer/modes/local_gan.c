@@ -1,5 +1,5 @@
-/* The GAN as a replica of one process: two models, two turns. What each turn computes is what
- * train_gan.c does with a process for each replica. */
+/* local_gan.c: the GAN as a replica of one process: two models, two turns. Each turn computes what
+ * train_gan.c computes with a process for each replica. */
 #include <stdlib.h>
 
 #include "trainer/check.h"
@@ -12,16 +12,16 @@
 
 enum { DISCRIMINATOR, GENERATOR }; /* models and turns */
 
-struct gan {
+struct replica_gan {
     struct dcgan_discriminator discriminator;
     struct dcgan_generator generator;
     struct noise noise;
     struct tensor *generated; /* in this iteration, on the tape */
 };
 
-static void open_gan(struct local_replica *replica, struct job *job)
+static void open_gan(struct local_replica *replica, struct training_job *job)
 {
-    struct gan *gan = allocate(1, sizeof *gan);
+    struct replica_gan *gan = allocate(1, sizeof *gan);
     job_open_discriminator(job, &gan->discriminator, replica->device);
     job_open_generator(job, &gan->generator, replica->device);
     noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent,
@@ -33,16 +33,16 @@ static void open_gan(struct local_replica *replica, struct job *job)
 
 static void close_gan(struct local_replica *replica)
 {
-    struct gan *gan = replica->models;
+    struct replica_gan *gan = replica->models;
     noise_close(&gan->noise);
     module_close(&gan->generator.module);
     module_close(&gan->discriminator.module);
     free(gan);
 }
 
-static struct tensor *generate(struct gan *gan, const struct local_replica *replica)
+static struct tensor *replica_generate(struct replica_gan *gan, const struct local_replica *replica)
 {
-    const struct batch *part = &replica->part;
+    const struct data_batch *part = &replica->part;
     range_begin("generator", "forward");
     struct tensor *noise =
         noise_draw(&gan->noise, replica->device, RANDOM_NOISE, part->n, part->first_place, 1);
@@ -51,7 +51,7 @@ static struct tensor *generate(struct gan *gan, const struct local_replica *repl
     return images;
 }
 
-static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
+static struct tensor *replica_judge(struct replica_gan *gan, struct tensor *images, float truth)
 {
     range_begin("discriminator", "forward");
     struct tensor *loss = op_bce_with_logits(dcgan_judge(&gan->discriminator, images), truth);
@@ -59,36 +59,36 @@ static struct tensor *judge(struct gan *gan, struct tensor *images, float truth)
     return loss;
 }
 
-static void learn_to_judge(struct gan *gan, struct local_replica *replica)
+static void replica_learn_to_judge(struct replica_gan *gan, struct local_replica *replica)
 {
-    gan->generated = generate(gan, replica);
-    struct tensor *loss_real = judge(gan, replica->part.images, GAN_REAL);
+    gan->generated = replica_generate(gan, replica);
+    struct tensor *loss_real = replica_judge(gan, replica->part.images, GAN_REAL);
     local_replica_backward(replica, DISCRIMINATOR, loss_real);
-    struct tensor *loss_fake = judge(gan, op_detach(gan->generated), GAN_FAKE);
+    struct tensor *loss_fake = replica_judge(gan, op_detach(gan->generated), GAN_FAKE);
     local_replica_backward(replica, DISCRIMINATOR, loss_fake);
     replica->losses[DISCRIMINATOR] = op_add(loss_real, loss_fake);
 }
 
 /* Through the discriminator, whose own gradients are not wanted. */
-static void learn_to_generate(struct gan *gan, struct local_replica *replica)
+static void replica_learn_to_generate(struct replica_gan *gan, struct local_replica *replica)
 {
     module_require_gradients(&gan->discriminator.module, false);
-    replica->losses[GENERATOR] = judge(gan, gan->generated, GAN_REAL);
+    replica->losses[GENERATOR] = replica_judge(gan, gan->generated, GAN_REAL);
     local_replica_backward(replica, GENERATOR, replica->losses[GENERATOR]);
     module_require_gradients(&gan->discriminator.module, true);
 }
 
-static void learn(struct local_replica *replica, int turn)
+static void replica_learn_gan(struct local_replica *replica, int turn)
 {
     if (turn == DISCRIMINATOR)
-        learn_to_judge(replica->models, replica);
+        replica_learn_to_judge(replica->models, replica);
     else
-        learn_to_generate(replica->models, replica);
+        replica_learn_to_generate(replica->models, replica);
 }
 
-static void finish(struct local_replica *master, struct job *job)
+static void replica_evaluate_gan(struct local_replica *master, struct training_job *job)
 {
-    struct gan *gan = master->models;
+    struct replica_gan *gan = master->models;
     evaluate_generator(job, &gan->generator);
 }
 
@@ -98,7 +98,7 @@ const struct local_kind local_gan = {
     .runs = {1u << DISCRIMINATOR | 1u << GENERATOR, 1u << DISCRIMINATOR},
     .open = open_gan,
     .close = close_gan,
-    .learn = learn,
-    .finish = finish,
+    .learn = replica_learn_gan,
+    .finish = replica_evaluate_gan,
     .adam = job_gan_adam,
 };

@@ -1,3 +1,4 @@
+/* local_replicas.c: opens, feeds and closes the replicas that one process keeps on all devices. */
 #include "trainer/modes/local_replicas.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const struct local_kind *find_kind(const char *name)
     fatal("--model %s can't be replicated in one process", name);
 }
 
-static void open_replica(struct local_replicas *replicas, struct job *job, int index)
+static void open_replica(struct local_replicas *replicas, struct training_job *job, int index)
 {
     struct local_replica *replica = &replicas->at[index];
     replica->index = index;
@@ -37,7 +38,7 @@ static void open_replica(struct local_replicas *replicas, struct job *job, int i
                           (size_t)job->options->batch * sizeof *replica->labels));
 }
 
-void local_replicas_open(struct local_replicas *replicas, struct job *job)
+void local_replicas_open(struct local_replicas *replicas, struct training_job *job)
 {
     int count = job->devices;
     ncclComm_t *communicators = allocate((size_t)count, sizeof *communicators);
@@ -96,7 +97,7 @@ void local_replica_wait_for_master(const struct local_replicas *replicas,
 }
 
 /* From the master's memory to the replica's own, on the replica's stream. */
-static void copy_part(struct local_replica *replica, const struct batch *part, int master)
+static void copy_part(struct local_replica *replica, const struct data_batch *part, int master)
 {
     struct device *device = replica->device;
     struct tensor *images = tensor_new_on_tape(device, part->images->shape);
@@ -109,13 +110,13 @@ static void copy_part(struct local_replica *replica, const struct batch *part, i
     replica->part.labels = replica->labels;
 }
 
-void local_replicas_scatter(struct local_replicas *replicas, const struct batch *batch)
+void local_replicas_scatter(struct local_replicas *replicas, const struct data_batch *batch)
 {
     range_begin("replicas", "scatter");
     local_replicas_record_master(replicas);
     for (int i = 0; i < replicas->count; i++) {
         struct local_replica *replica = &replicas->at[i];
-        struct batch part = batch_part(batch, i, replicas->count);
+        struct data_batch part = batch_part(batch, i, replicas->count);
         local_replica_use(replica);
         replica->part = part;
         if (i == MASTER)

@@ -24,7 +24,7 @@ struct local_replica {
     struct module *modules[LOCAL_MODELS];
     struct gradients gradients[LOCAL_MODELS];
     struct tensor *losses[LOCAL_MODELS]; /* of its part, on its tape */
-    struct batch part;
+    struct data_batch part;
     int32_t *labels; /* device memory */
 };
 
@@ -35,13 +35,13 @@ struct local_kind {
     unsigned runs[LOCAL_MODELS]; /* the models whose forward passes begin in turn i, as bits */
     /* Makes the models on the replica's device, which is current, and fills in `models` and
      * `modules`. */
-    void (*open)(struct local_replica *replica, struct job *job);
+    void (*open)(struct local_replica *replica, struct training_job *job);
     void (*close)(struct local_replica *replica);
     /* Computes losses[turn] and the gradients of model `turn`, which are zero before. */
     void (*learn)(struct local_replica *replica, int turn);
     /* Tells how good the master has become. */
-    void (*finish)(struct local_replica *master, struct job *job);
-    struct adam_settings (*adam)(const struct job *job);
+    void (*finish)(struct local_replica *master, struct training_job *job);
+    struct adam_settings (*adam)(const struct training_job *job);
 };
 
 extern const struct local_kind local_classifier, local_gan;
@@ -56,7 +56,7 @@ struct local_replicas {
 
 /* Equal models on the job's devices, of the kind that the job trains, and a communicator over all
  * (ncclCommInitAll). */
-void local_replicas_open(struct local_replicas *replicas, struct job *job);
+void local_replicas_open(struct local_replicas *replicas, struct training_job *job);
 void local_replicas_close(struct local_replicas *replicas);
 
 /* Makes the replica's device current for this thread. */
@@ -69,7 +69,7 @@ void local_replica_wait_for_master(const struct local_replicas *replicas,
                                    struct local_replica *replica);
 
 /* Deals out the master's batch in equal parts. */
-void local_replicas_scatter(struct local_replicas *replicas, const struct batch *batch);
+void local_replicas_scatter(struct local_replicas *replicas, const struct data_batch *batch);
 /* Computes the turn's loss and gradients on its part. Replicas may do so side by side in threads of
  * their own. */
 void local_replica_learn(const struct local_replicas *replicas, struct local_replica *replica,

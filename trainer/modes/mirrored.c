@@ -1,6 +1,6 @@
-/* --mode mirrored: one thread drives all devices (what MirroredStrategy is in TensorFlow). Each
- * device has a replica with an optimizer of its own; their gradients are averaged on all of them,
- * so that equal steps keep the replicas equal.
+/* mirrored.c: --mode mirrored: one thread drives all devices (what MirroredStrategy is in
+ * TensorFlow). Each device has a replica with an optimizer of its own; their gradients are averaged
+ * on all of them, so that equal steps keep the replicas equal.
  *
  *        device 0   forward, backward ─┐           ┌─ step
  *        device 1   forward, backward ─┤ AllReduce ├─ step
@@ -23,7 +23,7 @@ struct mirrored {
     struct optimizer (*optimizers)[LOCAL_MODELS]; /* of each replica */
 };
 
-static void *mirrored_open(struct job *job)
+static void *mirrored_open(struct training_job *job)
 {
     struct mirrored *mirrored = allocate(1, sizeof *mirrored);
     struct local_replicas *replicas = &mirrored->replicas;
@@ -78,7 +78,7 @@ static void reduce_one_by_one(struct local_replicas *replicas, int turn)
     }
 }
 
-static void reduce(struct local_replicas *replicas, struct job *job, int turn)
+static void mirrored_reduce(struct local_replicas *replicas, struct training_job *job, int turn)
 {
     range_begin(replicas->at[0].modules[turn]->name, "reduce");
     if (fault_is(&job->fault, FAULT_MIRRORED_NO_GROUP) && job->iteration >= job->fault.iteration)
@@ -88,7 +88,7 @@ static void reduce(struct local_replicas *replicas, struct job *job, int turn)
     range_end();
 }
 
-static void step(struct mirrored *mirrored, int turn)
+static void mirrored_step(struct mirrored *mirrored, int turn)
 {
     struct local_replicas *replicas = &mirrored->replicas;
     if (!scaler_agrees_to_step(replicas->scaler))
@@ -103,7 +103,7 @@ static void step(struct mirrored *mirrored, int turn)
     range_end();
 }
 
-static bool mirrored_iterate(void *self, struct job *job, const struct batch *batch,
+static bool mirrored_iterate(void *self, struct training_job *job, const struct data_batch *batch,
                              struct tensor **losses)
 {
     struct mirrored *mirrored = self;
@@ -112,15 +112,15 @@ static bool mirrored_iterate(void *self, struct job *job, const struct batch *ba
     for (int turn = 0; turn < replicas->kind->turns; turn++) {
         for (int i = 0; i < replicas->count; i++)
             local_replica_learn(replicas, &replicas->at[i], turn);
-        reduce(replicas, job, turn);
-        step(mirrored, turn);
+        mirrored_reduce(replicas, job, turn);
+        mirrored_step(mirrored, turn);
         losses[turn] = replicas->at[0].losses[turn];
     }
     local_replicas_end_batch(replicas);
     return true;
 }
 
-static void mirrored_finish(void *self, struct job *job)
+static void mirrored_finish(void *self, struct training_job *job)
 {
     struct local_replicas *replicas = &((struct mirrored *)self)->replicas;
     replicas->kind->finish(&replicas->at[0], job);

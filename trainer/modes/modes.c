@@ -1,3 +1,4 @@
+/* modes.c: checks --mode against the other options. */
 #include "trainer/modes/modes.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ bool mode_is_one_process(const char *mode)
     return strcmp(mode, "dp") == 0 || strcmp(mode, "mirrored") == 0;
 }
 
-static bool is_known(const char *mode)
+static bool is_known_mode(const char *mode)
 {
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(mode, modes[i]) == 0)
@@ -37,7 +38,7 @@ static bool is_known(const char *mode)
 
 /* An option that was given and that only a process for each device with its reducer knows, or NULL.
  */
-static const char *option_of_ddp(const struct options *o)
+static const char *option_of_ddp(const struct train_options *o)
 {
     const struct {
         const char *name;
@@ -65,10 +66,10 @@ static const char *option_of_ddp(const struct options *o)
     return NULL;
 }
 
-int mode_check(const struct options *options, struct error *err)
+int mode_check(const struct train_options *options, struct error *err)
 {
     const char *mode = options->mode;
-    if (!is_known(mode))
+    if (!is_known_mode(mode))
         return error_set(err, "--mode %s: expected ddp, dp, mirrored or pipeline", mode);
     if (options->fault && strcmp(mode_of_fault(fault_find(options->fault)->id), mode) != 0)
         return error_set(err, "--fault %s needs --mode %s", options->fault,

@@ -24,6 +24,6 @@ bool mode_is_one_process(const char *mode);
 /* The mode in which a fault can be made. */
 const char *mode_of_fault(enum fault_id id);
 /* Returns 0, or -1 with a message if the options ask for what their mode does not do. */
-int mode_check(const struct options *options, struct error *err);
+int mode_check(const struct train_options *options, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* --mode pipeline --model cnn: the classifier's halves on two ranks. The front sends its
- * activations to the back, which sends their gradients; a batch goes through in micro-batches, so
- * that both work at once ("one forward, one backward": Narayanan et al. 2019, "PipeDream"; the
+/* pipeline.c: --mode pipeline --model cnn: the classifier's halves on two ranks. The front sends
+ * its activations to the back, which sends their gradients; a batch goes through in micro-batches,
+ * so that both work at once ("one forward, one backward": Narayanan et al. 2019, "PipeDream"; the
  * front is one forward ahead):
  *
  *        front   F0 ─ F1 ─────── B0 ─ F2 ─────── B1 ─ ... B3 ─ step
@@ -24,7 +24,7 @@ struct pipeline {
     int32_t *correct; /* device memory, of the loss */
 };
 
-static void *pipeline_open(struct job *job)
+static void *pipeline_open(struct training_job *job)
 {
     struct pipeline *pipeline = allocate(1, sizeof *pipeline);
     struct cnn_shape shape = job_cnn_shape(job);
@@ -45,20 +45,19 @@ static void pipeline_close(void *self)
     free(pipeline);
 }
 
-/* --- the halves
- * ------------------------------------------------------------------------------------------ */
+/* --- the halves --- */
 
 static void backward_of_front(struct stage *stage, struct tensor *activations)
 {
     stage_backward_from(stage, activations, stage_receive(stage, activations->shape));
 }
 
-static void run_front(struct pipeline *pipeline, const struct batch *batch)
+static void run_front(struct pipeline *pipeline, const struct data_batch *batch)
 {
     struct stage *stage = &pipeline->stage;
     struct tensor *before = NULL;
     for (int micro = 0; micro < stage->micro_batches; micro++) {
-        struct batch part = batch_part(batch, micro, stage->micro_batches);
+        struct data_batch part = batch_part(batch, micro, stage->micro_batches);
         range_begin("front", "forward");
         struct tensor *activations = cnn_classify(&pipeline->half, part.images, true);
         range_end();
@@ -87,7 +86,7 @@ static struct tensor *receive_activations(struct pipeline *pipeline, int n)
 }
 
 /* Returns the sum of the micro-batches' losses. */
-static struct tensor *run_back(struct pipeline *pipeline, const struct batch *batch,
+static struct tensor *run_back(struct pipeline *pipeline, const struct data_batch *batch,
                                bool send_first)
 {
     struct stage *stage = &pipeline->stage;
@@ -108,7 +107,7 @@ static struct tensor *run_back(struct pipeline *pipeline, const struct batch *ba
     return sum;
 }
 
-static bool pipeline_iterate(void *self, struct job *job, const struct batch *batch,
+static bool pipeline_iterate(void *self, struct training_job *job, const struct data_batch *batch,
                              struct tensor **losses)
 {
     struct pipeline *pipeline = self;

@@ -1,7 +1,7 @@
-/* --mode pipeline --model gan: the generator on one rank, the discriminator on the other. Generated
- * images go forward, and after the discriminator's step their gradients come back, both in
- * micro-batches, so that a rank works on one while the next is on its way (G: generate, D: learn to
- * judge real and generated images, J: judge again, to teach the generator):
+/* pipeline_gan.c: --mode pipeline --model gan: the generator on one rank, the discriminator on the
+ * other. Generated images go forward, and after the discriminator's step their gradients come back,
+ * both in micro-batches, so that a rank works on one while the next is on its way (G: generate, D:
+ * learn to judge real and generated images, J: judge again, to teach the generator):
  *
  *        generator       G0 ─ G1 ─ G2 ─ G3 ─────────────────────────── B0 ─ B1 ─ B2 ─ B3 ─ step
  *                          \    \    \    \                           /    /    /    /
@@ -21,7 +21,7 @@
 #include "trainer/trace_ranges.h"
 #include "trainer/train_gan.h"
 
-struct pipeline {
+struct gan_pipeline {
     union { /* by rank */
         struct dcgan_generator generator;
         struct dcgan_discriminator discriminator;
@@ -31,7 +31,7 @@ struct pipeline {
     struct tensor **images; /* generated, of each micro-batch */
 };
 
-static struct module *open_model(struct pipeline *pipeline, struct job *job)
+static struct module *open_model(struct gan_pipeline *pipeline, struct training_job *job)
 {
     if (job->environment.rank == FRONT) {
         job_open_generator(job, &pipeline->generator, &job->device);
@@ -41,10 +41,10 @@ static struct module *open_model(struct pipeline *pipeline, struct job *job)
     return &pipeline->discriminator.module;
 }
 
-static void *pipeline_open(struct job *job)
+static void *gan_pipeline_open(struct training_job *job)
 {
-    const struct options *options = job->options;
-    struct pipeline *pipeline = allocate(1, sizeof *pipeline);
+    const struct train_options *options = job->options;
+    struct gan_pipeline *pipeline = allocate(1, sizeof *pipeline);
     struct adam_settings adam = job_gan_adam(job);
     stage_open(&pipeline->stage, job, open_model(pipeline, job), &adam);
     noise_open(&pipeline->noise, (uint64_t)options->seed, options->latent, options->batch);
@@ -52,9 +52,9 @@ static void *pipeline_open(struct job *job)
     return pipeline;
 }
 
-static void pipeline_close(void *self)
+static void gan_pipeline_close(void *self)
 {
-    struct pipeline *pipeline = self;
+    struct gan_pipeline *pipeline = self;
     struct module *module = pipeline->stage.module;
     free(pipeline->images);
     noise_close(&pipeline->noise);
@@ -63,10 +63,9 @@ static void pipeline_close(void *self)
     free(pipeline);
 }
 
-/* --- the generator's rank
- * -------------------------------------------------------------------------------- */
+/* --- the generator's rank --- */
 
-static void run_generator(struct pipeline *pipeline, const struct batch *batch)
+static void run_generator(struct gan_pipeline *pipeline, const struct data_batch *batch)
 {
     struct stage *stage = &pipeline->stage;
     int count = stage->micro_batches, n = batch->n / count, latent = pipeline->noise.latent;
@@ -88,10 +87,10 @@ static void run_generator(struct pipeline *pipeline, const struct batch *batch)
     stage_step_if_all_finite(stage);
 }
 
-/* --- the discriminator's rank
- * ---------------------------------------------------------------------------- */
+/* --- the discriminator's rank --- */
 
-static struct tensor *judge(struct pipeline *pipeline, struct tensor *images, float truth)
+static struct tensor *pipeline_judge(struct gan_pipeline *pipeline, struct tensor *images,
+                                     float truth)
 {
     range_begin("discriminator", "forward");
     struct tensor *loss = op_bce_with_logits(dcgan_judge(&pipeline->discriminator, images), truth);
@@ -100,53 +99,54 @@ static struct tensor *judge(struct pipeline *pipeline, struct tensor *images, fl
     return loss;
 }
 
-static struct tensor *add(struct tensor *sum, struct tensor *loss)
+static struct tensor *add_loss(struct tensor *sum, struct tensor *loss)
 {
     return sum ? op_add(sum, loss) : loss;
 }
 
 /* Returns the sum of the micro-batches' losses. */
-static struct tensor *learn_to_judge(struct pipeline *pipeline, const struct batch *batch)
+static struct tensor *pipeline_learn_to_judge(struct gan_pipeline *pipeline,
+                                              const struct data_batch *batch)
 {
     struct stage *stage = &pipeline->stage;
     int count = stage->micro_batches;
     struct tensor *sum = NULL;
     for (int micro = 0; micro < count; micro++) {
-        struct batch part = batch_part(batch, micro, count);
+        struct data_batch part = batch_part(batch, micro, count);
         struct tensor *images = stage_receive_activations(stage, part.images->shape);
         pipeline->images[micro] = images;
-        sum = add(sum, judge(pipeline, part.images, GAN_REAL));
-        sum = add(sum, judge(pipeline, op_detach(images), GAN_FAKE));
+        sum = add_loss(sum, pipeline_judge(pipeline, part.images, GAN_REAL));
+        sum = add_loss(sum, pipeline_judge(pipeline, op_detach(images), GAN_FAKE));
     }
     stage_step_if_finite_here(stage); /* what the generator sent was looked at on the way */
     return sum;
 }
 
 /* The images' gradients go back; the discriminator's own are not wanted. */
-static struct tensor *teach(struct pipeline *pipeline)
+static struct tensor *teach(struct gan_pipeline *pipeline)
 {
     struct stage *stage = &pipeline->stage;
     struct tensor *sum = NULL;
     module_require_gradients(stage->module, false);
     for (int micro = 0; micro < stage->micro_batches; micro++) {
         struct tensor *images = pipeline->images[micro];
-        sum = add(sum, judge(pipeline, images, GAN_REAL));
+        sum = add_loss(sum, pipeline_judge(pipeline, images, GAN_REAL));
         stage_send(stage, images->gradient);
     }
     module_require_gradients(stage->module, true);
     return sum;
 }
 
-static bool pipeline_iterate(void *self, struct job *job, const struct batch *batch,
-                             struct tensor **losses)
+static bool gan_pipeline_iterate(void *self, struct training_job *job,
+                                 const struct data_batch *batch, struct tensor **losses)
 {
-    struct pipeline *pipeline = self;
+    struct gan_pipeline *pipeline = self;
     struct tensor *sums[TRAINEE_MAX_LOSSES] = {NULL};
     gradients_zero(&pipeline->stage.gradients);
     if (job->environment.rank == FRONT) {
         run_generator(pipeline, batch);
     } else {
-        sums[0] = learn_to_judge(pipeline, batch);
+        sums[0] = pipeline_learn_to_judge(pipeline, batch);
         sums[1] = teach(pipeline);
         scaler_agrees_to_step(
             pipeline->stage.scaler); /* the generator asks; both scales move alike */
@@ -156,9 +156,9 @@ static bool pipeline_iterate(void *self, struct job *job, const struct batch *ba
     return true;
 }
 
-static void pipeline_finish(void *self, struct job *job)
+static void gan_pipeline_finish(void *self, struct training_job *job)
 {
-    struct pipeline *pipeline = self;
+    struct gan_pipeline *pipeline = self;
     evaluate_generator(job, &pipeline->generator); /* rank 0's */
 }
 
@@ -169,8 +169,8 @@ const struct trainee trainee_pipeline_gan = {
     .same_batch = true,
     .losses = GAN_LOSSES,
     .rate = GAN_RATE,
-    .open = pipeline_open,
-    .iterate = pipeline_iterate,
-    .finish = pipeline_finish,
-    .close = pipeline_close,
+    .open = gan_pipeline_open,
+    .iterate = gan_pipeline_iterate,
+    .finish = gan_pipeline_finish,
+    .close = gan_pipeline_close,
 };

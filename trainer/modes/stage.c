@@ -1,3 +1,4 @@
+/* stage.c: sends, receives and trains one stage of a pipeline. */
 #include "trainer/modes/stage.h"
 
 #include "kernels/kernels.h"
@@ -5,7 +6,7 @@
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
 
-void stage_open(struct stage *stage, struct job *job, struct module *module,
+void stage_open(struct stage *stage, struct training_job *job, struct module *module,
                 const struct adam_settings *adam)
 {
     *stage = (struct stage){
@@ -22,8 +23,7 @@ void stage_close(struct stage *stage)
     communicator_close(&stage->communicator);
 }
 
-/* --- between the stages
- * ---------------------------------------------------------------------------------- */
+/* --- between the stages --- */
 
 static int peer_of(const struct communicator *communicator)
 {
@@ -41,7 +41,7 @@ void stage_send(struct stage *stage, const struct tensor *tensor)
                     tensor_count(tensor), peer);
 }
 
-struct tensor *stage_receive(struct stage *stage, struct shape shape)
+struct tensor *stage_receive(struct stage *stage, struct tensor_shape shape)
 {
     struct communicator *communicator = &stage->communicator;
     struct tensor *tensor = tensor_new_on_tape(stage->module->device, shape);
@@ -55,7 +55,7 @@ struct tensor *stage_receive(struct stage *stage, struct shape shape)
     return tensor;
 }
 
-struct tensor *stage_receive_activations(struct stage *stage, struct shape shape)
+struct tensor *stage_receive_activations(struct stage *stage, struct tensor_shape shape)
 {
     struct tensor *x = stage_receive(stage, shape);
     x->requires_gradient = true;
@@ -75,8 +75,7 @@ struct tensor *stage_share_loss(struct stage *stage, struct tensor *sum)
     return loss;
 }
 
-/* --- within a stage
- * -------------------------------------------------------------------------------------- */
+/* --- within a stage --- */
 
 void stage_backward(struct stage *stage, struct tensor *loss)
 {
@@ -97,7 +96,7 @@ void stage_backward_from(struct stage *stage, struct tensor *activations,
     range_end();
 }
 
-static void step(struct stage *stage)
+static void stage_step(struct stage *stage)
 {
     range_begin(stage->module->name, "step");
     scaler_divide(stage->scaler, &stage->gradients);
@@ -109,11 +108,11 @@ static void step(struct stage *stage)
 void stage_step_if_all_finite(struct stage *stage)
 {
     if (scaler_agrees_to_step(stage->scaler))
-        step(stage);
+        stage_step(stage);
 }
 
 void stage_step_if_finite_here(struct stage *stage)
 {
     if (scaler_is_finite_here(stage->scaler))
-        step(stage);
+        stage_step(stage);
 }

@@ -20,17 +20,17 @@ struct stage {
 };
 
 /* The module is this rank's part of the model and must outlive the stage. Collective. */
-void stage_open(struct stage *stage, struct job *job, struct module *module,
+void stage_open(struct stage *stage, struct training_job *job, struct module *module,
                 const struct adam_settings *adam);
 void stage_close(struct stage *stage);
 
 /* To and from the other stage; both are enqueued, ordered with the compute stream on both sides.
  * What is received lies on the tape. */
 void stage_send(struct stage *stage, const struct tensor *tensor);
-struct tensor *stage_receive(struct stage *stage, struct shape shape);
+struct tensor *stage_receive(struct stage *stage, struct tensor_shape shape);
 /* The same for what the other stage has computed and gets a gradient for: a leaf here, whose
  * gradient, zero at first, is to be sent back. */
-struct tensor *stage_receive_activations(struct stage *stage, struct shape shape);
+struct tensor *stage_receive_activations(struct stage *stage, struct tensor_shape shape);
 
 /* Backward from a loss, or from what the other stage went on with, whose gradient it has sent. Ends
  * the process with a message if that can't be. */

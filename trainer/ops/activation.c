@@ -1,5 +1,6 @@
-/* Leaky ReLU (also in place), tanh and sigmoid. Tanh and sigmoid save their output, leaky ReLU its
- * input; in place the input is gone, but its sign can be read from the output as well. */
+/* activation.c: leaky ReLU (also in place), tanh and sigmoid. Tanh and sigmoid save their output,
+ * leaky ReLU its input; in place the input is gone, but its sign can be read from the output as
+ * well. */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -16,7 +17,7 @@ static void leaky_relu_backward(struct node *node, const struct tensor *g_y,
 
 struct tensor *op_leaky_relu(struct tensor *x, float slope)
 {
-    static const struct operation operation = {"leaky_relu", leaky_relu_backward};
+    static const struct tensor_operation operation = {"leaky_relu", leaky_relu_backward};
     struct tensor *y = tensor_new_on_tape(tensor_device(x), x->shape);
     CHECK_CUDA(kernels_leaky_relu_forward(tensor_count(x), slope, tensor_data(x), tensor_data(y),
                                           tensor_device(x)->stream));
@@ -30,7 +31,7 @@ struct tensor *op_leaky_relu(struct tensor *x, float slope)
 
 struct tensor *op_leaky_relu_in_place(struct tensor *x, float slope)
 {
-    static const struct operation operation = {"leaky_relu_in_place", leaky_relu_backward};
+    static const struct tensor_operation operation = {"leaky_relu_in_place", leaky_relu_backward};
     if (x->requires_gradient)
         fatal("leaky_relu_in_place: %s is a leaf that requires a gradient",
               x->name ? x->name : "the input");
@@ -57,7 +58,7 @@ static void tanh_backward(struct node *node, const struct tensor *g_y, struct te
 
 struct tensor *op_tanh(struct tensor *x)
 {
-    static const struct operation operation = {"tanh", tanh_backward};
+    static const struct tensor_operation operation = {"tanh", tanh_backward};
     struct tensor *y = tensor_new_on_tape(tensor_device(x), x->shape);
     CHECK_CUDA(kernels_tanh_forward(tensor_count(x), tensor_data(x), tensor_data(y),
                                     tensor_device(x)->stream));
@@ -78,7 +79,7 @@ static void sigmoid_backward(struct node *node, const struct tensor *g_y, struct
 
 struct tensor *op_sigmoid(struct tensor *x)
 {
-    static const struct operation operation = {"sigmoid", sigmoid_backward};
+    static const struct tensor_operation operation = {"sigmoid", sigmoid_backward};
     struct tensor *y = tensor_new_on_tape(tensor_device(x), x->shape);
     CHECK_CUDA(kernels_sigmoid_forward(tensor_count(x), tensor_data(x), tensor_data(y),
                                        tensor_device(x)->stream));

@@ -1,3 +1,4 @@
+/* batch_norm.c: batch normalization, forward and backward. */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -11,7 +12,7 @@ static void batch_norm_backward(struct node *node, const struct tensor *g_y,
                                 struct tensor **g_inputs)
 {
     struct device *device = tensor_device(g_y);
-    struct shape per_channel = shape_1d(node->batch_norm.channels);
+    struct tensor_shape per_channel = shape_1d(node->batch_norm.channels);
     g_inputs[X] = tensor_new_on_tape(device, node->saved[X].shape);
     g_inputs[GAMMA] = tensor_new_on_tape(device, per_channel);
     g_inputs[BETA] = tensor_new_on_tape(device, per_channel);
@@ -27,7 +28,7 @@ static void batch_norm_backward(struct node *node, const struct tensor *g_y,
 struct tensor *op_batch_norm(struct tensor *x, struct tensor *gamma, struct tensor *beta,
                              struct tensor *running_mean, struct tensor *running_var, bool training)
 {
-    static const struct operation operation = {"batch_norm", batch_norm_backward};
+    static const struct tensor_operation operation = {"batch_norm", batch_norm_backward};
     struct device *device = tensor_device(x);
     int n = x->shape.size[0], channels = x->shape.size[1],
         pixels = x->shape.size[2] * x->shape.size[3];

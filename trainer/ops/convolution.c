@@ -1,4 +1,5 @@
-/* Convolution, transposed convolution and the linear layer: y = W x + b in three disguises. */
+/* convolution.c: convolution, transposed convolution and the linear layer, all of them y = W x + b.
+ */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -51,7 +52,8 @@ static const struct tensor *undo_activation(const struct node *node, const struc
     return g;
 }
 
-static struct tensor *record_convolution(const struct operation *operation, const struct conv2d *c,
+static struct tensor *record_convolution(const struct tensor_operation *operation,
+                                         const struct conv2d *c,
                                          struct kernels_activation activation, struct tensor *y,
                                          struct tensor *const inputs[3])
 {
@@ -66,8 +68,7 @@ static struct tensor *record_convolution(const struct operation *operation, cons
     return y;
 }
 
-/* --- convolution
- * ----------------------------------------------------------------------------------------- */
+/* --- convolution --- */
 
 static void conv2d_backward(struct node *node, const struct tensor *g_y, struct tensor **g_inputs)
 {
@@ -90,7 +91,7 @@ static void conv2d_backward(struct node *node, const struct tensor *g_y, struct 
 struct tensor *op_conv2d_activated(struct tensor *x, struct tensor *weight, struct tensor *bias,
                                    int stride, int pad, struct kernels_activation activation)
 {
-    static const struct operation operation = {"conv2d", conv2d_backward};
+    static const struct tensor_operation operation = {"conv2d", conv2d_backward};
     const int *in = x->shape.size, *w = weight->shape.size;
     if (w[1] != in[1])
         fatal("conv2d: the weights are for %d channels, the input has %d", w[1], in[1]);
@@ -108,8 +109,7 @@ struct tensor *op_conv2d(struct tensor *x, struct tensor *weight, struct tensor 
     return op_conv2d_activated(x, weight, bias, stride, pad, as_it_is);
 }
 
-/* --- transposed convolution
- * ------------------------------------------------------------------------------ */
+/* --- transposed convolution --- */
 
 static void conv2d_transposed_backward(struct node *node, const struct tensor *g_y,
                                        struct tensor **g_inputs)
@@ -135,7 +135,8 @@ struct tensor *op_conv2d_transposed_activated(struct tensor *x, struct tensor *w
                                               struct tensor *bias, int stride, int pad,
                                               struct kernels_activation activation)
 {
-    static const struct operation operation = {"conv2d_transposed", conv2d_transposed_backward};
+    static const struct tensor_operation operation = {"conv2d_transposed",
+                                                      conv2d_transposed_backward};
     const int *in = x->shape.size, *w = weight->shape.size;
     if (w[0] != in[1])
         fatal("conv2d_transposed: the weights are for %d channels, the input has %d", w[0], in[1]);
@@ -154,8 +155,7 @@ struct tensor *op_conv2d_transposed(struct tensor *x, struct tensor *weight, str
     return op_conv2d_transposed_activated(x, weight, bias, stride, pad, as_it_is);
 }
 
-/* --- linear
- * ---------------------------------------------------------------------------------------------- */
+/* --- linear --- */
 
 static void linear_backward(struct node *node, const struct tensor *g_y, struct tensor **g_inputs)
 {
@@ -177,7 +177,7 @@ static void linear_backward(struct node *node, const struct tensor *g_y, struct 
 
 struct tensor *op_linear(struct tensor *x, struct tensor *weight, struct tensor *bias)
 {
-    static const struct operation operation = {"linear", linear_backward};
+    static const struct tensor_operation operation = {"linear", linear_backward};
     int n = x->shape.size[0], in = x->shape.size[1], out = weight->shape.size[0];
     if (weight->shape.size[1] != in)
         fatal("linear: the weights are for %d features, the input has %d", weight->shape.size[1],

@@ -1,3 +1,4 @@
+/* loss.c: the loss functions, forward and backward. */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -17,7 +18,7 @@ static void bce_backward(struct node *node, const struct tensor *g_y, struct ten
 
 struct tensor *op_bce_with_logits(struct tensor *logits, float target)
 {
-    static const struct operation operation = {"bce_with_logits", bce_backward};
+    static const struct tensor_operation operation = {"bce_with_logits", bce_backward};
     struct tensor *loss = tensor_new_on_tape(tensor_device(logits), shape_1d(1));
     CHECK_CUDA(kernels_bce_with_logits_forward(tensor_count(logits), tensor_data(logits), target,
                                                tensor_data(loss), tensor_device(logits)->stream));
@@ -41,7 +42,7 @@ static void cross_entropy_backward(struct node *node, const struct tensor *g_y,
 
 struct tensor *op_cross_entropy(struct tensor *logits, const int32_t *labels, int32_t *correct)
 {
-    static const struct operation operation = {"cross_entropy", cross_entropy_backward};
+    static const struct tensor_operation operation = {"cross_entropy", cross_entropy_backward};
     int n = logits->shape.size[0], classes = logits->shape.size[1];
     struct tensor *loss = tensor_new_on_tape(tensor_device(logits), shape_1d(1));
     CHECK_CUDA(kernels_cross_entropy_forward(n, classes, tensor_data(logits), labels,

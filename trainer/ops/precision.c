@@ -1,6 +1,6 @@
-/* Mixed precision: values are rounded to fp16 or bf16 and kept in fp32. A convolution of rounded
- * values that adds up in fp32 and rounds its result is what tensor cores compute; what is not saved
- * here is memory. */
+/* precision.c: mixed precision: values are rounded to fp16 or bf16 and kept in fp32. A convolution
+ * of rounded values that adds up in fp32 and rounds its result is what tensor cores compute; what
+ * is not saved here is memory. */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
 #include "trainer/operations.h"
@@ -27,7 +27,7 @@ static void round_backward(struct node *node, const struct tensor *g_y, struct t
 
 struct tensor *op_round(struct tensor *x)
 {
-    static const struct operation operation = {"round", round_backward};
+    static const struct tensor_operation operation = {"round", round_backward};
     if (tensor_device(x)->precision == PRECISION_FP32)
         return x;
     struct tensor *y = rounded(x);

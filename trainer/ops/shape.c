@@ -1,4 +1,4 @@
-/* Operations that move values, or only change how they are looked at: add, clone, reshape, detach.
+/* shape.c: operations that copy values or change their shape: add, clone, reshape, detach.
  */
 #include "trainer/autograd.h"
 #include "trainer/check.h"
@@ -13,7 +13,7 @@ static struct tensor *copy_on_tape(const struct tensor *x)
     return copy;
 }
 
-static struct tensor *view_on_tape(const struct tensor *x, struct shape shape)
+static struct tensor *view_on_tape(const struct tensor *x, struct tensor_shape shape)
 {
     struct tensor *view = tensor_view(x, 0, shape);
     device_tape_tensor(tensor_device(x), view);
@@ -29,7 +29,7 @@ static void add_backward(struct node *node, const struct tensor *g_y, struct ten
 
 struct tensor *op_add(struct tensor *a, struct tensor *b)
 {
-    static const struct operation operation = {"add", add_backward};
+    static const struct tensor_operation operation = {"add", add_backward};
     if (tensor_count(a) != tensor_count(b))
         fatal("add: %zu and %zu elements", tensor_count(a), tensor_count(b));
     struct tensor *sum = copy_on_tape(a);
@@ -47,7 +47,7 @@ static void clone_backward(struct node *node, const struct tensor *g_y, struct t
 
 struct tensor *op_clone(struct tensor *x)
 {
-    static const struct operation operation = {"clone", clone_backward};
+    static const struct tensor_operation operation = {"clone", clone_backward};
     struct tensor *copy = copy_on_tape(x);
     node_record(&operation, copy, &x, 1);
     return copy;
@@ -60,9 +60,9 @@ static void reshape_backward(struct node *node, const struct tensor *g_y, struct
     g_inputs[0] = view_on_tape(g_y, node->saved[0].shape);
 }
 
-struct tensor *op_reshape(struct tensor *x, struct shape shape)
+struct tensor *op_reshape(struct tensor *x, struct tensor_shape shape)
 {
-    static const struct operation operation = {"reshape", reshape_backward};
+    static const struct tensor_operation operation = {"reshape", reshape_backward};
     if (shape_count(&shape) != tensor_count(x))
         fatal("reshape of %zu elements to %zu", tensor_count(x), shape_count(&shape));
     struct tensor *view = view_on_tape(x, shape);

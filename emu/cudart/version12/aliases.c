@@ -1,4 +1,4 @@
-/* What CUDA 12 still has of older names. */
+/* aliases.c: older names of functions that CUDA 12 still exports. */
 #include "emu/core/event.h"
 #include "emu/core/stream.h"
 #include "emu/cudart/call.h"

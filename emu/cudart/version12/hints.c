@@ -1,5 +1,6 @@
-/* CUDA 12's parameters. The headers at hand are those of CUDA 13, so functions that have another
- * prototype there are defined under a name of ours and exported under CUDA's. */
+/* hints.c: memory hints with the parameters of CUDA 12. The headers at hand are those of CUDA 13,
+ * so functions that have another prototype there are defined under a name of ours and exported
+ * under CUDA's. */
 #include "emu/cudart/versions.h"
 
 /* Defines the function `own` with the symbol `name`. */

@@ -1,4 +1,4 @@
-/* CUDA 12 lays cudaDeviceProp out in its own way; its headers call the function _v2. */
+/* properties.c: cudaDeviceProp in the layout of CUDA 12; its headers call the function _v2. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
+/* hints.c: memory hints with the parameters of CUDA 13. */
 #include "emu/cudart/versions.h"
 
 /* The device number of a location; what is not a device is the host. */
-static int device_of(struct cudaMemLocation location)
+static int device_of_location(struct cudaMemLocation location)
 {
     return location.type == cudaMemLocationTypeDevice ? location.id : cudaCpuDeviceId;
 }
@@ -11,7 +12,7 @@ CALL(cudaMemAdvise,
       struct cudaMemLocation location),
      (pointer, bytes, advice, location))
 {
-    return version_advise(pointer, bytes, advice, device_of(location));
+    return version_advise(pointer, bytes, advice, device_of_location(location));
 }
 
 STREAM_CALL(cudaMemPrefetchAsync,
@@ -20,7 +21,7 @@ STREAM_CALL(cudaMemPrefetchAsync,
             (pointer, bytes, location, flags, stream))
 {
     return flags ? cudaErrorInvalidValue
-                 : version_prefetch(pointer, bytes, device_of(location), stream);
+                 : version_prefetch(pointer, bytes, device_of_location(location), stream);
 }
 
 STREAM_CALL(cudaStreamGetCaptureInfo,

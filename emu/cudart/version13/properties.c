@@ -1,3 +1,4 @@
+/* properties.c: cudaDeviceProp in the layout of CUDA 13. */
 #include <string.h>
 
 #include "emu/core/attributes.h"
