@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "analyzer/check.h"
-#include "analyzer/finding.h"
+#include "lib/finding/finding.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
@@ -62,8 +62,11 @@ struct member_view {
         done;              /* number of collectives, so the last one issued is issued - 1 */
     uint64_t calls_p2p;    /* sends and receives issued */
     bool destroyed, ended; /* the communicator at this member; the process */
-    const char *where;     /* "in cudaStreamSynchronize", "running", "exited with status 0", ... */
-    const char *phase;     /* innermost NVTX range, "" if none */
+    enum did did;          /* where it is, or how its process ended, ... */
+    int32_t did_value;     /* ... with this exit status or signal */
+    const char
+        *where; /* in words: "in cudaStreamSynchronize", "running", "exited with status 0", ... */
+    const char *phase; /* innermost NVTX range, "" if none */
     uint64_t where_stack;
     bool where_stack_is_address;
     uint64_t where_since_ns; /* realtime */

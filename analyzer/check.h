@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "analyzer/code.h"
-#include "analyzer/finding.h"
+#include "lib/finding/finding.h"
 
 enum family {
     FAMILY_MATCH,

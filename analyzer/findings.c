@@ -22,17 +22,6 @@ static bool explains_check(const struct reported *cause, const struct check *che
             has_code(cause->check->explains_later, check->code));
 }
 
-const char *severity_name(enum severity severity)
-{
-    static const char *const names[] = {"error", "warning", "note"};
-    return (unsigned)severity < 3 ? names[severity] : "unknown";
-}
-
-const char *certainty_name(enum certainty certainty)
-{
-    return certainty == CERTAIN ? "certain" : "possible";
-}
-
 struct draft draft_new(const struct check *check, enum certainty certainty, const struct comm *comm)
 {
     return (struct draft){.check = check,
@@ -53,28 +42,57 @@ static char *copy_text(struct draft *draft, const char *text)
     return copy;
 }
 
-struct finding_side *draft_side(struct draft *draft, const char *call, const struct site *site)
+static void set_act(struct draft *draft, struct act *to, char **words, const struct act *act)
+{
+    act_free(to);
+    free(*words);
+    *words = act_words(act);
+    if (act_copy(to, act) || !*words)
+        draft->failed = true;
+    if (!*words)
+        *words = copy_text(draft, "");
+}
+
+struct finding_side *draft_side(struct draft *draft, const struct act *act, const struct site *site)
 {
     if (draft->finding.sides == FINDING_SIDES_MAX)
         return NULL;
     struct finding_side *side = &draft->finding.side[draft->finding.sides++];
     *side = (struct finding_side){
         .process = site && site->process ? site->process->index : -1,
-        .call = copy_text(draft, call),
         .phase = copy_text(draft, site ? site_phase(site) : ""),
         .where = copy_text(draft, ""),
         .stack = site ? site->stack : 0,
         .stack_is_address = site && site->stack_is_address,
         .since_ns = site ? site->time_ns : 0,
     };
+    set_act(draft, &side->act, &side->call, act);
     return side;
 }
 
-void draft_side_where(struct draft *draft, struct finding_side *side, const char *where,
-                      const struct site *site)
+struct finding_side *draft_side_record(struct draft *draft, const struct record *record,
+                                       const struct site *site)
 {
-    free(side->where);
-    side->where = copy_text(draft, where);
+    return draft_side(draft, &(struct act){.did = DID_CALLED, .call = call_of_record(record)},
+                      site);
+}
+
+struct finding_side *draft_side_signature(struct draft *draft, const struct signature *signature,
+                                          const struct site *site)
+{
+    return draft_side(draft, &(struct act){.did = DID_CALLED, .call = signature_call(signature)},
+                      site);
+}
+
+void draft_side_act(struct draft *draft, struct finding_side *side, const struct act *act)
+{
+    set_act(draft, &side->act, &side->call, act);
+}
+
+void draft_side_now(struct draft *draft, struct finding_side *side, const struct act *now,
+                    const struct site *site)
+{
+    set_act(draft, &side->now, &side->where, now);
     side->where_stack = site ? site->stack : 0;
     side->where_stack_is_address = site && site->stack_is_address;
 }
@@ -115,12 +133,24 @@ void draft_say(struct draft *draft, struct text *what, const char *todo)
         draft->failed = true;
 }
 
+struct act kernel_act(const struct process *process, const struct record *record, char *name,
+                      size_t bytes)
+{
+    const char *function = process_string(process, record->launch.function);
+    if (!*function)
+        return (struct act){.did = DID_LAUNCHED_UNNAMED};
+    return (struct act){.did = DID_LAUNCHED_KERNEL,
+                        .name = text_kernel_name(function, name, bytes)};
+}
+
 static void finding_clear(struct finding *finding)
 {
     free(finding->what);
     free(finding->todo);
     for (int i = 0; i < finding->sides; i++) {
         rankset_free(&finding->side[i].ranks);
+        act_free(&finding->side[i].act);
+        act_free(&finding->side[i].now);
         free(finding->side[i].call);
         free(finding->side[i].phase);
         free(finding->side[i].where);
@@ -133,26 +163,20 @@ void draft_drop(struct draft *draft)
     rankset_free(&draft->processes);
 }
 
-/* A call's text without the peer, which differs between ranks that do the same. */
-static uint64_t hash_call(const char *call)
+/* In an order that does not depend on which side came first. Where the sides of several ranks are
+ * merged, the peer of a send or receive does not count: it differs between ranks that do the same.
+ */
+static void add_fingerprints(struct draft *draft)
 {
-    const char *peer = strstr(call, ", peer=");
-    if (!peer)
-        return hash_text(HASH_START, call);
-    const char *rest = peer + strlen(", peer=");
-    rest += strspn(rest, "-0123456789");
-    return hash_text(hash_bytes(HASH_START, call, (size_t)(peer - call)), rest);
-}
-
-/* Calls in an order that does not depend on which side came first. */
-static uint64_t fingerprint_of(const struct draft *draft)
-{
-    const struct finding *finding = &draft->finding;
-    uint64_t sides = 0;
-    for (int i = 0; i < finding->sides; i++)
-        sides += draft->merges_sides ? hash_call(finding->side[i].call)
-                                     : hash_text(HASH_START, finding->side[i].call);
-    return hash_bytes(hash_text(HASH_START, finding->code), &sides, sizeof sides);
+    struct finding *finding = &draft->finding;
+    uint64_t sides = 0, first_sides = 0;
+    for (int i = 0; i < finding->sides; i++) {
+        sides += act_hash(&finding->side[i].act, draft->merges_sides);
+        first_sides += act_first_hash(&finding->side[i].act, draft->merges_sides);
+    }
+    uint64_t code = hash_text(HASH_START, finding->code);
+    finding->fingerprint = hash_bytes(code, &sides, sizeof sides);
+    finding->first_fingerprint = hash_bytes(code, &first_sides, sizeof first_sides);
 }
 
 static bool sets_meet(const struct rankset *a, const struct rankset *b)
@@ -358,7 +382,7 @@ void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *i
         draft_drop(draft);
         return;
     }
-    draft->finding.fingerprint = fingerprint_of(draft);
+    add_fingerprints(draft);
     struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
     if (same) {
         if (id)
@@ -402,7 +426,7 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     draft->finding.times = reported->finding.times;
     if (draft->finding.last_ns < reported->finding.last_ns)
         draft->finding.last_ns = reported->finding.last_ns;
-    draft->finding.fingerprint = fingerprint_of(draft);
+    add_fingerprints(draft);
     finding_clear(&reported->finding);
     rankset_free(&reported->processes);
     reported->check = draft->check;

@@ -6,7 +6,7 @@
 #define DDPCHECK_FINDINGS_H
 
 #include "analyzer/engine.h"
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 
 /* A finding in the making. Zero-initialise, fill in, hand to findings_report, which takes what it
  * holds. */
@@ -31,10 +31,22 @@ struct reported {
 /* Starts a draft: code with its severity. */
 struct draft draft_new(const struct check *check, enum certainty certainty,
                        const struct comm *comm);
-/* Adds a side; NULL if there are FINDING_SIDES_MAX. The texts are copied. */
-struct finding_side *draft_side(struct draft *draft, const char *call, const struct site *site);
-void draft_side_where(struct draft *draft, struct finding_side *side, const char *where,
-                      const struct site *site);
+/* Adds a side; NULL if there are FINDING_SIDES_MAX. The act is copied. */
+struct finding_side *draft_side(struct draft *draft, const struct act *act,
+                                const struct site *site);
+/* Adds a side that called this. Likewise. */
+struct finding_side *draft_side_record(struct draft *draft, const struct record *record,
+                                       const struct site *site);
+struct finding_side *draft_side_signature(struct draft *draft, const struct signature *signature,
+                                          const struct site *site);
+/* The kernel that a record launches; `name` holds its name. */
+struct act kernel_act(const struct process *process, const struct record *record, char *name,
+                      size_t bytes);
+/* Replaces what the side did. */
+void draft_side_act(struct draft *draft, struct finding_side *side, const struct act *act);
+/* Where the side is now. */
+void draft_side_now(struct draft *draft, struct finding_side *side, const struct act *now,
+                    const struct site *site);
 /* Where the side's call was made. */
 void draft_side_at(struct draft *draft, struct finding_side *side, const struct site *site);
 /* Adds a member's shown rank to the side, and its process to what is covered. */

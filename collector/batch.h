@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyzer/finding.h"
+#include "lib/finding/finding.h"
 #include "lib/base/error.h"
 #include "lib/trace/record.h"
 #include "lib/trace/store.h"

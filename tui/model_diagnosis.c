@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "tui/findings.h"
 #include "tui/members.h"

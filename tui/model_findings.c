@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyzer/analyzer.h"
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
 #include "tui/findings.h"

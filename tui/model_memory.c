@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/trace/names.h"
 #include "tui/findings.h"
 #include "tui/members.h"

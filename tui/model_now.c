@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/base/rankset.h"
 #include "lib/trace/site.h"

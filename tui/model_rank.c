@@ -1,6 +1,6 @@
 /* model_rank.c: one process: its communicators, where it is, what it waits for, its streams, its
  * threads' stacks. */
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
 #include "tui/members.h"

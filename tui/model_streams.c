@@ -2,7 +2,7 @@
  * it stands. */
 #include <stdlib.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/base/rankset.h"
 #include "lib/trace/names.h"
 #include "tui/members.h"

@@ -1,7 +1,6 @@
 #include "analyzer/hang/ends.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/hang/waits.h"
@@ -131,16 +130,15 @@ void ends_judge(struct analyzer *analyzer, bool final)
     analyzer->ends_pending = pending;
 }
 
-char *end_text(const struct process *process, char *text, size_t bytes)
+struct act end_act(const struct process *process)
 {
-    int value = process->end.end.value;
+    struct act act = {.did = DID_GONE};
+    if (process->end.end.how != END_EXIT && process->end.end.how != END_SIGNAL)
+        return act;
+    act.value = process->end.end.value;
     if (process->end.end.how == END_EXIT)
-        snprintf(text, bytes, "exited with status %d", value);
-    else if (process->end.end.how == END_SIGNAL)
-        snprintf(text, bytes, "was killed by signal %d (%s)%s", value,
-                 value > 0 && value < NSIG ? strsignal(value) : "?",
-                 process->end.end.oom ? ": the kernel ran out of memory" : "");
+        act.did = DID_EXITED;
     else
-        snprintf(text, bytes, "is gone (how it ended is not known)");
-    return text;
+        act.did = process->end.end.oom ? DID_KILLED_FOR_MEMORY : DID_KILLED;
+    return act;
 }

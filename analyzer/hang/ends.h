@@ -18,6 +18,7 @@
 #define DDPCHECK_ENDS_H
 
 #include "analyzer/engine.h"
+#include "lib/finding/act.h"
 
 #define JUDGE_AFTER_NS UINT64_C(1000000000)
 
@@ -25,8 +26,7 @@
 int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record);
 /* Judges those whose time has come; all, at the end of the trace. */
 void ends_judge(struct analyzer *analyzer, bool final);
-/* "exited with status 1", "was killed by signal 9 (Killed) by the kernel: out of memory". Returns
- * text. */
-char *end_text(const struct process *process, char *text, size_t bytes);
+/* How it ended: "exited with status 1", "was killed by signal 9 (Killed)". */
+struct act end_act(const struct process *process);
 
 #endif

@@ -16,10 +16,9 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
                         void *context)
 {
     char call[CALL_BYTES] = "";
-    struct text text = {0};
-    struct site site;
-    where_text(member->process->ended ? NULL : graph, member->process, member, &text, &site);
-    char *where = text_take(&text);
+    struct where where;
+    where_find(member->process->ended ? NULL : graph, member->process, member, &where);
+    char *words = act_words(&where.act);
     const struct member_view view = {
         .comm = member->comm->id,
         .rank = member->rank,
@@ -33,15 +32,17 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
         .calls_p2p = member->calls_p2p,
         .destroyed = member->destroyed,
         .ended = member->process->ended,
-        .where = where ? where : "",
-        .phase = process_string(member->process, site.phase),
-        .where_stack = site.stack,
-        .where_stack_is_address = site.stack_is_address,
-        .where_since_ns = site.time_ns,
+        .did = where.act.did,
+        .did_value = where.act.value,
+        .where = words ? words : "",
+        .phase = process_string(member->process, where.site.phase),
+        .where_stack = where.site.stack,
+        .where_stack_is_address = where.site.stack_is_address,
+        .where_since_ns = where.site.time_ns,
         .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
     };
     visit(context, &view);
-    free(where);
+    free(words);
 }
 
 static void view_unseen(const struct comm *comm, int rank,
@@ -55,6 +56,7 @@ static void view_unseen(const struct comm *comm, int rank,
         .nranks = comm->nranks,
         .process = -1,
         .device = RECORD_NO_DEVICE,
+        .did = DID_NOT_SEEN,
         .where = "not seen",
         .phase = "",
         .last_call = "",

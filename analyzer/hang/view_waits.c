@@ -6,7 +6,7 @@
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
 
-enum { DEPTH_MAX = 32, RANKS_BYTES = 128, CALL_BYTES = 256 };
+enum { DEPTH_MAX = 32, RANKS_BYTES = 128 };
 
 struct walk {
     struct wait_graph *graph;
@@ -42,27 +42,28 @@ static void show_missing(struct walk *walk, const struct wait_node *wait,
                          const struct missing *missing, int depth)
 {
     struct text text = {0};
-    struct site site;
+    struct where where;
     int rank = missing_shown_rank(missing);
     const struct blocked *blocked =
         missing->process ? wait_graph_member(walk->graph, missing->member, missing->process) : NULL;
     text_add(&text, "rank %d has not %s: ", rank,
              wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER ? "called it" : "come");
     if (blocked && blocked->waits && !missing->process->ended) {
-        char call[CALL_BYTES];
-        site = blocked->thread->enter_site;
-        text_add(&text, "in %s", record_text(&blocked->thread->enter, call, sizeof call));
+        where.site = blocked->thread->enter_site;
+        where.act =
+            (struct act){.did = DID_IN_CALL, .call = call_of_record(&blocked->thread->enter)};
     } else {
-        where_text(walk->graph, missing->process, missing->member, &text, &site);
+        where_find(walk->graph, missing->process, missing->member, &where);
     }
+    act_add(&text, &where.act);
     struct wait_view view = {
         .depth = depth,
         .process = missing->process ? missing->process->index : -1,
         .shown_rank = rank,
         .stuck = !missing->can_come,
-        .since_ns = site.time_ns,
-        .stack = site.stack,
-        .stack_is_address = site.stack_is_address,
+        .since_ns = where.site.time_ns,
+        .stack = where.site.stack,
+        .stack_is_address = where.site.stack_is_address,
     };
     show(walk, &view, &text);
     if (blocked)

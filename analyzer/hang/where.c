@@ -1,3 +1,4 @@
+/* where.c: finds where a rank is now, and what it waits for. */
 #include "analyzer/hang/where.h"
 
 #include <stdio.h>
@@ -6,8 +7,6 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
-
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
 int missing_shown_rank(const struct missing *missing)
 {
@@ -29,62 +28,54 @@ char *missing_text(const struct wait_node *wait, bool only_stuck, char *text, si
     return text;
 }
 
-void wait_text(const struct wait_node *wait, struct text *text)
+struct awaited wait_awaited(const struct wait_node *wait)
 {
-    char comm[16], call[CALL_BYTES];
-    comm_name(wait->comm->id, comm);
-    switch (wait->kind) {
-    case WAIT_COLLECTIVE:
-    case WAIT_PEER:
-        text_add(text, "%s #%llu of %s", signature_text(&wait->signature, call, sizeof call),
-                 (unsigned long long)wait->number, comm);
-        break;
-    case WAIT_INIT:
-        text_add(text, "the set-up of %s", comm);
-        break;
-    case WAIT_SPLIT:
-        text_add(text, "ncclCommSplit #%llu of %s", (unsigned long long)wait->number, comm);
-        break;
-    case WAIT_LEAVE:
-        text_add(text, "the tear-down of %s", comm);
-        break;
-    }
+    static const enum awaited_kind kinds[] = {
+        [WAIT_COLLECTIVE] = AWAITED_OPERATION, [WAIT_PEER] = AWAITED_OPERATION,
+        [WAIT_INIT] = AWAITED_SETUP,           [WAIT_SPLIT] = AWAITED_SPLIT,
+        [WAIT_LEAVE] = AWAITED_TEARDOWN,
+    };
+    struct awaited awaited = {
+        .kind = kinds[wait->kind], .comm = wait->comm->id, .number = wait->number};
+    if (awaited.kind == AWAITED_OPERATION)
+        awaited.call = signature_call(&wait->signature);
+    return awaited;
 }
 
-/* "rank 1, whose call stands behind ncclAllReduce(...) #7 of comm a1b2". */
-static void add_behind(const struct wait_node *wait, struct text *text)
+void wait_text(const struct wait_node *wait, struct text *text)
+{
+    const struct awaited awaited = wait_awaited(wait);
+    awaited_add(text, &awaited);
+}
+
+/* "... of rank 1, whose call stands behind ncclAllReduce(...) #7 of comm a1b2". */
+static void add_behind(const struct wait_node *wait, struct act *act)
 {
     for (uint32_t i = 0; i < wait->behind_count; i++) {
         const struct waiting_op *op = wait->behind[i];
         if (op->can_start)
             continue;
         const struct wait_node *next = waiting_op_culprit(op)->wait;
-        text_add(text, " of rank %d, whose call stands behind ",
-                 member_shown_rank(op->pending->member));
+        act->did = next ? DID_WAITS_BEHIND : DID_WAITS_FUNCTION;
+        act->rank = member_shown_rank(op->pending->member);
         if (next)
-            wait_text(next, text);
-        else
-            text_add(text, "a host function");
+            act->behind = wait_awaited(next);
         return;
     }
 }
 
-static void add_reason(const struct wait_node *wait, struct text *text)
+static void add_reason(const struct wait_node *wait, struct act *act, struct where *where)
 {
-    char ranks[RANKS_BYTES];
-    bool one = wait->missing_count == 1;
-    text_add(text, ", waiting for ");
-    wait_text(wait, text);
+    act->did = DID_WAITS;
+    act->wait = wait_awaited(wait);
     if (!wait->missing_count) {
-        add_behind(wait, text);
+        add_behind(wait, act);
         return;
     }
-    missing_text(wait, false, ranks, sizeof ranks);
-    text_add(text,
-             wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT
-                 ? " that %s %s %s not called"
-                 : ", to which %s %s %s not come",
-             one ? "rank" : "ranks", ranks, one ? "has" : "have");
+    bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT;
+    act->did = calls ? DID_WAITS_UNCALLED : DID_WAITS_UNREACHED;
+    act->name = missing_text(wait, false, where->ranks, sizeof where->ranks);
+    act->number = wait->missing_count;
 }
 
 /* Where a process holds several ranks, only the threads that issue for this one. */
@@ -109,65 +100,72 @@ static const struct thread *call_in_progress(const struct process *process,
     return found;
 }
 
-/* A source that tells of NCCL's calls alone can't say where the program is: what it called last is
- * all that is known. */
-static void add_last_call(const struct process *process, struct text *text, struct site *site)
+/* A source that records NCCL's calls alone does not show where the program is: what it called last
+ * is all that is known. */
+static void find_last_call(const struct process *process, struct where *where)
 {
-    char buffer[CALL_BYTES];
     const struct thread *last = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
         if (thread->uses_nccl && thread->enter.serial &&
             (!last || thread->enter.serial > last->enter.serial))
             last = thread;
     if (!last) {
-        text_add(text, "no call of it is known");
+        where->act.did = DID_NO_CALL_KNOWN;
         return;
     }
-    *site = last->enter_site;
-    text_add(text, "last seen in %s", record_text(&last->enter, buffer, sizeof buffer));
-    if (api_class_of(last->enter.api) == CLASS_COLLECTIVE)
-        text_add(text, " #%llu of %s", (unsigned long long)last->enter.op.number,
-                 comm_name(last->enter.op.comm, buffer));
+    where->site = last->enter_site;
+    where->act.did = DID_LAST_IN;
+    where->act.call = call_of_record(&last->enter);
+    if (api_class_of(last->enter.api) != CLASS_COLLECTIVE)
+        return;
+    where->act.did = DID_LAST_IN_OPERATION;
+    where->act.wait = (struct awaited){.kind = AWAITED_OPERATION,
+                                       .call = where->act.call,
+                                       .comm = last->enter.op.comm,
+                                       .number = last->enter.op.number};
 }
 
-void where_text(const struct wait_graph *graph, const struct process *process,
-                const struct member *member, struct text *text, struct site *site)
+static void find_end(const struct process *process, const struct member *member,
+                     struct where *where)
 {
-    char buffer[CALL_BYTES];
-    *site = (struct site){0};
-    if (!process) {
-        text_add(text, "no trace of it");
-        return;
+    const struct thread *stood =
+        process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
+    where->act = end_act(process);
+    if (stood) {
+        where->site = stood->enter_site;
+        where->act.call = call_of_record(&stood->enter);
     }
+    where->site.time_ns = process->end_ns;
+}
+
+void where_find(const struct wait_graph *graph, const struct process *process,
+                const struct member *member, struct where *where)
+{
+    *where = (struct where){.act.did = DID_NOT_SEEN};
+    if (!process)
+        return;
     /* Killed with the rest: where it was before says more. */
     bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE &&
                       wait_graph_member(graph, member, process);
     if (process->ended && !was_killed) {
-        const struct thread *stood =
-            process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
-        text_add(text, "%s", end_text(process, buffer, sizeof buffer));
-        if (stood) {
-            *site = stood->enter_site;
-            text_add(text, " in %s", record_text(&stood->enter, buffer, sizeof buffer));
-        }
-        site->time_ns = process->end_ns;
+        find_end(process, member, where);
         return;
     }
     const struct blocked *blocked = graph ? wait_graph_member(graph, member, process) : NULL;
     const struct thread *thread = blocked ? blocked->thread : call_in_progress(process, member);
     if (!thread && process->info.lacks & LACKS_CUDA) {
-        add_last_call(process, text, site);
+        find_last_call(process, where);
         return;
     }
     if (!thread) {
-        text_add(text, member && member->destroyed ? "running (it has destroyed the communicator)"
-                                                   : "running");
-        site->phase = process_phase(process);
+        where->act.did = member && member->destroyed ? DID_RUNNING_DESTROYED : DID_RUNNING;
+        where->site.phase = process_phase(process);
         return;
     }
-    *site = thread->enter_site;
-    text_add(text, "in %s", record_text(&thread->enter, buffer, sizeof buffer));
+    where->site = thread->enter_site;
+    where->act.did = DID_IN_CALL;
+    where->act.call = call_of_record(&thread->enter);
     const struct wait_node *reason = blocked ? blocked_reason(blocked) : NULL;
     if (reason)
-        add_reason(reason, text);
+        add_reason(reason, &where->act, where);
 }

@@ -1,15 +1,23 @@
-/* where.h: where a rank is now, in words. */
+/* where.h: where a rank is now, and what it waits for. */
 #ifndef DDPCHECK_WHERE_H
 #define DDPCHECK_WHERE_H
 
-#include "analyzer/text.h"
 #include "analyzer/hang/waits.h"
+#include "lib/finding/act.h"
 
-/* "in cudaStreamSynchronize, waiting for ncclAllReduce(...) #38 of comm 5ae7 that ranks 0-2 have
- * not called". member may be NULL; graph may be NULL (no reasons then). *site is where the call was
- * made, its time 0 if there is none. */
-void where_text(const struct wait_graph *graph, const struct process *process,
-                const struct member *member, struct text *text, struct site *site);
+/* Where a rank is: "in cudaStreamSynchronize, waiting for ncclAllReduce(...) #38 of comm 5ae7 that
+ * ranks 0-2 have not called". */
+struct where {
+    struct act act;
+    struct site site; /* where the call was made, its time 0 if there is none */
+    char ranks[128];  /* holds act.name */
+};
+
+/* member may be NULL; graph may be NULL (no reasons then). *where must stay where it is as long as
+ * its act is used. */
+void where_find(const struct wait_graph *graph, const struct process *process,
+                const struct member *member, struct where *where);
+struct awaited wait_awaited(const struct wait_node *wait);
 /* "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
 void wait_text(const struct wait_node *wait, struct text *text);
 /* The ranks that people know of the missing: "0-2". Returns text. */

@@ -9,7 +9,7 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
 
-enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240, CALL_TEXT_BYTES = 256 };
+enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240 };
 
 struct hazard_site {
     struct hazard_key key;
@@ -114,22 +114,19 @@ void hazard_sites_free(struct hazard_sites *sites)
     *sites = (struct hazard_sites){0};
 }
 
-char *flight_call(const struct process *process, const struct flight *flight, char *text,
-                  size_t bytes)
+struct act flight_act(const struct process *process, const struct flight *flight, char *name,
+                      size_t bytes)
 {
-    if (flight->kind != FLIGHT_KERNEL)
-        return record_text(&flight->record, text, bytes);
-    char kernel[KERNEL_TEXT_BYTES];
-    const char *name = process_string(process, flight->record.launch.function);
-    snprintf(text, bytes, "kernel %s",
-             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
-    return text;
+    if (flight->kind == FLIGHT_KERNEL)
+        return kernel_act(process, &flight->record, name, bytes);
+    return (struct act){.did = DID_CALLED, .call = call_of_record(&flight->record)};
 }
 
 void flight_text(const struct process *process, const struct flight *flight, struct text *text)
 {
-    char call[CALL_TEXT_BYTES], name[16];
-    text_add(text, "%s", flight_call(process, flight, call, sizeof call));
+    char kernel[KERNEL_TEXT_BYTES], name[16];
+    const struct act act = flight_act(process, flight, kernel, sizeof kernel);
+    act_add(text, &act);
     if (flight->kind == FLIGHT_OPERATION && !flight->from_graph)
         text_add(text, " #%llu", (unsigned long long)flight->record.op.number);
     if (flight->kind == FLIGHT_OPERATION)

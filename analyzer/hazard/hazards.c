@@ -203,10 +203,10 @@ static struct hazard_key key_of(const struct conflict *conflict, enum certainty 
 static void add_side(struct draft *draft, const struct conflict *conflict,
                      const struct flight *flight)
 {
-    char call[FLIGHT_TEXT_BYTES];
+    char kernel[FLIGHT_TEXT_BYTES];
+    const struct act act = flight_act(conflict->process, flight, kernel, sizeof kernel);
     const struct flight *other = flight == conflict->later ? conflict->earlier : conflict->later;
-    struct finding_side *side =
-        draft_side(draft, flight_call(conflict->process, flight, call, sizeof call), &flight->site);
+    struct finding_side *side = draft_side(draft, &act, &flight->site);
     draft_rank(draft, side, flight->member ? flight->member : other->member);
 }
 

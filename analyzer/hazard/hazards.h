@@ -81,8 +81,10 @@ void hazard_number(struct draft *draft, const struct flight *operation);
 /* "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7"; "kernel clip";
  * "cudaMemcpyAsync(...)". */
 void flight_text(const struct process *process, const struct flight *flight, struct text *text);
-char *flight_call(const struct process *process, const struct flight *flight, char *text,
-                  size_t bytes);
+/* The same as fields; `name` holds the kernel's. */
+struct act flight_act(const struct process *process, const struct flight *flight, char *name,
+                      size_t bytes);
+
 /* Tells what was found up to the tick. */
 void hazards_tell(struct analyzer *analyzer);
 void hazards_free(struct hazards *hazards);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CALL_BYTES = 384, RANKS_BYTES = 128 };
+enum { RANKS_BYTES = 128 };
 
 static bool is_same_place(const struct parting *parting, const struct arrival *a,
                           const struct arrival *b)
@@ -93,9 +93,8 @@ const struct arrival *parting_example(const struct parting *parting, int side)
 
 struct draft parting_draft(const struct parting *parting, const struct check *check,
                            const struct comm *comm,
-                           void (*describe)(const struct parting *parting,
-                                            const struct arrival *arrival, char *text,
-                                            size_t bytes))
+                           struct act (*describe)(const struct parting *parting,
+                                                  const struct arrival *arrival))
 {
     struct draft draft = draft_new(check, parting->mismatch ? CERTAIN : POSSIBLE, comm);
     int order[PARTING_SIDES_MAX];
@@ -105,11 +104,9 @@ struct draft parting_draft(const struct parting *parting, const struct check *ch
     draft.finding.has_number = true;
     for (int i = 0; i < parting->sides; i++) {
         const struct parting_side *part = &parting->side[order[i]];
-        char call[CALL_BYTES], place[CALL_BYTES / 2], text[CALL_BYTES / 2];
-        describe(parting, &part->example, place, sizeof place);
-        snprintf(call, sizeof call, "%s %s",
-                 signature_text(&part->example.signature, text, sizeof text), place);
-        struct finding_side *side = draft_side(&draft, call, &part->example.site);
+        struct act act = describe(parting, &part->example);
+        act.call = signature_call(&part->example.signature);
+        struct finding_side *side = draft_side(&draft, &act, &part->example.site);
         for (uint32_t k = 0; k < comm->members; k++)
             if (rankset_has(&part->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);

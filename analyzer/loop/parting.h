@@ -46,13 +46,12 @@ struct parting *parting_new(enum parting_kind kind, const struct comm *comm,
 void parting_join(struct parting *parting, const struct arrival *arrival);
 void parting_free(struct parting *parting);
 
-/* A draft with a side for each of the parting's, most ranks first; `describe` writes what stands
- * behind the call. */
+/* A draft with a side for each of the parting's, most ranks first; `describe` says what
+ * was done beside the call. */
 struct draft parting_draft(const struct parting *parting, const struct check *check,
                            const struct comm *comm,
-                           void (*describe)(const struct parting *parting,
-                                            const struct arrival *arrival, char *text,
-                                            size_t bytes));
+                           struct act (*describe)(const struct parting *parting,
+                                                  const struct arrival *arrival));
 /* "ranks 0-2", of side i of the draft. Returns text. */
 char *draft_ranks_text(const struct draft *draft, int side, char *text, size_t bytes);
 /* The example whose ranks are side i of the draft. */

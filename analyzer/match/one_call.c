@@ -3,8 +3,6 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
 
-enum { CALL_BYTES = 256 };
-
 int one_call_rank(const struct one_call *one)
 {
     if (one->member)
@@ -16,10 +14,9 @@ int one_call_rank(const struct one_call *one)
 void one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
                      const char *todo)
 {
-    char call[CALL_BYTES];
     struct draft draft = draft_new(one->check, one->certainty, one->comm);
-    struct finding_side *side = draft_side(
-        &draft, one->call ? one->call : record_text(one->record, call, sizeof call), &one->site);
+    struct finding_side *side = one->act ? draft_side(&draft, one->act, &one->site)
+                                         : draft_side_record(&draft, one->record, &one->site);
     enum api_class class = api_class_of(one->record->api);
     if (rankset_add(&side->ranks, one_call_rank(one)))
         draft.failed = true;

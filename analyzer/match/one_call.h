@@ -10,8 +10,8 @@ struct one_call {
     const struct comm *comm;     /* NULL: none */
     const struct member *member; /* whose rank is named; NULL: the process's */
     const struct process *process;
-    const struct record *record; /* what the side's call is told from */
-    const char *call;            /* or this text, if not NULL */
+    const struct record *record; /* the call that the side made */
+    const struct act *act;       /* what it did instead, if not NULL */
     struct site site;
     bool is_warning; /* less than what the check's severity says */
 };

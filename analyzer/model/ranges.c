@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 
 enum { WORDS_MAX = 12, WORD_BYTES = 24 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/trace/names.h"
 
 enum share { NOTHING, ONE, ALL, ONE_AT_ROOT, ALL_AT_ROOT };
@@ -109,7 +109,7 @@ uint64_t signature_hash(const struct signature *signature)
     return hash_bytes(HASH_START, words, sizeof words);
 }
 
-char *signature_text(const struct signature *signature, char *text, size_t bytes)
+struct called signature_call(const struct signature *signature)
 {
     struct record record = {.api = signature->api, .phase = RECORD_ENTER};
     record.op.count = signature->count;
@@ -119,7 +119,13 @@ char *signature_text(const struct signature *signature, char *text, size_t bytes
     record.op.scalar = signature->scalar;
     record.op.flags = (signature->unknown & FIELD_COUNT ? RECORD_OP_NO_COUNT : 0) |
                       (signature->unknown & FIELD_ROOT ? RECORD_OP_NO_ROOT : 0);
-    return record_text(&record, text, bytes);
+    return call_of_record(&record);
+}
+
+char *signature_text(const struct signature *signature, char *text, size_t bytes)
+{
+    const struct called call = signature_call(signature);
+    return call_text(&call, text, bytes);
 }
 
 static uint64_t share_bytes(enum share share, uint64_t bytes, bool at_root, int nranks)

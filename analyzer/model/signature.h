@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/trace/record.h"
+#include "lib/trace/call.h"
 
 /* A collective as its peers must see it. Fields that do not count for its kind are set to one
  * value. */
@@ -41,6 +41,7 @@ void signature_of(const struct record *record, struct signature *signature);
 unsigned signature_differs(const struct signature *a, const struct signature *b);
 /* Of everything but the group and PreMulSum's scalar, which need not be known. */
 uint64_t signature_hash(const struct signature *signature);
+struct called signature_call(const struct signature *signature);
 /* "ncclAllReduce(count=4096, float32, sum)". Returns text. */
 char *signature_text(const struct signature *signature, char *text, size_t bytes);
 

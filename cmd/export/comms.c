@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 
 enum { NO_RANK_FROM = 1000000, RANK_TEXT = 16 };
 

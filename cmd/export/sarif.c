@@ -233,7 +233,7 @@ static int rule_index(const char *code)
 static void print_sarif_result(void *context, const struct finding *finding)
 {
     struct sarif_writer *writer = context;
-    char fingerprint[24];
+    char fingerprint[24], first[24];
     struct export_place place;
     if (writer->results == RESULTS_MOST) {
         writer->left_out++;
@@ -241,14 +241,16 @@ static void print_sarif_result(void *context, const struct finding *finding)
     }
     place_of_finding(writer->export, finding, &place);
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, finding->fingerprint);
+    snprintf(first, sizeof first, "%016" PRIx64, finding->first_fingerprint);
     print_object(writer,
-                 json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}", "ruleId",
-                           finding->code, "ruleIndex", rule_index(finding->code), "kind", "fail",
-                           "level", levels[finding->severity], "message", message_of(finding),
-                           "locations", location(place.path, place.line, place.function),
-                           "relatedLocations", related_of(writer->export, finding), "stacks",
+                 json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s, s:s}, s:o}",
+                           "ruleId", finding->code, "ruleIndex", rule_index(finding->code), "kind",
+                           "fail", "level", levels[finding->severity], "message",
+                           message_of(finding), "locations",
+                           location(place.path, place.line, place.function), "relatedLocations",
+                           related_of(writer->export, finding), "stacks",
                            stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v1",
-                           fingerprint, "properties", properties_of(finding)),
+                           first, "ddpcheck/v2", fingerprint, "properties", properties_of(finding)),
                  writer->results++ == 0);
 }
 

@@ -126,6 +126,9 @@ static enum verdict judge_finding_options(const struct choice *choice,
     if (!is_wanted(&choice->options, finding))
         return NOT_WANTED;
     HASH_FIND(hh, choice->known, &finding->fingerprint, sizeof finding->fingerprint, *known);
+    if (!*known) /* the baseline may be of version 1 */
+        HASH_FIND(hh, choice->known, &finding->first_fingerprint, sizeof finding->first_fingerprint,
+                  *known);
     *line = suppressions_find(&choice->suppressions, finding, trace);
     return *line ? SUPPRESSED : *known ? KNOWN : TELL;
 }

@@ -190,19 +190,25 @@ static bool stack_matches(const struct suppression_condition *condition, struct 
     return false;
 }
 
+static bool is_fingerprint(const char *glob, uint64_t value)
+{
+    char fingerprint[24];
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, value);
+    return !fnmatch(glob, fingerprint, 0);
+}
+
 static bool condition_holds(const struct suppression_condition *condition,
                             const struct finding *finding, const struct finding_side *side,
                             struct trace *trace)
 {
-    char fingerprint[24];
     switch (condition->key) {
     case KEY_CALL:
         return side && !fnmatch(condition->glob, side->call, 0);
     case KEY_PHASE:
         return side && !fnmatch(condition->glob, side->phase, 0);
     case KEY_FINGERPRINT:
-        snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, finding->fingerprint);
-        return !fnmatch(condition->glob, fingerprint, 0);
+        return is_fingerprint(condition->glob, finding->fingerprint) ||
+               is_fingerprint(condition->glob, finding->first_fingerprint);
     default:
         return side && stack_matches(condition, trace, side);
     }

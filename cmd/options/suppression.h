@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analyzer/finding.h"
+#include "lib/finding/finding.h"
 #include "lib/base/error.h"
 #include "lib/trace/trace.h"
 

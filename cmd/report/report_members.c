@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "cmd/report/report_print.h"
 #include "lib/base/rankset.h"

@@ -1,8 +1,6 @@
 #include "lib/trace/names.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
@@ -111,47 +109,6 @@ bool api_has_root(unsigned api)
            api == API_ncclGather || api == API_ncclScatter;
 }
 
-/* What an importer's source does not say is left out. */
-static int op_text(const struct record *record, const char *name, char *text, size_t bytes)
-{
-    char count[32] = "", datatype[32] = "", redop[32] = "", root[32] = "";
-    if (!(record->op.flags & RECORD_OP_NO_COUNT))
-        snprintf(count, sizeof count, ", count=%" PRIu64, record->op.count);
-    if (record->op.datatype != TYPE_NONE)
-        snprintf(datatype, sizeof datatype, ", %s", datatype_name(record->op.datatype));
-    if (api_has_redop(record->api) && !(record->op.redop == REDOP_UNKNOWN && !record->op.scalar))
-        snprintf(redop, sizeof redop, ", %s", redop_name(record->op.redop));
-    if (api_has_root(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT))
-        snprintf(root, sizeof root, ", root=%d", record->op.root);
-    else if (api_class_of(record->api) == CLASS_P2P)
-        snprintf(root, sizeof root, ", peer=%d", record->op.root);
-    const char *const parts[] = {count, datatype, redop, root};
-    char all[128] = "";
-    for (size_t i = 0, at = 0; i < sizeof parts / sizeof *parts; i++)
-        at += (size_t)snprintf(all + at, sizeof all - at, "%s", parts[i]);
-    return *all ? snprintf(text, bytes, "%s(%s)", name, all + 2)
-                : snprintf(text, bytes, "%s", name);
-}
-
-static int comm_text(const struct record *record, const char *name, char *text, size_t bytes)
-{
-    if (record->api == API_ncclCommSplit)
-        return snprintf(text, bytes, "%s(color=%d, key=%d)", name, record->comm.color,
-                        record->comm.key);
-    if (record->comm.nranks > 0 && record->comm.rank >= 0)
-        return snprintf(text, bytes, "%s(nranks=%d, rank=%d)", name, record->comm.nranks,
-                        record->comm.rank);
-    if (record->comm.nranks > 0)
-        return snprintf(text, bytes, "%s(nranks=%d)", name, record->comm.nranks);
-    return snprintf(text, bytes, "%s", name);
-}
-
-static int bytes_text(const char *name, uint64_t count, char *text, size_t bytes)
-{
-    return count ? snprintf(text, bytes, "%s(bytes=%" PRIu64 ")", name, count)
-                 : snprintf(text, bytes, "%s", name);
-}
-
 /* The driver's functions under the numbers of the runtime's that mean the same. */
 static const char *const driver_names[API_COUNT] = {
     [API_cudaStreamSynchronize] = "cuStreamSynchronize",
@@ -221,37 +178,4 @@ const char *record_call(const struct record *record)
                              ? driver_names[record->api]
                              : NULL;
     return driver ? driver : api_name(record->api);
-}
-
-char *record_text(const struct record *record, char *text, size_t bytes)
-{
-    const char *name = record_call(record);
-    if (record->phase == RECORD_LEAVE) { /* the arguments are with the ENTER */
-        snprintf(text, bytes, "%s", name);
-        return text;
-    }
-    switch (api_class_of(record->api)) {
-    case CLASS_COLLECTIVE:
-    case CLASS_P2P:
-        op_text(record, name, text, bytes);
-        break;
-    case CLASS_COMM:
-        comm_text(record, name, text, bytes);
-        break;
-    case CLASS_WAIT:
-        bytes_text(name, record->wait.bytes, text, bytes);
-        break;
-    case CLASS_MEMORY:
-        bytes_text(name, record->memory.bytes, text, bytes);
-        break;
-    case CLASS_COPY:
-        bytes_text(name,
-                   record->copy.height ? record->copy.bytes * record->copy.height
-                                       : record->copy.bytes,
-                   text, bytes);
-        break;
-    default:
-        snprintf(text, bytes, "%s", name);
-    }
-    return text;
 }

@@ -59,7 +59,7 @@ class Findings(unittest.TestCase):
         for result, finding in zip(run["results"], findings):
             self.assertEqual(run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"], result["ruleId"])
             self.assertIn(finding["what"], result["message"]["text"])
-            self.assertEqual(result["partialFingerprints"], {"ddpcheck/v1": finding["fingerprint"]})
+            self.assertEqual(result["partialFingerprints"], {**result["partialFingerprints"], "ddpcheck/v2": finding["fingerprint"]})
             self.assertEqual(len(result["locations"]), 1)
             self.assertIn(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].rsplit("/", 1)[1],
                           ("communicator.c", "device.c", "train.c", "train_cnn.c"))
@@ -83,8 +83,8 @@ class Findings(unittest.TestCase):
 
     def test_fingerprints_are_of_the_fault_not_of_the_run(self):
         one, other = self.sarif("hang"), self.sarif("again")
-        self.assertEqual({(r["ruleId"], r["partialFingerprints"]["ddpcheck/v1"]) for r in one["results"]},
-                         {(r["ruleId"], r["partialFingerprints"]["ddpcheck/v1"]) for r in other["results"]})
+        self.assertEqual({(r["ruleId"], r["partialFingerprints"]["ddpcheck/v2"]) for r in one["results"]},
+                         {(r["ruleId"], r["partialFingerprints"]["ddpcheck/v2"]) for r in other["results"]})
 
     def test_sources_are_mapped(self):
         uri = self.sarif("hang")["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]

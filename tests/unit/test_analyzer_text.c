@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyzer/text.h"
+#include "lib/base/text.h"
 
 static void kernel_names_lose_their_mangling(void **state)
 {

@@ -13,7 +13,7 @@
 enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
 
 static void report(struct analyzer *analyzer, struct process *process, const struct record *record,
-                   const char *call, struct text *what, const char *todo)
+                   const struct act *act, struct text *what, const char *todo)
 {
     struct thread *thread = process_thread(process, record->thread);
     if (!thread) {
@@ -26,7 +26,7 @@ static void report(struct analyzer *analyzer, struct process *process, const str
         .certainty = process->lost_control ? POSSIBLE : CERTAIN,
         .process = process,
         .record = record,
-        .call = call,
+        .act = act,
         .site = thread_site(thread, record),
     };
     one_call_report(analyzer, &one, what, todo);
@@ -51,20 +51,18 @@ static void current_device_on_launch(struct analyzer *analyzer, const struct eve
     const struct stream_state *stream = stream_of_failed(process, record);
     if (!stream || record->device < 0 || stream->device == record->device)
         return;
-    struct text call = {0}, what = {0};
+    struct text what = {0};
     char kernel[256];
-    const char *name = process_string(process, record->launch.function);
-    text_add(&call, "kernel %s",
-             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
+    const struct act act = kernel_act(process, record, kernel, sizeof kernel);
+    text_add(&what, "rank %d launches ", process_shown_rank(process));
+    act_add(&what, &act);
     text_add(&what,
-             "rank %d launches %s on a stream of device %d while device %d is current: the launch "
-             "fails (invalid resource handle)",
-             process_shown_rank(process), call.data ? call.data : "a kernel", stream->device,
-             record->device);
-    report(analyzer, process, record, call.data ? call.data : "", &what,
+             " on a stream of device %d while device %d is current: the launch fails (invalid "
+             "resource handle)",
+             stream->device, record->device);
+    report(analyzer, process, record, &act, &what,
            "Call cudaSetDevice with the stream's device first (each thread has a current "
            "device of its own), and check every launch with cudaGetLastError.");
-    text_free(&call);
 }
 
 static void current_device_on_call(struct analyzer *analyzer, const struct event *event)

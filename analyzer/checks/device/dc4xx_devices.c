@@ -26,10 +26,7 @@ struct use {
 static void report(struct analyzer *analyzer, struct draft *draft,
                    const struct operation *operation, struct text *what, const char *todo)
 {
-    char call[CALL_BYTES];
-    struct record record = operation->record;
-    struct finding_side *side =
-        draft_side(draft, record_text(&record, call, sizeof call), &operation->site);
+    struct finding_side *side = draft_side_record(draft, &operation->record, &operation->site);
     draft_rank(draft, side, operation->member);
     draft->merges_ranks = true;
     draft->finding.number = operation->record.op.number;
@@ -188,7 +185,6 @@ static void launch_say(struct draft *draft, const struct process *process, const
 static void report_launch(struct analyzer *analyzer, struct process *process,
                           const struct record *record, int device, int other, bool inferred)
 {
-    const char *name = process_string(process, record->launch.function);
     struct draft draft =
         draft_new(&check_kernel_device, inferred || process->lost_bulk ? POSSIBLE : CERTAIN, NULL);
     struct thread *thread = process_thread(process, record->thread);
@@ -197,19 +193,16 @@ static void report_launch(struct analyzer *analyzer, struct process *process,
         return;
     }
     struct site site = thread_site(thread, record);
-    struct text call = {0};
     char kernel[CALL_BYTES];
-    text_add(&call, "kernel %s",
-             *name ? text_kernel_name(name, kernel, sizeof kernel) : "(name not known)");
-    struct finding_side *side = draft_side(&draft, call.data ? call.data : "", &site);
+    const struct act act = kernel_act(process, record, kernel, sizeof kernel);
+    struct finding_side *side = draft_side(&draft, &act, &site);
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
-    launch_say(&draft, process, call.data ? call.data : "a kernel", device, other);
-    text_free(&call);
+    launch_say(&draft, process, side->call ? side->call : "a kernel", device, other);
     findings_report(analyzer, &draft, NULL);
 }
 

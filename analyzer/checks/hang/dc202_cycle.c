@@ -7,7 +7,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256, RANKS_BYTES = 128, STEPS_TOLD = 8 };
+enum { RANKS_BYTES = 128, STEPS_TOLD = 8 };
 
 static const struct wait_node *wait_of(const struct waiting_op *op)
 {
@@ -135,66 +135,58 @@ static void who_waits(const struct wait_graph *graph, const struct wait_node *wa
             *example = op->pending;
 }
 
-/* "its call stands behind ncclAllReduce(...) #7 of comm a1b2 on its stream". */
-static void add_behind(const struct waiting_op *behind, const struct wait_node *next,
-                       struct text *text)
+static enum did behind_did(const struct waiting_op *behind)
 {
     const struct waiting_op *culprit = waiting_op_culprit(behind);
-    text_add(text, "its call stands behind ");
-    wait_text(next, text);
     if (culprit->pending->place.timeline == behind->pending->place.timeline)
-        text_add(text, " on its stream");
-    else if (culprit->pending->member == behind->pending->member)
-        text_add(text, ", an earlier one of the communicator on another stream");
-    else
-        text_add(text, " on a stream that its own waits for");
+        return DID_STEP_SAME_STREAM;
+    return culprit->pending->member == behind->pending->member ? DID_STEP_EARLIER
+                                                               : DID_STEP_OTHER_STREAM;
 }
 
-static void add_step(const struct wait_graph *graph, const struct cycle_step *step,
-                     const struct wait_node *next, struct text *text)
+/* For whom the step waits, and what keeps that one. */
+static struct act step_act(const struct wait_graph *graph, const struct cycle_step *step,
+                           const struct wait_node *next)
 {
-    char call[CALL_BYTES];
     const struct member *member = step->behind ? step->behind->pending->member
                                                : step->missing->member;
-    int rank = member ? member_shown_rank(member) : step->missing->rank;
-    text_add(text, "waits for rank %d: ", rank);
+    struct act act = {.did = DID_STEP_UNCALLED,
+                      .rank = member ? member_shown_rank(member) : step->missing->rank,
+                      .behind = wait_awaited(next)};
     if (step->behind) {
-        add_behind(step->behind, next, text);
-        return;
+        act.did = behind_did(step->behind);
+        return act;
     }
     const struct blocked *blocked =
         wait_graph_member(graph, step->missing->member, step->missing->process);
-    text_add(text, "it has not called it");
     if (blocked)
-        text_add(text, ", it is in %s", record_text(&blocked->thread->enter, call, sizeof call));
-    text_add(text, " and waits in ");
-    wait_text(next, text);
+        act.call = call_of_record(&blocked->thread->enter);
+    return act;
 }
 
 static void add_side(struct draft *draft, const struct wait_graph *graph,
                      const struct cycle_step *step, const struct wait_node *next, struct text *what,
                      int place)
 {
-    char call[CALL_BYTES], ranks[RANKS_BYTES];
+    char ranks[RANKS_BYTES];
     const struct pending *example;
-    struct finding_side *side = draft_side(draft, hang_call(step->wait, call, sizeof call), NULL);
+    const struct act call = hang_call(step->wait), now = step_act(graph, step, next);
+    struct finding_side *side = draft_side(draft, &call, NULL);
     if (!side)
         return;
     who_waits(graph, step->wait, draft, side, &example);
-    struct text where = {0};
-    add_step(graph, step, next, &where);
-    draft_side_where(draft, side, where.data ? where.data : "", NULL);
+    draft_side_now(draft, side, &now, NULL);
     if (example)
         draft_side_at(draft, side, &example->site);
     side->since_ns = step->wait->begin_ns;
-    if (place < STEPS_TOLD) {
-        text_add(what, "%s%s %s in ", place ? "; " : "",
-                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks));
-        wait_text(step->wait, what);
-        text_add(what, " %s", where.data ? where.data : "");
-    }
-    text_free(&where);
+    if (place >= STEPS_TOLD)
+        return;
+    text_add(what, "%s%s %s in ", place ? "; " : "",
+             rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+             rankset_text(&side->ranks, ranks, sizeof ranks));
+    wait_text(step->wait, what);
+    text_add(what, " ");
+    act_add(what, &now);
 }
 
 /* The ranks of the steps that have no side of their own join the last one's. */

@@ -131,13 +131,11 @@ static void add_operation(struct text *text, const struct last_collective *opera
 }
 
 static struct finding_side *add_side(struct draft *draft, const struct member *member,
-                                     const struct last_collective *first, const char *where)
+                                     const struct last_collective *first, enum did now)
 {
-    char call[CALL_BYTES];
-    struct finding_side *side =
-        draft_side(draft, signature_text(&first->signature, call, sizeof call), &first->site);
+    struct finding_side *side = draft_side_signature(draft, &first->signature, &first->site);
     draft_rank(draft, side, member);
-    draft_side_where(draft, side, where, NULL);
+    draft_side_now(draft, side, &(struct act){.did = now}, NULL);
     return side;
 }
 
@@ -150,9 +148,8 @@ static void report(struct analyzer *analyzer, const struct suspect *suspect,
     draft.finding.has_number = true;
     draft.finding.first_ns = suspect->early_x.site.time_ns;
     draft.finding.last_ns = suspect->late_x.site.time_ns;
-    add_side(&draft, suspect->early, &suspect->early_y,
-             "issued this one first, and nothing orders the two");
-    add_side(&draft, suspect->late, &suspect->late_x, "issued this one first");
+    add_side(&draft, suspect->early, &suspect->early_y, DID_ISSUED_UNORDERED);
+    add_side(&draft, suspect->late, &suspect->late_x, DID_ISSUED_FIRST);
     struct text what = {0};
     text_add(&what, "rank %d issued ", member_shown_rank(suspect->early));
     add_operation(&what, &suspect->early_y, other);

@@ -10,8 +10,6 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256 };
-
 static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t number,
                     const struct process *process)
 {
@@ -25,18 +23,17 @@ static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t num
 }
 
 static void report(struct analyzer *analyzer, const struct operation *held,
-                   enum certainty certainty, const struct site *wait, const char *where)
+                   enum certainty certainty, const struct site *wait, const struct act *now)
 {
     uint64_t comm = held->member->comm->id, number = held->record.op.number;
     if (is_told(analyzer, comm, number, held->process))
         return;
-    char call[CALL_BYTES], name[16];
+    char name[16];
     struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
     draft.merges_ranks = true;
-    struct finding_side *side =
-        draft_side(&draft, signature_text(&held->signature, call, sizeof call), &held->site);
+    struct finding_side *side = draft_side_signature(&draft, &held->signature, &held->site);
     draft_rank(&draft, side, held->member);
-    draft_side_where(&draft, side, where, wait);
+    draft_side_now(&draft, side, now, wait);
     draft.finding.number = number;
     draft.finding.has_number = true;
     draft.finding.first_ns = held->site.time_ns;
@@ -46,8 +43,8 @@ static void report(struct analyzer *analyzer, const struct operation *held,
              "rank %d called %s #%llu of %s in an ncclGroup that it has not ended, and %s: the "
              "call is not launched "
              "before the outermost ncclGroupEnd",
-             member_shown_rank(held->member), call, (unsigned long long)number,
-             comm_name(comm, name), where);
+             member_shown_rank(held->member), side->call ? side->call : "?",
+             (unsigned long long)number, comm_name(comm, name), side->where ? side->where : "?");
     draft_say(
         &draft, &what,
         "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
@@ -75,10 +72,9 @@ static void groups_on_call(struct analyzer *analyzer, const struct event *event)
     const struct operation *held = thread->group_depth ? waited_for(thread, record) : NULL;
     if (!held || thread->process->lost_control)
         return;
-    char where[CALL_BYTES];
-    snprintf(where, sizeof where, "waits in %s", api_name(record->api));
+    const struct act now = {.did = DID_WAITS_IN, .call = call_of_api(record->api)};
     struct site site = thread_site(thread, record);
-    report(analyzer, held, POSSIBLE, &site, where);
+    report(analyzer, held, POSSIBLE, &site, &now);
 }
 
 /* Nobody else is stuck for it, but what was called never ran. */
@@ -93,7 +89,7 @@ static void groups_on_waits(struct analyzer *analyzer, const struct event *event
         struct site end = {.time_ns = process->end_ns};
         for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
             if (thread->group_depth && thread->group_calls)
-                report(analyzer, &thread->group[0], CERTAIN, &end, "ended");
+                report(analyzer, &thread->group[0], CERTAIN, &end, &(struct act){.did = DID_ENDED});
     }
 }
 

@@ -10,8 +10,6 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256 };
-
 /* What keeps the thread from going on is the host function. */
 static bool waits_for(const struct blocked *blocked, const struct waiting_op *function)
 {
@@ -47,15 +45,15 @@ static bool is_told(const struct analyzer *analyzer, const struct process *proce
     return false;
 }
 
-static void add_side(struct draft *draft, const struct process *process, const char *call,
-                     const struct site *site, const char *where, const struct site *where_site)
+static void add_side(struct draft *draft, const struct process *process, const struct act *act,
+                     const struct site *site, const struct act *now, const struct site *now_site)
 {
-    struct finding_side *side = draft_side(draft, call, site);
+    struct finding_side *side = draft_side(draft, act, site);
     int rank = process_shown_rank(process);
     if (rank >= 0 && rankset_add(&side->ranks, rank))
         draft->failed = true;
     side->process = process->index;
-    draft_side_where(draft, side, where, where_site);
+    draft_side_now(draft, side, now, now_site);
     draft_cover(draft, process);
 }
 
@@ -66,7 +64,8 @@ static void report(struct analyzer *analyzer, const struct wait_graph *graph,
     const struct callback *callback = function->callback;
     const struct thread *thread = callback->thread;
     const struct process *process = function->process;
-    char call[CALL_BYTES], where[CALL_BYTES + 32];
+    struct act function_act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(callback->api)};
+    struct act now = {.did = DID_NOT_IN_CALL};
     struct draft draft =
         draft_new(&check_host_function, process->lost_control ? POSSIBLE : certainty, NULL);
     draft.merges_ranks = true;
@@ -77,18 +76,22 @@ static void report(struct analyzer *analyzer, const struct wait_graph *graph,
              process_shown_rank(process), api_name(callback->api));
     if (graph->now_ns > callback->begin_ns)
         text_add(&what, " for %.1f s", (double)(graph->now_ns - callback->begin_ns) / 1e9);
-    snprintf(where, sizeof where, thread->in_call ? "in %s" : "not in a call of NCCL or CUDA%s",
-             thread->in_call ? record_text(&thread->enter, call, sizeof call) : "");
-    add_side(&draft, process, api_name(callback->api), &callback->site, where,
+    if (thread->in_call)
+        now = (struct act){.did = DID_IN_CALL, .call = call_of_record(&thread->enter)};
+    add_side(&draft, process, &function_act, &callback->site, &now,
              thread->in_call ? &thread->enter_site : NULL);
-    text_add(&what, ": it is %s", where);
+    text_add(&what, ": it is ");
+    act_add(&what, &now);
     if (certainty == CERTAIN)
         text_add(&what, ", which waits for work that comes after the function on its stream");
     if (waiter) {
-        record_text(&waiter->thread->enter, call, sizeof call);
-        add_side(&draft, process, call, &waiter->thread->enter_site, "waits for the host function",
+        const struct act waits = {.did = DID_WAITS_HOST_FUNCTION},
+                         call = {.did = DID_CALLED, .call = call_of_record(&waiter->thread->enter)};
+        add_side(&draft, process, &call, &waiter->thread->enter_site, &waits,
                  &waiter->thread->enter_site);
-        text_add(&what, "; %s of another thread waits for it", call);
+        text_add(&what, "; ");
+        act_add(&what, &call);
+        text_add(&what, " of another thread waits for it");
     }
     draft_say(&draft, &what,
               "Let host functions only take note and return: no call of CUDA or NCCL, no lock that "

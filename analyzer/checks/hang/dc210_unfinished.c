@@ -60,8 +60,8 @@ static void report(struct analyzer *analyzer, const struct comm *comm, uint64_t 
         if (is_late && member->next == number + 1 && member->has_last)
             signature_text(&member->last, call, sizeof call);
         struct finding_side **side = is_late ? &late : &done;
-        if (!*side && !(*side = draft_side(
-                            &draft, is_late ? "has not finished it" : "has finished it", NULL)))
+        const struct act act = {.did = is_late ? DID_NOT_FINISHED : DID_FINISHED};
+        if (!*side && !(*side = draft_side(&draft, &act, NULL)))
             continue;
         (*side)->process = member->process->index;
         draft_rank(&draft, *side, member);

@@ -11,8 +11,6 @@
 #include "analyzer/match/window.h"
 #include "lib/trace/names.h"
 
-enum { CALL_BYTES = 256 };
-
 static bool is_waiting(const struct wait_graph *graph, const struct member *member,
                        const struct wait_node *wait, const struct blocked **blocked)
 {
@@ -26,16 +24,16 @@ static bool is_waiting(const struct wait_graph *graph, const struct member *memb
     return false;
 }
 
-const char *hang_call(const struct wait_node *wait, char *call, size_t bytes)
+struct act hang_call(const struct wait_node *wait)
 {
-    static const char *const setups[] = {
-        [WAIT_INIT] = "ncclCommInitRank",
-        [WAIT_SPLIT] = "ncclCommSplit",
-        [WAIT_LEAVE] = "ncclCommDestroy",
+    static const enum api setups[] = {
+        [WAIT_INIT] = API_ncclCommInitRank,
+        [WAIT_SPLIT] = API_ncclCommSplit,
+        [WAIT_LEAVE] = API_ncclCommDestroy,
     };
     if (wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER)
-        return signature_text(&wait->signature, call, bytes);
-    return setups[wait->kind];
+        return (struct act){.did = DID_CALLED, .call = signature_call(&wait->signature)};
+    return (struct act){.did = DID_CALLED, .call = call_of_api(setups[wait->kind])};
 }
 
 static bool is_missing(const struct wait_node *wait, const struct member *member)
@@ -58,12 +56,10 @@ const struct site *hang_issued_at(const struct wait_node *wait)
 static void place_waiting(struct draft *draft, struct finding_side *side,
                           const struct blocked *blocked)
 {
-    char call[CALL_BYTES];
-    struct text where = {0};
     const struct site *site = &blocked->thread->enter_site;
-    text_add(&where, "in %s", record_text(&blocked->thread->enter, call, sizeof call));
-    draft_side_where(draft, side, where.data ? where.data : "", site);
-    text_free(&where);
+    const struct act in_call = {.did = DID_IN_CALL,
+                                .call = call_of_record(&blocked->thread->enter)};
+    draft_side_now(draft, side, &in_call, site);
     if (side->process == blocked->thread->process->index)
         return;
     side->process = blocked->thread->process->index;
@@ -124,9 +120,9 @@ bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait)
 {
-    char call[CALL_BYTES];
     const struct site *issued = hang_issued_at(wait);
-    struct finding_side *side = draft_side(draft, hang_call(wait, call, sizeof call), issued);
+    const struct act call = hang_call(wait);
+    struct finding_side *side = draft_side(draft, &call, issued);
     const struct blocked *example = NULL;
     for (uint32_t i = 0; i < wait->comm->members; i++) {
         const struct member *member = wait->comm->member[i];
@@ -146,50 +142,45 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
     side->since_ns = wait->begin_ns;
 }
 
-static void missing_call(const struct wait_node *wait, const struct missing *missing, char *call,
-                         size_t bytes)
+static struct act missing_act(const struct wait_node *wait, const struct missing *missing)
 {
     if (missing->held)
-        snprintf(call, bytes, "called it in an ncclGroup that it has not ended");
-    else if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||
-                                  missing->process->end_class == END_CLASS_CLEAN))
-        end_text(missing->process, call, bytes);
-    else if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
-        snprintf(call, bytes, "aborted the communicator");
-    else if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
-        snprintf(call, bytes, "left the communicator");
-    else
-        snprintf(call, bytes, wait->kind == WAIT_INIT ? "has not come" : "never called it");
+        return (struct act){.did = DID_HELD_IN_GROUP};
+    if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||
+                             missing->process->end_class == END_CLASS_CLEAN))
+        return end_act(missing->process);
+    if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
+        return (struct act){.did = DID_ABORTED};
+    if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
+        return (struct act){.did = DID_LEFT};
+    return (struct act){.did = wait->kind == WAIT_INIT ? DID_NOT_COME : DID_NEVER_CALLED};
 }
 
-/* The side with this call and place, made if there is room; else the last one. */
-static struct finding_side *missing_side(struct draft *draft, const char *call, const char *where,
-                                         const struct site *site)
+/* The side that did this and stands there, created if there is room; else the last one. */
+static struct finding_side *missing_side(struct draft *draft, const struct act *act,
+                                         const struct where *where)
 {
     for (int i = 1; i < draft->finding.sides; i++) {
         struct finding_side *side = &draft->finding.side[i];
-        if (side->call && side->where && !strcmp(side->call, call) && !strcmp(side->where, where))
+        if (act_equal(&side->act, act) && act_equal(&side->now, &where->act))
             return side;
     }
-    struct finding_side *side = draft_side(draft, call, site);
+    struct finding_side *side = draft_side(draft, act, &where->site);
     if (!side)
         return &draft->finding.side[FINDING_SIDES_MAX - 1];
-    draft_side_where(draft, side, where, site);
+    draft_side_now(draft, side, &where->act, &where->site);
     return side;
 }
 
 static void add_missing(struct draft *draft, const struct wait_graph *graph,
                         const struct wait_node *wait, const struct missing *missing)
 {
-    char call[CALL_BYTES];
-    struct text where = {0};
-    struct site site;
-    missing_call(wait, missing, call, sizeof call);
-    where_text(graph, missing->process, missing->member, &where, &site);
-    if (!site.process)
-        site.process = missing->process;
-    struct finding_side *side = missing_side(draft, call, where.data ? where.data : "", &site);
-    text_free(&where);
+    struct where where;
+    const struct act act = missing_act(wait, missing);
+    where_find(graph, missing->process, missing->member, &where);
+    if (!where.site.process)
+        where.site.process = missing->process;
+    struct finding_side *side = missing_side(draft, &act, &where);
     if (missing->held)
         draft_side_at(draft, side, &missing->held->site);
     if (rankset_add(&side->ranks, missing_shown_rank(missing)))

@@ -13,9 +13,8 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
  * the cause, beside which those that ended because of them are left out. */
 void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait);
-/* The call that those who wait have made: "ncclAllReduce(count=1, float32, sum)", "ncclCommSplit".
- */
-const char *hang_call(const struct wait_node *wait, char *call, size_t bytes);
+/* The call that those who wait made: "ncclAllReduce(count=1, float32, sum)", "ncclCommSplit". */
+struct act hang_call(const struct wait_node *wait);
 /* Records that would have told more were lost. */
 bool hang_lost_records(const struct wait_node *wait);
 /* The member's own operation in the wait can't start: it does not wait in it yet. */

@@ -34,9 +34,7 @@ struct ending {
 static void add_side(struct draft *draft, const struct ending *ending, const struct record *record,
                      const struct site *site)
 {
-    char call[CALL_BYTES];
-    draft_rank(draft, draft_side(draft, record_text(record, call, sizeof call), site),
-               ending->member);
+    draft_rank(draft, draft_side_record(draft, record, site), ending->member);
 }
 
 /* Takes `what`, which goes on after "rank 3: ". */

@@ -152,19 +152,14 @@ static void add_places(struct draft *draft, struct finding_side *side,
 {
     if (!tensor)
         return;
-    struct text where = {0};
-    const char *writer = process_string(process, tensor->writer);
-    if (tensor->is_modified) {
-        text_add(&where, "modified in place%s%s%s%s", *writer ? " by " : "", writer,
-                 *site_phase(&tensor->modified_at) ? ", in " : "",
-                 site_phase(&tensor->modified_at));
-        draft_side_where(draft, side, where.data ? where.data : "", &tensor->modified_at);
-    } else if (tensor->is_saved) {
-        text_add(&where, "saved%s%s", *site_phase(&tensor->saved_at) ? " in " : "",
-                 site_phase(&tensor->saved_at));
-        draft_side_where(draft, side, where.data ? where.data : "", &tensor->saved_at);
-    }
-    text_free(&where);
+    const struct act modified = {.did = DID_MODIFIED,
+                                 .name = process_string(process, tensor->writer),
+                                 .phase = site_phase(&tensor->modified_at)};
+    const struct act saved = {.did = DID_SAVED, .phase = site_phase(&tensor->saved_at)};
+    if (tensor->is_modified)
+        draft_side_now(draft, side, &modified, &tensor->modified_at);
+    else if (tensor->is_saved)
+        draft_side_now(draft, side, &saved, &tensor->saved_at);
 }
 
 static void use(struct analyzer *analyzer, struct thread *thread, const struct record *record)
@@ -174,13 +169,13 @@ static void use(struct analyzer *analyzer, struct thread *thread, const struct r
     uint64_t saved, now;
     if (!versions_of(process, record, tensor, &saved, &now) || saved == now)
         return;
-    char name[NAME_BYTES], call[NAME_BYTES + 64];
+    char name[NAME_BYTES];
     struct site site = thread_site(thread, record);
     describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name,
              sizeof name);
-    snprintf(call, sizeof call, "backward reads %s", name);
+    const struct act reads = {.did = DID_READS_SAVED, .name = name};
     struct draft draft = draft_new(&check_in_place_write, CERTAIN, NULL);
-    struct finding_side *side = draft_side(&draft, call, &site);
+    struct finding_side *side = draft_side(&draft, &reads, &site);
     if (rankset_add(&side->ranks, rank_of(thread, record)))
         draft.failed = true;
     draft_cover(&draft, process);

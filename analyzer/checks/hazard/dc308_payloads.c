@@ -28,10 +28,8 @@ static void note_times(struct draft *draft, const struct payload_cell *cell)
 static void add_sides(struct draft *draft, const struct payload *payload,
                       const struct payload_group *groups, int count)
 {
-    char call[CALL_BYTES];
-    signature_text(&payload->signature, call, sizeof call);
     for (int i = 0; i < count; i++)
-        draft_side(draft, call, &payload->cell[groups[i].first].site);
+        draft_side_signature(draft, &payload->signature, &payload->cell[groups[i].first].site);
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
         const struct payload_cell *cell = &payload->cell[rank];
         int group = payload_group_of(cell, HASH_RECV_AFTER, groups, count);
@@ -84,8 +82,7 @@ static void check_unchanged(struct analyzer *analyzer, const struct payload *pay
     struct draft draft = draft_new(&check_send_buffer_changed, CERTAIN, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16];
-    struct finding_side *side =
-        draft_side(&draft, signature_text(&payload->signature, call, sizeof call), &cell->site);
+    struct finding_side *side = draft_side_signature(&draft, &payload->signature, &cell->site);
     draft_rank(&draft, side, cell->member);
     note_times(&draft, cell);
     draft.merges_ranks = true;

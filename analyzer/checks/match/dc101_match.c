@@ -14,7 +14,7 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+enum { RANKS_BYTES = 128 };
 
 /* In order of priority: the first that differs gives the code. */
 static const struct field_rule {
@@ -61,27 +61,25 @@ static void sort_variants(struct slot *slot, uint32_t *order, uint32_t count)
     }
 }
 
-static void describe_call(const struct signature *signature, bool with_group, char *text,
-                          size_t bytes)
+static struct act variant_act(const struct signature *signature, bool with_group)
 {
-    signature_text(signature, text, bytes);
-    size_t len = strlen(text);
-    if (with_group && signature->group_size)
-        snprintf(text + len, bytes - len, ", call %u of %u in its group",
-                 signature->group_index + 1, signature->group_size);
+    struct act act = {.did = DID_CALLED, .call = signature_call(signature)};
+    if (with_group && signature->group_size) {
+        act.did = DID_CALLED_IN_GROUP;
+        act.value = (int32_t)signature->group_index + 1;
+        act.number = signature->group_size;
+    }
+    return act;
 }
 
 static void add_variant_side(struct draft *draft, const struct comm *comm,
                              const struct variant *variant, bool with_group)
 {
-    char call[CALL_BYTES];
-    describe_call(&variant->signature, with_group, call, sizeof call);
-    struct finding_side *side = draft_side(draft, call, &variant->site);
+    const struct act act = variant_act(&variant->signature, with_group);
+    struct finding_side *side = draft_side(draft, &act, &variant->site);
     if (!side) { /* the last side stands for all the rest */
         side = &draft->finding.side[FINDING_SIDES_MAX - 1];
-        free(side->call);
-        side->call = strdup("one of several other calls");
-        draft->failed |= !side->call;
+        draft_side_act(draft, side, &(struct act){.did = DID_CALLED_OTHERS});
     }
     for (uint32_t i = 0; i < comm->members; i++)
         if (rankset_has(&variant->ranks, comm->member[i]->rank))
@@ -232,10 +230,10 @@ static void report_block(struct analyzer *analyzer, const struct operation *oper
 {
     struct comm *comm = operation->member->comm;
     struct draft draft = draft_new(&check_different_operations, POSSIBLE, comm);
-    char call[CALL_BYTES], name[16];
+    char name[16];
     struct text what = {0};
-    struct finding_side *side = draft_side(
-        &draft, signature_text(&operation->signature, call, sizeof call), &operation->site);
+    struct finding_side *side =
+        draft_side_signature(&draft, &operation->signature, &operation->site);
     draft_rank(&draft, side, operation->member);
     draft_cover_comm(&draft, comm);
     draft.finding.number = operation->match->block_first;

@@ -12,7 +12,7 @@
 #include "analyzer/hang/waits.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+enum { RANKS_BYTES = 128 };
 
 /* Those who made the call of the variant did not all make an empty one before it, as part of the
  * same sequence. */
@@ -40,9 +40,7 @@ static const struct empty_call *empty_of(const struct comm *comm, uint64_t numbe
 static void add_peers(struct draft *draft, const struct comm *comm, uint64_t number,
                       const struct variant *peers)
 {
-    char call[CALL_BYTES];
-    struct finding_side *side =
-        draft_side(draft, signature_text(&peers->signature, call, sizeof call), &peers->site);
+    struct finding_side *side = draft_side_signature(draft, &peers->signature, &peers->site);
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *peer = comm->member[i];
         if (peer->next > number &&
@@ -58,10 +56,8 @@ static void add_empty(struct draft *draft, const struct comm *comm, uint64_t num
     struct finding_side *side = NULL;
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct empty_call *empty = empty_of(comm, number, peers, comm->member[i]);
-        char call[CALL_BYTES];
         if (empty && !side)
-            side = draft_side(draft, signature_text(&empty->signature, call, sizeof call),
-                              &empty->site);
+            side = draft_side_signature(draft, &empty->signature, &empty->site);
         if (!empty || !side)
             continue;
         draft_rank(draft, side, comm->member[i]);

@@ -7,14 +7,10 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256 };
-
 static void add_side(struct analyzer *analyzer, struct draft *draft,
                      const struct channel_call *call, uint64_t comm, int rank)
 {
-    char text[CALL_BYTES];
-    struct finding_side *side =
-        draft_side(draft, signature_text(&call->signature, text, sizeof text), &call->site);
+    struct finding_side *side = draft_side_signature(draft, &call->signature, &call->site);
     const struct member *member = member_find(analyzer, comm, rank);
     if (member)
         draft_rank(draft, side, member);

@@ -21,40 +21,36 @@
 enum { CALL_BYTES = 256 };
 
 /* How the peer left, if it is sure that it issues nothing more; NULL otherwise. */
-static const char *left_how(const struct member *peer, char *text, size_t bytes)
+static bool has_left(const struct member *peer, struct act *how)
 {
-    if (peer->process->end_class == END_CLASS_CLEAN)
-        return end_text(peer->process, text, bytes);
-    if (peer->leaving && !peer->aborted && peer->process->end_class != END_CLASS_CAUSE)
-        return "left the communicator";
-    return NULL;
+    bool ended = peer->process->end_class == END_CLASS_CLEAN;
+    *how = ended ? end_act(peer->process) : (struct act){.did = DID_LEFT};
+    return ended ||
+           (peer->leaving && !peer->aborted && peer->process->end_class != END_CLASS_CAUSE);
 }
 
 static void add_waiter(struct draft *draft, const struct channel_waiting *waiting,
                        const struct member *waiter)
 {
-    char call[CALL_BYTES];
     struct finding_side *side =
-        draft_side(draft, signature_text(&waiting->first->signature, call, sizeof call),
-                   &waiting->first->site);
+        draft_side_signature(draft, &waiting->first->signature, &waiting->first->site);
     draft_rank(draft, side, waiter);
 }
 
 static void add_peer(struct draft *draft, const struct channel_waiting *waiting,
-                     const struct member *peer, int waiter, const char *how)
+                     const struct member *peer, int waiter, const struct act *how)
 {
-    char call[CALL_BYTES];
-    snprintf(call, sizeof call,
-             waiting->receives ? "never sent it to rank %d" : "never received it from rank %d",
-             waiter);
+    const struct act act = {.did = waiting->receives ? DID_NEVER_SENT : DID_NEVER_RECEIVED,
+                            .rank = waiter};
     const struct site site = {.process = peer->process};
-    struct finding_side *side = draft_side(draft, call, &site);
+    struct finding_side *side = draft_side(draft, &act, &site);
     draft_rank(draft, side, peer);
-    draft_side_where(draft, side, how, NULL);
+    draft_side_now(draft, side, how, NULL);
 }
 
 static void report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting,
-                           const struct member *waiter, const struct member *peer, const char *how)
+                           const struct member *waiter, const struct member *peer,
+                           const struct act *how)
 {
     bool may_pass = waiting->is_empty && !waiting->receives;
     struct draft draft =
@@ -78,8 +74,9 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
              (unsigned long long)waiting->first->number);
     if (waiting->count > 1)
         text_add(&what, " and %u more", waiting->count - 1);
-    text_add(&what, ", but rank %d never %s: it %s", peer_shown,
-             waiting->receives ? "sent it" : "received it", how);
+    text_add(&what, ", but rank %d never %s: it ", peer_shown,
+             waiting->receives ? "sent it" : "received it");
+    act_add(&what, how);
     draft_say(&draft, &what,
               "Let each send meet a receive of the peer: count them on both sides, the last "
               "micro-batch and empty messages included.");
@@ -95,13 +92,13 @@ static void look_at(struct analyzer *analyzer, const struct channel_waiting *wai
         member_find(analyzer, comm->id, waiting->receives ? waiting->receiver : waiting->sender);
     const struct member *peer =
         member_find(analyzer, comm->id, waiting->receives ? waiting->sender : waiting->receiver);
-    char text[CALL_BYTES];
-    const char *how = peer ? left_how(peer, text, sizeof text) : NULL;
-    if (!how || !waiter || waiter->aborted || waiter->process->end_class == END_CLASS_CAUSE ||
-        waiter->process->lost_control || peer->process->lost_control)
+    struct act how;
+    if (!peer || !has_left(peer, &how) || !waiter || waiter->aborted ||
+        waiter->process->end_class == END_CLASS_CAUSE || waiter->process->lost_control ||
+        peer->process->lost_control)
         return;
     *waiting->told = true;
-    report_waiting(analyzer, waiting, waiter, peer, how);
+    report_waiting(analyzer, waiting, waiter, peer, &how);
 }
 
 static void unmatched_on_waits(struct analyzer *analyzer, const struct event *event)
@@ -111,9 +108,10 @@ static void unmatched_on_waits(struct analyzer *analyzer, const struct event *ev
     channels_visit_waiting(analyzer, look_at);
 }
 
-static void report_call(struct analyzer *analyzer, const struct operation *operation,
-                        const char *side, const char *why, const char *todo)
+static void report_call(struct analyzer *analyzer, const struct operation *operation, enum did did,
+                        const char *why, const char *todo)
 {
+    const struct act act = {.did = did, .call = call_of_api(operation->record.api)};
     struct one_call one = {
         .check = &check_unmatched_message,
         .certainty = CERTAIN,
@@ -121,7 +119,7 @@ static void report_call(struct analyzer *analyzer, const struct operation *opera
         .member = operation->member,
         .process = operation->process,
         .record = &operation->record,
-        .call = side,
+        .act = did == DID_CALLED ? NULL : &act,
         .site = operation->site,
     };
     struct text what = {0};
@@ -159,7 +157,7 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
     char why[96];
     if (alone) {
         report_call(analyzer, &operation,
-                    record->api == API_ncclRecv ? "ncclRecv from itself" : "ncclSend to itself",
+                    record->api == API_ncclRecv ? DID_CALLED_FROM_ITSELF : DID_CALLED_TO_ITSELF,
                     "a message to itself needs its send and its receive in one group",
                     "Put the send and the receive between ncclGroupStart and ncclGroupEnd, "
                     "or copy with cudaMemcpyAsync.");
@@ -167,7 +165,7 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
     }
     snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)", peer,
              nranks - 1);
-    report_call(analyzer, &operation, NULL, why,
+    report_call(analyzer, &operation, DID_CALLED, why,
                 "Give the peer as a rank in this communicator, not in the whole job; the "
                 "first and the last rank of a chain have one neighbour.");
 }
@@ -198,7 +196,7 @@ static void check_itself(struct analyzer *analyzer, const struct operation *call
         return;
     calls[first].thread->invalid_group = true;
     report_call(
-        analyzer, last[balance < 0], balance > 0 ? "ncclSend to itself" : "ncclRecv from itself",
+        analyzer, last[balance < 0], balance > 0 ? DID_CALLED_TO_ITSELF : DID_CALLED_FROM_ITSELF,
         balance > 0 ? "it sends to itself, and its group has no receive for it"
                     : "it receives from itself, and its group has no send for it",
         "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.");

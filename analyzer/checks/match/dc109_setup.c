@@ -63,11 +63,10 @@ static void report_claims(struct analyzer *analyzer, struct comm *comm)
                  rankset_text(&variant->ranks, ranks, sizeof ranks),
                  rankset_count(&variant->ranks) == 1 ? "makes" : "make", comm_name(comm->id, name),
                  (unsigned long long)variant->signature.count);
-        struct text text = {0};
-        text_add(&text, "ncclCommInitRank with nranks=%llu",
-                 (unsigned long long)variant->signature.count);
-        struct finding_side *side = draft_side(&draft, text.data ? text.data : "", &variant->site);
-        text_free(&text);
+        const struct act act = {.did = DID_INIT_SIZE,
+                                .call = call_of_api(API_ncclCommInitRank),
+                                .number = variant->signature.count};
+        struct finding_side *side = draft_side(&draft, &act, &variant->site);
         for (uint32_t k = 0; side && k < comm->members; k++)
             if (rankset_has(&variant->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);
@@ -88,16 +87,17 @@ static void report_claims(struct analyzer *analyzer, struct comm *comm)
     }
 }
 
-static void report_one(struct analyzer *analyzer, const struct member *member, const char *call,
+static void report_one(struct analyzer *analyzer, const struct member *member, enum did did,
                        const struct site *second, struct text *what, const char *todo)
 {
+    const struct act act = {.did = did, .call = call_of_api(API_ncclCommInitRank)};
     struct draft draft = draft_new(&check_different_setup, CERTAIN, member->comm);
-    struct finding_side *side = draft_side(&draft, call, &member->arrival);
+    struct finding_side *side = draft_side(&draft, &act, &member->arrival);
     draft_rank(&draft, side, member);
     draft_cover_comm(&draft, member->comm);
     draft.finding.first_ns = draft.finding.last_ns = second->time_ns;
     if (second->process != member->process || second->stack != member->arrival.stack) {
-        struct finding_side *other = draft_side(&draft, call, second);
+        struct finding_side *other = draft_side(&draft, &act, second);
         int shown = second->process->info.rank;
         if (rankset_add(&other->ranks,
                         shown >= 0 && !second->process->several_ranks ? shown : member->rank))
@@ -110,13 +110,13 @@ static void report_one(struct analyzer *analyzer, const struct member *member, c
 
 /* A side for each of two callers that gave different things. */
 static void report_two(struct analyzer *analyzer, const struct comm *comm, const struct site *first,
-                       int first_rank, const char *first_call, const struct site *second,
-                       int second_rank, const char *second_call, struct text *what,
+                       int first_rank, const struct act *first_act, const struct site *second,
+                       int second_rank, const struct act *second_act, struct text *what,
                        const char *todo)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
-    struct finding_side *side = draft_side(&draft, first_call, first),
-                        *other = draft_side(&draft, second_call, second);
+    struct finding_side *side = draft_side(&draft, first_act, first),
+                        *other = draft_side(&draft, second_act, second);
     if (rankset_add(&side->ranks, first_rank) || rankset_add(&other->ranks, second_rank))
         draft.failed = true;
     draft_cover(&draft, first->process);
@@ -144,15 +144,18 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
         return;
     }
     struct text what = {0};
-    char first[64], second[64], name[16];
-    snprintf(first, sizeof first, "ncclCommInitRankScalable with %u unique ids", comm->unique_ids);
-    snprintf(second, sizeof second, "ncclCommInitRankScalable with %u unique ids", ids);
+    char name[16];
+    struct act first = {.did = DID_INIT_IDS,
+                        .call = call_of_api(API_ncclCommInitRankScalable),
+                        .number = comm->unique_ids};
+    struct act second = first;
+    second.number = ids;
     text_add(&what,
              "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
              comm->unique_ids_rank, comm_name(comm->id, name), comm->unique_ids,
              member_shown_rank(member), ids);
-    report_two(analyzer, comm, &comm->unique_ids_site, comm->unique_ids_rank, first, site,
-               member_shown_rank(member), second, &what,
+    report_two(analyzer, comm, &comm->unique_ids_site, comm->unique_ids_rank, &first, site,
+               member_shown_rank(member), &second, &what,
                "Send the whole list of unique ids, and their number, to every rank.");
 }
 
@@ -161,6 +164,7 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
 static void report_reuse(struct analyzer *analyzer, const struct member *member,
                          const struct record *record, const struct site *site)
 {
+    const struct act act = {.did = DID_INIT_USED_ID, .call = call_of_api(API_ncclCommInitRank)};
     struct one_call one = {
         .check = &check_different_setup,
         .certainty = CERTAIN,
@@ -168,7 +172,7 @@ static void report_reuse(struct analyzer *analyzer, const struct member *member,
         .member = member,
         .process = site->process,
         .record = record,
-        .call = "ncclCommInitRank with a unique id that was used before",
+        .act = &act,
         .site = *site,
     };
     struct text what = {0};
@@ -218,8 +222,11 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
              "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
              first, second, comm_name(parent->id, name), (unsigned long long)parent->shrink.count,
              (unsigned long long)record->comm.bytes);
-    report_two(analyzer, parent, &parent->shrink.site, first, "ncclCommShrink", &site, second,
-               "ncclCommShrink without other ranks", &what,
+    const struct act shrinks = {.did = DID_CALLED_FUNCTION,
+                                .call = call_of_api(API_ncclCommShrink)},
+                     others = {.did = DID_SHRINK_OTHERS, .call = shrinks.call};
+    report_two(analyzer, parent, &parent->shrink.site, first, &shrinks, &site, second, &others,
+               &what,
                "Agree on the ranks that failed before ncclCommShrink: give every rank that "
                "stays the same list.");
 }
@@ -252,8 +259,7 @@ static void check_init(struct analyzer *analyzer, struct process *process,
     if (record->comm.nranks > 0 && record->comm.rank >= record->comm.nranks) {
         text_add(&what, "rank %d joins %s, which has ranks 0 to %d only", record->comm.rank, name,
                  record->comm.nranks - 1);
-        report_one(analyzer, member, "ncclCommInitRank with a rank out of range", &member->arrival,
-                   &what,
+        report_one(analyzer, member, DID_INIT_BAD_RANK, &member->arrival, &what,
                    "Give each process a rank from 0 to nranks - 1 (check RANK and WORLD_SIZE).");
         return;
     }
@@ -268,7 +274,7 @@ static void check_init(struct analyzer *analyzer, struct process *process,
                  member->rank, name, (int)member->arrival.process->info.pid, (int)process->info.pid,
                  process->info.host);
         report_one(
-            analyzer, member, "ncclCommInitRank with a rank that is taken", &site, &what,
+            analyzer, member, DID_INIT_TAKEN_RANK, &site, &what,
             "Give each process a rank of its own (check RANK and the launcher's arguments).");
         return;
     }
@@ -324,7 +330,7 @@ static void check_gpu(struct analyzer *analyzer, struct process *process,
                         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS};
     struct text what = {0};
     char name[16];
-    struct finding_side *side = draft_side(&draft, "drives the same GPU as another rank", &site);
+    struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_SHARES_GPU}, &site);
     draft_rank(&draft, side, other);
     draft_rank(&draft, side, member);
     draft_cover_comm(&draft, comm);

@@ -71,23 +71,23 @@ static int begin(struct comm *comm, const struct operation *operation)
     return 0;
 }
 
-static void piece_text(const struct layout *layout, int side, char *text, size_t bytes)
+/* "ncclAllReduce of 4 + 5 + 3 more float32". */
+static struct act pieces_act(const struct layout *layout, int side, char *counts, size_t bytes)
 {
     const struct signature *signature = &layout->piece[side][0].signature;
-    size_t used = (size_t)snprintf(text, bytes, "%s of ", api_name(signature->api));
-    for (uint32_t i = 0; i < layout->whole[side] && used < bytes; i++) {
-        bool cut = i == SHOWN_PIECES - 1 && layout->whole[side] > SHOWN_PIECES;
-        if (cut)
-            used += (size_t)snprintf(text + used, bytes - used, " + %" PRIu32 " more",
-                                     layout->whole[side] - i);
-        else
-            used += (size_t)snprintf(text + used, bytes - used, "%s%" PRIu64, i ? " + " : "",
-                                     layout->piece[side][i].signature.count);
-        if (cut)
-            break;
+    struct act act = {.did = DID_CALLED_PIECES,
+                      .call = {.api = signature->api, .datatype = signature->datatype},
+                      .name = counts};
+    uint32_t whole = layout->whole[side], shown = whole;
+    size_t used = 0;
+    if (whole > SHOWN_PIECES) {
+        shown = SHOWN_PIECES - 1;
+        act.number = whole - shown;
     }
-    if (used < bytes)
-        snprintf(text + used, bytes - used, " %s", datatype_name(signature->datatype));
+    for (uint32_t i = 0; i < shown && used < bytes; i++)
+        used += (size_t)snprintf(counts + used, bytes - used, "%s%" PRIu64, i ? " + " : "",
+                                 layout->piece[side][i].signature.count);
+    return act;
 }
 
 /* The side's ranks are those that parted with its rank at the first piece. */
@@ -100,8 +100,8 @@ static void add_side(struct draft *draft, const struct comm *comm, const struct 
         return;
     const struct variant *part = slot_variant(slot, (uint32_t)variant);
     char text[TEXT_BYTES];
-    piece_text(layout, side, text, sizeof text);
-    struct finding_side *added = draft_side(draft, text, &part->site);
+    const struct act act = pieces_act(layout, side, text, sizeof text);
+    struct finding_side *added = draft_side(draft, &act, &part->site);
     for (uint32_t i = 0; i < comm->members; i++)
         if (rankset_has(&part->ranks, comm->member[i]->rank))
             draft_rank(draft, added, comm->member[i]);

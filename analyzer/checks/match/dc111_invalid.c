@@ -19,6 +19,7 @@ static void report(struct analyzer *analyzer, struct thread *thread, const struc
                    const struct member *member, const struct comm *comm, enum certainty certainty,
                    struct text *what, const char *todo)
 {
+    const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
     struct one_call one = {
         .check = &check_invalid_call,
         .certainty = certainty,
@@ -28,7 +29,7 @@ static void report(struct analyzer *analyzer, struct thread *thread, const struc
         .record = record,
         .site = thread_site(thread, record),
         /* Ranks, colours and keys differ by nature: ranks that do the same are one finding. */
-        .call = api_class_of(record->api) == CLASS_COMM ? api_name(record->api) : NULL,
+        .act = api_class_of(record->api) == CLASS_COMM ? &act : NULL,
     };
     thread->invalid_call = record->serial;
     if (thread->group_depth)

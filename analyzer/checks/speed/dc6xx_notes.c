@@ -25,7 +25,6 @@ enum {
     SMALL_RUN = 32,        /* one after the other, with no wait in between */
     SMALL_RUN_AGAIN = 128, /* a longer row counts again */
     SMALL_RUNS = 3,        /* once may be the set-up */
-    CALL_BYTES = 256
 };
 
 /* --- DC601
@@ -47,7 +46,7 @@ static void report_late(struct analyzer *analyzer, const struct comm *comm,
     struct draft draft = draft_new(&check_straggler, POSSIBLE, comm);
     struct text what = {0};
     char name[16];
-    draft_rank(&draft, draft_side(&draft, "comes last", site), member);
+    draft_rank(&draft, draft_side(&draft, &(struct act){.did = DID_COMES_LAST}, site), member);
     draft.finding.first_ns = lateness->begin_ns;
     draft.finding.last_ns = site->time_ns;
     text_add(&what,
@@ -133,9 +132,9 @@ static void report_small(struct analyzer *analyzer, const struct operation *oper
 {
     struct draft draft = draft_new(&check_small_collectives, POSSIBLE, operation->member->comm);
     struct text what = {0};
-    char name[16], call[CALL_BYTES];
-    snprintf(call, sizeof call, "%s, small, many times", api_name(operation->record.api));
-    draft_rank(&draft, draft_side(&draft, call, &operation->site), operation->member);
+    char name[16];
+    const struct act act = {.did = DID_CALLED_OFTEN, .call = call_of_api(operation->record.api)};
+    draft_rank(&draft, draft_side(&draft, &act, &operation->site), operation->member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
     text_add(&what,

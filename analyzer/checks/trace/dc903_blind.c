@@ -16,7 +16,7 @@ struct blind {
 #define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
 #define ALL_MEMORY     "hazards and devices (DC301 to DC310, DC401 to DC407)"
 
-static void report(struct analyzer *analyzer, struct process *process, const char *unseen,
+static void report(struct analyzer *analyzer, struct process *process, const struct act *unseen,
                    const char *weaker, uint64_t time_ns)
 {
     struct draft draft = draft_new(&check_unseen_calls, CERTAIN, NULL);
@@ -29,7 +29,8 @@ static void report(struct analyzer *analyzer, struct process *process, const cha
     draft_cover(&draft, process);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = time_ns;
-    text_add(&what, "not seen: %s; what goes wrong there is missed: %s", unseen, weaker);
+    text_add(&what, "not seen: %s; what goes wrong there is missed: %s",
+             side->call ? side->call : "?", weaker);
     draft_say(&draft, &what, "Nothing need be wrong; know that these checks did not see all.");
     findings_report(analyzer, &draft, NULL);
 }
@@ -63,8 +64,8 @@ static void blind_on_blind(struct analyzer *analyzer, const struct event *event)
     int i = 0;
     while (!strstr(text, weaker_for[i].words))
         i++;
-    report(analyzer, process, *text ? text : "something that the shim gave no name",
-           weaker_for[i].weaker, record_realtime(process, record));
+    const struct act act = {.name = *text ? text : "something that the shim gave no name"};
+    report(analyzer, process, &act, weaker_for[i].weaker, record_realtime(process, record));
 }
 
 static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
@@ -81,15 +82,9 @@ static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
     if (version <= NCCL_KNOWN || blind->told_nccl)
         return;
     blind->told_nccl = true;
-    struct text unseen = {0};
-    text_add(&unseen, "calls that NCCL %d.%d has and 2.28 had not", version / 10000,
-             version / 100 % 100);
-    char *text = text_take(&unseen);
-    if (text)
-        report(analyzer, process, text, ALL_OPERATIONS, record_realtime(process, record));
-    else
-        analyzer->failed = true;
-    free(text);
+    const struct act unseen = {
+        .did = DID_NEWER_NCCL, .value = version / 10000, .number = (uint64_t)(version / 100 % 100)};
+    report(analyzer, process, &unseen, ALL_OPERATIONS, record_realtime(process, record));
 }
 
 static void blind_on_runtime_call(struct analyzer *analyzer, const struct event *event)
@@ -121,12 +116,10 @@ static void blind_on_finish(struct analyzer *analyzer, const struct event *event
                       process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
                       !(process->blind && process->blind->saw_runtime) &&
                       issued_operations(process);
-        if (unseen) {
-            report(analyzer, process,
-                   "calls of the CUDA runtime (none was seen: it is linked into the "
-                   "program, or another API is used)",
-                   "waits of the host (DC201 to DC208), " ALL_MEMORY, process->last_ns);
-        }
+        const struct act act = {.did = DID_NO_RUNTIME};
+        if (unseen)
+            report(analyzer, process, &act, "waits of the host (DC201 to DC208), " ALL_MEMORY,
+                   process->last_ns);
     }
 }
 

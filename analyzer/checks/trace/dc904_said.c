@@ -46,7 +46,7 @@ static void said_on_said(struct analyzer *analyzer, const struct event *event)
         return;
     kind_of(text, kind, sizeof kind);
     struct draft draft = draft_new(&check_tool_message, CERTAIN, NULL);
-    struct finding_side *side = draft_side(&draft, kind, &site);
+    struct finding_side *side = draft_side(&draft, &(struct act){.name = kind}, &site);
     struct text what = {0};
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))

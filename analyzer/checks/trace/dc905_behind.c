@@ -28,10 +28,18 @@ static bool is_explained(const struct analyzer *analyzer, const struct comm *com
     return false;
 }
 
+static struct act progress_act(const struct member *member, bool finished)
+{
+    if (member->has_last)
+        return (struct act){.did = finished ? DID_LAST_FINISHED : DID_LAST_CALLED,
+                            .call = signature_call(&member->last)};
+    return (struct act){.did = finished ? DID_FINISHED_COUNT : DID_LAUNCHED_COUNT,
+                        .number = member->next};
+}
+
 static void add_side(struct draft *draft, const struct comm *comm,
                      const struct standing_apart *apart, bool behind, bool finished)
 {
-    char call[CALL_BYTES], text[CALL_BYTES];
     const struct member *example = NULL;
     struct finding_side *side = NULL;
     for (uint32_t i = 0; i < comm->members; i++) {
@@ -43,13 +51,8 @@ static void add_side(struct draft *draft, const struct comm *comm,
             const struct site site = {.process = member->process,
                                       .time_ns = timed ? member->process->last_ns : 0};
             example = member;
-            if (member->has_last)
-                snprintf(call, sizeof call, "last %s %s", finished ? "finished" : "called",
-                         signature_text(&member->last, text, sizeof text));
-            else
-                snprintf(call, sizeof call, "%llu collectives %s", (unsigned long long)member->next,
-                         finished ? "finished" : "launched");
-            side = draft_side(draft, call, &site);
+            const struct act act = progress_act(member, finished);
+            side = draft_side(draft, &act, &site);
         }
         if (side)
             draft_rank(draft, side, member);

@@ -11,11 +11,9 @@ static void report_lost(struct analyzer *analyzer, struct process *process)
              hashes = process->lost_hashes;
     /* Bulk records only weaken the checks of memory and streams. */
     draft.finding.severity = control ? SEVERITY_WARNING : SEVERITY_NOTE;
-    struct finding_side *side = draft_side(&draft,
-                                           control ? "lost records of collectives and waits"
-                                           : bulk  ? "lost bulk records"
-                                                   : "lost payload hashes",
-                                           NULL);
+    enum did lost_bulk = bulk ? DID_LOST_BULK : DID_LOST_HASHES;
+    const struct act act = {.did = control ? DID_LOST_CONTROL : lost_bulk};
+    struct finding_side *side = draft_side(&draft, &act, NULL);
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
         draft.failed = true;
@@ -93,7 +91,7 @@ static void trace_on_finish(struct analyzer *analyzer, const struct event *event
         struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
         struct text what = {0};
         char name[16], ranks[128];
-        struct finding_side *side = draft_side(&draft, "has no trace", NULL);
+        struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
         uint32_t next = 0;
         for (int rank = 0; rank < comm->nranks; rank++) {
             while (next < comm->members && comm->member[next]->rank < rank)

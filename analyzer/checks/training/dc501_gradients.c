@@ -135,7 +135,7 @@ static void report(struct analyzer *analyzer, const struct payload *payload,
             last = likeness->label[rank] == first ? rank : last;
         if (likeness->label[first] != first || last == first)
             continue;
-        side = draft_side(&draft, call, &payload->cell[first].site);
+        side = draft_side_signature(&draft, &payload->signature, &payload->cell[first].site);
         for (uint32_t rank = first; rank <= last; rank++)
             if (likeness->label[rank] == first)
                 draft_rank(&draft, side, payload->cell[rank].member);

@@ -42,9 +42,7 @@ static const struct payload_cell *first_bad(const struct payload *payload)
 static void add_sides(struct draft *draft, const struct payload *payload,
                       const struct payload_cell *first, uint64_t *nans, uint64_t *infs)
 {
-    char call[CALL_BYTES];
-    struct finding_side *bad =
-        draft_side(draft, signature_text(&payload->signature, call, sizeof call), &first->site);
+    struct finding_side *bad = draft_side_signature(draft, &payload->signature, &first->site);
     for (uint32_t i = 0; i < payload->cells; i++) {
         const struct payload_cell *cell = &payload->cell[i];
         if (!is_bad(payload, cell))
@@ -60,7 +58,7 @@ static void add_sides(struct draft *draft, const struct payload *payload,
         if (!(cell->told & 1 << HASH_SEND_BEFORE) || is_bad(payload, cell))
             continue;
         if (draft->finding.sides == 1)
-            draft_side(draft, "sends finite values", &cell->site);
+            draft_side(draft, &(struct act){.did = DID_SENDS_FINITE}, &cell->site);
         draft_rank(draft, &draft->finding.side[1], cell->member);
     }
 }

@@ -9,7 +9,7 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+enum { RANKS_BYTES = 128 };
 
 /* The lowest number of a collective that a rank had not issued yet when it announced the buffer. */
 static uint64_t lowest_before(const struct payload *payload)
@@ -21,11 +21,11 @@ static uint64_t lowest_before(const struct payload *payload)
     return lowest == UINT64_MAX ? 0 : lowest;
 }
 
-static void add_sides(struct draft *draft, const struct payload *payload, const char *call,
+static void add_sides(struct draft *draft, const struct payload *payload, const struct act *act,
                       const struct payload_group *groups, int count)
 {
     for (int i = 0; i < count; i++)
-        draft_side(draft, call, &payload->cell[groups[i].first].site);
+        draft_side(draft, act, &payload->cell[groups[i].first].site);
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
         const struct payload_cell *cell = &payload->cell[rank];
         int group = payload_group_of(cell, HASH_NAMED, groups, count);
@@ -39,13 +39,15 @@ static void add_sides(struct draft *draft, const struct payload *payload, const 
     }
 }
 
-static void say(struct draft *draft, const struct payload *payload, const char *call,
+static void say(struct draft *draft, const struct payload *payload, const struct act *act,
                 const struct payload_group *groups, int count)
 {
     const struct payloads *state = payload->comm->payloads;
     struct text what = {0};
     char name[16], ranks[RANKS_BYTES];
-    text_add(&what, "the replicas of %s differ: ", call);
+    text_add(&what, "the replicas of ");
+    act_add(&what, act);
+    text_add(&what, " differ: ");
     for (int i = 0; i < count; i++) {
         const struct rankset *set = &draft->finding.side[i].ranks;
         text_add(&what, "%s%s %s %s", i ? " and " : "", rankset_count(set) == 1 ? "rank" : "ranks",
@@ -91,13 +93,12 @@ static void parameters_on_payload(struct analyzer *analyzer, const struct event 
         return;
     }
     struct draft draft = draft_new(&check_different_parameters, CERTAIN, payload->comm);
-    char call[CALL_BYTES];
     const struct payload_cell *cell = &payload->cell[groups[0].first];
-    snprintf(call, sizeof call, "ddpcheck_hash(\"%s\") #%llu",
-             process_string(cell->member->process, payload->key.name),
-             (unsigned long long)payload->key.number);
-    add_sides(&draft, payload, call, groups, count);
-    say(&draft, payload, call, groups, count);
+    const struct act act = {.did = DID_HASHED,
+                            .name = process_string(cell->member->process, payload->key.name),
+                            .number = payload->key.number};
+    add_sides(&draft, payload, &act, groups, count);
+    say(&draft, payload, &act, groups, count);
     findings_report(analyzer, &draft, &state->parted);
 }
 

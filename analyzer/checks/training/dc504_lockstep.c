@@ -67,13 +67,12 @@ static bool went_on_early(const struct arrival *a, const struct arrival *b)
     return made < usual && behind->now.operations <= behind->before.operations;
 }
 
-static void describe_iteration(const struct parting *parting, const struct arrival *arrival,
-                               char *text, size_t bytes)
+static struct act describe_iteration(const struct parting *parting, const struct arrival *arrival)
 {
     bool ahead = false;
     for (int i = 0; i < parting->sides; i++)
         ahead = ahead || is_ahead_of(arrival, &parting->side[i].example);
-    snprintf(text, bytes, ahead ? "in the next iteration already" : "of the iteration before");
+    return (struct act){.did = ahead ? DID_NEXT_ITERATION : DID_LAST_ITERATION};
 }
 
 static void say_iteration(struct draft *draft, const struct parting *parting,
@@ -135,11 +134,9 @@ static bool is_early(const struct parting *parting, const struct arrival *arriva
     return signature_hash(&arrival->signature) == parting->round_first;
 }
 
-static void describe_round(const struct parting *parting, const struct arrival *arrival, char *text,
-                           size_t bytes)
+static struct act describe_round(const struct parting *parting, const struct arrival *arrival)
 {
-    snprintf(text, bytes,
-             is_early(parting, arrival) ? "in the next round already" : "of the round before");
+    return (struct act){.did = is_early(parting, arrival) ? DID_NEXT_ROUND : DID_LAST_ROUND};
 }
 
 static void say_round(struct draft *draft, const struct parting *parting, const struct comm *comm)
@@ -164,11 +161,10 @@ static void say_round(struct draft *draft, const struct parting *parting, const 
 /* --- DC505: another micro-step
  * ------------------------------------------------------------------------------------- */
 
-static void describe_micro(const struct parting *parting, const struct arrival *arrival, char *text,
-                           size_t bytes)
+static struct act describe_micro(const struct parting *parting, const struct arrival *arrival)
 {
     (void)parting;
-    snprintf(text, bytes, "in micro-step %" PRIu32, arrival->loop.micro);
+    return (struct act){.did = DID_IN_MICRO_STEP, .number = arrival->loop.micro};
 }
 
 static void say_micro(struct draft *draft, const struct parting *parting, const struct comm *comm)
@@ -193,12 +189,11 @@ static void say_micro(struct draft *draft, const struct parting *parting, const 
 /* --- DC507: another model
  * ------------------------------------------------------------------------------------------ */
 
-static void describe_model(const struct parting *parting, const struct arrival *arrival, char *text,
-                           size_t bytes)
+static struct act describe_model(const struct parting *parting, const struct arrival *arrival)
 {
     (void)parting;
     const char *phase = site_phase(&arrival->site);
-    snprintf(text, bytes, "in %s", *phase ? phase : "another model's reduction");
+    return (struct act){.did = *phase ? DID_IN_MODEL : DID_IN_OTHER_MODEL, .phase = phase};
 }
 
 static void say_model(struct draft *draft, const struct parting *parting, const struct comm *comm)
@@ -226,7 +221,7 @@ static void say_model(struct draft *draft, const struct parting *parting, const 
 
 static const struct parting_rule {
     const struct check *check;
-    void (*describe)(const struct parting *, const struct arrival *, char *, size_t);
+    struct act (*describe)(const struct parting *, const struct arrival *);
     void (*say)(struct draft *, const struct parting *, const struct comm *);
 } rules[] = {
     [PARTING_ITERATION] = {&check_incomplete_iteration, describe_iteration, say_iteration},

@@ -19,7 +19,6 @@ enum {
     OVERLAP_ITERATIONS = 3,
     OVERLAP_BYTES = 4 << 20, /* per iteration: less is through in a fraction of a millisecond */
     OVERLAP_REDUCTIONS = 2,  /* one bucket can't begin before backward is over */
-    NAME_BYTES = 160,
     RANKS_BYTES = 128
 };
 
@@ -72,13 +71,11 @@ static void steps_on_operation(struct analyzer *analyzer, const struct event *ev
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static void step_call(const struct ballot_side *side, const char *name, char *text, size_t bytes)
+static struct act step_act(const struct ballot_side *side, const char *name)
 {
-    if (side->count == 0)
-        snprintf(text, bytes, "no step of its optimizer (%s)", name);
-    else
-        snprintf(text, bytes, "%" PRIu32 " step%s of its optimizer (%s)", side->count,
-                 side->count == 1 ? "" : "s", name);
+    if (side->count <= 1)
+        return (struct act){.did = side->count ? DID_ONE_STEP : DID_NO_STEP, .name = name};
+    return (struct act){.did = DID_STEPS, .number = side->count, .name = name};
 }
 
 static void report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot,
@@ -88,17 +85,18 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm, str
     const char *name = process_string(process, ballot->text);
     struct draft draft = draft_new(&check_skipped_step, POSSIBLE, comm);
     struct text what = {0};
-    char call[NAME_BYTES], ranks[RANKS_BYTES], id[16];
+    char ranks[RANKS_BYTES], id[16];
     for (int i = 0; i < ballot->sides; i++) {
         const struct ballot_side *from = &ballot->side[i];
-        step_call(from, *name ? name : "step", call, sizeof call);
-        struct finding_side *side = draft_side(&draft, call, &from->site);
+        const struct act act = step_act(from, *name ? name : "step");
+        struct finding_side *side = draft_side(&draft, &act, &from->site);
         for (uint32_t k = 0; k < comm->members; k++)
             if (rankset_has(&from->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);
-        text_add(&what, "%s%s %s made %s", i ? ", " : "",
+        text_add(&what, "%s%s %s made ", i ? ", " : "",
                  rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks), call);
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
+        act_add(&what, &act);
         if (!draft.finding.first_ns || from->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = from->site.time_ns;
         if (from->site.time_ns > draft.finding.last_ns)
@@ -164,11 +162,11 @@ static void compare_steps(struct analyzer *analyzer, struct thread *thread, stru
 /* --- DC505, DC603: what one rank does in every iteration
  * ------------------------------------------------------------- */
 
-static void report_habit(struct analyzer *analyzer, const struct check *check, const char *call,
+static void report_habit(struct analyzer *analyzer, const struct check *check, enum did did,
                          const struct member *member, struct text *what, const char *todo)
 {
     struct draft draft = draft_new(check, POSSIBLE, member->comm);
-    draft_rank(&draft, draft_side(&draft, call, &member->tally.site), member);
+    draft_rank(&draft, draft_side(&draft, &(struct act){.did = did}, &member->tally.site), member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = member->tally.site.time_ns;
     draft_say(&draft, what, todo);
@@ -202,8 +200,7 @@ static void check_every(struct analyzer *analyzer, const struct thread *thread,
              "optimizer steps once: one reduction, "
              "after the last, would do",
              tally->sets, comm_name(member->comm->id, name));
-    report_habit(analyzer, &check_different_micro_steps, "reduces in every micro-step", member,
-                 &what,
+    report_habit(analyzer, &check_different_micro_steps, DID_REDUCES_OFTEN, member, &what,
                  "Accumulate locally and reduce in the last micro-step only (PyTorch: "
                  "no_sync() in all but the last).");
 }
@@ -225,7 +222,7 @@ static void check_overlap(struct analyzer *analyzer, const struct thread *thread
              " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
              tally->reductions, comm_name(member->comm->id, name),
              (double)tally->bytes / (1 << 20));
-    report_habit(analyzer, &check_no_overlap, "reduces after backward", member, &what,
+    report_habit(analyzer, &check_no_overlap, DID_REDUCES_LATE, member, &what,
                  "Reduce a bucket as soon as its gradients are there, while backward goes "
                  "on (DistributedDataParallel's hooks do).");
 }

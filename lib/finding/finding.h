@@ -1,4 +1,4 @@
-/* finding.h: what a check has to say, ready to be stored, printed or exported.
+/* finding.h: what a check found, as fields and in words, ready to be stored, printed or exported.
  *
  * Ranks in findings are the ranks that people know (process_info.rank; the rank in the
  * communicator where a process has none or holds several members). */
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/rankset.h"
+#include "lib/finding/act.h"
 
 enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE };
 enum certainty { CERTAIN, POSSIBLE };
@@ -24,13 +25,13 @@ struct finding_side {
     struct rankset ranks;
     int process; /* an example: the process that `stack` and `device` belong to, as given to the
                     analyzer */
-    char *call; /* "ncclAllReduce(count=4096, float32, sum)", "never called it", "exited with status
-                   1" */
+    struct act act, now;   /* what they did; where they are now, DID_OTHER without a name if nothing
+                              is known or of interest */
+    char *call, *where;    /* the same in words: "never called it", "exited with status 1"; "" */
     char *phase;           /* innermost NVTX range, "" if none */
-    char *where;           /* for a rank that waits or is missing: where it is now; "" otherwise */
     uint64_t stack;        /* as in struct record; 0 none */
     bool stack_is_address; /* RECORD_FLAG_ADDRESS */
-    uint64_t where_stack;  /* stack of the call that `where` names; 0 none */
+    uint64_t where_stack;  /* stack of the call that `now` names; 0 none */
     bool where_stack_is_address;
     uint64_t since_ns; /* realtime when it began, 0 not known */
 };
@@ -46,8 +47,9 @@ struct finding {
     bool has_number;
     uint64_t first_ns, last_ns; /* realtime of the first and last time it was seen */
     uint64_t times;             /* how often the same thing was seen */
-    uint64_t fingerprint;       /* the same for the same fault in every run: code, calls, sites'
-                                   operation; no pids, pointers, times */
+    uint64_t fingerprint;       /* the same for the same fault in every run: code and fields of
+                                   what the sides did; no words, pids, pointers, times */
+    uint64_t first_fingerprint; /* as version 1 made it, of the words: for old baselines */
     char *what;                 /* one sentence with the values filled in */
     char *todo;                 /* one sentence */
     struct finding_side side[FINDING_SIDES_MAX];

@@ -1,4 +1,5 @@
-#include "analyzer/text.h"
+/* text.c: builds sentences piece by piece, hashes texts, and names communicators and kernels. */
+#include "lib/base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,6 +40,14 @@ char *text_take(struct text *text)
     }
     *text = (struct text){0};
     return data;
+}
+
+void text_cut(struct text *text, size_t len)
+{
+    if (len < text->len) {
+        text->len = len;
+        text->data[len] = '\0';
+    }
 }
 
 void text_free(struct text *text)

@@ -16,6 +16,8 @@ struct text {
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The string, which the caller owns now; NULL if memory was short. `text` is empty afterwards. */
 char *text_take(struct text *text);
+/* Takes off what was added since it had this length. */
+void text_cut(struct text *text, size_t len);
 void text_free(struct text *text);
 
 /* FNV-1a over bytes, to be chained; start with HASH_START. */
