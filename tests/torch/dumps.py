@@ -4,9 +4,11 @@ dumps.py OUTPUT BACKEND CASE...; BACKEND gloo or nccl (with a GPU for each rank,
 Ranks are forked from one process, so that PyTorch is imported once. The last of RANKS ranks is the odd one. A second
 process group holds ranks 0 and 2 only. gloo knows no size and dtype: it ends a process that gets more than it expects. With `.json` behind the case's name the dumps are JSON instead of pickles."""
 
+import ctypes
 import datetime
 import faulthandler
 import os
+import pickle
 import signal
 import sys
 import time
@@ -89,10 +91,18 @@ def behind_kinds(odd, device):
 CASES = {function.__name__: function for function in (clean, skip, size, dtype, behind, clean_kinds, behind_kinds)}
 
 
-def wait(works, seconds=60):
+def wait(works, seconds=200):
     deadline = time.monotonic() + seconds
     while not all(work.is_completed() for work in works) and time.monotonic() < deadline:
         time.sleep(0.01)
+
+
+def wait_for_watchdog(seconds=200):
+    """Until PyTorch's watchdog has seen that all is over: from then on the dump says so."""
+    deadline = time.monotonic() + seconds
+    while any(entry["state"] != "completed" for entry in pickle.loads(c10d._dump_nccl_trace())["entries"]):
+        assert time.monotonic() < deadline, "the watchdog has not seen the end of what has ended"
+        time.sleep(0.1)
 
 
 def meet(store, name):
@@ -104,10 +114,10 @@ def meet(store, name):
 
 def rank_main(rank, port, backend, case, folder):
     device = "cuda" if backend == "nccl" else "cpu"
-    faulthandler.dump_traceback_later(100, exit=True)       # whatever happens, nobody stays
+    faulthandler.dump_traceback_later(240, exit=True)       # whatever happens, nobody stays
     if device == "cuda":
         torch.cuda.set_device(rank % torch.cuda.device_count())
-    store = dist.TCPStore("127.0.0.1", port, RANKS, False, timeout=datetime.timedelta(seconds=60))
+    store = dist.TCPStore("127.0.0.1", port, RANKS, False, timeout=datetime.timedelta(seconds=200))
     dist.init_process_group(backend, store=store, rank=rank, world_size=RANKS, timeout=datetime.timedelta(seconds=300))
     pair, works = dist.new_group([0, ODD], group_desc="pair"), []
     for _ in range(STEPS):
@@ -118,7 +128,7 @@ def rank_main(rank, port, backend, case, folder):
     if case.startswith("clean"):
         wait(last)
         if device == "cuda":
-            time.sleep(1)           # until the watchdog has seen it
+            wait_for_watchdog()
     dump = getattr(c10d, "_dump_%s_trace%s" % ("nccl" if backend == "nccl" else "fr", "_json" if case.endswith(".json") else ""))()
     with open(os.path.join(folder, "nccl_trace_rank_%d" % rank), "wb") as file:
         file.write(dump if isinstance(dump, bytes) else dump.encode())
@@ -126,16 +136,35 @@ def rank_main(rank, port, backend, case, folder):
     os._exit(0)                     # what hangs is not torn down
 
 
+def serve_store():
+    """Starts the store in a process of its own, which ends with this one. Returns its port.
+
+    A store has threads, and a process that forks while it has threads copies the locks that they hold just then: a rank
+    that is forked beside them can wait for such a lock for ever. So whoever forks the ranks has no threads."""
+    port_read, port_write = os.pipe()
+    if os.fork() == 0:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # PR_SET_PDEATHSIG
+        server = dist.TCPStore("127.0.0.1", 0, RANKS, True, wait_for_workers=False)
+        os.write(port_write, b"%d" % server.port)
+        os.close(port_write)
+        while True:
+            signal.pause()
+    os.close(port_write)
+    with open(port_read) as file:
+        return int(file.read())
+
+
 def run(backend, case, folder):
     os.makedirs(folder, exist_ok=True)
-    # Here, not in rank 0: no rank may end while another still talks to it.
-    server = dist.TCPStore("127.0.0.1", 0, RANKS, True, wait_for_workers=False)
+    port = serve_store()
+    threads = len(os.listdir("/proc/self/task"))
+    assert threads == 1, "%d threads before ranks are forked" % threads
     children = []
     for rank in range(RANKS):
         child = os.fork()
         if child == 0:
             try:
-                rank_main(rank, server.port, backend, case, folder)
+                rank_main(rank, port, backend, case, folder)
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -144,6 +173,8 @@ def run(backend, case, folder):
     statuses = {}
     while len(statuses) < RANKS:
         child, status = os.wait()
+        if child not in children:
+            sys.exit("%s: the store ended with status %d" % (case, status))
         statuses[child] = status
         if status:                  # the others would wait for it
             for other in set(children) - set(statuses):

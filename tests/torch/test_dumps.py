@@ -24,10 +24,7 @@ BACKENDS = {"nccl": ["clean", "skip", "size", "dtype", "behind", "behind.json"],
 def make(line, backend, cases):
     preload = {"LD_PRELOAD": emulated(line.emu), "LD_LIBRARY_PATH": line.emu, "DDPCHECK_EMU_DEVICES": "3"} if backend == "nccl" else {}
     command = [python(), os.path.join(HERE, "dumps.py"), os.path.join(line.folder, backend), backend, *cases]
-    status, _, err = line.call(command, 300, preload)
-    if status:      # once, on a machine with a load of 15, a rank did not come back from PyTorch; dumps.py tells where it stood
-        print("dumps.py is tried again: " + err, flush=True)
-        status, _, err = line.call(command, 300, preload)
+    status, _, err = line.call(command, 400, preload)
     assert status == 0, err
     later = time.time() + 30            # a watchdog writes them when its timeout is over: until then nothing happened
     for folder, _, names in os.walk(os.path.join(line.folder, backend)):
