@@ -42,8 +42,8 @@ def main():
             os.unlink(ballast)
             subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
             collector = trace.start_collector()
-            trace.producers[0][0].wait(timeout=60)
-            assert collector.wait(timeout=60) == 0, collector.stderr.read()
+            trace.producers[0][0].wait(timeout=300)
+            assert collector.wait(timeout=300) == 0, collector.stderr.read()
             assert trace.check_complete() == 12000
             # And one that stays through it.
             trace.start_producer(2, 1, 20000, "pause=1000")
@@ -55,8 +55,8 @@ def main():
                 before = trace.journal(2)[0]
                 subprocess.run(["sleep", "1.5"])
             subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
-            trace.producers[1][0].wait(timeout=60)
-            assert collector.wait(timeout=60) == 0
+            trace.producers[1][0].wait(timeout=300)
+            assert collector.wait(timeout=300) == 0
             said = collector.stderr.read()
             assert before < 20000 and said.count("no space left") == 1 and "takes records again" in said, (before, said)
             assert trace.check_complete() == 32000

@@ -36,7 +36,7 @@ def one_round(build, number):
     source = random.Random(number)
     with Trace(build, "noise") as trace:
         process = trace.start_producer(5, 2, 90, "lossy")
-        process.wait(timeout=30)
+        process.wait(timeout=120)
         name = os.listdir(trace.rings())[0]
         with open(os.path.join(trace.rings(), name), "rb") as file:
             good = file.read()
@@ -44,7 +44,7 @@ def one_round(build, number):
             # Another start of recording, so that an undamaged copy counts as another process.
             with open(os.path.join(trace.rings(), "%d-%d.ring" % (900000 + i, i)), "wb") as file:
                 file.write(mutate(source, good))
-        done = trace.collect(timeout=60)
+        done = trace.collect(timeout=300)
         assert done.returncode == 0, (done.returncode, done.stderr)
         aside = [entry for entry in os.listdir(trace.rings()) if entry.endswith(".bad")]
         for entry in aside:

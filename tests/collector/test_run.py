@@ -14,7 +14,7 @@ TOOL = os.path.join(build, "bin", "ddpcheck")
 SHIM = os.path.join(build, "lib", "libddpcheck.so")
 
 
-def call(*arguments, timeout=60, **more):
+def call(*arguments, timeout=300, **more):
     return subprocess.run([TOOL, *arguments], capture_output=True, text=True, timeout=timeout, **more)
 
 
@@ -90,7 +90,7 @@ def signals(folder):
                            stdout=subprocess.PIPE, text=True)
     check("ready", job.stdout.readline() == "ready\n")
     job.send_signal(signal.SIGTERM)
-    out, _ = job.communicate(timeout=30)
+    out, _ = job.communicate(timeout=120)
     check("forwarded", job.returncode == 5 and out == "caught\n", job.returncode, out)
 
 
@@ -99,7 +99,7 @@ def timeout_ends_all(folder):
     trace = os.path.join(folder, "trace")
     marker = "7654.321"
     script = "trap '' TERM; setsid sh -c \"trap '' TERM; sleep %s & wait\" & sleep %s & wait" % (marker, marker)
-    done = call("run", "--timeout", "1", "-o", trace, "--", "sh", "-c", script, timeout=60)
+    done = call("run", "--timeout", "1", "-o", trace, "--", "sh", "-c", script, timeout=300)
     check("timeout", done.returncode == 137 and "no progress for 1 s" in done.stderr, done)
     left = subprocess.run(["pgrep", "-f", "^sleep " + marker.replace(".", "[.]")], capture_output=True, text=True).stdout.split()
     check("descendants", left == [], left)

@@ -107,7 +107,7 @@ class Trace:
     def query(self, sql, *values):
         rows = []
         for path in self.databases():
-            connection = sqlite3.connect("file:" + path + "?mode=ro", uri=True, timeout=20)
+            connection = sqlite3.connect("file:" + path + "?mode=ro", uri=True, timeout=120)
             try:
                 rows += connection.execute(sql, values).fetchall()
             except sqlite3.OperationalError as error:
@@ -139,14 +139,14 @@ class Trace:
         return total
 
 
-def stop(process, how=signal.SIGKILL, timeout=30):
+def stop(process, how=signal.SIGKILL, timeout=120):
     """Ends a process; returns its status."""
     if process.poll() is None:
         process.send_signal(how)
     return process.wait(timeout=timeout)
 
 
-def wait_until(condition, timeout=30, what="it"):
+def wait_until(condition, timeout=120, what="it"):
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, what + " did not happen in %d s" % timeout

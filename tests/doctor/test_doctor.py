@@ -30,7 +30,7 @@ def doctor(*program, environment=None, status=0):
     clean = {name: value for name, value in os.environ.items()
              if not name.startswith(("DDPCHECK", "NCCL_PROFILER")) and name not in ("LD_PRELOAD", "NVTX_INJECTION64_PATH")}
     done = subprocess.run([TOOL, "doctor", "--json", "--", *program], env={**clean, **(environment or {})}, capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=300)
     assert done.returncode == status, "%s: exit status %d, %s %s" % (program, done.returncode, done.stdout, done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines[-1]["schema"] == "ddpcheck.doctor-summary/1" and all(l["schema"] == "ddpcheck.doctor/1" for l in lines[:-1])
@@ -63,7 +63,7 @@ class Folder:
     def build(self, name, source, *options):
         program = os.path.join(self.path, name)
         os.makedirs(os.path.dirname(program), exist_ok=True)
-        done = subprocess.run([CC, "-x", "c", "-", "-o", program, *options], input=source, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([CC, "-x", "c", "-", "-o", program, *options], input=source, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         return program
 
@@ -166,7 +166,7 @@ def environment(at):
 
 
 def shown(at):
-    done = subprocess.run([TOOL, "doctor", "--", at.build("inside2", CALLS_NCCL + DEFINES + TEXTS)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([TOOL, "doctor", "--", at.build("inside2", CALLS_NCCL + DEFINES + TEXTS)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "It will work: ddpcheck run --plugin -- " in done.stdout and "\033" not in done.stdout, done
 
 

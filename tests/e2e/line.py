@@ -40,7 +40,7 @@ class Line:
         command = [self.tool, "run", "--emulate", str(self.devices), "-o", self.trace, *options, "--", *program]
         return self.call(command, timeout, environment)
 
-    def call(self, command, timeout=60, environment=None):
+    def call(self, command, timeout=300, environment=None):
         done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=timeout, env={**os.environ, **(environment or {})})
         return done.returncode, done.stdout, done.stderr
@@ -70,7 +70,7 @@ class Line:
         return os.path.join(self.trace, names[0])
 
     def query(self, sql, *values):
-        connection = sqlite3.connect("file:" + self.database() + "?mode=ro", uri=True, timeout=10)
+        connection = sqlite3.connect("file:" + self.database() + "?mode=ro", uri=True, timeout=120)
         try:
             return connection.execute(sql, values).fetchall()
         finally:
@@ -90,7 +90,7 @@ class Line:
         except (AssertionError, FileNotFoundError, sqlite3.Error):
             return False
 
-    def wait_collector(self, timeout=60):
+    def wait_collector(self, timeout=300):
         """Returns when no collector holds the directory any more."""
         import fcntl
         end = time.monotonic() + timeout
@@ -105,7 +105,7 @@ class Line:
                     time.sleep(0.05)
 
 
-def end_group(process, timeout=20):
+def end_group(process, timeout=120):
     """Kills a process and all that it started; returns its output."""
     try:
         os.killpg(process.pid, signal.SIGKILL)

@@ -16,7 +16,7 @@ PROGRAMS = {
 
 
 def run(program, folder, environment):
-    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, timeout=60)
+    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, timeout=300)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -76,7 +76,7 @@ def one_round(build, victim, random_source):
                 kill(pid)
         time.sleep(random_source.uniform(0, 1))
         end_group(job)
-        done = subprocess.run([line.tool, "collect", line.trace], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([line.tool, "collect", line.trace], capture_output=True, text=True, timeout=300)
         assert done.returncode in (0, 2), done.stderr
         line.wait_collector()
         wrong = gaps(line)

@@ -241,7 +241,7 @@ class Files(unittest.TestCase):
 
     def call(self, *arguments, **more):
         done = subprocess.run([self.jobs.tool, "export", *arguments], cwd=self.jobs.folder, capture_output=True, text=True,
-                              timeout=60, **more)
+                              timeout=300, **more)
         return done.returncode, done.stdout, done.stderr
 
     def left(self, folder):
@@ -282,14 +282,14 @@ class Files(unittest.TestCase):
             self.assertIn(why, err)
         with open("/dev/full", "w") as full:
             done = subprocess.run([self.jobs.tool, "export", "-f", "sarif", "hang"], cwd=self.jobs.folder, stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=60)
+                                  stderr=subprocess.PIPE, text=True, timeout=300)
         self.assertEqual(done.returncode, 2)
         self.assertIn("can't write", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_a_reader_that_leaves(self):
         done = subprocess.run(["bash", "-c", '"$0" export -f jsonl hang | head -c 1 >/dev/null; echo ${PIPESTATUS[0]}', self.jobs.tool],
-                              cwd=self.jobs.folder, capture_output=True, text=True, timeout=60)
+                              cwd=self.jobs.folder, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.stderr, "")
         self.assertIn(done.stdout.strip(), ("0", "141"))
 

@@ -148,7 +148,7 @@ class Perfetto(unittest.TestCase):
     def decode(self, path):
         with open(path, "rb") as file:
             done = subprocess.run(["protoc", "--proto_path", HERE, "--decode=perfetto.protos.Trace", "perfetto.proto"], stdin=file,
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=300)
         return done
 
     def test_decoded(self):
@@ -225,7 +225,7 @@ class Prometheus(unittest.TestCase):
         text = JOBS.export("prometheus", trace)
         self.assertTrue(text.endswith("\n"))
         if shutil.which("promtool"):
-            done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=30)
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         types, values, last = {}, {}, None
         for line in text.splitlines():

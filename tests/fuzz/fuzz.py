@@ -29,16 +29,16 @@ def run_one(build, seed, fault):
     environment = {**os.environ, "FUZZ_SEED": str(seed), "DDPCHECK_EMU_MISMATCH": "corrupt"}
     if fault:
         environment.update(FUZZ_FAULT=fault, FUZZ_RANK=str(seed % RANKS))
-    command = [tool, "run", "--emulate", str(RANKS), "-o", trace, "--timeout", "3", "--", os.path.join(build, "tests", "fuzz", "random_program")]
+    command = [tool, "run", "--emulate", str(RANKS), "-o", trace, "--timeout", "3" if fault else "60", "--", os.path.join(build, "tests", "fuzz", "random_program")]
     try:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True, start_new_session=True)
         try:
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=200)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
-        done = subprocess.run([tool, "report", "--json", trace], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([tool, "report", "--json", trace], capture_output=True, text=True, timeout=200, check=False)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         findings = [line for line in lines if line.get("schema", "").startswith("ddpcheck.finding/")]
         told = [(f["code"], f["what"]) for f in findings if f["severity"] != "note" and f.get("state") != "resolved"]

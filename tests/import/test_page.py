@@ -40,7 +40,7 @@ class Page(Importer):
                 if " import " in command and os.path.exists(os.path.join(self.folder, "job.db")):
                     os.unlink(os.path.join(self.folder, "job.db"))
                 done = subprocess.run(command.replace("DUMPS...", "DUMPS"), shell=True, cwd=self.folder, env=environment,
-                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
                 self.assertIn(done.returncode, (0, 1) if " report " in command else (0,), done.stderr)
                 self.assertEqual(done.stderr, "")
                 self.assertTrue(done.stdout)

@@ -112,7 +112,7 @@ def test_a_killed_job_leaves_its_records():
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for file in run.files():
-            done = subprocess.run([DUMP, file], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([DUMP, file], capture_output=True, text=True, timeout=300)
             assert done.returncode in (0, NOT_READY), done.stderr
 
 

@@ -21,7 +21,7 @@ LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PMI_RANK", "SLURM_PROCID", "OMP
 class Run:
     """A program under the shim, with its output and what is in its rings."""
 
-    def __init__(self, *program, preload=True, timeout=60, cwd=None, trace=True, **environment):
+    def __init__(self, *program, preload=True, timeout=300, cwd=None, trace=True, **environment):
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-interpose-")
         self.trace = os.path.join(self.folder, "trace")
         clean = {name: value for name, value in os.environ.items()
@@ -55,7 +55,7 @@ class Run:
         if file is None:
             assert len(self.files()) == 1, "ring files: %s" % self.files()
             file = self.files()[0]
-        done = subprocess.run([DUMP, file], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([DUMP, file], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 

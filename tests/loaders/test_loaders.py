@@ -30,10 +30,10 @@ def run(way, *options, preload=True, **environment):
             words = [TOOL, "run", "-q", "-o", trace, *options, "--", *words]
         else:
             clean["DDPCHECK_DIR"] = trace
-        done = subprocess.run(words, env=clean, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, env=clean, capture_output=True, text=True, timeout=300)
         assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", ""), "%s %s: %s" % (way, options, done)
         if not preload:
-            subprocess.run(["flock", os.path.join(trace, "collector.lock"), "true"], timeout=60, check=True)
+            subprocess.run(["flock", os.path.join(trace, "collector.lock"), "true"], timeout=300, check=True)
         counts = [0, 0]
         for name in os.listdir(trace):
             if name.endswith(".db"):
@@ -42,7 +42,7 @@ def run(way, *options, preload=True, **environment):
                     counts[i] += database.execute("SELECT COUNT(*) FROM event e JOIN api a ON a.number = e.api WHERE e.phase = 1 AND a.name = ?",
                                                   (call,)).fetchone()[0]
                 database.close()
-        report = subprocess.run([TOOL, "report", trace], capture_output=True, text=True, timeout=60)
+        report = subprocess.run([TOOL, "report", trace], capture_output=True, text=True, timeout=300)
         return counts[0], counts[1], report.stdout
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ ENVIRONMENT = {**os.environ, "PATH": os.path.dirname(TOOL) + ":" + os.environ["P
 
 
 def output(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=ENVIRONMENT, **more)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, env=ENVIRONMENT, **more)
     assert done.returncode == 0, "%s: status %d\n%s%s" % (command, done.returncode, done.stdout, done.stderr)
     return done.stdout
 
@@ -44,7 +44,7 @@ def check_pages(names):
         for option in long_options(name) if name else names:
             assert ("--" + option if name else "ddpcheck-" + option) in plain, "%s: no %s in\n%s" % (title, option, page)
         if lint:
-            done = subprocess.run([lint, "-T", "lint", "-W", "warning"], input=page, capture_output=True, text=True, timeout=60)
+            done = subprocess.run([lint, "-T", "lint", "-W", "warning"], input=page, capture_output=True, text=True, timeout=300)
             wrong = [line for line in done.stdout.splitlines() if "missing date" not in line]     # the page's only one is a version
             assert not wrong, "%s: %s" % (title, wrong)
     print("%d pages%s" % (len(names) + 1, "" if lint else "; not linted: no mandoc"))

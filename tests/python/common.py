@@ -28,7 +28,7 @@ def places(frames):
     return [(short(frame["function"]), frame["line"]) for frame in frames if frame["file"] == JOB]
 
 
-def run(python, what, ranks=4, options=(), environment=None, timeout=60):
+def run(python, what, ranks=4, options=(), environment=None, timeout=300):
     """(status, stderr, findings, stacks, findings as told in text) of a job under `ddpcheck run`."""
     with Line(sys.argv[1], devices=ranks, name="python") as line:
         status, _, err = line.run([python, JOB, what, str(ranks)], ["--hang-after", "1", *options], timeout, environment)

@@ -24,7 +24,7 @@ def pythons():
         path = os.path.realpath(path)
         if path in found or not os.access(path, os.X_OK):
             continue
-        done = subprocess.run([path, "-c", ASK], capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run([path, "-c", ASK], capture_output=True, text=True, check=False, timeout=300)
         words = done.stdout.split()
         if done.returncode == 0 and words[:2] == ["cpython", "3"] and int(words[2]) in KNOWN and words[3] == "0":
             found[path] = int(words[2])

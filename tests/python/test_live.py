@@ -30,7 +30,7 @@ MAIN = [("inner", 4), ("outer", 6), ("<module>", 13)]
 
 
 def call(*arguments):
-    done = subprocess.run([TOOL, "stacks", *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([TOOL, "stacks", *arguments], capture_output=True, text=True, timeout=300)
     if "does not let us look" in done.stderr and os.getuid():
         print("skipped: " + done.stderr)
         sys.exit(77)

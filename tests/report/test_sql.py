@@ -33,7 +33,7 @@ class Terminal:
             os.execv(program, [program, *arguments])
         self.text = ""
 
-    def until(self, mark, timeout=60):
+    def until(self, mark, timeout=300):
         end = time.monotonic() + timeout
         while mark not in self.text:
             ready, _, _ = select.select([self.terminal], [], [], max(0, end - time.monotonic()))
@@ -168,7 +168,7 @@ class Sql(unittest.TestCase):
 
     def test_a_query_on_standard_input(self):
         done = subprocess.run([self.tool.program, "sql", "missing"], cwd=self.tool.folder, capture_output=True, text=True,
-                              input="-- two\nSELECT 1 AS one;\nSELECT 2 AS two\n", timeout=60)
+                              input="-- two\nSELECT 1 AS one;\nSELECT 2 AS two\n", timeout=300)
         self.assertEqual((done.returncode, done.stdout.split(), done.stderr), (0, ["one", "---", "1", "two", "---", "2"], ""))
 
     def test_the_prompt(self):
@@ -203,7 +203,7 @@ class Sql(unittest.TestCase):
         os.symlink(self.tool.path("missing"), self.tool.path("ddpcheck-trace"))
         for command in found:
             line = command if "ddpcheck-trace" in command else "ddpcheck-trace " + command
-            done = subprocess.run(["bash", "-c", "%s sql %s" % (self.tool.program, line)], cwd=self.tool.folder, timeout=60,
+            done = subprocess.run(["bash", "-c", "%s sql %s" % (self.tool.program, line)], cwd=self.tool.folder, timeout=300,
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""), line)
 

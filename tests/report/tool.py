@@ -33,7 +33,7 @@ class Tool:
         plain = {key: value for key, value in os.environ.items()
                  if key not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")}
         done = subprocess.run([self.program, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=stdout,
-                              stderr=subprocess.PIPE, text=True, timeout=60, env={**plain, "TZ": "UTC", **environment})
+                              stderr=subprocess.PIPE, text=True, timeout=300, env={**plain, "TZ": "UTC", **environment})
         if done.returncode < 0:
             raise AssertionError("ddpcheck %s was killed by signal %d: %s" % (arguments, -done.returncode, done.stderr))
         return done.returncode, done.stdout, done.stderr

@@ -16,7 +16,7 @@ WITHOUT_CASE = {
 
 def known_codes(build):
     done = subprocess.run([os.path.join(build, "bin", "ddpcheck"), "explain", "--list"], capture_output=True, text=True,
-                          timeout=30, check=True)
+                          timeout=120, check=True)
     return [line.split()[0] for line in done.stdout.splitlines() if line.startswith("DC")]
 
 

@@ -1,5 +1,6 @@
 """Runs one program of the suite under `ddpcheck run` on the emulator and returns what was said about it."""
 
+import calendar
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import tempfile
 import time
 
 GRACE_S = 0.8           # a second, wrong finding has this long to show after the first, while the job hangs
-DEADLINE_S = 40         # for a program that neither ends nor is diagnosed
+DEADLINE_S = 120        # for a program that neither ends nor is diagnosed
 TOLD = re.compile(r"ddpcheck: (DC\d{3}) (error|warning|note): ")
 
 
@@ -21,7 +22,7 @@ def nanoseconds(moment):
     if not moment:
         return 0
     seconds, fraction = moment.rstrip("Z").split(".")
-    return int(time.mktime(time.strptime(seconds + " UTC", "%Y-%m-%dT%H:%M:%S %Z")) - time.timezone) * 10**9 + int(fraction)
+    return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(fraction)
 
 
 def end_session(process):
@@ -101,7 +102,7 @@ class Job:
 
     def report(self):
         done = subprocess.run([self.tool, "report", "--json", "--hang-after", "%g" % self.case.hang_after, self.trace],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode == 2:
             raise RuntimeError("ddpcheck report: " + done.stderr.strip())
         lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -110,7 +111,7 @@ class Job:
     def live(self):
         """Fingerprints of what the collector found while the job ran."""
         names = [name for name in os.listdir(self.trace) if name.endswith(".db")]
-        connection = sqlite3.connect("file:%s?mode=ro" % os.path.join(self.trace, names[0]), uri=True, timeout=10)
+        connection = sqlite3.connect("file:%s?mode=ro" % os.path.join(self.trace, names[0]), uri=True, timeout=120)
         try:
             return sorted(f"{value & (1 << 64) - 1:016x}" for value, in connection.execute("SELECT fingerprint FROM finding"))
         finally:

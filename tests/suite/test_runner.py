@@ -100,7 +100,7 @@ def test_notes():
 
 def run(build, *arguments):
     done = subprocess.run([sys.executable, os.path.join(HERE, "run.py"), "--build", build, *arguments], capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=300, check=False)
     return done.returncode, done.stdout, done.stderr
 
 

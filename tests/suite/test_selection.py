@@ -28,7 +28,7 @@ def findings(build, how, cases):
 
 def cases(build):
     listed = json.loads(subprocess.run([sys.executable, RUNNER, "--build", build, "--list"], capture_output=True, text=True,
-                                       check=True, timeout=60).stdout)
+                                       check=True, timeout=300).stdout)
     chance = {entry["case"] for entry in listed if entry["expect"] and BY_CHANCE & set(entry["expect"]["codes"])}
     return sorted({entry["case"] for entry in listed if entry["category"] in CATEGORIES} - chance)
 

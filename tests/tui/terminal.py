@@ -17,14 +17,14 @@ class Terminal:
                   "exec env %s sh -c 'trap : INT; %s; echo; echo status=$?; exec sleep 600'" % (inside, command))
 
     def tmux(self, *arguments):
-        done = subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True, text=True, timeout=30,
+        done = subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True, text=True, timeout=120,
                               env=self.environment)
         if done.returncode:
             raise AssertionError("tmux %s: %s" % (arguments, done.stderr))
         return done.stdout
 
     def close(self):
-        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, timeout=30)
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, timeout=120)
 
     def __enter__(self):
         return self

@@ -22,7 +22,7 @@ class Ras(unittest.TestCase):
         self.folder = folder.name
 
     def once(self, *arguments, **environment):
-        return subprocess.run([TOOL, "tui", "--once", *arguments], capture_output=True, text=True, timeout=60, cwd=self.folder,
+        return subprocess.run([TOOL, "tui", "--once", *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
                               stdin=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "100", "TMPDIR": self.folder, **environment})
 
     def test_a_job_that_comes_to_a_halt(self):

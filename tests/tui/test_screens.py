@@ -225,7 +225,7 @@ class Screens(unittest.TestCase):
     def test_once_is_the_screen_as_text(self):
         for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory":
             done = subprocess.run([TOOL, "tui", "--once", "--view", view, "missing"], cwd=self.folder, capture_output=True,
-                                  text=True, timeout=60, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
+                                  text=True, timeout=300, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertNotIn("\033", done.stdout)
             self.compare("once-" + view, done.stdout)
@@ -259,10 +259,10 @@ class Screens(unittest.TestCase):
         for what, message in (("none", "No such file"), ("letter.db", "no SQLite database"), ("foreign.db", "another program"),
                               ("old", "older ddpcheck"), ("--view nothing clean", "there is no view 'nothing'")):
             with self.subTest(what):
-                done = subprocess.run([TOOL, "tui", "--once", *what.split()], cwd=self.folder, capture_output=True, text=True, timeout=60)
+                done = subprocess.run([TOOL, "tui", "--once", *what.split()], cwd=self.folder, capture_output=True, text=True, timeout=300)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertIn(message, done.stderr)
-        done = subprocess.run([TOOL, "tui", "clean"], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([TOOL, "tui", "clean"], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 2)
         self.assertIn("needs a terminal", done.stderr)
 
