@@ -72,7 +72,8 @@ def statuses(folder):
     for script, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)):
         done = call("run", "-q", "-o", trace, "--", "sh", "-c", script)
         check(script, done.returncode == status and done.stderr == "", done)
-    done = call("run", "-o", trace, "--", "no-such-program-here")
+    # A PATH of readable folders: where one is not, as root's for another user, the error is that the program can't be reached.
+    done = call("run", "-o", trace, "--", "no-such-program-here", env={**os.environ, "PATH": "/usr/bin:/bin"})
     check("not found", done.returncode == 127 and "can't run no-such-program-here" in done.stderr, done)
     done = call("run", "-o", trace, "--", "/etc/passwd")
     check("not executable", done.returncode == 126, done)
