@@ -16,7 +16,7 @@ static void activate(struct rank *me, struct tensor *x)
     nvtxMarkA(text);
 }
 
-static void tell(const char *what, const struct tensor *x, unsigned saved)
+static void announce(const char *what, const struct tensor *x, unsigned saved)
 {
     char text[128];
     snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=batch norm's output", what, (void *)x->data, x->version, saved);
@@ -27,14 +27,14 @@ static void activation_in_place(struct rank *me)
 {
     struct tensor output = { suite_floats(100), 0 }, copy = { suite_floats(100), 0 };
     unsigned saved = output.version;
-    tell("save", &output, saved);
+    announce("save", &output, saved);
 #ifdef TWIN
     activate(me, &copy);            /* out of place */
 #else
     (void)copy;
     activate(me, &output);
 #endif
-    tell("use", &output, saved);
+    announce("use", &output, saved);
     NCCL(ncclAllReduce(output.data, output.data, 100, ncclFloat32, ncclAvg, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));
 }

@@ -1,11 +1,11 @@
 /* The generator's backward goes through the discriminator after the discriminator's optimizer has stepped: the weights
  * that forward had saved are no longer those. Only rank 1 does it in this order.
- * expect: DC307 certain ranks=1 place=tell */
+ * expect: DC307 certain ranks=1 place=announce */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 2 };
 
-static void tell(const char *what, const unsigned *version, unsigned saved, const char *name)
+static void announce(const char *what, const unsigned *version, unsigned saved, const char *name)
 {
     char text[128];
     snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=%s", what, (const void *)version, *version, saved, name);
@@ -16,7 +16,7 @@ static void step(unsigned *version)
 {
     range_push("discriminator step");
     ++*version;
-    tell("modify", version, *version, "the optimizer");
+    announce("modify", version, *version, "the optimizer");
     nvtxRangePop();
 }
 
@@ -31,10 +31,10 @@ static void stepped_before_second_backward(struct rank *me)
 #else
         bool early = me->rank == 1;
 #endif
-        tell("save", &version, saved, "a weight of the discriminator");
+        announce("save", &version, saved, "a weight of the discriminator");
         if (early)
             step(&version);
-        tell("use", &version, saved, "a weight of the discriminator");
+        announce("use", &version, saved, "a weight of the discriminator");
         NCCL(ncclAllReduce(gradients, gradients, 100, ncclFloat32, ncclAvg, me->comm, me->stream));
         if (!early)
             step(&version);
