@@ -4,6 +4,7 @@
 #define DDPCHECK_CHECK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "analyzer/code.h"
@@ -57,6 +58,9 @@ struct event;
 /* Want of memory is noted in analyzer->failed; the handlers that follow are called all the same. */
 typedef void event_handler(struct analyzer *analyzer, const struct event *event);
 
+/* What a check can keep zeroed state for. */
+enum owner { OWNER_JOB, OWNER_PROCESS, OWNER_THREAD, OWNER_COMM, OWNER_MEMBER, OWNERS };
+
 enum {
     CHECK_COUNT =
 #define CHECK(number, name) 1 +
@@ -100,14 +104,18 @@ struct check {
     const char *fix_c;
     const char *fix_torch;
     event_handler *on[EVENT_KINDS]; /* NULL where it does not care */
+    /* Bytes of state that the core keeps for it with each owner, made at its first use (states.h),
+     * and what frees all that the state holds. */
+    size_t state_bytes[OWNERS];
+    void (*state_end[OWNERS])(void *state);
 };
 
 #define CHECK(number, name) extern const struct check check_##name;
 #include "analyzer/checks.def"
 #undef CHECK
 
-/* Adds the handlers of all checks for each kind of event, in the order of checks.def. */
-void checks_list_handlers(event_handler *handlers[EVENT_KINDS][CHECK_COUNT + 1]);
+/* The checks in the order of checks.def. */
+extern const struct check *const checks[CHECK_COUNT];
 /* All checks that this build has, in order of their codes: the first for NULL, NULL after the
  * last. */
 const struct check *check_next(const struct check *before);

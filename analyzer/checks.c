@@ -3,22 +3,11 @@
 
 #include "analyzer/check.h"
 
-static const struct check *const checks[] = {
+const struct check *const checks[CHECK_COUNT] = {
 #define CHECK(number, name) &check_##name,
 #include "analyzer/checks.def"
 #undef CHECK
 };
-
-void checks_list_handlers(event_handler *handlers[EVENT_KINDS][CHECK_COUNT + 1])
-{
-    for (int kind = 0; kind < EVENT_KINDS; kind++) {
-        event_handler **next = handlers[kind];
-        for (int i = 0; i < CHECK_COUNT; i++)
-            if (checks[i]->on[kind])
-                *next++ = checks[i]->on[kind];
-        *next = NULL;
-    }
-}
 
 const struct check *check_next(const struct check *before)
 {

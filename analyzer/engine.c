@@ -7,11 +7,11 @@
 
 #include "analyzer/model/callbacks.h"
 #include "analyzer/match/channel.h"
-#include "analyzer/checks/hang/dc204_order.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/dead_streams.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/findings.h"
+#include "analyzer/states.h"
 #include "analyzer/model/memory.h"
 #include "analyzer/model/operations.h"
 #include "analyzer/loop/payloads.h"
@@ -25,6 +25,17 @@
 
 enum { PROCESSES_MAX = 1 << 20 };
 
+static void list_handlers(struct analyzer *analyzer)
+{
+    for (int kind = 0; kind < EVENT_KINDS; kind++) {
+        event_handler **next = analyzer->handlers[kind];
+        for (int i = 0; i < CHECK_COUNT; i++)
+            if (checks[i]->on[kind])
+                *next++ = checks[i]->on[kind];
+        *next = NULL;
+    }
+}
+
 struct analyzer *analyzer_new(const struct analyzer_options *options)
 {
     struct analyzer *analyzer = calloc(1, sizeof *analyzer);
@@ -35,8 +46,19 @@ struct analyzer *analyzer_new(const struct analyzer_options *options)
     if (!analyzer->options.hang_after_ns)
         analyzer->options.hang_after_ns = HANG_AFTER_NS;
     analyzer->wait_graph_empty = true;
-    checks_list_handlers(analyzer->handlers);
+    list_handlers(analyzer);
+    states_plan(analyzer, checks);
     return analyzer;
+}
+
+static void free_process(const struct analyzer *analyzer, struct process *process)
+{
+    if (!process)
+        return;
+    for (struct thread *thread = process->threads; thread; thread = thread->hh.next)
+        states_free(analyzer, OWNER_THREAD, &thread->states);
+    states_free(analyzer, OWNER_PROCESS, &process->states);
+    process_free(process);
 }
 
 void analyzer_free(struct analyzer *analyzer)
@@ -48,19 +70,20 @@ void analyzer_free(struct analyzer *analyzer)
         HASH_DEL(analyzer->members, member);
         clock_free(&member->before_last);
         free(member->empties);
-        free(member->last_collective);
+        states_free(analyzer, OWNER_MEMBER, &member->states);
         free(member);
     }
     HASH_CLEAR(hh, analyzer->comms);
     for (struct comm *comm = analyzer->first_comm, *next; comm; comm = next) {
         next = comm->next;
+        states_free(analyzer, OWNER_COMM, &comm->states);
         comm_free(comm);
     }
     channels_free(analyzer);
-    crossings_free(analyzer);
+    states_free(analyzer, OWNER_JOB, &analyzer->states);
     findings_free(analyzer);
     for (int i = 0; i < analyzer->processes; i++)
-        process_free(analyzer->process[i]);
+        free_process(analyzer, analyzer->process[i]);
     free(analyzer->process);
     while (analyzer->hosts) {
         struct host *next = analyzer->hosts->next;

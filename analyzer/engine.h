@@ -10,17 +10,13 @@
 struct wait_graph;
 struct payload;
 
-/* checks/dc502_nonfinite.c */
-struct nonfinite {
-    uint32_t finding; /* that is open; 0 none */
-    uint64_t first_ns;
-    struct signature signature; /* of its operation */
-    uint32_t finite;            /* operations like it since that were finite */
-};
-
 struct analyzer {
     event_handler *handlers[EVENT_KINDS][CHECK_COUNT + 1]; /* by kind, each list ended by NULL */
-    bool failed; /* memory was short since the record in hand was begun */
+    const struct check *const *checks;                     /* CHECK_COUNT of them */
+    uint32_t state_offset[OWNERS][CODES_END];              /* states.h */
+    size_t state_bytes[OWNERS];
+    void *states; /* OWNER_JOB */
+    bool failed;  /* memory was short since the record in hand was begun */
     struct analyzer_options options;
     struct process **process; /* by the caller's index; NULL where there is none */
     int processes;
@@ -28,13 +24,11 @@ struct analyzer {
     struct comm *comms;                  /* table */
     struct comm *first_comm, *last_comm; /* in order of creation */
     uint32_t comm_count;
-    struct member *members;      /* table by (communicator, rank) */
-    struct channel *channels;    /* channel.h */
-    struct crossings *crossings; /* checks/dc204_order.c */
-    struct thread *blocked;      /* threads in a call */
-    struct reported *reported;   /* findings.h, in order of their id */
+    struct member *members;    /* table by (communicator, rank) */
+    struct channel *channels;  /* channel.h */
+    struct thread *blocked;    /* threads in a call */
+    struct reported *reported; /* findings.h, in order of their id */
     uint32_t reported_count, reported_capacity;
-    struct nonfinite nonfinite;
     uint64_t skipped;
     uint64_t changes,
         changes_seen;      /* records since the start; when the wait graph was last looked at */

@@ -8,25 +8,17 @@
 
 enum { BALLOTS_START = 16 };
 
-struct ballots {
-    struct ballot *ballot; /* oldest first */
-    uint32_t count, capacity;
-};
-
 static void ballot_clear(struct ballot *ballot)
 {
     for (int i = 0; i < ballot->sides; i++)
         rankset_free(&ballot->side[i].ranks);
 }
 
-void ballots_free(struct ballots *ballots)
+void ballots_clear(struct ballots *ballots)
 {
-    if (!ballots)
-        return;
     for (uint32_t i = 0; i < ballots->count; i++)
         ballot_clear(&ballots->ballot[i]);
     free(ballots->ballot);
-    free(ballots);
 }
 
 static bool has_voted(const struct ballot *ballot, int rank)
@@ -77,14 +69,11 @@ static struct ballot *ballot_get(struct ballots *ballots, const struct vote *vot
     return ballot;
 }
 
-struct ballot *ballots_enter(struct comm *comm, const struct vote *vote)
+struct ballot *ballots_enter(struct ballots *ballots, const struct comm *comm,
+                             const struct vote *vote)
 {
     errno = 0;
-    if (!comm->ballots && !(comm->ballots = calloc(1, sizeof *comm->ballots))) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    struct ballot *ballot = ballot_get(comm->ballots, vote, comm->members);
+    struct ballot *ballot = ballot_get(ballots, vote, comm->members);
     if (!ballot) {
         errno = ENOMEM;
         return NULL;

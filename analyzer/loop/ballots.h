@@ -36,9 +36,17 @@ struct vote {
     struct site site;
 };
 
+/* Zero-initialised is empty. */
+struct ballots {
+    struct ballot *ballot; /* oldest first */
+    uint32_t count, capacity;
+};
+
 /* Enters it. Returns the ballot of that iteration and optimizer, valid until the next call; NULL if
  * the vote can't be compared with those before it, or with errno = ENOMEM. */
-struct ballot *ballots_enter(struct comm *comm, const struct vote *vote);
-void ballots_free(struct ballots *ballots);
+struct ballot *ballots_enter(struct ballots *ballots, const struct comm *comm,
+                             const struct vote *vote);
+/* Frees what they hold. */
+void ballots_clear(struct ballots *ballots);
 
 #endif

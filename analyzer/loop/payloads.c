@@ -17,7 +17,6 @@ void payloads_free(struct comm *comm)
         HASH_DEL(payloads->table, payload);
         free(payload);
     }
-    likeness_free(payloads->likeness);
     free(payloads);
     comm->payloads = NULL;
 }

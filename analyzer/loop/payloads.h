@@ -66,18 +66,12 @@ int payload_groups(const struct payload *payload, enum hash_what what,
 int payload_group_of(const struct payload_cell *cell, enum hash_what what,
                      const struct payload_group *groups, int count);
 
-/* State of the checks about one communicator, created with its payloads. */
+/* The payloads of one communicator. */
 struct payloads {
     struct payload *table; /* in the order of their coming */
     uint32_t count;
-    struct likeness *likeness; /* checks/dc501_gradients.c */
-    uint64_t equal_before; /* checks/dc503_parameters.c: the named buffers were equal before this
-                              collective */
-    bool was_equal;
-    uint32_t parted; /* its finding */
 };
 void payloads_free(struct comm *comm);
-void likeness_free(struct likeness *likeness);
 
 /* An operation was issued: its payload is kept if its process hashes. */
 void payloads_note_operation(struct analyzer *analyzer, const struct operation *operation);

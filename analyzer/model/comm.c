@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analyzer/model/array.h"
-#include "analyzer/loop/ballots.h"
 #include "analyzer/match/divergence.h"
 #include "analyzer/loop/lockstep.h"
 #include "analyzer/loop/parting.h"
@@ -55,11 +54,6 @@ void comm_free(struct comm *comm)
     payloads_free(comm);
     lockstep_free(comm->lockstep);
     parting_free(comm->parting);
-    free(comm->layout);
-    ballots_free(comm->ballots);
-    if (comm->claims)
-        slot_clear(comm->claims);
-    free(comm->claims);
     free(comm->member);
     free(comm);
 }

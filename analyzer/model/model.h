@@ -59,6 +59,7 @@ struct work {
 struct thread {
     uint32_t tid;
     struct process *process;
+    void *states; /* of checks: states.h; the other owners have one as well */
     bool in_call; /* `enter` has no LEAVE yet */
     struct record enter;
     struct site enter_site;
@@ -72,8 +73,6 @@ struct thread {
     uint64_t group_id;
     struct open_range range[THREAD_RANGES_MAX]; /* NVTX's, outermost first */
     bool group_cut;                             /* the group is too large to be compared as one */
-    uint64_t invalid_call; /* checks/dc111_invalid.c: the ENTER that a finding was made of */
-    bool invalid_group;    /* likewise one in the open ncclGroup */
     uint32_t ranges;
     struct loop loop;
     bool uses_nccl;
@@ -187,6 +186,7 @@ enum end_class {
 
 struct process {
     int index;
+    void *states;
     struct process_info info;
     uint64_t offset_ns; /* record time + offset = realtime */
     struct host *host;
@@ -220,7 +220,6 @@ struct process {
     struct dead_stream *dead_streams;       /* table, by handle: dead_streams.h */
     uint64_t peer_access[PEER_DEVICES_MAX]; /* bit j of [i]: i may access j */
     struct record launch;                   /* the last LAUNCH, for records with RECORD_FLAG_MORE */
-    struct blind *blind;                    /* checks/dc903_blind.c */
     struct redop_made *redop;               /* redops.h: ring */
     uint64_t redops_made;
     uint32_t redop_capacity;
@@ -233,12 +232,10 @@ struct process {
     uint64_t end_ns, last_ns;   /* of its own last record */
     struct callback *callbacks; /* callbacks.h */
     uint32_t callback_count;
-    uint64_t units;                              /* made so far, struct pending's */
-    uint64_t gpu_ns;                             /* when its GPU was last seen to get on */
-    uint64_t lost_control, lost_bulk, lost_told; /* told: in the finding */
-    struct versions
-        *versions; /* checks/dc307_versions.c; NULL until the program announces a tensor */
-    bool hashes;   /* payloads.h: its payloads are hashed */
+    uint64_t units;  /* made so far, struct pending's */
+    uint64_t gpu_ns; /* when its GPU was last seen to get on */
+    uint64_t lost_control, lost_bulk;
+    bool hashes; /* payloads.h: its payloads are hashed */
     uint64_t lost_hashes;
     struct hazards *hazards; /* hazards.h; NULL until something touches memory */
 };
@@ -251,41 +248,13 @@ struct lap {
     uint32_t operations;
 };
 
-/* What a member reduced in one iteration (checks/dc506_steps.c). */
-struct tally {
-    uint64_t iteration;
-    const struct thread *owner;      /* loop_place.owner */
-    uint32_t reductions, overlapped; /* overlapped: while backward ran */
-    uint64_t bytes;
-    struct site site;          /* of the last */
-    uint32_t micro;            /* the last micro-step that reduced */
-    uint64_t set, first_set;   /* hash of what it reduced, and of what the first one did */
-    uint32_t sets, other_sets; /* micro-steps that reduced; those of them that reduced something
-                                  else than the first */
-    uint32_t waits; /* iterations in a row in which nothing overlapped although it could */
-    uint32_t every; /* iterations in a row in which every micro-step reduced the same */
-};
-
-/* A row of small operations that a member issued one after the other (checks/dc6xx_notes.c). */
-struct small_run {
-    uint64_t alike; /* hash of what must be equal for one operation to do */
-    uint64_t bytes;
-    uint32_t operations, runs;
-};
-
-/* Who came last to the operations of a communicator, in the window that is being filled
- * (checks/dc6xx_notes.c). */
-struct lateness {
-    uint64_t begin_ns, end_ns; /* of the window; of the last time that was lost */
-    uint32_t delays;
-};
-
 struct member_key {
     uint64_t comm;
     int64_t rank;
 };
 struct member {
     struct member_key key;
+    void *states;
     struct comm *comm;
     int rank, device;
     struct process *process;
@@ -316,18 +285,14 @@ struct member {
     struct signature last;                   /* its last operation */
     bool has_last;
     uint64_t condensed_hash, condensed_next; /* window.h */
-    struct last_collective *last_collective; /* checks/dc204_order.c; NULL before the first */
     struct lap lap[3];                       /* lockstep.h: this iteration's and the two before */
-    struct tally tally;
-    struct small_run small;
-    uint32_t delays; /* of the communicator's window in which it was the last */
-    uint64_t delayed_ns;
-    uint64_t laps; /* iterations in which it issued operations */
+    uint64_t laps;                           /* iterations in which it issued operations */
     UT_hash_handle hh;
 };
 
 struct comm {
     uint64_t id;
+    void *states;
     uint32_t order;     /* of creation */
     int nranks;         /* -1 not known */
     uint32_t ranks_max; /* where it is not: as many as the job has, 0 not known either */
@@ -336,28 +301,11 @@ struct comm {
     uint32_t members, capacity;
     struct window *window;
     struct lockstep *lockstep; /* lockstep.h; NULL before the first operation */
-    struct lateness lateness;
-    struct ballots *ballots; /* checks/dc506_steps.c; NULL before an iteration's end */
-    bool counts_apart;       /* its members never agreed on which iteration they are in */
-    struct layout *
-        layout; /* checks/dc110_layout.c: what its members called since they parted; plain memory */
+    bool counts_apart;         /* its members never agreed on which iteration they are in */
     struct parting *parting; /* checks/dc504_lockstep.c: where its members were in different places
                                 of their loops */
     struct divergence
         *divergence; /* checks/dc101_match.c: where its members part; NULL while they agree */
-    struct slot
-        *claims; /* checks/dc109_setup.c: members by the nranks they gave; NULL while they agree */
-    uint32_t claims_finding;
-    uint32_t unique_ids; /* given to ncclCommInitRankScalable by the first that came; 0 not known */
-    struct site unique_ids_site;
-    int unique_ids_rank;
-    struct { /* the newest ncclCommShrink of it */
-        bool seen;
-        uint32_t ordinal;
-        uint64_t excluded, count;
-        struct site site;
-        const struct member *member;
-    } shrink;
     struct payloads *payloads; /* payloads.h; NULL until one is hashed */
     bool initialising;         /* a member is, or was */
     bool has_ended;            /* a member's process ended or left */

@@ -9,7 +9,6 @@
 #include "analyzer/model/memory.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/progress.h"
-#include "analyzer/hazard/versions.h"
 #include "lib/trace/lacks.h"
 
 enum {
@@ -55,6 +54,7 @@ static void thread_free(struct thread *thread)
 {
     clock_free(&thread->waits_for);
     free(thread->group);
+    free(thread->states); /* checks keep nothing of their own in it */
     free(thread);
 }
 
@@ -78,10 +78,8 @@ void process_free(struct process *process)
     progress_free(process);
     hazards_free(process->hazards);
     dead_streams_free(process);
-    versions_free(process->versions);
     memory_free(process);
     free(process->redop);
-    free(process->blind);
     free(process);
 }
 

@@ -17,8 +17,7 @@
  *
  * Memory: for each pair of communicators that share a device, a ring of the last RING operations.
  */
-#include "analyzer/checks/hang/dc204_order.h"
-
+#include "analyzer/states.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +34,7 @@ struct last_collective {
     uint64_t group, number;
     struct site site;
     struct signature signature;
+    bool is_set;
     bool known; /* it can be told what is ordered after it */
 };
 
@@ -70,25 +70,24 @@ struct crossings {
     struct crossing *table;
 };
 
-void crossings_free(struct analyzer *analyzer)
+static void crossings_end(void *state)
 {
+    struct crossings *crossings = state;
     struct crossing *crossing, *next;
-    if (!analyzer->crossings)
-        return;
-    HASH_ITER(hh, analyzer->crossings->table, crossing, next) {
-        HASH_DEL(analyzer->crossings->table, crossing);
+    HASH_ITER(hh, crossings->table, crossing, next) {
+        HASH_DEL(crossings->table, crossing);
         free(crossing);
     }
-    free(analyzer->crossings);
 }
 
-static struct crossing *crossing_find(const struct analyzer *analyzer, uint64_t comm,
-                                      uint64_t other)
+static struct crossing *crossing_find(struct analyzer *analyzer, uint64_t comm, uint64_t other)
 {
     struct crossing_key key = {comm, other};
     struct crossing *crossing = NULL;
-    if (analyzer->crossings)
-        TABLE_FIND(analyzer->crossings->table, &key, crossing);
+    struct crossings *crossings =
+        state_find(analyzer, &check_communicator_order, OWNER_JOB, analyzer->states);
+    if (crossings)
+        TABLE_FIND(crossings->table, &key, crossing);
     return crossing;
 }
 
@@ -98,14 +97,14 @@ static struct crossing *crossing_get(struct analyzer *analyzer, uint64_t comm, u
     struct crossing *crossing = crossing_find(analyzer, comm, other);
     if (crossing)
         return crossing;
-    if (!analyzer->crossings)
-        analyzer->crossings = calloc(1, sizeof *analyzer->crossings);
-    if (analyzer->crossings && HASH_COUNT(analyzer->crossings->table) >= PAIRS_MAX)
+    struct crossings *crossings =
+        state_get(analyzer, &check_communicator_order, OWNER_JOB, &analyzer->states);
+    if (crossings && HASH_COUNT(crossings->table) >= PAIRS_MAX)
         return NULL;
-    crossing = analyzer->crossings ? calloc(1, sizeof *crossing) : NULL;
+    crossing = crossings ? calloc(1, sizeof *crossing) : NULL;
     if (crossing) {
         crossing->key = (struct crossing_key){comm, other};
-        TABLE_ADD(analyzer->crossings->table, key, crossing);
+        TABLE_ADD(crossings->table, key, crossing);
         if (TABLE_ADDED(crossing))
             return crossing;
     }
@@ -223,16 +222,19 @@ static void compare(struct analyzer *analyzer, struct crossing *crossing,
 
 /* How the operation stands to those of one other communicator on its device. */
 static void stand(struct analyzer *analyzer, const struct operation *operation,
-                  const struct member *neighbour)
+                  const struct member *neighbour, const struct last_collective *mine)
 {
-    const struct last_collective *last = neighbour->last_collective;
+    const struct last_collective *last =
+        state_find(analyzer, &check_communicator_order, OWNER_MEMBER, neighbour->states);
+    if (last && !last->is_set)
+        last = NULL;
     struct standing now = {
         .used = true,
         .number = operation->record.op.number,
         .count = last ? last->number + 1 : 0,
         .free = last && is_free(operation, last),
         .member = operation->member,
-        .mine = *operation->member->last_collective,
+        .mine = *mine,
     };
     if (last)
         now.before = *last;
@@ -257,12 +259,12 @@ static void order_on_operation(struct analyzer *analyzer, const struct event *ev
     if (api_class_of(operation->record.api) != CLASS_COLLECTIVE || member->comm->nranks == 1 ||
         (operation->record.flags & RECORD_FLAG_CAPTURE))
         return;
-    if (!member->last_collective &&
-        !(member->last_collective = calloc(1, sizeof *member->last_collective))) {
-        analyzer->failed = true;
+    struct last_collective *mine =
+        state_get(analyzer, &check_communicator_order, OWNER_MEMBER, &member->states);
+    if (!mine)
         return;
-    }
-    *member->last_collective = (struct last_collective){
+    *mine = (struct last_collective){
+        .is_set = true,
         .place = operation->place,
         .group = operation->record.op.group,
         .number = operation->record.op.number,
@@ -278,7 +280,7 @@ static void order_on_operation(struct analyzer *analyzer, const struct event *ev
             other->comm->nranks == 1 || other->destroyed || neighbours++ == NEIGHBOURS_MAX)
             continue;
         confirm_neighbour(analyzer, operation, other);
-        stand(analyzer, operation, other);
+        stand(analyzer, operation, other, mine);
     }
 }
 
@@ -311,4 +313,7 @@ const struct check check_communicator_order = {
     .fix_torch = "dist.all_reduce(a, group=first)      # in one order on all ranks, and from one "
                  "thread\ndist.all_reduce(b, group=second)\n",
     .on = {[EVENT_OPERATION] = order_on_operation},
+    .state_bytes =
+        {[OWNER_JOB] = sizeof(struct crossings), [OWNER_MEMBER] = sizeof(struct last_collective)},
+    .state_end = {[OWNER_JOB] = crossings_end},
 };

@@ -8,8 +8,7 @@
  *
  * The tensors kept here are for the places, and for programs that do not say at use what was saved.
  */
-#include "analyzer/hazard/versions.h"
-
+#include "analyzer/states.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,34 +33,28 @@ struct versions {
     struct tensor *tensors; /* table; the oldest go */
 };
 
-void versions_free(struct versions *versions)
+static void versions_end(void *state)
 {
+    struct versions *versions = state;
     struct tensor *tensor, *next;
-    if (!versions)
-        return;
     HASH_ITER(hh, versions->tensors, tensor, next) {
         HASH_DEL(versions->tensors, tensor);
         free(tensor);
     }
-    free(versions);
 }
 
-static struct tensor *tensor_find(const struct process *process, uint64_t id)
+static struct tensor *tensor_find(const struct versions *versions, uint64_t id)
 {
     struct tensor *tensor = NULL;
-    if (process->versions)
-        TABLE_FIND(process->versions->tensors, &id, tensor);
+    TABLE_FIND(versions->tensors, &id, tensor);
     return tensor;
 }
 
-static struct tensor *tensor_get(struct process *process, uint64_t id)
+static struct tensor *tensor_get(struct versions *versions, uint64_t id)
 {
-    struct tensor *tensor = tensor_find(process, id);
+    struct tensor *tensor = tensor_find(versions, id);
     if (tensor)
         return tensor;
-    if (!process->versions && !(process->versions = calloc(1, sizeof *process->versions)))
-        return NULL;
-    struct versions *versions = process->versions;
     if (HASH_COUNT(versions->tensors) >= TENSORS_MAX) {
         struct tensor *oldest = versions->tensors; /* uthash iterates in order of addition */
         HASH_DEL(versions->tensors, oldest);
@@ -78,9 +71,10 @@ static struct tensor *tensor_get(struct process *process, uint64_t id)
     return NULL;
 }
 
-static void save(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void save(struct analyzer *analyzer, struct versions *versions, struct thread *thread,
+                 const struct record *record)
 {
-    struct tensor *tensor = tensor_get(thread->process, record->tensor.tensor);
+    struct tensor *tensor = tensor_get(versions, record->tensor.tensor);
     if (!tensor) {
         analyzer->failed = true;
         return;
@@ -93,9 +87,10 @@ static void save(struct analyzer *analyzer, struct thread *thread, const struct 
         tensor->is_modified = false; /* the number now names another tensor */
 }
 
-static void modify(struct thread *thread, const struct record *record)
+static void modify(const struct versions *versions, struct thread *thread,
+                   const struct record *record)
 {
-    struct tensor *tensor = tensor_find(thread->process, record->tensor.tensor);
+    struct tensor *tensor = tensor_find(versions, record->tensor.tensor);
     if (!tensor)
         return; /* nobody saved it */
     tensor->is_modified = true;
@@ -162,10 +157,11 @@ static void add_places(struct draft *draft, struct finding_side *side,
         draft_side_now(draft, side, &saved, &tensor->saved_at);
 }
 
-static void use(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void use(struct analyzer *analyzer, const struct versions *versions, struct thread *thread,
+                const struct record *record)
 {
     struct process *process = thread->process;
-    const struct tensor *tensor = tensor_find(process, record->tensor.tensor);
+    const struct tensor *tensor = tensor_find(versions, record->tensor.tensor);
     uint64_t saved, now;
     if (!versions_of(process, record, tensor, &saved, &now) || saved == now)
         return;
@@ -199,15 +195,22 @@ static void versions_on_range(struct analyzer *analyzer, const struct event *eve
 {
     struct thread *thread = event->thread;
     const struct record *record = event->record;
+    if (record->api != API_ddpcheck_save && record->api != API_ddpcheck_modify &&
+        record->api != API_ddpcheck_use)
+        return;
+    struct versions *versions =
+        state_get(analyzer, &check_in_place_write, OWNER_PROCESS, &thread->process->states);
+    if (!versions)
+        return;
     switch (record->api) {
     case API_ddpcheck_save:
-        save(analyzer, thread, record);
+        save(analyzer, versions, thread, record);
         return;
     case API_ddpcheck_modify:
-        modify(thread, record);
+        modify(versions, thread, record);
         return;
     case API_ddpcheck_use:
-        use(analyzer, thread, record);
+        use(analyzer, versions, thread, record);
         return;
     default:
         return;
@@ -242,4 +245,6 @@ const struct check check_in_place_write = {
     .fix_torch = "y = torch.nn.functional.leaky_relu(y, 0.2)          # not inplace=True where y "
                  "was saved\n",
     .on = {[EVENT_RANGE] = versions_on_range},
+    .state_bytes = {[OWNER_PROCESS] = sizeof(struct versions)},
+    .state_end = {[OWNER_PROCESS] = versions_end},
 };

@@ -10,6 +10,7 @@
  * Whose call is late rather than missing is for the hang checks (dc2xx_waits.c). */
 #include <stdio.h>
 
+#include "analyzer/checks/match/dc111_invalid.h"
 #include "analyzer/match/channel.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/hang/ends.h"
@@ -152,8 +153,7 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
          alone = peer == record->op.rank && !record->op.group;
     if (!out_of_range && !alone)
         return;
-    thread->invalid_call = record->serial;
-    thread->invalid_group |= thread->group_depth > 0;
+    invalid_note_call(analyzer, thread, record);
     char why[96];
     if (alone) {
         report_call(analyzer, &operation,
@@ -194,7 +194,7 @@ static void check_itself(struct analyzer *analyzer, const struct operation *call
     }
     if (!balance)
         return;
-    calls[first].thread->invalid_group = true;
+    invalid_note_group(analyzer, calls[first].thread);
     report_call(
         analyzer, last[balance < 0], balance > 0 ? DID_CALLED_TO_ITSELF : DID_CALLED_FROM_ITSELF,
         balance > 0 ? "it sends to itself, and its group has no receive for it"

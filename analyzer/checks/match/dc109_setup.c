@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/states.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/process.h"
@@ -19,25 +20,55 @@
 
 enum { RANKS_BYTES = 128 };
 
-static int begin_claims(struct comm *comm, const struct member *newcomer)
+/* What the members of a communicator gave when they set it up. */
+struct setup_claims {
+    struct slot *claims; /* members by the nranks they gave; NULL while they agree */
+    uint32_t finding;    /* about these */
+    uint32_t unique_ids; /* given to ncclCommInitRankScalable by the first that came; 0 not known */
+    struct site unique_ids_site;
+    int unique_ids_rank;
+    struct { /* the newest ncclCommShrink of it */
+        bool seen;
+        uint32_t ordinal;
+        uint64_t excluded, count;
+        struct site site;
+        const struct member *member;
+    } shrink;
+};
+
+static struct setup_claims *claims_of(struct analyzer *analyzer, struct comm *comm)
 {
-    comm->claims = calloc(1, sizeof *comm->claims);
-    if (!comm->claims)
+    return state_get(analyzer, &check_different_setup, OWNER_COMM, &comm->states);
+}
+
+static void setup_claims_end(void *state)
+{
+    struct setup_claims *given = state;
+    if (given->claims)
+        slot_clear(given->claims);
+    free(given->claims);
+}
+
+static int begin_claims(struct setup_claims *given, const struct comm *comm,
+                        const struct member *newcomer)
+{
+    given->claims = calloc(1, sizeof *given->claims);
+    if (!given->claims)
         return -1;
-    comm->claims->variants = 1;
-    comm->claims->first.signature.count = (uint64_t)comm->nranks;
+    given->claims->variants = 1;
+    given->claims->first.signature.count = (uint64_t)comm->nranks;
     int failed = 0;
     for (uint32_t i = 0; i < comm->members; i++)
         if (comm->member[i] != newcomer && comm->member[i]->arrivals) {
-            failed |= rankset_add(&comm->claims->first.ranks, comm->member[i]->rank);
-            comm->claims->first.site = comm->member[i]->arrival;
+            failed |= rankset_add(&given->claims->first.ranks, comm->member[i]->rank);
+            given->claims->first.site = comm->member[i]->arrival;
         }
     return failed;
 }
 
-static int add_claim(struct comm *comm, const struct member *member, int nranks)
+static int add_claim(struct setup_claims *given, const struct member *member, int nranks)
 {
-    struct slot *claims = comm->claims;
+    struct slot *claims = given->claims;
     for (uint32_t i = 0; i < claims->variants; i++)
         if (slot_variant(claims, i)->signature.count == (uint64_t)nranks)
             return rankset_add(&slot_variant(claims, i)->ranks, member->rank);
@@ -51,13 +82,14 @@ static int add_claim(struct comm *comm, const struct member *member, int nranks)
     return rankset_add(&more[claims->variants - 2].ranks, member->rank);
 }
 
-static void report_claims(struct analyzer *analyzer, struct comm *comm)
+static void report_claims(struct analyzer *analyzer, const struct comm *comm,
+                          struct setup_claims *given)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
-    for (uint32_t i = 0; i < comm->claims->variants; i++) {
-        const struct variant *variant = slot_variant(comm->claims, i);
+    for (uint32_t i = 0; i < given->claims->variants; i++) {
+        const struct variant *variant = slot_variant(given->claims, i);
         text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "",
                  rankset_count(&variant->ranks) == 1 ? "rank" : "ranks",
                  rankset_text(&variant->ranks, ranks, sizeof ranks),
@@ -80,10 +112,10 @@ static void report_claims(struct analyzer *analyzer, struct comm *comm)
     draft_say(
         &draft, &what,
         "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).");
-    if (comm->claims_finding) {
-        findings_replace(analyzer, comm->claims_finding, &draft);
+    if (given->finding) {
+        findings_replace(analyzer, given->finding, &draft);
     } else {
-        findings_report(analyzer, &draft, &comm->claims_finding);
+        findings_report(analyzer, &draft, &given->finding);
     }
 }
 
@@ -134,27 +166,28 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
 {
     struct comm *comm = member->comm;
     uint32_t ids = record->comm.ordinal;
+    struct setup_claims *given = claims_of(analyzer, comm);
     (void)process;
-    if (!ids || ids == comm->unique_ids || findings_find(analyzer, DC109, comm->id, 0))
+    if (!given || !ids || ids == given->unique_ids || findings_find(analyzer, DC109, comm->id, 0))
         return;
-    if (!comm->unique_ids) {
-        comm->unique_ids = ids;
-        comm->unique_ids_site = *site;
-        comm->unique_ids_rank = member_shown_rank(member);
+    if (!given->unique_ids) {
+        given->unique_ids = ids;
+        given->unique_ids_site = *site;
+        given->unique_ids_rank = member_shown_rank(member);
         return;
     }
     struct text what = {0};
     char name[16];
     struct act first = {.did = DID_INIT_IDS,
                         .call = call_of_api(API_ncclCommInitRankScalable),
-                        .number = comm->unique_ids};
+                        .number = given->unique_ids};
     struct act second = first;
     second.number = ids;
     text_add(&what,
              "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
-             comm->unique_ids_rank, comm_name(comm->id, name), comm->unique_ids,
+             given->unique_ids_rank, comm_name(comm->id, name), given->unique_ids,
              member_shown_rank(member), ids);
-    report_two(analyzer, comm, &comm->unique_ids_site, comm->unique_ids_rank, &first, site,
+    report_two(analyzer, comm, &given->unique_ids_site, given->unique_ids_rank, &first, site,
                member_shown_rank(member), &second, &what,
                "Send the whole list of unique ids, and their number, to every rank.");
 }
@@ -194,7 +227,8 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
     struct comm *parent = comm_find(analyzer, record->comm.parent);
     const struct member *member = parent ? member_find(analyzer, parent->id, record->comm.rank)
                                          : NULL;
-    if (!member || !record->comm.bytes)
+    struct setup_claims *given = parent ? claims_of(analyzer, parent) : NULL;
+    if (!member || !given || !record->comm.bytes)
         return;
     struct site site = {
         .process = process,
@@ -202,30 +236,30 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
         .time_ns = record_realtime(process, record),
     };
-    if (!parent->shrink.seen || record->comm.ordinal > parent->shrink.ordinal) {
-        parent->shrink.seen = true;
-        parent->shrink.ordinal = record->comm.ordinal;
-        parent->shrink.excluded = record->comm.pointer;
-        parent->shrink.count = record->comm.bytes;
-        parent->shrink.site = site;
-        parent->shrink.member = member;
+    if (!given->shrink.seen || record->comm.ordinal > given->shrink.ordinal) {
+        given->shrink.seen = true;
+        given->shrink.ordinal = record->comm.ordinal;
+        given->shrink.excluded = record->comm.pointer;
+        given->shrink.count = record->comm.bytes;
+        given->shrink.site = site;
+        given->shrink.member = member;
         return;
     }
-    if (record->comm.ordinal != parent->shrink.ordinal ||
-        record->comm.pointer == parent->shrink.excluded ||
+    if (record->comm.ordinal != given->shrink.ordinal ||
+        record->comm.pointer == given->shrink.excluded ||
         findings_find(analyzer, DC109, parent->id, 0))
         return;
     struct text what = {0};
     char name[16];
-    int first = member_shown_rank(parent->shrink.member), second = member_shown_rank(member);
+    int first = member_shown_rank(given->shrink.member), second = member_shown_rank(member);
     text_add(&what,
              "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
-             first, second, comm_name(parent->id, name), (unsigned long long)parent->shrink.count,
+             first, second, comm_name(parent->id, name), (unsigned long long)given->shrink.count,
              (unsigned long long)record->comm.bytes);
     const struct act shrinks = {.did = DID_CALLED_FUNCTION,
                                 .call = call_of_api(API_ncclCommShrink)},
                      others = {.did = DID_SHRINK_OTHERS, .call = shrinks.call};
-    report_two(analyzer, parent, &parent->shrink.site, first, &shrinks, &site, second, &others,
+    report_two(analyzer, parent, &given->shrink.site, first, &shrinks, &site, second, &others,
                &what,
                "Agree on the ranks that failed before ncclCommShrink: give every rank that "
                "stays the same list.");
@@ -243,18 +277,21 @@ static void check_init(struct analyzer *analyzer, struct process *process,
         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
         .time_ns = record_realtime(process, record),
     };
+    struct setup_claims *given = claims_of(analyzer, comm);
+    if (!given)
+        return;
     comm_name(comm->id, name);
-    if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !comm->claims &&
-        begin_claims(comm, member)) {
+    if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !given->claims &&
+        begin_claims(given, comm, member)) {
         analyzer->failed = true;
         return;
     }
-    if (comm->claims && member->arrivals == 1) {
-        if (add_claim(comm, member, record->comm.nranks))
+    if (given->claims && member->arrivals == 1) {
+        if (add_claim(given, member, record->comm.nranks))
             analyzer->failed = true;
-        report_claims(analyzer, comm);
+        report_claims(analyzer, comm, given);
     }
-    if (comm->claims)
+    if (given->claims)
         return; /* which rank is out of range depends on whom one believes */
     if (record->comm.nranks > 0 && record->comm.rank >= record->comm.nranks) {
         text_add(&what, "rank %d joins %s, which has ranks 0 to %d only", record->comm.rank, name,
@@ -397,6 +434,8 @@ const struct check check_different_setup = {
              "every rank */\n",
     .fix_torch = "group = dist.new_group([0, 1])    # every rank calls it, also ranks 2 and 3\n",
     .on = {[EVENT_SETUP] = setup_on_setup},
+    .state_bytes = {[OWNER_COMM] = sizeof(struct setup_claims)},
+    .state_end = {[OWNER_COMM] = setup_claims_end},
 };
 
 const struct check check_shared_gpu = {

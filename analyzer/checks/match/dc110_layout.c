@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/states.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/match/divergence.h"
 #include "analyzer/findings.h"
@@ -55,20 +56,33 @@ static void add_what_is_known(struct layout *layout, const struct comm *comm)
     }
 }
 
-static int begin(struct comm *comm, const struct operation *operation)
+static struct layout **layout_of(struct analyzer *analyzer, struct comm *comm)
+{
+    return state_get(analyzer, &check_different_buckets, OWNER_COMM, &comm->states);
+}
+
+static void layout_end(void *state)
+{
+    free(*(struct layout **)state);
+}
+
+/* NULL: there is nothing to follow, or memory is short. */
+static struct layout *begin(struct analyzer *analyzer, const struct comm *comm,
+                            const struct operation *operation)
 {
     const struct slot *slot = &comm->divergence->slot[0];
     if (slot->variants < 2)
-        return 0;
+        return NULL;
     struct layout *layout = calloc(1, sizeof *layout);
-    if (!layout)
-        return -1;
+    if (!layout) {
+        analyzer->failed = true;
+        return NULL;
+    }
     layout->number = comm->divergence->number;
     layout->rank[0] = rankset_next(&slot->first.ranks, 0);
     layout->rank[1] = operation->member->rank;
-    comm->layout = layout;
     add_what_is_known(layout, comm);
-    return 0;
+    return layout;
 }
 
 /* "ncclAllReduce of 4 + 5 + 3 more float32". */
@@ -111,9 +125,8 @@ static void add_side(struct draft *draft, const struct comm *comm, const struct 
         draft->finding.last_ns = part->site.time_ns;
 }
 
-static void report(struct analyzer *analyzer, struct comm *comm)
+static void report(struct analyzer *analyzer, const struct comm *comm, struct layout *layout)
 {
-    struct layout *layout = comm->layout;
     struct slot *slot = &comm->divergence->slot[0];
     int a = slot_variant_of(slot, layout->rank[0]), b = slot_variant_of(slot, layout->rank[1]);
     bool swap = a >= 0 && b >= 0 &&
@@ -152,14 +165,15 @@ static bool is_about_counts(const struct analyzer *analyzer, const struct diverg
     return divergence->finding && analyzer->reported[divergence->finding - 1].check->code == DC102;
 }
 
-static void judge(struct analyzer *analyzer, struct comm *comm, bool is_all)
+static void judge(struct analyzer *analyzer, const struct comm *comm, struct layout *layout,
+                  bool is_all)
 {
     if (!is_about_counts(analyzer, comm->divergence))
         return;
-    enum layout_answer answer = layout_judge(comm->layout, is_all);
-    comm->layout->other_order = answer == LAYOUT_OTHER_ORDER;
+    enum layout_answer answer = layout_judge(layout, is_all);
+    layout->other_order = answer == LAYOUT_OTHER_ORDER;
     if (answer == LAYOUT_OTHER_PIECES || answer == LAYOUT_OTHER_ORDER)
-        report(analyzer, comm);
+        report(analyzer, comm, layout);
 }
 
 static void layout_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -171,41 +185,43 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
     if (!divergence || !divergence->finding || comm->parting ||
         api_class_of(operation->record.api) != CLASS_COLLECTIVE)
         return;
-    if (comm->layout && comm->layout->number != divergence->number) {
-        free(comm->layout);
-        comm->layout = NULL;
+    struct layout **kept = layout_of(analyzer, comm);
+    if (kept && *kept && (*kept)->number != divergence->number) {
+        free(*kept);
+        *kept = NULL;
     }
-    if (!comm->layout && (number != divergence->number || begin(comm, operation))) {
-        if (!(number != divergence->number))
-            analyzer->failed = true;
+    if (kept && !*kept && number == divergence->number)
+        *kept = begin(analyzer, comm, operation);
+    struct layout *layout = kept ? *kept : NULL;
+    if (!layout)
         return;
-    }
-    struct layout *layout = comm->layout;
-    int side = !layout                                      ? -1
-               : operation->member->rank == layout->rank[0] ? 0
-               : operation->member->rank == layout->rank[1] ? 1
-                                                            : -1;
+    int side = operation->member->rank == layout->rank[1] ? 1 : -1;
+    if (operation->member->rank == layout->rank[0])
+        side = 0;
     bool is_next = side >= 0 && number == layout->number + layout->pieces[side];
-    if (layout && layout->finding && number == layout->number) {
-        report(analyzer, comm);
+    if (layout->finding && number == layout->number) {
+        report(analyzer, comm, layout);
         return;
     }
     if (!is_next || layout->finding)
         return;
     struct arrival arrival = {.loop = operation->loop, .laps = operation->member->laps};
     add_piece(layout, side, &operation->signature, &arrival);
-    judge(analyzer, comm, false);
+    judge(analyzer, comm, layout, false);
 }
 
 /* Ranks that hang after their first buckets make no more calls that could prove it. */
 static void layout_on_finish(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
-    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
-        if (comm->layout && !comm->layout->finding && comm->divergence &&
-            comm->divergence->number == comm->layout->number) {
-            judge(analyzer, comm, true);
-        }
+    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        struct layout **kept =
+            state_find(analyzer, &check_different_buckets, OWNER_COMM, comm->states);
+        struct layout *layout = kept ? *kept : NULL;
+        if (layout && !layout->finding && comm->divergence &&
+            comm->divergence->number == layout->number)
+            judge(analyzer, comm, layout, true);
+    }
 }
 
 const struct check check_different_buckets = {
@@ -237,4 +253,6 @@ const struct check check_different_buckets = {
         "model = build_model(config)                  # the same code on every rank, no branch on "
         "it\nmodel = DDP(model, bucket_cap_mb=25, find_unused_parameters=True)\n",
     .on = {[EVENT_OPERATION] = layout_on_operation, [EVENT_FINISH] = layout_on_finish},
+    .state_bytes = {[OWNER_COMM] = sizeof(struct layout *)},
+    .state_end = {[OWNER_COMM] = layout_end},
 };

@@ -5,6 +5,8 @@
  * "API" (each function), "Error handling and communicator abort". */
 #include <stdio.h>
 
+#include "analyzer/checks/match/dc111_invalid.h"
+#include "analyzer/states.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/process.h"
@@ -13,6 +15,33 @@
 #include "lib/trace/names.h"
 
 enum { NCCL_INVALID_ARGUMENT = 4, NCCL_INVALID_USAGE = 5, CALL_BYTES = 256 };
+
+struct invalid {
+    uint64_t call; /* the ENTER that a finding was made of */
+    bool group;    /* likewise one in the open ncclGroup */
+};
+
+static struct invalid *invalid_of(struct analyzer *analyzer, struct thread *thread)
+{
+    return state_get(analyzer, &check_invalid_call, OWNER_THREAD, &thread->states);
+}
+
+void invalid_note_call(struct analyzer *analyzer, struct thread *thread,
+                       const struct record *record)
+{
+    struct invalid *invalid = invalid_of(analyzer, thread);
+    if (!invalid)
+        return;
+    invalid->call = record->serial;
+    invalid->group |= thread->group_depth > 0;
+}
+
+void invalid_note_group(struct analyzer *analyzer, struct thread *thread)
+{
+    struct invalid *invalid = invalid_of(analyzer, thread);
+    if (invalid)
+        invalid->group = true;
+}
 
 /* One finding for each call, and one for what a group makes of it. */
 static void report(struct analyzer *analyzer, struct thread *thread, const struct record *record,
@@ -31,9 +60,7 @@ static void report(struct analyzer *analyzer, struct thread *thread, const struc
         /* Ranks, colours and keys differ by nature: ranks that do the same are one finding. */
         .act = api_class_of(record->api) == CLASS_COMM ? &act : NULL,
     };
-    thread->invalid_call = record->serial;
-    if (thread->group_depth)
-        thread->invalid_group = true;
+    invalid_note_call(analyzer, thread, record);
     one_call_report(analyzer, &one, what, todo);
 }
 
@@ -232,14 +259,17 @@ static void invalid_on_leave(struct analyzer *analyzer, const struct event *even
     struct thread *thread = event->thread;
     const struct record *record = event->record;
     const struct record *entered = &thread->enter;
-    bool ends_group = api_class_of(record->api) == CLASS_GROUP,
-         told = ends_group && thread->invalid_group;
-    if (ends_group)
-        thread->invalid_group = false;
+    struct invalid *invalid =
+        state_find(analyzer, &check_invalid_call, OWNER_THREAD, thread->states);
+    bool ends_group = api_class_of(record->api) == CLASS_GROUP;
+    bool was_reported = invalid &&
+                        (invalid->call == entered->serial || (ends_group && invalid->group));
+    if (ends_group && invalid)
+        invalid->group = false;
     bool refused = record->result == NCCL_INVALID_ARGUMENT || record->result == NCCL_INVALID_USAGE;
     if (!refused || !can_be_invalid(record->api) || !thread->in_call || entered->api != record->api)
         return;
-    if (told || thread->invalid_call == entered->serial)
+    if (was_reported)
         return; /* of the call itself, or of one in the group */
     struct one_call one = {.process = thread->process};
     struct comm *comm = comm_find(analyzer, record->leave.comm);
@@ -297,4 +327,5 @@ const struct check check_invalid_call = {
     .fix_torch =
         "dist.all_reduce(x)\ndist.destroy_process_group()    # last, once, and on every rank\n",
     .on = {[EVENT_NCCL] = invalid_on_nccl, [EVENT_LEAVE] = invalid_on_leave},
+    .state_bytes = {[OWNER_THREAD] = sizeof(struct invalid)},
 };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/lockstep.h"
 #include "analyzer/model/process.h"
@@ -31,6 +32,40 @@ enum {
  * ---------------------------------------------------------------------------------------------------------
  */
 
+/* Who came last to the operations of a communicator, in the window that is being filled. */
+struct lateness {
+    uint64_t begin_ns, end_ns; /* of the window; of the last time that was lost */
+    uint32_t delays;
+};
+
+/* Of a member: the delays of the window in which it was the last. */
+struct member_lateness {
+    uint32_t delays;
+    uint64_t delayed_ns;
+};
+
+/* A row of small operations that a member issued one after the other. */
+struct small_run {
+    uint64_t alike; /* hash of what must be equal for one operation to do */
+    uint64_t bytes;
+    uint32_t operations, runs;
+};
+
+static struct lateness *lateness_of(struct analyzer *analyzer, struct comm *comm)
+{
+    return state_get(analyzer, &check_straggler, OWNER_COMM, &comm->states);
+}
+
+static struct member_lateness *lateness_of_member(struct analyzer *analyzer, struct member *member)
+{
+    return state_get(analyzer, &check_straggler, OWNER_MEMBER, &member->states);
+}
+
+static struct small_run *small_run_of(struct analyzer *analyzer, struct member *member)
+{
+    return state_get(analyzer, &check_small_collectives, OWNER_MEMBER, &member->states);
+}
+
 static bool is_one_host(const struct comm *comm)
 {
     for (uint32_t i = 1; i < comm->members; i++)
@@ -40,9 +75,10 @@ static bool is_one_host(const struct comm *comm)
 }
 
 static void report_late(struct analyzer *analyzer, const struct comm *comm,
-                        const struct member *member, uint64_t elapsed_ns, const struct site *site)
+                        const struct member *member, const struct lateness *lateness,
+                        const struct member_lateness *late, uint64_t elapsed_ns,
+                        const struct site *site)
 {
-    const struct lateness *lateness = &comm->lateness;
     struct draft draft = draft_new(&check_straggler, POSSIBLE, comm);
     struct text what = {0};
     char name[16];
@@ -53,9 +89,9 @@ static void report_late(struct analyzer *analyzer, const struct comm *comm,
              "rank %d came last to %" PRIu32 " of %" PRIu32
              " operations of %s for which the others had to wait, by %.1f ms on "
              "average: %.0f%% of the time was lost",
-             member_shown_rank(member), member->delays, lateness->delays, comm_name(comm->id, name),
-             (double)member->delayed_ns / member->delays / 1e6,
-             100.0 * (double)member->delayed_ns / (double)elapsed_ns);
+             member_shown_rank(member), late->delays, lateness->delays, comm_name(comm->id, name),
+             (double)late->delayed_ns / late->delays / 1e6,
+             100.0 * (double)late->delayed_ns / (double)elapsed_ns);
     if (!is_one_host(comm))
         text_add(&what, " (the hosts' clocks are trusted to %d ms)", DELAY_OTHER_HOST_NS / 1000000);
     draft_say(&draft, &what,
@@ -64,13 +100,15 @@ static void report_late(struct analyzer *analyzer, const struct comm *comm,
     findings_report(analyzer, &draft, NULL);
 }
 
-static void begin_window(struct comm *comm, uint64_t now_ns)
+static void begin_window(struct analyzer *analyzer, struct comm *comm, struct lateness *lateness,
+                         uint64_t now_ns)
 {
-    comm->lateness.begin_ns = now_ns;
-    comm->lateness.delays = 0;
+    lateness->begin_ns = now_ns;
+    lateness->delays = 0;
     for (uint32_t i = 0; i < comm->members; i++) {
-        comm->member[i]->delays = 0;
-        comm->member[i]->delayed_ns = 0;
+        struct member_lateness *of_member = lateness_of_member(analyzer, comm->member[i]);
+        if (of_member)
+            *of_member = (struct member_lateness){0};
     }
 }
 
@@ -78,30 +116,34 @@ static void begin_window(struct comm *comm, uint64_t now_ns)
 static void judge_meeting(struct analyzer *analyzer, struct comm *comm,
                           const struct meeting *meeting, const struct site *site)
 {
-    struct lateness *lateness = &comm->lateness;
+    struct lateness *lateness = lateness_of(analyzer, comm);
     struct member *late = comm->member[0];
     for (uint32_t i = 0; i < comm->members; i++)
         if (comm->member[i] == meeting->last)
             late = comm->member[i];
+    struct member_lateness *of_late = lateness_of_member(analyzer, late);
+    if (!lateness || !of_late)
+        return;
     uint64_t from = meeting->last_ns[1] > lateness->end_ns ? meeting->last_ns[1] : lateness->end_ns,
              to = meeting->last_ns[0];
     if (!lateness->begin_ns)
-        begin_window(comm, to);
+        begin_window(analyzer, comm, lateness, to);
     if (to > lateness->end_ns)
         lateness->end_ns = to;
     if (to <= from || to - from < (uint64_t)(is_one_host(comm) ? DELAY_NS : DELAY_OTHER_HOST_NS))
         return;
     lateness->delays++;
-    late->delays++;
-    late->delayed_ns += to - from;
+    of_late->delays++;
+    of_late->delayed_ns += to - from;
     if (lateness->delays < DELAYS_WINDOW)
         return;
     uint64_t elapsed_ns = to - lateness->begin_ns;
-    bool is_habit = 100 * (uint64_t)late->delays >= DELAYS_PERCENT * (uint64_t)lateness->delays &&
-                    100 * late->delayed_ns >= LOST_PERCENT * elapsed_ns;
+    bool is_habit = 100 * (uint64_t)of_late->delays >=
+                        DELAYS_PERCENT * (uint64_t)lateness->delays &&
+                    100 * of_late->delayed_ns >= LOST_PERCENT * elapsed_ns;
     if (is_habit)
-        report_late(analyzer, comm, late, elapsed_ns, site);
-    begin_window(comm, to);
+        report_late(analyzer, comm, late, lateness, of_late, elapsed_ns, site);
+    begin_window(analyzer, comm, lateness, to);
 }
 
 /* --- DC602
@@ -151,10 +193,10 @@ static void report_small(struct analyzer *analyzer, const struct operation *oper
 
 static void count_small(struct analyzer *analyzer, const struct operation *operation)
 {
-    struct small_run *run = &operation->member->small;
+    struct small_run *run = small_run_of(analyzer, operation->member);
     uint64_t bytes = operation->record.op.count * datatype_bytes(operation->record.op.datatype);
     uint64_t kind = alike(operation);
-    if (operation->record.op.flags & RECORD_OP_NO_COUNT ||
+    if (!run || operation->record.op.flags & RECORD_OP_NO_COUNT ||
         operation->record.op.datatype == TYPE_NONE)
         return;
     if (!is_small(operation, bytes)) {
@@ -191,11 +233,14 @@ static void notes_on_call(struct analyzer *analyzer, const struct event *event)
 {
     struct thread *thread = event->thread;
     const struct record *record = event->record;
-    (void)analyzer;
     if (api_class_of(record->api) != CLASS_WAIT)
         return;
-    for (struct member *member = thread->process->members; member; member = member->process_next)
-        member->small = (struct small_run){.runs = member->small.runs};
+    for (struct member *member = thread->process->members; member; member = member->process_next) {
+        struct small_run *run =
+            state_find(analyzer, &check_small_collectives, OWNER_MEMBER, member->states);
+        if (run)
+            *run = (struct small_run){.runs = run->runs};
+    }
 }
 
 const struct check check_straggler = {
@@ -223,6 +268,8 @@ const struct check check_straggler = {
     .fix_torch =
         "if rank == 0 and step % 100 == 0:   # rarely, or in another process\n    save_samples()\n",
     .on = {[EVENT_OPERATION] = notes_on_operation, [EVENT_CALL] = notes_on_call},
+    .state_bytes =
+        {[OWNER_COMM] = sizeof(struct lateness), [OWNER_MEMBER] = sizeof(struct member_lateness)},
 };
 
 const struct check check_small_collectives = {
@@ -249,4 +296,5 @@ const struct check check_small_collectives = {
              "ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
     .fix_torch = "model = DDP(model, bucket_cap_mb=25)        # not: for p in model.parameters(): "
                  "dist.all_reduce(p.grad)\n",
+    .state_bytes = {[OWNER_MEMBER] = sizeof(struct small_run)},
 };

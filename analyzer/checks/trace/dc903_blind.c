@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
@@ -35,11 +36,9 @@ static void report(struct analyzer *analyzer, struct process *process, const str
     findings_report(analyzer, &draft, NULL);
 }
 
-static struct blind *blind_of(struct process *process)
+static struct blind *blind_of(struct analyzer *analyzer, struct process *process)
 {
-    if (!process->blind)
-        process->blind = calloc(1, sizeof *process->blind);
-    return process->blind;
+    return state_get(analyzer, &check_unseen_calls, OWNER_PROCESS, &process->states);
 }
 
 /* What is weaker for texts of the shim, by words in them; the last holds for all others. */
@@ -73,12 +72,10 @@ static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
     struct process *process = event->process;
     const struct record *record = event->record;
 
-    struct blind *blind = blind_of(process);
+    struct blind *blind = blind_of(analyzer, process);
     int version = process->info.nccl_version;
-    if (!blind) {
-        analyzer->failed = true;
+    if (!blind)
         return;
-    }
     if (version <= NCCL_KNOWN || blind->told_nccl)
         return;
     blind->told_nccl = true;
@@ -90,12 +87,9 @@ static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
 static void blind_on_runtime_call(struct analyzer *analyzer, const struct event *event)
 {
     struct process *process = event->process;
-    struct blind *blind = blind_of(process);
-    if (!blind) {
-        analyzer->failed = true;
-        return;
-    }
-    blind->saw_runtime = true;
+    struct blind *blind = blind_of(analyzer, process);
+    if (blind)
+        blind->saw_runtime = true;
 }
 
 static bool issued_operations(const struct process *process)
@@ -106,6 +100,12 @@ static bool issued_operations(const struct process *process)
     return false;
 }
 
+static bool saw_runtime(struct analyzer *analyzer, struct process *process)
+{
+    const struct blind *blind = blind_of(analyzer, process);
+    return !blind || blind->saw_runtime;
+}
+
 /* No libcudart was loaded when the process woke the shim, and no call of it was ever seen. */
 static void blind_on_finish(struct analyzer *analyzer, const struct event *event)
 {
@@ -114,8 +114,7 @@ static void blind_on_finish(struct analyzer *analyzer, const struct event *event
         struct process *process = analyzer->process[i];
         bool unseen = process && !(process->info.lacks & LACKS_CUDA) &&
                       process->info.cuda_runtime_version < 0 && process->info.nccl_version > 0 &&
-                      !(process->blind && process->blind->saw_runtime) &&
-                      issued_operations(process);
+                      !saw_runtime(analyzer, process) && issued_operations(process);
         const struct act act = {.did = DID_NO_RUNTIME};
         if (unseen)
             report(analyzer, process, &act, "waits of the host (DC201 to DC208), " ALL_MEMORY,
@@ -146,4 +145,5 @@ const struct check check_unseen_calls = {
            [EVENT_CALL] = blind_on_runtime_call,
            [EVENT_LAUNCH] = blind_on_runtime_call,
            [EVENT_FINISH] = blind_on_finish},
+    .state_bytes = {[OWNER_PROCESS] = sizeof(struct blind)},
 };

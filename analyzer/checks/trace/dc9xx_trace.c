@@ -1,10 +1,20 @@
 /* dc9xx_trace.c: what the trace itself lacks: DC901 (lost records), DC902 (ranks without a trace).
  */
+#include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 
+/* How many had been lost when they were last reported. */
+static uint64_t *lost_reported(struct analyzer *analyzer, struct process *process)
+{
+    return state_get(analyzer, &check_lost_records, OWNER_PROCESS, &process->states);
+}
+
 static void report_lost(struct analyzer *analyzer, struct process *process)
 {
+    uint64_t *reported = lost_reported(analyzer, process);
+    if (!reported)
+        return;
     struct draft draft = draft_new(&check_lost_records, CERTAIN, NULL);
     struct text what = {0};
     uint64_t control = process->lost_control, bulk = process->lost_bulk,
@@ -46,12 +56,12 @@ static void report_lost(struct analyzer *analyzer, struct process *process)
             known = &analyzer->reported[i];
     if (known && known->finding.severity == draft.finding.severity) {
         /* The counts only grow; they are told again at each doubling. */
-        if (control + bulk + hashes < 2 * process->lost_told) {
+        if (control + bulk + hashes < 2 * *reported) {
             draft_drop(&draft);
             return;
         }
     }
-    process->lost_told = control + bulk + hashes;
+    *reported = control + bulk + hashes;
     if (known) {
         findings_replace(analyzer, known->finding.id, &draft);
     } else {
@@ -78,10 +88,10 @@ static void trace_on_finish(struct analyzer *analyzer, const struct event *event
     (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        if (process && process->lost_told &&
-            process->lost_told !=
-                process->lost_control + process->lost_bulk + process->lost_hashes) {
-            process->lost_told = 0;
+        uint64_t *reported = process ? lost_reported(analyzer, process) : NULL;
+        if (reported && *reported &&
+            *reported != process->lost_control + process->lost_bulk + process->lost_hashes) {
+            *reported = 0;
             report_lost(analyzer, process);
         }
     }
@@ -125,6 +135,7 @@ const struct check check_lost_records = {
         "Findings that depend on the lost records are only possible, and some faults may be "
         "missed.",
     .on = {[EVENT_LOST] = trace_on_lost, [EVENT_FINISH] = trace_on_finish},
+    .state_bytes = {[OWNER_PROCESS] = sizeof(uint64_t)},
 };
 
 const struct check check_missing_trace = {

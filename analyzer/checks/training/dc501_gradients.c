@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "lib/trace/lacks.h"
@@ -23,11 +24,9 @@ struct likeness {
     uint64_t first_ns;
 };
 
-void likeness_free(struct likeness *likeness)
+static void likeness_end(void *state)
 {
-    if (likeness)
-        free(likeness->label);
-    free(likeness);
+    free(((struct likeness *)state)->label);
 }
 
 static void start_again(struct likeness *likeness)
@@ -37,21 +36,19 @@ static void start_again(struct likeness *likeness)
     likeness->operations = 0;
 }
 
-static struct likeness *likeness_of(const struct payload *payload)
+static struct likeness *likeness_of(struct analyzer *analyzer, const struct payload *payload)
 {
-    struct payloads *payloads = payload->comm->payloads;
-    if (payloads->likeness)
-        return payloads->likeness;
-    struct likeness *likeness = calloc(1, sizeof *likeness);
-    if (!likeness)
-        return NULL;
+    struct likeness *likeness =
+        state_get(analyzer, &check_identical_gradients, OWNER_COMM, &payload->comm->states);
+    if (!likeness || likeness->label)
+        return likeness;
     likeness->label = calloc(payload->cells, sizeof *likeness->label);
     if (!likeness->label) {
-        free(likeness);
+        analyzer->failed = true;
         return NULL;
     }
     likeness->ranks = payload->cells;
-    return payloads->likeness = likeness;
+    return likeness;
 }
 
 static bool is_float(uint8_t datatype)
@@ -163,12 +160,9 @@ static void gradients_on_payload(struct analyzer *analyzer, const struct event *
     const struct payload *payload = event->payload;
     if (!counts(payload))
         return;
-    struct likeness *likeness = likeness_of(payload);
-    if (!likeness || likeness->ranks != payload->cells) {
-        if (!(likeness))
-            analyzer->failed = true;
+    struct likeness *likeness = likeness_of(analyzer, payload);
+    if (!likeness || likeness->ranks != payload->cells)
         return;
-    }
     int shared = refine(likeness, payload);
     if (shared == -2) {
         analyzer->failed = true;
@@ -223,4 +217,6 @@ const struct check check_identical_gradients = {
                  "from the process group\nloader = DataLoader(dataset, batch_size=64, "
                  "sampler=sampler)\nfor epoch in range(epochs):\n    sampler.set_epoch(epoch)\n",
     .on = {[EVENT_PAYLOAD] = gradients_on_payload},
+    .state_bytes = {[OWNER_COMM] = sizeof(struct likeness)},
+    .state_end = {[OWNER_COMM] = likeness_end},
 };

@@ -3,6 +3,7 @@
  * others are counted. */
 #include <stdio.h>
 
+#include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
@@ -11,6 +12,18 @@
 /* Operations like the faulty one that were finite again on all ranks before it counts as over: a
  * loss scaler skips one step, but another bucket of the same size may come in between. */
 enum { FINITE_AGAIN = 8, CALL_BYTES = 256 };
+
+struct nonfinite {
+    uint32_t finding; /* that is open; 0 none */
+    uint64_t first_ns;
+    struct signature signature; /* of its operation */
+    uint32_t finite;            /* operations like it since that were finite */
+};
+
+static struct nonfinite *nonfinite_of(struct analyzer *analyzer)
+{
+    return state_get(analyzer, &check_nonfinite_values, OWNER_JOB, &analyzer->states);
+}
 
 /* A sum with Inf is Inf or NaN. A maximum with -Inf is ordinary, so is a mask of it that is
  * broadcast. */
@@ -66,7 +79,7 @@ static void add_sides(struct draft *draft, const struct payload *payload,
 static void report(struct analyzer *analyzer, const struct payload *payload,
                    const struct payload_cell *first)
 {
-    struct nonfinite *state = &analyzer->nonfinite;
+    struct nonfinite *state = nonfinite_of(analyzer);
     uint64_t nans = 0, infs = 0;
     struct draft draft = draft_new(&check_nonfinite_values, POSSIBLE, payload->comm);
     struct text what = {0};
@@ -106,7 +119,7 @@ static void report(struct analyzer *analyzer, const struct payload *payload,
 static void another(struct analyzer *analyzer, const struct payload *payload,
                     const struct payload_cell *first)
 {
-    struct nonfinite *state = &analyzer->nonfinite;
+    struct nonfinite *state = nonfinite_of(analyzer);
     state->finite = 0;
     if (first->site.time_ns < state->first_ns) {
         report(analyzer, payload, first);
@@ -126,7 +139,9 @@ static bool all_told(const struct payload *payload)
 static void nonfinite_on_payload(struct analyzer *analyzer, const struct event *event)
 {
     const struct payload *payload = event->payload;
-    struct nonfinite *state = &analyzer->nonfinite;
+    struct nonfinite *state = nonfinite_of(analyzer);
+    if (!state)
+        return;
     const struct payload_cell *first = payload->key.kind == PAYLOAD_NAMED ? NULL
                                                                           : first_bad(payload);
     if (first) {
@@ -179,4 +194,5 @@ const struct check check_nonfinite_values = {
         "loss.backward()\nscaler.unscale_(optimizer)                      # half precision: a "
         "GradScaler skips the step\nscaler.step(optimizer); scaler.update()\n",
     .on = {[EVENT_PAYLOAD] = nonfinite_on_payload},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct nonfinite)},
 };

@@ -4,12 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
 enum { RANKS_BYTES = 128 };
+
+struct equality {
+    uint64_t equal_before; /* the named buffers were equal before this collective */
+    bool was_equal;
+    uint32_t finding;
+};
 
 /* The lowest number of a collective that a rank had not issued yet when it announced the buffer. */
 static uint64_t lowest_before(const struct payload *payload)
@@ -39,10 +46,9 @@ static void add_sides(struct draft *draft, const struct payload *payload, const 
     }
 }
 
-static void say(struct draft *draft, const struct payload *payload, const struct act *act,
-                const struct payload_group *groups, int count)
+static void say(struct draft *draft, const struct equality *state, const struct payload *payload,
+                const struct act *act, const struct payload_group *groups, int count)
 {
-    const struct payloads *state = payload->comm->payloads;
     struct text what = {0};
     char name[16], ranks[RANKS_BYTES];
     text_add(&what, "the replicas of ");
@@ -75,12 +81,13 @@ static void parameters_on_payload(struct analyzer *analyzer, const struct event 
 {
     const struct payload *payload = event->payload;
     struct payload_group groups[PAYLOAD_GROUPS_MAX];
-    struct payloads *state = payload->comm->payloads;
-    if (payload->key.kind != PAYLOAD_NAMED)
+    struct equality *state =
+        state_get(analyzer, &check_different_parameters, OWNER_COMM, &payload->comm->states);
+    if (payload->key.kind != PAYLOAD_NAMED || !state)
         return;
     int count = payload_groups(payload, HASH_NAMED, groups);
     if (count < 2) {
-        if (count == 1 && payload->complete == payload->cells && !state->parted) {
+        if (count == 1 && payload->complete == payload->cells && !state->finding) {
             uint64_t before = lowest_before(payload);
             state->was_equal = true;
             state->equal_before = before > state->equal_before ? before : state->equal_before;
@@ -88,8 +95,8 @@ static void parameters_on_payload(struct analyzer *analyzer, const struct event 
         return;
     }
     uint64_t now_ns = payload->cell[groups[0].first].site.time_ns;
-    if (state->parted) {
-        findings_count(analyzer, state->parted, now_ns);
+    if (state->finding) {
+        findings_count(analyzer, state->finding, now_ns);
         return;
     }
     struct draft draft = draft_new(&check_different_parameters, CERTAIN, payload->comm);
@@ -98,8 +105,8 @@ static void parameters_on_payload(struct analyzer *analyzer, const struct event 
                             .name = process_string(cell->member->process, payload->key.name),
                             .number = payload->key.number};
     add_sides(&draft, payload, &act, groups, count);
-    say(&draft, payload, &act, groups, count);
-    findings_report(analyzer, &draft, &state->parted);
+    say(&draft, state, payload, &act, groups, count);
+    findings_report(analyzer, &draft, &state->finding);
 }
 
 const struct check check_different_parameters = {
@@ -135,4 +142,5 @@ const struct check check_different_parameters = {
         "found_inf = torch.tensor(float(overflow), device=device)\ndist.all_reduce(found_inf, "
         "op=dist.ReduceOp.MAX)    # all skip, or none\nif not found_inf:\n    optimizer.step()\n",
     .on = {[EVENT_PAYLOAD] = parameters_on_payload},
+    .state_bytes = {[OWNER_COMM] = sizeof(struct equality)},
 };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/states.h"
 #include "analyzer/loop/ballots.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
@@ -30,6 +31,21 @@ static bool is_reduction(unsigned api)
 /* --- while the iteration goes on
  * ---------------------------------------------------------------------------------- */
 
+/* What a member reduced in one iteration. */
+struct tally {
+    uint64_t iteration;
+    const struct thread *owner;      /* loop_place.owner */
+    uint32_t reductions, overlapped; /* overlapped: while backward ran */
+    uint64_t bytes;
+    struct site site;          /* of the last */
+    uint32_t micro;            /* the last micro-step that reduced */
+    uint64_t set, first_set;   /* hash of what it reduced, and of what the first one did */
+    uint32_t sets, other_sets; /* micro-steps that reduced; those of them that reduced something
+                                  else than the first */
+    uint32_t waits; /* iterations in a row in which nothing overlapped although it could */
+    uint32_t every; /* iterations in a row in which every micro-step reduced the same */
+};
+
 static void close_set(struct tally *tally)
 {
     if (!tally->sets)
@@ -43,11 +59,13 @@ static void close_set(struct tally *tally)
 static void steps_on_operation(struct analyzer *analyzer, const struct event *event)
 {
     const struct operation *operation = event->operation;
-    (void)analyzer;
     const struct record *record = &operation->record;
-    struct tally *tally = &operation->member->tally;
     const struct loop_place *loop = &operation->loop;
     if (!loop->iteration || !is_reduction(record->api))
+        return;
+    struct tally *tally =
+        state_get(analyzer, &check_skipped_step, OWNER_MEMBER, &operation->member->states);
+    if (!tally)
         return;
     if (tally->iteration != loop->iteration) {
         uint32_t waits = tally->waits, every = tally->every;
@@ -65,6 +83,11 @@ static void steps_on_operation(struct analyzer *analyzer, const struct event *ev
     tally->site = operation->site;
     tally->overlapped += loop->in_backward;
     tally->bytes += record->op.count * datatype_bytes(record->op.datatype);
+}
+
+static void ballots_end(void *state)
+{
+    ballots_clear(state);
 }
 
 /* --- DC506
@@ -134,7 +157,8 @@ static struct site step_site(struct thread *thread, const struct loop_steps *ste
 
 /* Only optimizers that this rank has stepped before: ranks may well have optimizers of their own.
  */
-static void compare_steps(struct analyzer *analyzer, struct thread *thread, struct member *member)
+static void compare_steps(struct analyzer *analyzer, struct thread *thread, struct member *member,
+                          const struct tally *tally)
 {
     const struct loop *loop = &thread->loop;
     bool numbered = loop->has_iterations && loop->range.meaning.has_number;
@@ -147,10 +171,12 @@ static void compare_steps(struct analyzer *analyzer, struct thread *thread, stru
             .text = loop->steps[i].text,
             .backwards = loop->backwards,
             .count = loop->steps[i].count,
-            .site = step_site(thread, &loop->steps[i], &member->tally),
+            .site = step_site(thread, &loop->steps[i], tally),
         };
-        struct ballot *ballot = ballots_enter(member->comm, &vote);
-        if (!ballot && errno == ENOMEM) {
+        struct ballots *ballots =
+            state_get(analyzer, &check_skipped_step, OWNER_COMM, &member->comm->states);
+        struct ballot *ballot = ballots ? ballots_enter(ballots, member->comm, &vote) : NULL;
+        if (ballots && !ballot && errno == ENOMEM) {
             analyzer->failed = true;
             return;
         }
@@ -163,12 +189,13 @@ static void compare_steps(struct analyzer *analyzer, struct thread *thread, stru
  * ------------------------------------------------------------- */
 
 static void report_habit(struct analyzer *analyzer, const struct check *check, enum did did,
-                         const struct member *member, struct text *what, const char *todo)
+                         const struct member *member, const struct tally *tally, struct text *what,
+                         const char *todo)
 {
     struct draft draft = draft_new(check, POSSIBLE, member->comm);
-    draft_rank(&draft, draft_side(&draft, &(struct act){.did = did}, &member->tally.site), member);
+    draft_rank(&draft, draft_side(&draft, &(struct act){.did = did}, &tally->site), member);
     draft.merges_ranks = true;
-    draft.finding.first_ns = draft.finding.last_ns = member->tally.site.time_ns;
+    draft.finding.first_ns = draft.finding.last_ns = tally->site.time_ns;
     draft_say(&draft, what, todo);
     findings_report(analyzer, &draft, NULL);
 }
@@ -182,10 +209,9 @@ static uint32_t all_steps(const struct loop *loop)
 }
 
 static void check_every(struct analyzer *analyzer, const struct thread *thread,
-                        struct member *member)
+                        const struct member *member, struct tally *tally)
 {
     const struct loop *loop = &thread->loop;
-    struct tally *tally = &member->tally;
     uint32_t micro_steps = loop->micro_steps ? loop->micro_steps : loop->backwards;
     bool is_named = loop->micro_steps >= 2 || loop->backwards >= EVERY_BACKWARDS;
     bool every = is_named && tally->sets == micro_steps && tally->sets >= 2 && !tally->other_sets &&
@@ -200,16 +226,15 @@ static void check_every(struct analyzer *analyzer, const struct thread *thread,
              "optimizer steps once: one reduction, "
              "after the last, would do",
              tally->sets, comm_name(member->comm->id, name));
-    report_habit(analyzer, &check_different_micro_steps, DID_REDUCES_OFTEN, member, &what,
+    report_habit(analyzer, &check_different_micro_steps, DID_REDUCES_OFTEN, member, tally, &what,
                  "Accumulate locally and reduce in the last micro-step only (PyTorch: "
                  "no_sync() in all but the last).");
 }
 
 static void check_overlap(struct analyzer *analyzer, const struct thread *thread,
-                          struct member *member)
+                          const struct member *member, struct tally *tally)
 {
     const struct loop *loop = &thread->loop;
-    struct tally *tally = &member->tally;
     bool could = loop->backwards && tally->reductions >= OVERLAP_REDUCTIONS &&
                  tally->bytes >= OVERLAP_BYTES && all_steps(loop);
     tally->waits = could && !tally->overlapped ? tally->waits + 1 : 0;
@@ -222,7 +247,7 @@ static void check_overlap(struct analyzer *analyzer, const struct thread *thread
              " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
              tally->reductions, comm_name(member->comm->id, name),
              (double)tally->bytes / (1 << 20));
-    report_habit(analyzer, &check_no_overlap, DID_REDUCES_LATE, member, &what,
+    report_habit(analyzer, &check_no_overlap, DID_REDUCES_LATE, member, tally, &what,
                  "Reduce a bucket as soon as its gradients are there, while backward goes "
                  "on (DistributedDataParallel's hooks do).");
 }
@@ -233,14 +258,15 @@ static void steps_on_iteration(struct analyzer *analyzer, const struct event *ev
     if (thread->process->lost_bulk)
         return;
     for (struct member *member = thread->process->members; member; member = member->process_next) {
-        if (member->tally.owner != thread || member->tally.iteration != thread->loop.ordinal)
+        struct tally *tally =
+            state_find(analyzer, &check_skipped_step, OWNER_MEMBER, member->states);
+        if (!tally || tally->owner != thread || tally->iteration != thread->loop.ordinal)
             continue;
-        close_set(&member->tally);
-        compare_steps(analyzer, thread, member);
-        check_every(analyzer, thread, member);
-        check_overlap(analyzer, thread, member);
-
-        member->tally.iteration = 0;
+        close_set(tally);
+        compare_steps(analyzer, thread, member, tally);
+        check_every(analyzer, thread, member, tally);
+        check_overlap(analyzer, thread, member, tally);
+        tally->iteration = 0;
     }
 }
 
@@ -273,6 +299,8 @@ const struct check check_skipped_step = {
     .fix_torch = "scaler.unscale_(optimizer)      # after the reduction: all ranks see the same "
                  "inf or NaN\nscaler.step(optimizer)\nscaler.update()\n",
     .on = {[EVENT_OPERATION] = steps_on_operation, [EVENT_ITERATION] = steps_on_iteration},
+    .state_bytes = {[OWNER_MEMBER] = sizeof(struct tally), [OWNER_COMM] = sizeof(struct ballots)},
+    .state_end = {[OWNER_COMM] = ballots_end},
 };
 
 const struct check check_no_overlap = {
