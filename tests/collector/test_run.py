@@ -113,7 +113,7 @@ def terminal(folder):
     if pid == 0:
         os.execv(TOOL, [TOOL, "run", "-q", "-o", trace, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"])
     output = b""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     sent = False
     while time.monotonic() < end:
         try:

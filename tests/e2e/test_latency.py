@@ -1,6 +1,7 @@
 """A finding is in the database less than a second after the last rank's call, while the job still hangs.
 
-The bound is the product's promise, so it is asserted; a machine busy with something else gets three tries."""
+The bound is what ddpcheck promises for a machine that is not busy. So it is measured three times and all are printed; the
+shortest one is compared, because something else that runs on the machine can only add to it."""
 
 import sys
 import time
@@ -14,10 +15,10 @@ def measure(build):
         job = line.start_bare([line.trainer, "--model", "gan", "--ranks", "4", "--iterations", "8", "--no-gang",
                                "--fault", "partial-barrier"])
         try:
-            end = time.monotonic() + 90
+            end = time.monotonic() + 300
             while not line.live_findings():
                 assert job.poll() is None, "the job ended before it was diagnosed:\n" + job.communicate()[0]
-                assert time.monotonic() < end, "no finding after 90 s"
+                assert time.monotonic() < end, "no finding after 300 s"
                 time.sleep(0.01)
             seen = time.time_ns()
             findings = line.live_findings()
@@ -33,13 +34,9 @@ def measure(build):
 
 
 def main():
-    tries = []
-    for _ in range(3):
-        tries.append(measure(sys.argv[1]))
-        if tries[-1] < 1:
-            print("found %.3f s after the last call" % tries[-1])
-            return
-    raise AssertionError("found too late: %s s" % tries)
+    seconds = [measure(sys.argv[1]) for _ in range(3)]
+    print("found %s s after the last call" % ", ".join("%.3f" % each for each in seconds))
+    assert min(seconds) < 1, "found too late"
 
 
 if __name__ == "__main__":

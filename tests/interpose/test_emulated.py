@@ -106,7 +106,7 @@ def test_a_killed_job_leaves_its_records():
     with watch("true") as run:
         process = subprocess.Popen([RANKS], env=run.environment, start_new_session=True,
                                    stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while len(run.files()) < 5 and time.monotonic() < deadline:
             time.sleep(0.001)
         os.killpg(process.pid, signal.SIGKILL)

@@ -88,10 +88,10 @@ class Zsh:
 
     def read_until(self, mark):
         text = ""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while mark not in text:
             ready, _, _ = select.select([self.terminal], [], [], max(0, end - time.monotonic()))
-            assert ready, "zsh: no %s in 60 s; it said: %r" % (mark, text)
+            assert ready, "zsh: no %s in 300 s; it said: %r" % (mark, text)
             text += os.read(self.terminal, 65536).decode(errors="replace")
         return text
 

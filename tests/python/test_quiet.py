@@ -18,7 +18,7 @@ def asked(program, devices, times, pause_ms):
         job = subprocess.Popen(command, cwd=line.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
         rings = os.path.join(line.trace, "rings")
-        end = time.monotonic() + 20
+        end = time.monotonic() + 300
         while time.monotonic() < end and not (os.path.exists(rings) and ready(rings, devices)):
             time.sleep(0.01)
         with open(rings, encoding="utf-8") as file:

@@ -51,7 +51,7 @@ class Terminal:
 
     def status(self):
         """Its exit status, once it has ended by itself."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:

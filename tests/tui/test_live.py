@@ -56,7 +56,7 @@ class Live(unittest.TestCase):
 
     def goes_on(self, terminal, seconds):
         """The time since the hang began becomes longer than it was, with no key pressed."""
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 300
         while float(re.search(r"since ([0-9.]+) s", terminal.wait("since")).group(1)) <= float(seconds) + 0.5:
             self.assertLess(time.monotonic(), give_up, "time stands still:\n" + terminal.text())
             time.sleep(0.1)
