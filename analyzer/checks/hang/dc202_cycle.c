@@ -212,7 +212,7 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     draft.finding.first_ns = first->begin_ns;
     draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
     struct text what = {0};
-    text_add(&what, "%d waits in a circle: ", cycle->steps);
+    text_add(&what, "a cycle of %d waits: ", cycle->steps);
     for (int i = 0; i < cycle->steps; i++)
         add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait, &what,
                  i);
