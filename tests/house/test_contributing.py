@@ -41,6 +41,36 @@ const struct check check_sample = {
 };
 ''',
         "analyzer/checks.def", "CHECK(299, sample)", "analyzer/checks.c", "check_sample"),
+    "a check with state": (
+        "analyzer/checks/hang/sample.c",
+        '''/* sample.c: a check that counts each communicator's operations. */
+#include "analyzer/check.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/states.h"
+
+struct sample {
+    uint64_t operations;
+};
+
+static void sample_on_operation(struct analyzer *analyzer, const struct event *event)
+{
+    struct sample *sample = state_get(analyzer, &check_sample, OWNER_COMM, &event->member->comm->states);
+    if (sample)
+        sample->operations++;
+}
+
+const struct check check_sample = {
+    .code = DC299,
+    .name = "sample",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_NOTE,
+    .title = "a sample",
+    .text = "Nothing.",
+    .on = {[EVENT_OPERATION] = sample_on_operation},
+    .state_bytes = {[OWNER_COMM] = sizeof(struct sample)},
+};
+''',
+        "analyzer/checks.def", "CHECK(299, sample)", "analyzer/checks.c", "check_sample"),
     "a format to export": (
         "cmd/export/sample.c",
         '''/* sample.c: a format that writes nothing. */
