@@ -49,6 +49,12 @@ void bench_check(int result, const struct error *err)
         bench_die("%s", err->text);
 }
 
+void bench_need(int result, const char *call)
+{
+    if (result)
+        bench_die("%s failed with %d", call, result);
+}
+
 static char directory[512];
 
 static int remove_entry(const char *path, const struct stat *file, int kind, struct FTW *where)

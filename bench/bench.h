@@ -25,18 +25,21 @@ _Noreturn void bench_die(const char *format, ...) __attribute__((format(printf, 
 /* Ends the program with the message of `err` if the result is negative. */
 void bench_check(int result, const struct error *err);
 
+/* Ends the program if the result of `call` is not 0. */
+void bench_need(int result, const char *call);
+
 enum { JOB_RANKS = 8, JOB_STEP_RECORDS = 26 };
 
 /* Training with a communicator of JOB_RANKS members, a process each: a step is some kernels, an
- * event, two gradient buckets and a wait, and what the GPU says of its progress. Zero-initialised
+ * event, two gradient buckets and a wait, and the GPU's progress. Zero-initialised
  * is the beginning. */
 struct bench_job {
     uint64_t emitted, serial[JOB_RANKS];
 };
 
-/* What the process of a rank says of itself. */
+/* What the process of a rank records about itself. */
 struct process_info bench_process(int rank);
-/* The job's next record, and the rank whose it is. */
+/* The job's next record, and the rank that it belongs to. */
 int bench_job_next(struct bench_job *job, struct record *record);
 /* A new trace with the processes of the job, in a transaction that has begun. Ends the program if
  * it can't be made. The caller commits and closes it. */

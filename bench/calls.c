@@ -18,12 +18,7 @@ struct call_subject {
     void *buffer, *scratch; /* NCCL uses the one, not the other */
 };
 
-static void need(int result, const char *what)
-{
-    if (result)
-        bench_die("%s failed with %d", what, result);
-}
-#define NEED(call) need((int)(call), #call)
+#define NEED(call) bench_need((int)(call), #call)
 
 static void call_empty_group(const struct call_subject *on)
 {
@@ -67,7 +62,7 @@ static const struct {
     {"cudaStreamWaitEvent (event not recorded)", 1, call_wait_event},
     {"ncclAllReduce (1 rank, 1 element)", 1, call_all_reduce},
     {"cudaMemsetAsync (memory that NCCL uses)", 1, set_used},
-    {"cudaMemsetAsync (other memory: kept, not told)", 1, set_scratch},
+    {"cudaMemsetAsync (other memory: not recorded)", 1, set_scratch},
 };
 
 static double ns_per_call(const struct call_subject *on, int loop)

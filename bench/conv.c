@@ -12,12 +12,7 @@
 
 enum { WARM = 5, TIMES = 20, TURNS = 7, SHAPE = 8 };
 
-static void need(int result, const char *what)
-{
-    if (result)
-        bench_die("%s failed with %d", what, result);
-}
-#define NEED(call) need((int)(call), #call)
+#define NEED(call) bench_need((int)(call), #call)
 
 struct layer {
     struct conv2d shape;

@@ -176,7 +176,7 @@ static void report_unexpected(void *context, const struct finding *finding)
 
 int main(int argc, char **argv)
 {
-    uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000, told = 0;
+    uint64_t events = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000, printed = 0;
     struct analyzer *analyzer =
         analyzer_new(&(struct analyzer_options){.on_finding = report_unexpected});
     struct rank rank[RANKS] = {{0}};
@@ -195,8 +195,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < RANKS; i++)
             feed_step(&rank[i]);
         uint64_t fed = rank[0].fed + rank[1].fed;
-        if (fed * 10 / events != told) {
-            told = fed * 10 / events;
+        if (fed * 10 / events != printed) {
+            printed = fed * 10 / events;
             struct mallinfo2 heap = mallinfo2();
             printf("%12ju %16.0f %14.2f\n", (uintmax_t)fed,
                    (double)fed / (processor_seconds() - start),

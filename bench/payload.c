@@ -12,12 +12,7 @@
 
 enum { TURNS = 7, BLOCKS_PER_MULTIPROCESSOR = 4, FLOAT32 = 7 };
 
-static void need(int result, const char *what)
-{
-    if (result)
-        bench_die("%s failed with %d", what, result);
-}
-#define NEED(call) need((int)(call), #call)
+#define NEED(call) bench_need((int)(call), #call)
 
 struct hash_subject {
     char *from, *to;

@@ -7,7 +7,7 @@
 
 __attribute__((visibility("default"))) double synchronize_ns(int calls);
 
-static uint64_t read_clock_ns(void)
+static uint64_t python_clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -17,8 +17,8 @@ static uint64_t read_clock_ns(void)
 /* ns per call of cudaStreamSynchronize on an idle stream. */
 double synchronize_ns(int calls)
 {
-    uint64_t begin = read_clock_ns();
+    uint64_t begin = python_clock_ns();
     for (int i = 0; i < calls; i++)
         cudaStreamSynchronize(cudaStreamPerThread);
-    return (double)(read_clock_ns() - begin) / calls;
+    return (double)(python_clock_ns() - begin) / calls;
 }

@@ -43,15 +43,15 @@ class Bench:
     def path(self, name):
         return os.path.join(self.build, name)
 
-    def say(self, text=""):
+    def show(self, text=""):
         print(text, flush=True)
         self.file.write(text + "\n")
 
     def missing(self, *names):
-        """Says which of these was not built, and returns True if one was not."""
+        """Prints which of these was not built, and returns True if one was not."""
         absent = [name for name in names if not os.path.exists(self.path(name))]
         if absent:
-            self.say("not measured: %s not built" % ", ".join(absent))
+            self.show("not measured: %s not built" % ", ".join(absent))
         return bool(absent)
 
     def environment(self, devices, **more):
@@ -66,7 +66,7 @@ class Bench:
 
 
 def calls(bench):
-    bench.say("Intercepted calls, ns per call (emulated CUDA and NCCL; the shim's cost is the difference)")
+    bench.show("Intercepted calls, ns per call (emulated CUDA and NCCL; the difference is the cost of the shim)")
     if bench.missing("bench/bench_calls", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
         return
 
@@ -82,18 +82,18 @@ def calls(bench):
                 watched = {"LD_PRELOAD": bench.shim, "DDPCHECK_DIR": trace, **settings} if settings else {}
                 rounds[way].append(figures("bench_calls", env=bench.environment(1, **watched)))
                 wait_collector(trace)
-    bench.say("%-42s %8s %10s %10s" % ("", "alone", "+ shim", "+ stacks"))
+    bench.show("%-42s %8s %10s %10s" % ("", "alone", "+ shim", "+ stacks"))
     for name, ns in figures("bench_ring_append").items():
-        bench.say("%-42s %8s %10.1f" % (name, "", ns))
+        bench.show("%-42s %8s %10.1f" % (name, "", ns))
     for name in rounds["alone"][0]:
         alone, off, all_ = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
-        bench.say("%-42s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
-    bench.say("aim: at most 100 ns a call without stacks")
+        bench.show("%-42s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
+    bench.show("aim: at most 100 ns a call without stacks")
 
 
 def python_calls(bench):
     version = ".".join(map(str, sys.version_info[:3]))
-    bench.say("Calls from Python %s, ns per cudaStreamSynchronize of an idle stream (emulated; what the shim adds)" % version)
+    bench.show("Calls from Python %s, ns per cudaStreamSynchronize of an idle stream (emulated; what the shim adds)" % version)
     if bench.missing("bench/bench_python.so", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
         return
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_calls.py")
@@ -107,25 +107,25 @@ def python_calls(bench):
                                   env=bench.environment(1, **watched)).splitlines()
                 rounds[way].append({name: float(ns) for ns, name in (line.split(" ", 1) for line in lines)})
                 wait_collector(trace)
-    bench.say("%-36s %8s %10s %12s %12s" % ("", "alone", "+ shim", "+ native", "+ Python"))
+    bench.show("%-36s %8s %10s %12s %12s" % ("", "alone", "+ shim", "+ native", "+ Python"))
     for name in rounds["alone"][0]:
         alone, off, native, whole = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
-        bench.say("%-36s %8.1f %10.1f %12.1f %12.1f" % (name, alone, off - alone, native - alone, whole - alone))
+        bench.show("%-36s %8.1f %10.1f %12.1f %12.1f" % (name, alone, off - alone, native - alone, whole - alone))
 
 
 def store(bench):
-    bench.say("Storing events, rows a second into the same table")
-    bench.say(bench.run([bench.path("bench/bench_store_insert")]).rstrip())
+    bench.show("Storing events, rows a second into the same table")
+    bench.show(bench.run([bench.path("bench/bench_store_insert")]).rstrip())
 
 
 def analyzer(bench):
-    bench.say("Reading and analysing a trace, rows a second")
-    bench.say(bench.run([bench.path("bench/bench_analyze")]).rstrip())
+    bench.show("Reading and analysing a trace, rows a second")
+    bench.show(bench.run([bench.path("bench/bench_analyze")]).rstrip())
 
 
 def long_job(bench):
-    bench.say("A job of days: 50,000,000 events through the analyzer with all checks on; events a second of processor time")
-    bench.say(bench.run([bench.path("bench/bench_long")]).rstrip())
+    bench.show("A job of days: 50,000,000 events through the analyzer with all checks on; events a second of processor time")
+    bench.show(bench.run([bench.path("bench/bench_long")]).rstrip())
 
 
 def holder_of(trace):
@@ -137,7 +137,7 @@ def holder_of(trace):
 
 
 def wait_collector(trace, seconds=60):
-    """The collector ends a moment after its last producer."""
+    """The collector exits a moment after its last producer."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pid = holder_of(trace)
@@ -197,7 +197,7 @@ def train_watched(bench, **settings):
 
 
 def training(bench):
-    bench.say("ddptrain %s, with and without the shim, %d runs each in turn" % (" ".join(TRAINING), TRAINING_RUNS))
+    bench.show("ddptrain %s, with and without the shim, %d runs each in turn" % (" ".join(TRAINING), TRAINING_RUNS))
     if bench.missing("bin/ddptrain", "lib/libddpcheck.so"):
         return
     train(bench)
@@ -212,45 +212,45 @@ def training(bench):
     rates = [run[0] for run in alone]
     spread = (max(rates) / min(rates) - 1) * 100
     rate, cpu = middle(watched, 0) / middle(alone, 0) - 1, middle(watched, 1) / middle(alone, 1) - 1
-    bench.say("%-24s %10.1f images/s %8.2f s of processor" % ("alone", middle(alone, 0), middle(alone, 1)))
-    bench.say("%-24s %10.1f images/s %8.2f s of processor" % ("under the shim", middle(watched, 0), middle(watched, 1)))
-    bench.say("%-24s %+10.1f %% images/s %+7.1f %% of processor (aim: at most 2 %% slower)" % ("difference", rate * 100, cpu * 100))
-    bench.say("%-24s %10.1f %%: from the slowest to the fastest run alone; differences below that are noise" % ("spread", spread))
-    bench.say("%-24s %10.2f s of processor, peak memory %.1f MB, %d events, %d records lost"
+    bench.show("%-24s %10.1f images/s %8.2f s of processor" % ("alone", middle(alone, 0), middle(alone, 1)))
+    bench.show("%-24s %10.1f images/s %8.2f s of processor" % ("under the shim", middle(watched, 0), middle(watched, 1)))
+    bench.show("%-24s %+10.1f %% images/s %+7.1f %% of processor (aim: at most 2 %% slower)" % ("difference", rate * 100, cpu * 100))
+    bench.show("%-24s %10.1f %%: from the slowest to the fastest run alone; differences below that are noise" % ("spread", spread))
+    bench.show("%-24s %10.2f s of processor, peak memory %.1f MB, %d events, %d records lost"
               % ("the collector", middle(watched, 3), middle(watched, 2) / 1024, middle(watched, 4), middle(watched, 5)))
 
 
 def hashing(bench):
-    bench.say("Payload hashes (--hash): the kernel's C twin beside a copy, and ddptrain %s, %d runs each in turn" % (" ".join(TRAINING), TRAINING_RUNS))
+    bench.show("Payload hashes (--hash): the kernel's C twin beside a copy, and ddptrain %s, %d runs each in turn" % (" ".join(TRAINING), TRAINING_RUNS))
     if bench.missing("bench/bench_payload", "bin/ddptrain", "lib/libddpcheck.so"):
         return
-    bench.say(bench.run([bench.path("bench/bench_payload")], env=bench.environment(1)).rstrip())
+    bench.show(bench.run([bench.path("bench/bench_payload")], env=bench.environment(1)).rstrip())
     ways = {"under the shim": {}, "with --hash": {"DDPCHECK_HASH": "1"}}
     runs = {way: [] for way in ways}
     for _ in range(TRAINING_RUNS):
         for way, settings in ways.items():
             runs[way].append(train_watched(bench, **settings))
     for way, of in runs.items():
-        bench.say("%-24s %10.1f images/s %8.2f s of processor, %d events, %d records lost"
+        bench.show("%-24s %10.1f images/s %8.2f s of processor, %d events, %d records lost"
                   % (way, *(statistics.median(run[column] for run in of) for column in (0, 1, 4, 5))))
     plain, hashed = (statistics.median(run[1] for run in runs[way]) for way in ways)
-    bench.say("%-24s %+10.1f %% of processor, which does the GPU's work here" % ("difference", (hashed / plain - 1) * 100))
+    bench.show("%-24s %+10.1f %% of processor, which does the GPU's work here" % ("difference", (hashed / plain - 1) * 100))
 
 
 def tui(bench):
     """`--once` of each view: start, opening the trace and making the picture; what a screen shows at first."""
-    bench.say("ddpcheck tui on a trace of %d operations, 8 ranks (aim: under 2 s and 200 MB)" % TUI_OPERATIONS)
+    bench.show("ddpcheck tui on a trace of %d operations, 8 ranks (aim: under 2 s and 200 MB)" % TUI_OPERATIONS)
     if bench.missing("bench/bench_tui_trace"):
         return
     with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
         path = os.path.join(folder, "large.db")
         bench.run([bench.path("bench/bench_tui_trace"), path, str(TUI_OPERATIONS)])
-        bench.say("%-24s %10.2f GB" % ("the database", os.path.getsize(path) / 1e9))
+        bench.show("%-24s %10.2f GB" % ("the database", os.path.getsize(path) / 1e9))
         for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory":
             begin = time.monotonic()
             process = subprocess.Popen([bench.tool, "tui", "--once", "--view", view, path], stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
-            bench.say("%-24s %10.2f s, peak memory %.1f MB%s" % (view, time.monotonic() - begin, usage.ru_maxrss / 1024,
+            bench.show("%-24s %10.2f s, peak memory %.1f MB%s" % (view, time.monotonic() - begin, usage.ru_maxrss / 1024,
                                                                "" if status == 0 else ", failed"))
 
 
@@ -307,7 +307,7 @@ def live(bench, name, program):
                 cpu_s, sent, begin = screen.cpu_s(), screen.bytes, time.monotonic()
                 time.sleep(TUI_SECONDS)
                 seconds = time.monotonic() - begin
-                bench.say("%-10s %-12s %9.2f %% of a core %10.0f bytes/s to the terminal%s"
+                bench.show("%-10s %-12s %9.2f %% of a core %10.0f bytes/s to the terminal%s"
                           % (name, view, (screen.cpu_s() - cpu_s) / seconds * 100, (screen.bytes - sent) / seconds,
                              "" if job.poll() is None else "; the job has ended"))
         finally:
@@ -322,7 +322,7 @@ def live(bench, name, program):
 
 
 def tui_live(bench):
-    bench.say("ddpcheck tui beside a job of 4 ranks, %d s in each view (aim: under 3 %% of a core)" % TUI_SECONDS)
+    bench.show("ddpcheck tui beside a job of 4 ranks, %d s in each view (aim: under 3 %% of a core)" % TUI_SECONDS)
     if bench.missing("bin/ddptrain", "lib/libddpcheck.so", "lib/ddpcheck/emu"):
         return
     trainer = bench.path("bin/ddptrain")
@@ -336,7 +336,7 @@ def trace_bytes(trace):
 
 def selection(bench):
     runs_of, iterations = 5, int(TRAINING[TRAINING.index("--iterations") + 1])
-    bench.say("Which kernels and copies are recorded (--cuda): ddptrain %s, %d runs each in turn" % (" ".join(TRAINING), runs_of))
+    bench.show("Which kernels and copies are recorded (--cuda): ddptrain %s, %d runs each in turn" % (" ".join(TRAINING), runs_of))
     if bench.missing("bin/ddptrain", "lib/libddpcheck.so"):
         return
     train(bench)
@@ -352,7 +352,7 @@ def selection(bench):
                 runs[way].append((rate, cpu, collector.cpu_s, summary["events"] / iterations, trace_bytes(trace) / iterations,
                                   summary["lost"]))
     for way, of in runs.items():
-        bench.say("--cuda=%-5s %10.1f images/s %6.2f s of processor, collector %5.2f s; each iteration of both ranks %6.0f records,"
+        bench.show("--cuda=%-5s %10.1f images/s %6.2f s of processor, collector %5.2f s; each iteration of both ranks %6.0f records,"
                   " %6.1f KB in rings, %6.1f KB in the database; %d lost"
                   % (way, *(statistics.median(run[column] for run in of) for column in (0, 1, 2, 3)),
                      *(statistics.median(run[column] for run in of) * size / 1024 for column, size in ((3, RECORD_BYTES), (4, 1))),
@@ -371,14 +371,14 @@ def measured(command, statuses=(0,), output=subprocess.DEVNULL, cwd=None):
 
 
 def kineto(bench):
-    bench.say("Importing a torch.profiler trace of %d MB, and a tree of one of %d MB (Python's json.load, jansson's json_load_file)"
+    bench.show("Importing a torch.profiler trace of %d MB, and a tree of one of %d MB (Python's json.load, jansson's json_load_file)"
               % (KINETO_MEGABYTES, KINETO_TREE_MEGABYTES))
     if bench.missing("bench/bench_json_tree"):
         return
     make = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "import", "kineto_traces.py")
     with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
         large, small = os.path.join(folder, "rank0.json"), os.path.join(folder, "small.json")
-        bench.say(bench.run([sys.executable, make, large, str(KINETO_MEGABYTES)]).strip() + " among the events of the large one")
+        bench.show(bench.run([sys.executable, make, large, str(KINETO_MEGABYTES)]).strip() + " among the events of the large one")
         bench.run([sys.executable, make, small, str(KINETO_TREE_MEGABYTES)])
         bench.run(["gzip", "-1", "-k", large])
         ways = (("ddpcheck import, plain", large, [bench.tool, "import", "-o", os.path.join(folder, "plain.db"), large]),
@@ -389,18 +389,18 @@ def kineto(bench):
                 ("Python, small", small, [sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))", small]))
         for name, path, command in ways:
             seconds, cpu, peak = measured(command)
-            bench.say("%-28s %8.2f s, %7.2f s of processor, %7.0f MB/s of it, peak memory %8.1f MB"
+            bench.show("%-28s %8.2f s, %7.2f s of processor, %7.0f MB/s of it, peak memory %8.1f MB"
                       % (name, seconds, cpu, os.path.getsize(path) / 1e6 / cpu, peak))
 
 
-def said(path, pattern):
+def found_text(path, pattern):
     with open(path) as file:
         found = re.search(pattern, " ".join(file.read().split()))
-    return found.group(0) if found else "does not say: " + pattern
+    return found.group(0) if found else "not in the report: " + pattern
 
 
 def flight_recorder(bench):
-    bench.say("Flight Recorder dumps of %d ranks, %d entries each, analysed by ddpcheck and by PyTorch's torchfrtrace"
+    bench.show("Flight Recorder dumps of %d ranks, %d entries each, analysed by ddpcheck and by PyTorch's torchfrtrace"
               % (FLIGHT_RANKS, FLIGHT_ENTRIES))
     here = os.path.dirname(os.path.abspath(__file__))
     torch = subprocess.run([os.path.join(here, "..", "tools", "setup-torch"), "--find"], capture_output=True, text=True).stdout.strip()
@@ -408,22 +408,22 @@ def flight_recorder(bench):
         dumps, database, text = (os.path.join(folder, name) for name in ("dumps", "dumps.db", "text"))
         odd = bench.run([sys.executable, os.path.join(here, "flight_recorder.py"), dumps, str(FLIGHT_RANKS), str(FLIGHT_ENTRIES)]).strip()
         size = sum(entry.stat().st_size for entry in os.scandir(dumps)) / 1e6
-        bench.say("%.0f MB; rank %s never makes the last collective" % (size, odd))
+        bench.show("%.0f MB; rank %s never makes the last collective" % (size, odd))
 
         def line(name, seconds, cpu, peak, verdict):
-            bench.say("%-28s %8.2f s, %7.2f s of processor, peak memory %8.1f MB%s" % (name, seconds, cpu, peak, "; " + verdict if verdict else ""))
+            bench.show("%-28s %8.2f s, %7.2f s of processor, peak memory %8.1f MB%s" % (name, seconds, cpu, peak, "; " + verdict if verdict else ""))
         first = measured([bench.tool, "import", "-q", "-o", database, dumps])
         line("ddpcheck import", *first, "")
         with open(text, "w") as file:
             second = measured([bench.tool, "report", database], (1,), file)
-        line("ddpcheck report", *second, said(text, r"rank %s never called it" % odd))
+        line("ddpcheck report", *second, found_text(text, r"rank %s never called it" % odd))
         if not torch:
-            bench.say("torchfrtrace: not measured, no PyTorch here (tools/setup-torch)")
+            bench.show("torchfrtrace: not measured, no PyTorch here (tools/setup-torch)")
             return
         with open(text, "w") as file:
             theirs = measured([os.path.join(torch, "bin", "torchfrtrace"), dumps], (0,), file, dumps)
-        line("torchfrtrace", *theirs, said(text, r"missing ranks: \{%s\}" % odd))
-        bench.say("torchfrtrace takes %.1f times the processor time of import and report (aim: at least 20), and %.1f times the memory"
+        line("torchfrtrace", *theirs, found_text(text, r"missing ranks: \{%s\}" % odd))
+        bench.show("torchfrtrace takes %.1f times the processor time of import and report (aim: at least 20), and %.1f times the memory"
                   % (theirs[1] / (first[1] + second[1]), theirs[2] / max(first[2], second[2])))
 
 
@@ -438,9 +438,9 @@ def main():
     unknown = [part for part in wanted if part not in PARTS]
     if unknown:
         raise SystemExit("bench: no part %s; there are %s" % (unknown[0], ", ".join(PARTS)))
-    bench.say("ddpcheck bench, %s, %d processors, load %.1f" % (platform.machine(), os.cpu_count(), os.getloadavg()[0]))
+    bench.show("ddpcheck bench, %s, %d processors, load %.1f" % (platform.machine(), os.cpu_count(), os.getloadavg()[0]))
     for part in wanted:
-        bench.say()
+        bench.show()
         PARTS[part](bench)
     bench.file.close()
 

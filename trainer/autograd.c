@@ -117,7 +117,7 @@ static int newest_first(const void *a, const void *b)
 {
     uint64_t left = (*(struct node *const *)a)->sequence,
              right = (*(struct node *const *)b)->sequence;
-    return left < right ? 1 : left > right ? -1 : 0;
+    return (left < right) - (left > right);
 }
 
 /* Finds all nodes that those reached so far depend on. The list is its own queue: what is found is

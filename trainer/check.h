@@ -1,8 +1,8 @@
 /* check.h: what happens when CUDA or NCCL refuses a call: one clear line and exit status 1.
  *
- * A training job cannot mend a failed launch or a broken communicator, so these errors are fatal.
- * What a user can get wrong (files, options, the model's own rules) comes back as struct error
- * instead. */
+ * A training job cannot recover from a failed launch or a broken communicator, so these errors are
+ * fatal. What a user can get wrong (files, options, the model's own rules) comes back as struct
+ * error instead. */
 #ifndef DDPTRAIN_CHECK_H
 #define DDPTRAIN_CHECK_H
 

@@ -52,7 +52,7 @@ static int list_entries(const struct checkpoint_section *section, struct checkpo
 
 /* --- writing --- */
 
-static void append_bytes(struct checkpoint_image *image, const void *bytes, size_t length)
+static void save_bytes(struct checkpoint_image *image, const void *bytes, size_t length)
 {
     if (image->length + length > image->room) {
         image->room = 2 * (image->length + length);
@@ -64,39 +64,39 @@ static void append_bytes(struct checkpoint_image *image, const void *bytes, size
     image->length += length;
 }
 
-static void append_number(struct checkpoint_image *image, size_t number)
+static void save_number(struct checkpoint_image *image, size_t number)
 {
     uint32_t value = (uint32_t)number;
-    append_bytes(image, &value, sizeof value);
+    save_bytes(image, &value, sizeof value);
 }
 
-static void append_text(struct checkpoint_image *image, const char *text)
+static void save_text(struct checkpoint_image *image, const char *text)
 {
-    append_number(image, strlen(text));
-    append_bytes(image, text, strlen(text));
+    save_number(image, strlen(text));
+    save_bytes(image, text, strlen(text));
 }
 
-static void append_entry(struct checkpoint_image *image, const struct checkpoint_entry *entry)
+static void save_entry(struct checkpoint_image *image, const struct checkpoint_entry *entry)
 {
     char name[160];
     uint64_t count = tensor_count(entry->tensor);
     float *values = allocate(count, sizeof *values);
     tensor_download(entry->tensor, values);
     snprintf(name, sizeof name, "%s%s", entry->named->name, entry->suffix);
-    append_text(image, name);
-    append_bytes(image, &count, sizeof count);
-    append_bytes(image, values, count * sizeof *values);
+    save_text(image, name);
+    save_bytes(image, &count, sizeof count);
+    save_bytes(image, values, count * sizeof *values);
     free(values);
 }
 
-static void append_section(struct checkpoint_image *image, const struct checkpoint_section *section)
+static void save_section(struct checkpoint_image *image, const struct checkpoint_section *section)
 {
     struct checkpoint_entry entries[MAX_ENTRIES];
     int count = list_entries(section, entries);
-    append_number(image, (size_t)section->optimizer->step);
-    append_number(image, (size_t)count);
+    save_number(image, (size_t)section->optimizer->step);
+    save_number(image, (size_t)count);
     for (int i = 0; i < count; i++)
-        append_entry(image, &entries[i]);
+        save_entry(image, &entries[i]);
 }
 
 static int write_bytes(int file, const unsigned char *bytes, size_t length)
@@ -159,16 +159,16 @@ int checkpoint_save(const char *path, const char *configuration,
                     const struct checkpoint_section *sections, int count, struct error *err)
 {
     struct checkpoint_image image = {0};
-    append_bytes(&image, magic, sizeof magic);
-    append_number(&image, VERSION);
-    append_number(&image, (size_t)progress->iteration);
-    append_bytes(&image, &progress->loss_scale, sizeof progress->loss_scale);
-    append_number(&image, (size_t)progress->steps_without_overflow);
-    append_text(&image, configuration);
-    append_number(&image, (size_t)count);
+    save_bytes(&image, magic, sizeof magic);
+    save_number(&image, VERSION);
+    save_number(&image, (size_t)progress->iteration);
+    save_bytes(&image, &progress->loss_scale, sizeof progress->loss_scale);
+    save_number(&image, (size_t)progress->steps_without_overflow);
+    save_text(&image, configuration);
+    save_number(&image, (size_t)count);
     for (int i = 0; i < count; i++)
-        append_section(&image, &sections[i]);
-    append_number(&image, crc32(0, image.bytes, (uInt)image.length));
+        save_section(&image, &sections[i]);
+    save_number(&image, crc32(0, image.bytes, (uInt)image.length));
     int status = write_atomically(path, &image, err);
     free(image.bytes);
     return status;

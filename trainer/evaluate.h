@@ -1,4 +1,4 @@
-/* evaluate.h: how good a model has become, told at the end of training.
+/* evaluate.h: measures how good a model is at the end of training.
  *
  * Models are compared with images that follow the training set, where those are generated; of a
  * file nothing is held back, so its first images are taken. Both functions wait for the device. */

@@ -16,7 +16,7 @@
 
 static const double store_patience_s = 60;
 
-/* Wrong input: status 2 tells it from an error while training. */
+/* Wrong input: status 2 distinguishes it from an error while training. */
 static void exit_usage_error(const struct error *err)
 {
     notice("%s", err->text);
@@ -139,7 +139,9 @@ static int count_devices(const struct training_job *job)
     }
     if (*err.text)
         exit_usage_error(&err);
-    return !trainee->one_process ? ranks : wanted ? wanted : here;
+    if (!trainee->one_process)
+        return ranks;
+    return wanted ? wanted : here;
 }
 
 static void choose_fault(struct training_job *job)

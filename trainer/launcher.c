@@ -28,11 +28,11 @@ struct gang {
     int size, running;
     int restart;       /* how often all were started again */
     int first_failure; /* exit status, 0: none */
-    double kill_at_s;  /* 0: nobody was told to end */
-    bool told_to_end;  /* by a signal to the launcher */
+    double kill_at_s;  /* 0: no rank was asked to end */
+    bool asked_to_end; /* by a signal to the launcher */
 };
 
-static void set_variable(const char *name, int number)
+static void export_number(const char *name, int number)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", number);
@@ -46,13 +46,13 @@ static void become_rank(const struct gang *gang, int rank, int store_socket, int
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    set_variable("RANK", rank);
-    set_variable("LOCAL_RANK", rank);
-    set_variable("WORLD_SIZE", gang->size);
-    set_variable("MASTER_PORT", port);
-    set_variable("TORCHELASTIC_RESTART_COUNT", gang->restart);
-    set_variable("TORCHELASTIC_MAX_RESTARTS",
-                 gang->options->elastic ? gang->options->max_restarts : 0);
+    export_number("RANK", rank);
+    export_number("LOCAL_RANK", rank);
+    export_number("WORLD_SIZE", gang->size);
+    export_number("MASTER_PORT", port);
+    export_number("TORCHELASTIC_RESTART_COUNT", gang->restart);
+    export_number("TORCHELASTIC_MAX_RESTARTS",
+                  gang->options->elastic ? gang->options->max_restarts : 0);
     setenv("TORCHELASTIC_RUN_ID", gang->run_id, 1);
     unsetenv("TORCHELASTIC_USE_AGENT_STORE"); /* of a torchrun around this launcher: here rank 0 has
                                                  the store */
@@ -61,7 +61,7 @@ static void become_rank(const struct gang *gang, int rank, int store_socket, int
     unsetenv(ENVIRONMENT_STORE_SOCKET);
     if (rank == 0) {
         fcntl(store_socket, F_SETFD, 0);
-        set_variable(ENVIRONMENT_STORE_SOCKET, store_socket);
+        export_number(ENVIRONMENT_STORE_SOCKET, store_socket);
     }
     /* By its path, not as /proc/self/exe, so that ps and debuggers show the program's name. */
     char path[PATH_MAX];
@@ -143,7 +143,7 @@ static void watch_gang(struct gang *gang, const sigset_t *awaited)
             sigtimedwait(awaited, NULL, &(struct timespec){.tv_nsec = 200 * 1000 * 1000});
         if (received == SIGTERM || received == SIGINT) {
             signal_gang(gang, received);
-            gang->told_to_end = true;
+            gang->asked_to_end = true;
             gang->kill_at_s = clock_seconds() + patience_s;
             gang->first_failure = gang->first_failure ? gang->first_failure : 128 + received;
         }
@@ -158,7 +158,7 @@ static bool restart_gang(struct gang *gang)
 {
     const struct train_options *options = gang->options;
     if (!options->elastic || gang->first_failure == 0 || gang->first_failure == WRONG_INPUT ||
-        gang->told_to_end)
+        gang->asked_to_end)
         return false;
     if (gang->restart == options->max_restarts) {
         notice("gave up after %d restart%s (--max-restarts)", gang->restart,

@@ -1,4 +1,4 @@
-/* neighbours.h: the ranks as a ring, in which each tells the next one its losses
+/* neighbours.h: the ranks as a ring, in which each sends the next one its losses
  * (--exchange-every).
  *
  * NCCL's send is done when its peer receives, so that ranks that all send first wait for each other

@@ -182,7 +182,7 @@ static void mark_ready(struct reducer *reducer, int p)
 
 static void mark_unused_ready(struct reducer *reducer)
 {
-    reducer->unused_told = true;
+    reducer->unused_reported = true;
     for (int p = 0; p < reducer->module->parameter_count; p++)
         if (reducer->unused[p])
             mark_ready(reducer, p);
@@ -203,7 +203,7 @@ static void gradient_is_complete(void *owner, int p)
         reducer->uses[p]++;
         return;
     }
-    if (!reducer->unused_told)
+    if (!reducer->unused_reported)
         mark_unused_ready(reducer);
     if (--reducer->uses_left[p] <= 0)
         mark_ready(reducer, p);
@@ -231,7 +231,7 @@ static void start_counting(struct reducer *reducer)
         reducer->uses_left[p] = fixed ? reducer->uses[p] : 1;
         reducer->unused[p] = fixed && reducer->uses[p] == 0;
     }
-    reducer->unused_told = false;
+    reducer->unused_reported = false;
     reducer->next = 0;
     reducer->arrived_count = 0;
     reducer->armed = true;
@@ -349,7 +349,7 @@ void reducer_disarm(struct reducer *reducer)
 }
 
 /* A gradient that no rank has is none: what stands in the bucket is not for the optimizer. */
-static void tell_who_has_none(struct reducer *reducer)
+static void report_missing_gradients(struct reducer *reducer)
 {
     struct used_map *used = &reducer->used;
     if (used->left_out) {
@@ -374,7 +374,7 @@ int reducer_finish(struct reducer *reducer, struct error *err)
     if (reducer->next < reducer->layout.bucket_count)
         return 0;
     if (reducer->settings.find_unused)
-        tell_who_has_none(reducer);
+        report_missing_gradients(reducer);
     reducer->armed = reducer->begun = false;
     return 0;
 }
@@ -390,7 +390,7 @@ int reducer_shadow(struct reducer *reducer, struct error *err)
                          "can't take part",
                          reducer->module->name);
     reducer_zero_gradients(reducer);
-    reducer->begun = reducer->unused_told = true;
+    reducer->begun = reducer->unused_reported = true;
     for (int i = 0; i < reducer->module->parameter_count; i++)
         mark_ready(reducer, reducer->layout.order[i]);
     return reducer_finish(reducer, err);

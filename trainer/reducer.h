@@ -11,7 +11,7 @@
  *   - after the first reduction buckets are rebuilt once, in the order in which the gradients came
  * on rank 0;
  *   - with find_unused the graph is walked back from what forward returned: parameters that it does
- * not reach are ready as soon as backward begins, and an AllReduce of marks tells which no rank has
+ * not reach are ready as soon as backward begins, and an AllReduce of marks shows which no rank has
  * used (used_map.h);
  *   - with static_graph the first iteration records which gradients come and how often, and reduces
  * after backward; later ones need no walk and no marks. All ranks must use the same parameters.
@@ -67,7 +67,7 @@ struct reducer {
     bool ready[MODULE_MAX_PARAMETERS];  /* gradients that have come in this backward pass, or never
                                            will */
     bool unused[MODULE_MAX_PARAMETERS]; /* those that never will */
-    bool unused_told;                   /* and were counted as ready */
+    bool unused_reported;               /* and were counted as ready */
     struct used_map used;               /* with find_unused */
     bool recorded;                      /* static graph: what the first iteration used is known: */
     int uses[MODULE_MAX_PARAMETERS];    /* how often each gradient is completed in an iteration */

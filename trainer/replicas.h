@@ -1,5 +1,5 @@
-/* replicas.h: tells ddpcheck which buffers must be equal on all ranks (interpose/ddpcheck.h): under
- * `ddpcheck run --hash` it compares them after each step. Costs a comparison otherwise. */
+/* replicas.h: marks for ddpcheck which buffers must be equal on all ranks (interpose/ddpcheck.h):
+ * under `ddpcheck run --hash` it compares them after each step. Costs a comparison otherwise. */
 #ifndef DDPTRAIN_REPLICAS_H
 #define DDPTRAIN_REPLICAS_H
 

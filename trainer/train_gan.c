@@ -169,7 +169,7 @@ static struct tensor *backward_discriminator(struct gan *gan, struct training_jo
     return op_add(loss_real, loss_fake);
 }
 
-/* The discriminator is only looked through: its parameters are frozen and its replicas not told. */
+/* The discriminator is only evaluated: its parameters are frozen and its replicas do not reduce. */
 static struct tensor *backward_generator(struct gan *gan, struct tensor *generated)
 {
     struct distributed *ranks = &gan->generator_ranks;

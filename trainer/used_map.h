@@ -1,7 +1,7 @@
 /* used_map.h: which parameters got a gradient on some rank (find_unused_parameters).
  *
  * A parameter that this rank did not use may have been used by another, and then has an averaged
- * gradient here as well. One AllReduce of a small integer per parameter tells; its answer is
+ * gradient here as well. One AllReduce of a small integer per parameter shows this; its answer is
  * fetched only by ranks that left a parameter out. As in DistributedDataParallel the marks also
  * count passes that only accumulate (no_sync). */
 #ifndef DDPTRAIN_USED_MAP_H

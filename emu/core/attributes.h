@@ -1,4 +1,4 @@
-/* attributes.h: what the virtual device says of itself. Numbers are cudaDeviceAttr, which are those
+/* attributes.h: the attributes of the virtual device. Numbers are cudaDeviceAttr, which are those
  * of CUdevice_attribute too. The device passes for one of compute capability 9.0, so that programs
  * take their usual paths, without what the emulated machine can't do (IPC of events, textures,
  * multicast). */

@@ -89,7 +89,8 @@ static void replace(struct emu_event *event, struct event_record *record,
     emu_capture_point_free(old_captured);
 }
 
-/* The latest record with a reference, or NULL. *captured says if the event belongs to a capture. */
+/* The latest record with a reference, or NULL. *captured is set if the event belongs to a capture.
+ */
 static struct event_record *latest_of(struct emu_event *event, bool *captured)
 {
     struct event_record *record;

@@ -1,7 +1,7 @@
 /* handles.h: which of the pointers that programs hold are live objects of ours.
  *
  * A handle is the object's address. Programs pass stale and foreign ones; looking them up here
- * tells without touching the memory. Thread-safe. */
+ * detects that without touching the memory. Thread-safe. */
 #ifndef DDPCHECK_EMU_HANDLES_H
 #define DDPCHECK_EMU_HANDLES_H
 

@@ -145,5 +145,7 @@ enum emu_image emu_image_kernels(const void *image,
         read = read_cubin(&to, image);
     else
         read = read_ptx(&to, image);
-    return !read ? EMU_IMAGE_NONE : to.packed ? EMU_IMAGE_PACKED : EMU_IMAGE_LISTED;
+    if (!read)
+        return EMU_IMAGE_NONE;
+    return to.packed ? EMU_IMAGE_PACKED : EMU_IMAGE_LISTED;
 }

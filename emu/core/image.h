@@ -1,5 +1,5 @@
 /* image.h: the kernels in a device code image, by name: a cubin (ELF), PTX text, or a fat binary of
- * them. The code itself is of no use here. Forms as nvcc 13 writes them (fatbinary_section.h for
+ * them. The code itself is not used here. Forms as nvcc 13 writes them (fatbinary_section.h for
  * the wrapper; the rest as seen in its output). */
 #ifndef DDPCHECK_EMU_IMAGE_H
 #define DDPCHECK_EMU_IMAGE_H

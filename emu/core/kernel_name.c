@@ -40,8 +40,8 @@ char *emu_kernel_base_name(const char *mangled)
 }
 
 /* Bytes of one letter's parameter, and its alignment; moves past it. False if it is no letter. A
- * struct in brackets is taken as aligned to 4 bytes: its size alone does not tell, and kernels pass
- * structs of int32_t and float. */
+ * struct in brackets is taken as aligned to 4 bytes: its size alone does not show it, and kernels
+ * pass structs of int32_t and float. */
 static bool read_letter(const char **letters, struct emu_parameter *parameter, size_t *alignment)
 {
     char letter = *(*letters)++;

@@ -105,5 +105,5 @@ void emu_unsupported(const char *name, const char *why)
     if (length >= (int)sizeof(line))
         length = sizeof(line) - 1;
     if (write(STDERR_FILENO, line, length) < 0)
-        return; /* no stderr: nobody to tell */
+        return; /* no stderr */
 }

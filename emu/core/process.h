@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Says that the machine is in use from now on, so that a later fork makes the child unusable. */
+/* Marks the machine as in use from now on, so that a later fork makes the child unusable. */
 void emu_process_begin(void);
 bool emu_process_uses(void);
 /* 0, cudaErrorInitializationError in the forked child of a process that used the machine, or

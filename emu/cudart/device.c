@@ -157,7 +157,7 @@ CALL_ANYTIME(cudaRuntimeGetVersion, (int *version), (version))
     return cudaSuccess;
 }
 
-/* Peers: every device can reach every other one's memory, once it says so. */
+/* Peers: every device can reach every other one's memory, once access is enabled. */
 
 CALL_ANYTIME(cudaDeviceCanAccessPeer, (int *can, int device, int peer), (can, device, peer))
 {

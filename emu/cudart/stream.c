@@ -15,7 +15,10 @@ static int create_stream(cudaStream_t *stream, unsigned flags, int priority)
 {
     if (!stream || flags > cudaStreamNonBlocking)
         return cudaErrorInvalidValue;
-    priority = priority > 0 ? 0 : priority < GREATEST_PRIORITY ? GREATEST_PRIORITY : priority;
+    if (priority > 0)
+        priority = 0;
+    if (priority < GREATEST_PRIORITY)
+        priority = GREATEST_PRIORITY;
     *stream = (cudaStream_t)emu_stream_create(emu_device_here(), flags, priority);
     return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
 }

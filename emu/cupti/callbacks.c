@@ -24,7 +24,7 @@ static struct {
 } subscriber = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Gives the name of the one who is there to the one who comes too late. */
-static void tell_name(const CUpti_SubscriberParams *parameters)
+static void announce_subscriber(const CUpti_SubscriberParams *parameters)
 {
     if (parameters && parameters->oldSubscriberName && parameters->oldSubscriberSize)
         snprintf(parameters->oldSubscriberName, parameters->oldSubscriberSize, "%s",
@@ -41,7 +41,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
     pthread_mutex_lock(&subscriber.lock);
     if (subscriber.one) {
         result = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-        tell_name(parameters);
+        announce_subscriber(parameters);
     } else {
         *handle = subscriber.one = calloc(1, sizeof(*subscriber.one));
         if (*handle) {

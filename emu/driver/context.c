@@ -221,8 +221,10 @@ DRIVER_CALL(cuCtxGetFlags, (unsigned int *flags), (flags))
 
 DRIVER_CALL(cuCtxGetApiVersion, (CUcontext context, unsigned int *version), (context, version))
 {
-    if (!version || !context_device(context ? context : thread_context()))
-        return version ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    if (!version)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!context_device(context ? context : thread_context()))
+        return CUDA_ERROR_INVALID_CONTEXT;
     *version = 3020;
     return 0;
 }

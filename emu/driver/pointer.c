@@ -17,7 +17,7 @@ static int put_place(void *data, CUpointer_attribute attribute, const struct emu
         PUT(CUcontext, context_primary(emu_device_get(range->device)));
         return 0;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        /* Managed memory counts as device memory here; IS_MANAGED tells it apart
+        /* Managed memory counts as device memory here; IS_MANAGED distinguishes it
          * (cuPointerGetAttribute). */
         PUT(unsigned, range->kind == EMU_MEMORY_DEVICE || range->kind == EMU_MEMORY_MANAGED
                           ? CU_MEMORYTYPE_DEVICE

@@ -34,7 +34,7 @@ static const struct function {
 int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t flags, int *status)
 {
     const struct function *best = NULL;
-    int known = 0;
+    int known = 0, reason = NO_SYMBOL;
 
     if (!name || !address)
         return INVALID_VALUE;
@@ -46,8 +46,12 @@ int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t 
             best = &functions[i];
     }
     *address = best ? (void *)(flags & PER_THREAD ? best->per_thread : best->symbol) : NULL;
+    if (best)
+        reason = FOUND;
+    else if (known)
+        reason = VERSION_TOO_OLD;
     if (status)
-        *status = best ? FOUND : known ? VERSION_TOO_OLD : NO_SYMBOL;
+        *status = reason;
     return best ? SUCCESS : NOT_FOUND;
 }
 

@@ -16,10 +16,11 @@ static int driver_create_stream(CUstream *stream, unsigned flags, int priority)
 {
     if (!stream || flags > CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
-    *stream = (CUstream)emu_stream_create(emu_device_here(), flags,
-                                          priority > 0    ? 0
-                                          : priority < -5 ? -5
-                                                          : priority);
+    if (priority > 0)
+        priority = 0;
+    if (priority < -5)
+        priority = -5;
+    *stream = (CUstream)emu_stream_create(emu_device_here(), flags, priority);
     return *stream ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

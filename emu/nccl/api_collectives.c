@@ -56,7 +56,7 @@ static ncclResult_t issue_collective(const struct collective_call *call)
     return group_leave(result);
 }
 
-/* NCCL drops collectives of no elements: they wait for nobody. */
+/* NCCL drops collectives of no elements: they wait for no other rank. */
 static ncclResult_t add_collective(struct ncclComm *comm, const struct task *task)
 {
     return task->count ? group_add_task(comm, task) : ncclSuccess;

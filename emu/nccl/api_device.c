@@ -1,5 +1,6 @@
-/* api_device.c: the exported functions of nccl_device.h. Teams are told as they are: one machine,
- * all of whose members reach each other. Kernels that communicate themselves need real device code.
+/* api_device.c: the exported functions of nccl_device.h. Teams are reported as they are: one
+ * machine, all of whose members reach each other. Kernels that communicate themselves need real
+ * device code.
  */
 #include <nccl.h>
 

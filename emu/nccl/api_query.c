@@ -1,4 +1,4 @@
-/* api_query.c: what a communicator tells about itself. */
+/* api_query.c: queries of a communicator. */
 #include "emu/nccl/communicator.h"
 #include "emu/nccl/errors.h"
 

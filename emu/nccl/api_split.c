@@ -41,7 +41,7 @@ static void find_split_rank(const struct split *split, int *rank, int *ranks)
     }
 }
 
-/* All members of the parent tell their colors and keys. */
+/* All members of the parent publish their colors and keys. */
 static ncclResult_t vote(struct split *split, int *rank, int *ranks)
 {
     struct ncclComm *parent = split->parent;
@@ -166,7 +166,8 @@ static void shrink_free(struct group_job *job)
     free(job);
 }
 
-/* Which ranks stay. Sets `what` to a number that says which are left out, whatever their order. */
+/* Which ranks stay. Sets `what` to a number that identifies those left out, whatever their order.
+ */
 static ncclResult_t exclude(const struct ncclComm *parent, const int *list, int count, int *rank,
                             int *ranks, uint64_t *what)
 {

@@ -37,7 +37,7 @@ struct rendezvous {
     struct bell bell;
 };
 
-/* Says that the caller came for the *passed'th time and waits for all others to. Adds 1 to
+/* Announces the caller's *passed'th arrival and waits for that of all others. Adds 1 to
  * *passed. Returns false if the guard stopped the wait. */
 bool meeting_attend(struct rendezvous *meeting, int ranks, uint64_t *passed,
                     const struct guard *guard);

@@ -33,7 +33,7 @@ struct ncclComm {
     ncclConfig_t config;
     atomic_int references;
     atomic_int stop;  /* enum stop */
-    atomic_int state; /* ncclResult_t that ncclCommGetAsyncError tells */
+    atomic_int state; /* ncclResult_t that ncclCommGetAsyncError returns */
     atomic_bool finalized;
     struct ncclComm *next; /* of all live handles */
 
@@ -47,10 +47,10 @@ struct ncclComm {
     struct scale_operator *operators;
     struct registration *registrations;
     int shrinks;
-    _Atomic(void *) profiler; /* the plugin's context; NULL: it is not told of this communicator */
+    _Atomic(void *) profiler; /* the plugin's context; NULL: it does not know this communicator */
     bool counted;             /* among those that keep the plugin loaded */
     uint64_t hash;            /* what NCCL calls commHash */
-    uint64_t numbers[8];      /* collectives by their kind, as the plugin is told */
+    uint64_t numbers[8];      /* collectives by kind, as reported to the plugin */
 
     /* Of the launch at work. */
     uint64_t device_met, stage_rounds, collectives;

@@ -6,7 +6,7 @@
 
 #include "emu/nccl/errors.h"
 
-/* The integer attributes: what they are if nobody says, and which values they may have. */
+/* The integer attributes: their defaults, and which values they may have. */
 static const struct {
     const char *name;
     size_t offset;

@@ -4,8 +4,8 @@
 
 #include <nccl.h>
 
-/* Fills *config from what was given (NULL: nothing) and `inherited` (NULL: the defaults), or says
- * what is wrong with it (ncclInvalidArgument). */
+/* Fills *config from what was given (NULL: nothing) and `inherited` (NULL: the defaults), or
+ * reports what is wrong with it (ncclInvalidArgument). */
 ncclResult_t config_resolve(const ncclConfig_t *given, const ncclConfig_t *inherited,
                             ncclConfig_t *config);
 

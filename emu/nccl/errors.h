@@ -1,4 +1,4 @@
-/* errors.h: what ncclGetLastError tells, and NCCL_DEBUG's warnings. */
+/* errors.h: what ncclGetLastError returns, and NCCL_DEBUG's warnings. */
 #ifndef DDPCHECK_EMU_NCCL_ERRORS_H
 #define DDPCHECK_EMU_NCCL_ERRORS_H
 

@@ -1,4 +1,4 @@
-/* profiler.c: loads the plugin and tells it what happens. See profiler.h.
+/* profiler.c: loads the plugin and calls it for every event. See profiler.h.
  *
  * Events are made as version 5 has them and translated for older plugins, as NCCL does. */
 #include "emu/nccl/profiler.h"

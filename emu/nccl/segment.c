@@ -53,7 +53,9 @@ static uint32_t share_of_budget(size_t budget, size_t parts, size_t largest)
 {
     size_t bytes = budget / parts / SEGMENT_PAGE * SEGMENT_PAGE;
 
-    return (uint32_t)(bytes < SEGMENT_PAGE ? SEGMENT_PAGE : bytes > largest ? largest : bytes);
+    if (bytes < SEGMENT_PAGE)
+        return SEGMENT_PAGE;
+    return (uint32_t)(bytes > largest ? largest : bytes);
 }
 
 /* Points into the mapping at `base` (or computes the length alone if it is 0). */

@@ -25,17 +25,17 @@ enum {
 
 /* Names a segment, and is what a ncclUniqueId carries. */
 struct segment_id {
-    int64_t creator; /* process that made the id: tells the next one what is a leftover */
+    int64_t creator; /* process that made the id: shows the next one what is a leftover */
     uint64_t high, low;
 };
 
-/* What a member says it does in a collective; the members compare. Padding is zero. */
+/* What a member publishes about a collective; the members compare. Padding is zero. */
 struct call_signature {
     int32_t kind, type, op, root;
     uint64_t count;
 };
 
-/* What a member says in a split. */
+/* What a member publishes for a split. */
 struct split_vote {
     int32_t color, key;
 };

@@ -71,7 +71,7 @@ static inline float smallfloat_load(struct smallfloat f, uint32_t bits)
     uint32_t magnitude = bits & smallfloat_nan(f);
     int bias = (1 << (f.exponent - 1)) - 1;
     /* The bits as a float's, with an exponent that is too small by a known power of two: one
-     * multiplication mends it, for subnormal numbers as well. */
+     * multiplication corrects it, for subnormal numbers as well. */
     float value = float_of_bits(magnitude << (23 - f.mantissa)) *
                   float_of_bits((uint32_t)(254 - bias) << 23);
     bool nan = f.infinity ? magnitude > smallfloat_infinity(f) : magnitude == smallfloat_nan(f);

@@ -5,9 +5,9 @@
 #include <cblas.h>
 #include <string.h>
 
-/* The operands as they are multiplied: themselves, or rounded copies in scratch memory. */
-static void round_operands(round_function *round, const float **one, size_t one_count,
-                           const float **other, size_t other_count)
+/* The factors as they are multiplied: themselves, or rounded copies in scratch memory. */
+static void round_factors(round_function *round, const float **one, size_t one_count,
+                          const float **other, size_t other_count)
 {
     if (!round)
         return;
@@ -29,7 +29,7 @@ static void linear_twin_forward(void *const *args, round_function *round)
     TAKE(const float *, bias);
     TAKE(float *, y);
 
-    round_operands(round, &x, (size_t)n * in, &w, (size_t)out * in);
+    round_factors(round, &x, (size_t)n * in, &w, (size_t)out * in);
     for (int row = 0; bias && row < n; row++)
         memcpy(y + (size_t)row * out, bias, sizeof *y * out);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in, bias ? 1 : 0,
@@ -45,7 +45,7 @@ static void linear_twin_backward_data(void *const *args, round_function *round)
     TAKE(const float *, w);
     TAKE(float *, g_x);
 
-    round_operands(round, &g_y, (size_t)n * out, &w, (size_t)out * in);
+    round_factors(round, &g_y, (size_t)n * out, &w, (size_t)out * in);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, in, out, 1, g_y, out, w, in, 0, g_x,
                 in);
 }
@@ -59,7 +59,7 @@ static void linear_twin_backward_weight(void *const *args, round_function *round
     TAKE(const float *, g_y);
     TAKE(float *, g_w);
 
-    round_operands(round, &x, (size_t)n * in, &g_y, (size_t)n * out);
+    round_factors(round, &x, (size_t)n * in, &g_y, (size_t)n * out);
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, out, in, n, 1, g_y, out, x, in, 1, g_w,
                 in);
 }

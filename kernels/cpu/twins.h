@@ -1,5 +1,5 @@
 /* twins.h: what the files of kernels/cpu share. Each KERNEL of kernels.def and ELEMENT of
- * elementwise.def is a function twin_<name>, called as kernels/twin.h says: args[i] points to
+ * elementwise.def is a function twin_<name>, called as kernels/twin.h specifies: args[i] points to
  * parameter i. */
 #ifndef DDPCHECK_KERNELS_TWINS_H
 #define DDPCHECK_KERNELS_TWINS_H

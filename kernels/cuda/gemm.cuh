@@ -1,7 +1,7 @@
 /* gemm.cuh: C = A B for matrices that exist only as functions, the core of convolutions and linear
  * layers.
  *
- * A Problem says how many rows, columns and inner elements there are, computes A's element (row,
+ * A Problem defines how many rows, columns and inner elements there are, computes A's element (row,
  * inner) and B's (inner, column) and stores a result. A_ALONG_INNER and B_ALONG_INNER say along
  * which index neighbours lie together in memory, so that neighbouring threads read neighbours. */
 #ifndef DDPCHECK_KERNELS_GEMM_CUH

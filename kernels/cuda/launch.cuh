@@ -9,7 +9,7 @@
 enum {
     WARP = 32,
     BLOCK = 256
-}; /* threads of a warp; threads of a block, where a kernel has no other wish */
+}; /* threads of a warp; threads of a block, where a kernel requires no other */
 
 /* Keeps arguments out of the deduction of P, so that they convert as in a call. */
 template <typename T> struct as_is {

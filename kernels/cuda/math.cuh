@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 
-/* What kernels_set_math was told. */
+/* The argument of kernels_set_math. */
 extern enum kernels_math math_set;
 
 /* The three kernels of a pass, indexed by enum kernels_math. */

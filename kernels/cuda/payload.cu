@@ -89,9 +89,9 @@ static __device__ unsigned saturated(unsigned long long count)
     return count < 0xffffffffu ? (unsigned)count : 0xffffffffu;
 }
 
-/* The last block of the launch to come here tells the host. */
-static __device__ void tell(const struct block_tally *tally, size_t bytes,
-                            struct payload_found *found, size_t ticket, int partial)
+/* The last block of the launch to get here publishes the result for the host. */
+static __device__ void publish_tally(const struct block_tally *tally, size_t bytes,
+                                     struct payload_found *found, size_t ticket, int partial)
 {
     auto *all = &partials[partial];
 
@@ -145,7 +145,7 @@ __global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int data
     }
     tally = block_tally(tally);
     if (threadIdx.x == 0)
-        tell(&tally, bytes, found, ticket, partial);
+        publish_tally(&tally, bytes, found, ticket, partial);
 }
 
 cudaError_t kernels_payload_hash(const void *buffer, size_t bytes, int datatype,

@@ -39,7 +39,7 @@ struct local_kind {
     void (*close)(struct local_replica *replica);
     /* Computes losses[turn] and the gradients of model `turn`, which are zero before. */
     void (*learn)(struct local_replica *replica, int turn);
-    /* Tells how good the master has become. */
+    /* Prints how good the master is. */
     void (*finish)(struct local_replica *master, struct training_job *job);
     struct adam_settings (*adam)(const struct training_job *job);
 };
@@ -76,7 +76,7 @@ void local_replica_learn(const struct local_replicas *replicas, struct local_rep
                          int turn);
 /* For learn(): backward from a loss; ends the process with a message if that can't be. */
 void local_replica_backward(struct local_replica *replica, int turn, struct tensor *loss);
-/* Tells ddpcheck that the replicas' parameters of a model are meant to be equal now
+/* Marks for ddpcheck that the replicas' parameters of a model are meant to be equal now
  * (docs/hashing.md); to be called for each. */
 void local_replica_announce(const struct local_replica *replica, int model);
 /* Ends the batch on all devices but the master's, which the job ends. */

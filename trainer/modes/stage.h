@@ -43,7 +43,7 @@ void stage_backward_from(struct stage *stage, struct tensor *activations,
 void stage_step_if_all_finite(struct stage *stage);
 void stage_step_if_finite_here(struct stage *stage);
 /* The mean of the micro-batches' losses, of which the back has the sum and the front has NULL: the
- * back tells the front. */
+ * back sends it to the front. */
 struct tensor *stage_share_loss(struct stage *stage, struct tensor *sum);
 
 #endif

@@ -34,7 +34,7 @@ static void zero_weight_gradients(const struct node *node, struct device *device
     tensor_fill(g_inputs[BIAS], 0.0f);
 }
 
-/* The activation's derivative can be told from its result: tanh' = 1 - y y, and leaky ReLU's result
+/* The activation's derivative follows from its result: tanh' = 1 - y y, and leaky ReLU's result
  * has the sign of its argument. Returns the gradient of what the activation was applied to. */
 static const struct tensor *undo_activation(const struct node *node, const struct tensor *g_y)
 {
