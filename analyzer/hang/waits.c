@@ -23,6 +23,12 @@ uint64_t process_known_until(const struct process *process)
     return process->host->tick_ns;
 }
 
+uint64_t process_known_before(const struct process *process, uint64_t span_ns)
+{
+    uint64_t until_ns = process_known_until(process);
+    return until_ns > span_ns ? until_ns - span_ns : 0;
+}
+
 bool process_is_gone(const struct process *process)
 {
     return process &&

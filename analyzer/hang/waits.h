@@ -149,5 +149,7 @@ struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *c
 bool process_is_gone(const struct process *process);
 /* Up to when everything that happened on the process's host is known. */
 uint64_t process_known_until(const struct process *process);
+/* The time span_ns before that; 0 where the host has not ticked for so long. */
+uint64_t process_known_before(const struct process *process, uint64_t span_ns);
 
 #endif

@@ -12,8 +12,8 @@ static bool is_idle(const struct wait_graph *graph, const struct thread *thread,
                     const struct member *member)
 {
     const struct process *process = thread->process;
-    uint64_t since_ns = process_known_until(process) -
-                        graph->analyzer->options.hang_after_ns / IDLE_PART;
+    uint64_t since_ns =
+        process_known_before(process, graph->analyzer->options.hang_after_ns / IDLE_PART);
     if (thread->in_call || thread->last_ns > since_ns)
         return false;
     for (uint32_t i = 0; member && i < member->issuers; i++)
@@ -99,8 +99,8 @@ static bool callback_can_return(const struct wait_graph *graph, const struct cal
     const struct thread *thread = callback->thread;
     if (!thread || thread->blocked_node)
         return !thread || graph->blocked[thread->blocked_node - 1].can_go_on;
-    uint64_t long_ago_ns = process_known_until(thread->process) -
-                           graph->analyzer->options.hang_after_ns;
+    uint64_t long_ago_ns =
+        process_known_before(thread->process, graph->analyzer->options.hang_after_ns);
     return !graph->supposes_idle || thread->last_ns > long_ago_ns;
 }
 

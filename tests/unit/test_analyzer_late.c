@@ -122,7 +122,7 @@ static void step(struct job *job, int rank)
 /* PyTorch: the autograd thread and the main thread issue on one communicator. The main threads are
  * stuck in a circle that an autograd thread could still break, but it only works for its main
  * thread. */
-static struct job *idle_autograd(bool busy)
+static struct job *idle_autograd_for(bool busy, int quarters)
 {
     struct job *job = job_new(RANKS);
     job_init(job, WORLD, 0, RANKS - 1);
@@ -140,7 +140,7 @@ static struct job *idle_autograd(bool busy)
         ALL_REDUCE(job, rank, CONTROL, 1, .stream = OTHER);
         wait_enter(job, rank, API_cudaStreamSynchronize, OTHER);
     }
-    for (int i = 0; i < 12; i++) {
+    for (int i = 0; i < quarters; i++) {
         ticks(job, 250);
         for (int rank = 0; rank < RANKS && busy; rank++) {
             job_thread(job, rank, AUTOGRAD + (uint32_t)rank);
@@ -149,6 +149,11 @@ static struct job *idle_autograd(bool busy)
         }
     }
     return job;
+}
+
+static struct job *idle_autograd(bool busy)
+{
+    return idle_autograd_for(busy, 12);
 }
 
 static void idle_thread_is_supposed_to_stay_so(void **state)
@@ -162,6 +167,15 @@ static void idle_thread_is_supposed_to_stay_so(void **state)
     assert_string_equal(found->ranks[1], "3");
     job_free(job);
     job = idle_autograd(true);
+    expect(job, NULL);
+    job_free(job);
+}
+
+/* A trace that was cut off before its host's first tick: no thread has been idle for any time. */
+static void without_a_tick_nobody_is_idle(void **state)
+{
+    (void)state;
+    struct job *job = idle_autograd_for(false, 0);
     expect(job, NULL);
     job_free(job);
 }
@@ -228,6 +242,7 @@ int main(void)
         cmocka_unit_test(working_rank_is_late),
         cmocka_unit_test(late_rank_falls_silent),
         cmocka_unit_test(idle_thread_is_supposed_to_stay_so),
+        cmocka_unit_test(without_a_tick_nobody_is_idle),
         cmocka_unit_test(supposition_is_taken_back),
         cmocka_unit_test(last_to_leave),
     };
