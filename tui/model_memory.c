@@ -21,13 +21,12 @@ struct use {
     char text[OPERATION_TEXT];
 };
 
-/* What the operation puts into or takes from its larger buffer, as far as its own fields tell. */
+/* What the operation puts into or takes from its larger buffer on its rank. */
 static uint64_t bytes_of(const struct record *record, int nranks)
 {
-    uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype);
-    bool all = record->api == API_ncclAllGather || record->api == API_ncclReduceScatter ||
-               record->api == API_ncclAlltoAll;
-    return all && nranks > 0 ? bytes * (uint64_t)nranks : bytes;
+    struct op_extent extent = {0};
+    op_extent_of(record, nranks, &extent);
+    return extent.send_bytes > extent.recv_bytes ? extent.send_bytes : extent.recv_bytes;
 }
 
 static const struct tui_member *member_of(const struct members *members, uint64_t comm, int rank,

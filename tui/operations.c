@@ -58,8 +58,7 @@ char *operation_shorten(char *text)
 char *operation_text(const struct record *record, char text[OPERATION_TEXT])
 {
     struct record as = *record;
-    if (as.api == API_ncclBcast)
-        as.api = API_ncclBroadcast;
+    as.api = (uint16_t)kind_same_as(as.api);
     return operation_shorten(record_text(&as, text, OPERATION_TEXT));
 }
 

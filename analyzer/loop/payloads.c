@@ -93,11 +93,13 @@ static struct payload_key operation_key(const struct process *process, uint16_t 
     return (struct payload_key){PAYLOAD_COLLECTIVE, 0, number};
 }
 
-/* A rank of a Scatter that is not its root sends nothing, and what it receives is its own: no hash
- * comes. */
+/* A rank that sends nothing and receives what is its own alone, as of a Scatter that is not its
+ * root, has no hash. */
 static bool tells_nothing(const struct signature *signature, int rank)
 {
-    return signature->api == API_ncclScatter && signature->root != rank;
+    const struct kind *kind = kind_find(signature->api);
+    return kind && !(kind->flags & (KIND_ALIKE | KIND_TO_PEER)) &&
+           !kind_share_bytes((enum kind_share)kind->send, 1, signature->root == rank, 1);
 }
 
 static void complete(struct analyzer *analyzer, struct payload *payload)

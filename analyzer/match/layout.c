@@ -4,8 +4,7 @@ enum { SHIFT_PROOF = 2, SEQUEL_PROOF = 2, ORDER_PIECES = 3 };
 
 static bool is_reducible(const struct signature *signature)
 {
-    return signature->api == API_ncclAllReduce || signature->api == API_ncclReduceScatter ||
-           signature->api == API_ncclBroadcast || signature->api == API_ncclBcast;
+    return kind_has(signature->api, KIND_BUCKETS);
 }
 
 /* Pieces of one whole: all but the count is equal. */

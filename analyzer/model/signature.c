@@ -1,3 +1,5 @@
+/* signature.c: how the calls of a collective differ, by what NCCL requires (NCCL user guide,
+ * "Collective Operations": the same count, datatype, operator and root on every member). */
 #include "analyzer/model/signature.h"
 
 #include <string.h>
@@ -5,40 +7,9 @@
 #include "lib/base/text.h"
 #include "lib/trace/names.h"
 
-enum share { NOTHING, ONE, ALL, ONE_AT_ROOT, ALL_AT_ROOT };
-
-/* nccl.h 2.28 and the NCCL user guide, "Collective Operations": every member calls with the same
- * count and datatype; a reduction needs the same operator; a rooted call the same root. ONE and
- * ALL: the buffer holds count, or nranks * count, elements. ncclBcast is ncclBroadcast in place. */
-static const struct kind_rule {
-    uint16_t api, same_as;
-    bool redop, root;
-    uint8_t send, recv;
-} kind_rules[] = {
-    {API_ncclAllReduce, API_ncclAllReduce, true, false, ONE, ONE},
-    {API_ncclBroadcast, API_ncclBroadcast, false, true, ONE_AT_ROOT, ONE},
-    {API_ncclBcast, API_ncclBroadcast, false, true, ONE_AT_ROOT, ONE},
-    {API_ncclReduce, API_ncclReduce, true, true, ONE, ONE_AT_ROOT},
-    {API_ncclAllGather, API_ncclAllGather, false, false, ONE, ALL},
-    {API_ncclReduceScatter, API_ncclReduceScatter, true, false, ALL, ONE},
-    {API_ncclAlltoAll, API_ncclAlltoAll, false, false, ALL, ALL},
-    {API_ncclGather, API_ncclGather, false, true, ONE, ALL_AT_ROOT},
-    {API_ncclScatter, API_ncclScatter, false, true, ALL_AT_ROOT, ONE},
-    {API_ncclSend, API_ncclSend, false, true, ONE, NOTHING},
-    {API_ncclRecv, API_ncclRecv, false, true, NOTHING, ONE},
-};
-
-static const struct kind_rule *rule_of(unsigned api)
-{
-    for (size_t i = 0; i < sizeof kind_rules / sizeof *kind_rules; i++)
-        if (kind_rules[i].api == api)
-            return &kind_rules[i];
-    return NULL;
-}
-
 void signature_of(const struct record *record, struct signature *signature)
 {
-    const struct kind_rule *rule = rule_of(record->api);
+    const struct kind *kind = kind_find(record->api);
     *signature = (struct signature){
         .api = record->api,
         .count = record->op.count,
@@ -48,12 +19,12 @@ void signature_of(const struct record *record, struct signature *signature)
         .unknown = (record->op.flags & RECORD_OP_NO_COUNT ? FIELD_COUNT : 0) |
                    (record->op.flags & RECORD_OP_NO_ROOT ? FIELD_ROOT : 0),
     };
-    if (!rule)
+    if (!kind)
         return;
-    signature->api = rule->same_as;
-    if (rule->root)
+    signature->api = kind->same_as;
+    if (kind->flags & (KIND_ROOTED | KIND_TO_PEER))
         signature->root = record->op.root;
-    if (rule->redop) {
+    if (kind->flags & KIND_REDUCES) {
         signature->redop = record->op.redop;
         if (record->op.redop == REDOP_PREMULSUM)
             signature->scalar = record->op.scalar;
@@ -126,34 +97,4 @@ char *signature_text(const struct signature *signature, char *text, size_t bytes
 {
     const struct called call = signature_call(signature);
     return call_text(&call, text, bytes);
-}
-
-static uint64_t share_bytes(enum share share, uint64_t bytes, bool at_root, int nranks)
-{
-    if (share == NOTHING || ((share == ONE_AT_ROOT || share == ALL_AT_ROOT) && !at_root))
-        return 0;
-    uint64_t all = bytes;
-    if ((share == ALL || share == ALL_AT_ROOT) &&
-        __builtin_mul_overflow(bytes, (uint64_t)nranks, &all))
-        return UINT64_MAX;
-    return all;
-}
-
-bool op_extent_of(const struct record *record, int nranks, struct op_extent *extent)
-{
-    const struct kind_rule *rule = rule_of(record->api);
-    size_t element = datatype_bytes(record->op.datatype);
-    if (!rule || !element)
-        return false;
-    bool needs_all = rule->send == ALL || rule->send == ALL_AT_ROOT || rule->recv == ALL ||
-                     rule->recv == ALL_AT_ROOT;
-    if (needs_all && nranks < 1)
-        nranks = 1; /* not known: at least its own share */
-    uint64_t bytes;
-    if (__builtin_mul_overflow(record->op.count, (uint64_t)element, &bytes))
-        bytes = UINT64_MAX;
-    bool at_root = record->op.rank == record->op.root;
-    extent->send_bytes = share_bytes(rule->send, bytes, at_root, nranks);
-    extent->recv_bytes = share_bytes(rule->recv, bytes, at_root, nranks);
-    return true;
 }

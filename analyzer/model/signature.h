@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "lib/trace/call.h"
+#include "lib/trace/kinds.h"
 
 /* A collective as its peers must see it. Fields that do not count for its kind are set to one
  * value. */
@@ -44,13 +45,5 @@ uint64_t signature_hash(const struct signature *signature);
 struct called signature_call(const struct signature *signature);
 /* "ncclAllReduce(count=4096, float32, sum)". Returns text. */
 char *signature_text(const struct signature *signature, char *text, size_t bytes);
-
-/* Bytes that a call reads at sendbuff and writes at recvbuff on this rank; 0: not used.
- * UINT64_MAX if they are more than an address can reach. False if the call or its datatype is not
- * known. */
-struct op_extent {
-    uint64_t send_bytes, recv_bytes;
-};
-bool op_extent_of(const struct record *record, int nranks, struct op_extent *extent);
 
 #endif

@@ -399,9 +399,10 @@ int diff_op_next(sqlite3_stmt *ops, struct diff_op *op)
 uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative, int nranks)
 {
     const struct record *record = &op->record;
-    uint64_t api = record->api == API_ncclBcast ? API_ncclBroadcast : record->api;
-    bool is_p2p = api_class_of(record->api) == CLASS_P2P, reduces = api_has_redop(record->api);
-    bool rooted = is_p2p || api_has_root(record->api);
+    uint64_t api = kind_same_as(record->api);
+    bool is_p2p = api_class_of(record->api) == CLASS_P2P,
+         reduces = kind_has(record->api, KIND_REDUCES);
+    bool rooted = is_p2p || kind_has(record->api, KIND_ROOTED);
     int64_t root = record->op.root;
     if (relative && nranks > 0 && is_p2p)
         root = (root - record->op.rank + nranks) % nranks;

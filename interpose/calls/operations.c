@@ -10,6 +10,7 @@
 #include "interpose/progress/progress.h"
 #include "interpose/record/recording.h"
 #include "interpose/record/selection.h"
+#include "lib/trace/kinds.h"
 
 /* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar
  * counts. */
@@ -67,25 +68,16 @@ static bool set_member(struct call *call, struct record *record, struct member *
     return true;
 }
 
-static uint64_t datatype_bytes(uint8_t type)
-{
-    static const uint8_t bytes[TYPE_COUNT] = {
-        [TYPE_INT8] = 1,    [TYPE_UINT8] = 1,    [TYPE_INT32] = 4,      [TYPE_UINT32] = 4,
-        [TYPE_INT64] = 8,   [TYPE_UINT64] = 8,   [TYPE_FLOAT16] = 2,    [TYPE_FLOAT32] = 4,
-        [TYPE_FLOAT64] = 8, [TYPE_BFLOAT16] = 2, [TYPE_FLOAT8E4M3] = 1, [TYPE_FLOAT8E5M2] = 1,
-    };
-    return type < TYPE_COUNT ? bytes[type] : sizeof(double);
-}
-
 /* Of the buffer that a kind uses for all ranks and the one that it uses for one, both are taken to
  * be the longer. */
 static void use_buffers(struct thread *thread, uint16_t api, const struct record *record,
                         const struct member *member)
 {
-    bool all_ranks = api == API_ncclAllGather || api == API_ncclReduceScatter ||
-                     api == API_ncclAlltoAll || api == API_ncclGather || api == API_ncclScatter;
-    uint64_t ranks = all_ranks && member && member->nranks > 0 ? (uint64_t)member->nranks : 1;
-    uint64_t bytes = record->op.count * datatype_bytes(record->op.datatype) * ranks;
+    const struct kind *kind = kind_find(api);
+    bool all_ranks = kind && kind_spans_ranks(kind) && member && member->nranks > 0;
+    uint64_t ranks = all_ranks ? (uint64_t)member->nranks : 1;
+    uint64_t element = datatype_bytes(record->op.datatype);
+    uint64_t bytes = record->op.count * (element ? element : DATATYPE_BYTES_MAX) * ranks;
     if (record->op.sendbuff)
         selection_used(thread, record->op.sendbuff, record->op.sendbuff + bytes);
     if (record->op.recvbuff && record->op.recvbuff != record->op.sendbuff)

@@ -6,6 +6,7 @@
 #include "interpose/record/emit.h"
 #include "interpose/progress/gpu.h"
 #include "interpose/hash/hashing_kernel.h"
+#include "lib/trace/kinds.h"
 
 /* Why something is not hashed; each is told once. */
 enum reason { REASON_CAPTURE, REASON_NONBLOCKING, REASON_MEMORY, REASON_GROUP, REASONS };
@@ -34,40 +35,14 @@ void hashing_forked(void)
     hash_named_forked();
 }
 
-/* How much of its buffers each kind uses (NCCL user guide, "Collective Communication Functions"):
- * in counts, `all` is one for each rank; `of_root`: only the root has it. `alike`: afterwards all
- * ranks hold the same there. */
-enum amount { NONE, ONE, ALL };
-struct shape {
-    uint8_t send, recv;
-    bool send_of_root, recv_of_root, alike;
-};
-static const struct shape shapes[] = {
-    [API_ncclAllReduce] = {ONE, ONE, false, false, true},
-    [API_ncclBroadcast] = {ONE, ONE, true, false, true},
-    [API_ncclBcast] = {ONE, ONE, true, false, true},
-    [API_ncclReduce] = {ONE, ONE, false, true, false},
-    [API_ncclAllGather] = {ONE, ALL, false, false, true},
-    [API_ncclReduceScatter] = {ALL, ONE, false, false, false},
-    [API_ncclAlltoAll] = {ALL, ALL, false, false, false},
-    [API_ncclGather] = {ONE, ALL, false, true, false},
-    [API_ncclScatter] = {ALL, ONE, true, false, false},
-    [API_ncclSend] = {ONE, NONE, false, false, false},
-    [API_ncclRecv] = {NONE, ONE, false, false, false},
-};
-
-static uint32_t datatype_bytes(uint8_t datatype)
-{
-    static const uint8_t bytes[TYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-    return datatype < TYPE_COUNT ? bytes[datatype] : 0;
-}
-
 /* Bytes of a buffer; 0 if it is not used or they can't be. */
-static uint64_t amount(enum amount of, uint64_t count, uint32_t size, int32_t nranks)
+static uint64_t amount(uint8_t share, uint64_t count, size_t size, bool is_root, int32_t nranks)
 {
-    uint64_t times = of == NONE ? 0 : of == ONE ? 1 : nranks > 0 ? (uint64_t)nranks : 0;
-    uint64_t bytes;
-    return __builtin_mul_overflow(count, size * times, &bytes) || bytes >> 48 ? 0 : bytes;
+    uint64_t each, bytes;
+    if (__builtin_mul_overflow(count, size, &each))
+        return 0;
+    bytes = kind_share_bytes((enum kind_share)share, each, is_root, nranks);
+    return bytes >> 48 ? 0 : bytes;
 }
 
 static bool is_device_memory(const struct hash_job *job, uint64_t pointer, uint64_t bytes)
@@ -119,12 +94,11 @@ static bool is_left_out(struct thread *thread, const struct member *member,
 void hashing_operation(struct thread *thread, const struct member *member,
                        const struct record *enter)
 {
-    if (enter->api >= sizeof shapes / sizeof *shapes || !enter->op.count ||
-        is_left_out(thread, member, enter))
+    const struct kind *kind = kind_find(enter->api);
+    if (!kind || !enter->op.count || is_left_out(thread, member, enter))
         return;
-    const struct shape *shape = &shapes[enter->api];
     bool is_root = enter->op.root == member->rank;
-    uint32_t size = datatype_bytes(enter->op.datatype);
+    size_t size = datatype_bytes(enter->op.datatype);
     struct hash_job *job = &thread->caches->hash_job[thread->caches->hash_jobs];
     *job = (struct hash_job){
         .api = enter->api,
@@ -135,14 +109,12 @@ void hashing_operation(struct thread *thread, const struct member *member,
         .device = member->device,
         .stream = enter->stream,
         .datatype = enter->op.datatype,
-        .recv_after = shape->alike,
+        .recv_after = kind->flags & KIND_ALIKE,
         .send = enter->op.sendbuff,
         .recv = enter->op.recvbuff,
     };
-    if (!shape->send_of_root || is_root)
-        job->send_bytes = amount(shape->send, enter->op.count, size, member->nranks);
-    if (!shape->recv_of_root || is_root)
-        job->recv_bytes = amount(shape->recv, enter->op.count, size, member->nranks);
+    job->send_bytes = amount(kind->send, enter->op.count, size, is_root, member->nranks);
+    job->recv_bytes = amount(kind->recv, enter->op.count, size, is_root, member->nranks);
     leave_out(thread, job);
     if (!job->send_bytes && !job->recv_after && !job->recv_bytes)
         return;

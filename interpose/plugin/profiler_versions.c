@@ -5,30 +5,13 @@
 #include "interpose/plugin/profiler.h"
 #include "interpose/record/recording.h"
 #include "interpose/process/shim.h"
+#include "lib/trace/kinds.h"
 
 /* ncclFuncToString and ncclDatatypeToString; what is not here (SendRecv, one-sided calls) is not
  * recorded. */
 static uint16_t api_of(const char *function)
 {
-    static const struct {
-        const char *name;
-        uint16_t api;
-    } functions[] = {
-        {"AllReduce", API_ncclAllReduce},
-        {"Broadcast", API_ncclBroadcast},
-        {"Reduce", API_ncclReduce},
-        {"AllGather", API_ncclAllGather},
-        {"ReduceScatter", API_ncclReduceScatter},
-        {"AlltoAll", API_ncclAlltoAll},
-        {"Gather", API_ncclGather},
-        {"Scatter", API_ncclScatter},
-        {"Send", API_ncclSend},
-        {"Recv", API_ncclRecv},
-    };
-    for (size_t i = 0; function && i < sizeof functions / sizeof *functions; i++)
-        if (!strcmp(function, functions[i].name))
-            return functions[i].api;
-    return API_NONE;
+    return function ? kind_of_nccl(function, strlen(function)) : API_NONE;
 }
 
 static uint16_t api_of_number(uint8_t function)
@@ -49,18 +32,9 @@ static uint16_t api_of_number(uint8_t function)
 static uint8_t datatype_of(const char *name)
 {
     static const char *const names[TYPE_COUNT] = {
-        [TYPE_INT8] = "ncclInt8",
-        [TYPE_UINT8] = "ncclUint8",
-        [TYPE_INT32] = "ncclInt32",
-        [TYPE_UINT32] = "ncclUint32",
-        [TYPE_INT64] = "ncclInt64",
-        [TYPE_UINT64] = "ncclUint64",
-        [TYPE_FLOAT16] = "ncclFloat16",
-        [TYPE_FLOAT32] = "ncclFloat32",
-        [TYPE_FLOAT64] = "ncclFloat64",
-        [TYPE_BFLOAT16] = "ncclBfloat16",
-        [TYPE_FLOAT8E4M3] = "ncclFloat8e4m3",
-        [TYPE_FLOAT8E5M2] = "ncclFloat8e5m2",
+#define DATATYPE(number, name, bytes, nccl, torch) [TYPE_##number] = nccl,
+#include "lib/trace/datatypes.def"
+#undef DATATYPE
     };
     for (uint8_t type = 0; name && type < TYPE_COUNT; type++)
         if (!strcmp(name, names[type]))
@@ -71,10 +45,7 @@ static uint8_t datatype_of(const char *name)
 /* NCCL gives 0 for the root of calls that have none. */
 static int32_t root_of(uint16_t api, int root)
 {
-    return api == API_ncclAllReduce || api == API_ncclAllGather || api == API_ncclReduceScatter ||
-                   api == API_ncclAlltoAll
-               ? -1
-               : root;
+    return kind_has(api, KIND_ROOTED | KIND_TO_PEER) ? root : -1;
 }
 
 #define COLL(event, api_, type, hash, channels_)                                             \

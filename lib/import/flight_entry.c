@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/trace/kind_names.h"
+
 static const struct field_name {
     const char *name;
     size_t bytes;
@@ -45,55 +47,6 @@ void flight_fields(const struct list_value *dict, const struct value *to[FIELDS]
     }
 }
 
-/* Which elements NCCL's count is of. ANY: ranks may give different counts, or the dump does not say
- * what NCCL is given. */
-enum counted { OF_INPUT, OF_OUTPUT, OF_ANY };
-
-/* The name after "nccl:", "gloo:" or the like (ProcessGroupNCCL.cpp, ProcessGroupGloo.cpp: the
- * profiling titles). */
-static const struct operation_name {
-    const char *name;
-    enum api api;
-    enum counted counted;
-} operation_names[] = {
-    {"all_reduce", API_ncclAllReduce, OF_INPUT},
-    {"allreduce_coalesced", API_ncclAllReduce, OF_INPUT},
-    {"all_reduce_barrier", API_ncclAllReduce, OF_INPUT},
-    {"all_reduce_sparse", API_ncclAllReduce, OF_ANY},
-    {"barrier", API_ncclAllReduce, OF_ANY},
-    {"sparse_all_reduce", API_ncclAllReduce, OF_ANY},
-    {"broadcast", API_ncclBroadcast, OF_INPUT},
-    {"_broadcast_oop", API_ncclBroadcast, OF_INPUT},
-    {"reduce", API_ncclReduce, OF_INPUT},
-    {"_reduce_oop", API_ncclReduce, OF_INPUT},
-    {"all_gather", API_ncclAllGather, OF_INPUT},
-    {"_all_gather_base", API_ncclAllGather, OF_INPUT},
-    {"all_gather_into_tensor_coalesced", API_ncclAllGather, OF_INPUT},
-    {"all_gather_coalesced", API_ncclAllGather, OF_INPUT},
-    {"_all_gather_base_coalesced", API_ncclAllGather, OF_INPUT},
-    {"all_gather_into_tensor", API_ncclAllGather, OF_INPUT},
-    {"reduce_scatter", API_ncclReduceScatter, OF_OUTPUT},
-    {"_reduce_scatter_base", API_ncclReduceScatter, OF_OUTPUT},
-    {"reduce_scatter_tensor_coalesced", API_ncclReduceScatter, OF_OUTPUT},
-    {"reduce_scatter_tensor", API_ncclReduceScatter, OF_OUTPUT},
-    {"all_to_all", API_ncclAlltoAll, OF_ANY},
-    {"all_to_all_base", API_ncclAlltoAll, OF_ANY},
-    {"gather", API_ncclGather, OF_INPUT},
-    {"scatter", API_ncclScatter, OF_INPUT},
-    {"send", API_ncclSend, OF_INPUT},
-    {"recv", API_ncclRecv, OF_OUTPUT},
-};
-
-static const struct operation_name *find_operation_name(const struct text_value *text, size_t begin,
-                                                        size_t bytes)
-{
-    for (size_t i = 0; i < sizeof operation_names / sizeof *operation_names; i++)
-        if (strlen(operation_names[i].name) == bytes &&
-            !memcmp(operation_names[i].name, text->bytes + begin, bytes))
-            return &operation_names[i];
-    return NULL;
-}
-
 /* "nccl:send 1->2": the sender is on the left of "->", the receiver of "<-". */
 static void read_peers(const char *text, struct flight_entry *entry)
 {
@@ -109,8 +62,7 @@ static void read_peers(const char *text, struct flight_entry *entry)
 
 enum { COALESCED_BYTES = 9 };
 
-static const struct operation_name *read_entry_name(const struct value *name,
-                                                    struct flight_entry *entry)
+static const struct kind_name *read_entry_name(const struct value *name, struct flight_entry *entry)
 {
     if (!name || name->kind != VALUE_TEXT)
         return NULL;
@@ -119,7 +71,8 @@ static const struct operation_name *read_entry_name(const struct value *name,
     size_t begin = colon ? (size_t)(colon - text->bytes) + 1 : 0;
     const char *space = memchr(text->bytes + begin, ' ', text->count - begin);
     size_t end = space ? (size_t)(space - text->bytes) : text->count;
-    const struct operation_name *operation = find_operation_name(text, begin, end - begin);
+    const struct kind_name *operation =
+        kind_name_find(KIND_FLIGHT, text->bytes + begin, end - begin);
     if (!operation) { /* "nccl:coalesced", "nccl:ALLGATHER_coalesced" */
         entry->is_coalesced =
             end - begin >= COALESCED_BYTES &&
@@ -162,8 +115,7 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
     if (value->kind != VALUE_DICT)
         return false;
     flight_fields(value->list, entry->field);
-    const struct operation_name *operation =
-        read_entry_name(entry->field[FIELD_profiling_name], entry);
+    const struct kind_name *operation = read_entry_name(entry->field[FIELD_profiling_name], entry);
     entry->api = operation ? operation->api : API_NONE;
     entry->is_p2p = entry->api == API_ncclSend || entry->api == API_ncclRecv ||
                     integer_of(entry->field[FIELD_is_p2p], 0);
@@ -210,62 +162,35 @@ static uint64_t all_elements(const struct value *sizes)
     return (uint64_t)sum;
 }
 
-static enum counted counted_of(const struct flight_entry *entry)
+static enum kind_elements elements_counted(const struct flight_entry *entry)
 {
     struct flight_entry ignored;
-    const struct operation_name *operation =
+    const struct kind_name *operation =
         read_entry_name(entry->field[FIELD_profiling_name], &ignored);
-    return operation ? operation->counted : OF_ANY;
+    return operation ? (enum kind_elements)operation->elements : KIND_OF_UNSAID;
 }
 
 uint64_t flight_entry_count(const struct flight_entry *entry)
 {
-    switch (counted_of(entry)) {
-    case OF_INPUT:
+    switch (elements_counted(entry)) {
+    case KIND_OF_IN:
         return all_elements(entry->field[FIELD_input_sizes]);
-    case OF_OUTPUT:
+    case KIND_OF_OUT:
         return all_elements(entry->field[FIELD_output_sizes]);
     default:
         return IMPORT_UNKNOWN;
     }
 }
 
-/* c10::toString of the scalar types, and what NCCL is given for them (getNcclDataType). */
-static const struct type_name {
-    const char *name;
-    uint8_t datatype;
-    unsigned factor;
-} type_names[] = {
-    {"Float", TYPE_FLOAT32, 1},
-    {"BFloat16", TYPE_BFLOAT16, 1},
-    {"Half", TYPE_FLOAT16, 1},
-    {"Double", TYPE_FLOAT64, 1},
-    {"Long", TYPE_INT64, 1},
-    {"Int", TYPE_INT32, 1},
-    {"Byte", TYPE_UINT8, 1},
-    {"Char", TYPE_INT8, 1},
-    {"Bool", TYPE_UINT8, 1},
-    {"UInt32", TYPE_UINT32, 1},
-    {"UInt64", TYPE_UINT64, 1},
-    {"Float8_e4m3fn", TYPE_FLOAT8E4M3, 1},
-    {"Float8_e5m2", TYPE_FLOAT8E5M2, 1},
-    {"ComplexFloat", TYPE_FLOAT32, 2},
-    {"ComplexDouble", TYPE_FLOAT64, 2},
-};
-
 uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor)
 {
     const struct value *types =
-        entry->field[counted_of(entry) == OF_OUTPUT ? FIELD_output_dtypes : FIELD_input_dtypes];
+        entry->field[elements_counted(entry) == KIND_OF_OUT ? FIELD_output_dtypes
+                                                            : FIELD_input_dtypes];
     *factor = 1;
     if (types && types->kind == VALUE_LIST)
         types = types->list->count ? &types->list->item[0] : NULL;
     if (!types || types->kind != VALUE_TEXT)
         return TYPE_NONE;
-    for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
-        if (value_is(types, type_names[i].name)) {
-            *factor = type_names[i].factor;
-            return type_names[i].datatype;
-        }
-    return TYPE_NONE;
+    return datatype_of_torch(types->text->bytes, types->text->count, factor);
 }

@@ -13,6 +13,7 @@
 
 #include "lib/import/import.h"
 #include "lib/import/ras_status.h"
+#include "lib/trace/kinds.h"
 
 static const uint64_t microsecond_ns = 1000;
 
@@ -33,10 +34,8 @@ static bool get_integer(const json_t *object, const char *key, int64_t *value)
 
 static uint16_t find_collective_api(const char *name)
 {
-    for (int i = 0; name && ras_kinds[i].name; i++)
-        if (!strcmp(ras_kinds[i].name, name))
-            return ras_kinds[i].api;
-    return API_NONE;
+    uint16_t api = name ? kind_of_nccl(name, strlen(name)) : API_NONE;
+    return kind_has(api, KIND_TO_PEER) ? API_NONE : api;
 }
 
 static int get_inspected_process(struct inspector_reader *reader, const json_t *line, int64_t rank)

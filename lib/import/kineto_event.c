@@ -7,55 +7,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static const struct kineto_collective collectives[] = {
-    {"allreduce", API_ncclAllReduce, COUNT_IN, false},
-    {"allreduce_coalesced", API_ncclAllReduce, COUNT_IN, false},
-    {"broadcast", API_ncclBroadcast, COUNT_IN, true},
-    {"_broadcast_oop", API_ncclBroadcast, COUNT_IN, true},
-    {"reduce", API_ncclReduce, COUNT_IN, true},
-    {"_reduce_oop", API_ncclReduce, COUNT_IN, true},
-    {"all_gather", API_ncclAllGather, COUNT_IN, false},
-    {"allgather", API_ncclAllGather, COUNT_IN, false},
-    {"_allgather_base", API_ncclAllGather, COUNT_IN, false},
-    {"allgather_into_tensor_coalesced", API_ncclAllGather, COUNT_IN, false},
-    {"all_gather_into_tensor_coalesced", API_ncclAllGather, COUNT_IN, false},
-    {"reduce_scatter", API_ncclReduceScatter, COUNT_OUT, false},
-    {"_reduce_scatter_base", API_ncclReduceScatter, COUNT_OUT, false},
-    {"reduce_scatter_tensor_coalesced", API_ncclReduceScatter, COUNT_OUT, false},
-    {"all_to_all", API_ncclAlltoAll, COUNT_NONE,
-     false}, /* of a list of tensors, which may differ in size */
-    {"all_to_allv", API_ncclAlltoAll, COUNT_SPLIT, false},
-    {"gather", API_ncclGather, COUNT_IN, true},
-    {"scatter", API_ncclScatter, COUNT_OUT, true},
-    {"barrier", API_ncclAllReduce, COUNT_NONE, false}, /* of one element, whose type has changed */
-    {"send", API_ncclSend, COUNT_IN, true},
-    {"recv", API_ncclRecv, COUNT_OUT, true},
-    {"wait", API_NONE, COUNT_NONE, false},
-    {"init", API_NONE, COUNT_NONE, false},
-    {"broadcastUniqueNCCLID", API_NONE, COUNT_NONE, false},
-    {"allgatherUniqueNCCLIDs", API_NONE, COUNT_NONE, false},
-};
-
-/* c10::toString(ScalarType) */
-static const struct {
-    const char *name;
-    enum datatype type;
-} datatypes[] = {
-    {"Float", TYPE_FLOAT32},
-    {"BFloat16", TYPE_BFLOAT16},
-    {"Half", TYPE_FLOAT16},
-    {"Double", TYPE_FLOAT64},
-    {"Long", TYPE_INT64},
-    {"Int", TYPE_INT32},
-    {"Byte", TYPE_UINT8},
-    {"Bool", TYPE_UINT8},
-    {"Char", TYPE_INT8},
-    {"Float8_e4m3fn", TYPE_FLOAT8E4M3},
-    {"Float8_e5m2", TYPE_FLOAT8E5M2},
-    {"UInt32", TYPE_UINT32},
-    {"UInt64", TYPE_UINT64},
-};
-
 /* Arguments that are whole numbers. */
 static const struct {
     const char *name;
@@ -162,16 +113,16 @@ int kineto_ranks_read(struct json_stream *json, char *ranks, size_t bytes)
 static void set_collective(struct kineto_event *event)
 {
     event->collective = NULL;
-    for (size_t i = 0; i < COUNT(collectives); i++)
-        if (!strcmp(collectives[i].name, event->collective_name))
-            event->collective = &collectives[i];
+    event->collective =
+        kind_name_find(KIND_KINETO, event->collective_name, strlen(event->collective_name));
 }
 
 static void set_datatype(struct kineto_event *event, const char *name)
 {
-    for (size_t i = 0; i < COUNT(datatypes); i++)
-        if (!strcmp(datatypes[i].name, name))
-            event->datatype = datatypes[i].type;
+    unsigned factor;
+    uint8_t datatype = datatype_of_torch(name, strlen(name), &factor);
+    if (datatype != TYPE_NONE && factor == 1)
+        event->datatype = datatype;
 }
 
 /* "[]" or "" says that the parts are equal. */

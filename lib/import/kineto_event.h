@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "lib/import/json_stream.h"
-#include "lib/trace/record.h"
+#include "lib/trace/kind_names.h"
 
 #define KINETO_UNKNOWN INT64_MIN
 
@@ -25,17 +25,6 @@ enum kineto_kind {
                       parts differ in size */
     KINETO_STEP,   /* annotation "ProfilerStep#12" */
     KINETO_GLOO    /* annotation "gloo:all_reduce": an operation of another library */
-};
-
-/* Which count NCCL's call is given. */
-enum kineto_count { COUNT_IN, COUNT_OUT, COUNT_SPLIT, COUNT_NONE };
-
-/* What "Collective name" says. */
-struct kineto_collective {
-    const char *name;
-    enum api api; /* API_NONE: no operation (waits, set-up) */
-    enum kineto_count count;
-    bool rooted; /* "Rank" is the root's (of sends and receives the peer's), not the caller's */
 };
 
 /* The numbers of an event; KINETO_UNKNOWN where they are missing. */
@@ -62,7 +51,7 @@ enum { KINETO_RANKS_MAX = 1 << 17, KINETO_NAME_MAX = 256 };
 
 struct kineto_event {
     enum kineto_kind kind;
-    const struct kineto_collective
+    const struct kind_name
         *collective;       /* of a call; NULL: "Collective name" is missing or unknown */
     uint64_t offset;       /* byte of the text where it begins */
     int64_t ts_ns, dur_ns; /* as the file counts; KINETO_UNKNOWN */

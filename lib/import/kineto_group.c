@@ -56,7 +56,9 @@ struct kineto_group *kineto_group_of(struct kineto_groups *groups, const struct 
     }
     if (text != key)
         free(text);
-    if (group && event->collective && !event->collective->rooted && event->number[KINETO_RANK] >= 0)
+    if (group && event->collective &&
+        !kind_has(event->collective->api, KIND_ROOTED | KIND_TO_PEER) &&
+        event->number[KINETO_RANK] >= 0)
         group->said = event->number[KINETO_RANK];
     return group;
 }

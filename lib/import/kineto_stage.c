@@ -195,7 +195,7 @@ static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
     row->ts_ns = sqlite3_column_int64(rows, at++);
     row->tid = sqlite3_column_int64(rows, at++);
     row->external = sqlite3_column_int64(rows, at++);
-    row->collective = (const struct kineto_collective *)(intptr_t)sqlite3_column_int64(rows, at++);
+    row->collective = (const struct kind_name *)(intptr_t)sqlite3_column_int64(rows, at++);
     row->group = sqlite3_column_int(rows, at++);
     int64_t *const field[] = {&row->in, &row->out, &row->rank, &row->seq, &row->send, &row->recv};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)

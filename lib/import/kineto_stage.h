@@ -15,7 +15,7 @@ struct kineto_row {
     enum { ROW_CALL, ROW_ALONE, ROW_COALESCED, ROW_BEGIN, ROW_END } kind;
     int64_t ts_ns, tid;
     int64_t external; /* CALL, BEGIN, END: which call */
-    const struct kineto_collective *collective;
+    const struct kind_name *collective;
     int group; /* as given to kineto_stage_call */
     int64_t in, out, rank, seq, send, recv;
     enum datatype datatype;

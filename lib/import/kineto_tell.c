@@ -56,10 +56,10 @@ static uint64_t known(int64_t value)
 /* Elements as NCCL's call has them. Older files overflow at 2^31. */
 static uint64_t count_of(const struct kineto_row *row, const struct kineto_group *group)
 {
-    int64_t count = row->collective->count == COUNT_OUT ? row->out : row->in;
-    if (row->collective->count == COUNT_NONE || row->split || count < 0)
+    int64_t count = row->collective->elements == KIND_OF_OUT ? row->out : row->in;
+    if (row->collective->elements == KIND_OF_UNSAID || row->split || count < 0)
         return IMPORT_UNKNOWN;
-    if (row->collective->count != COUNT_SPLIT)
+    if (row->collective->elements != KIND_OF_SPLIT)
         return (uint64_t)count;
     return group->size > 0 ? (uint64_t)(count / group->size) : IMPORT_UNKNOWN;
 }
@@ -126,7 +126,7 @@ static int visit_kernel(struct kineto *kineto, const struct kineto_row *row)
 static int visit_call(struct kineto *kineto, const struct kineto_row *row)
 {
     struct kineto_group *group = kineto->groups.by_index[row->group];
-    bool is_p2p = row->collective->api == API_ncclSend || row->collective->api == API_ncclRecv;
+    bool is_p2p = kind_has(row->collective->api, KIND_TO_PEER);
     if (row->wraps ||
         (!kineto->has_seq && kineto->step_ns != KINETO_UNKNOWN && row->ts_ns < kineto->step_ns))
         return 0;
@@ -140,9 +140,10 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
     }
     struct import_call call = import_call_new(member, row->collective->api);
     call.count = count_of(row, group);
-    call.datatype = row->collective->count == COUNT_NONE && row->in == 0 ? TYPE_NONE
-                                                                         : row->datatype;
-    if (row->collective->rooted && row->rank >= 0 && row->rank < INT32_MAX)
+    call.datatype = row->collective->elements == KIND_OF_UNSAID && row->in == 0 ? TYPE_NONE
+                                                                                : row->datatype;
+    if (kind_has(row->collective->api, KIND_ROOTED | KIND_TO_PEER) && row->rank >= 0 &&
+        row->rank < INT32_MAX)
         call.root = (int32_t)row->rank;
     call.sendbuff = known(row->send);
     call.recvbuff = known(row->recv);

@@ -6,26 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/trace/record.h"
+#include "lib/trace/kinds.h"
 
 enum { WORD_BYTES = 128 };
 
-/* As NCCL writes them before ": opCount" and behind "nccl" in CALL lines. ncclBcast logs as
- * Broadcast. */
-static const struct operation_name {
+/* The functions that make communicators name themselves at the line's beginning since 2.24. */
+static const struct init_name {
     const char *name;
     uint16_t api;
-} operation_names[] = {
-    {"AllReduce", API_ncclAllReduce}, {"Broadcast", API_ncclBroadcast},
-    {"Bcast", API_ncclBcast},         {"Reduce", API_ncclReduce},
-    {"AllGather", API_ncclAllGather}, {"ReduceScatter", API_ncclReduceScatter},
-    {"AlltoAll", API_ncclAlltoAll},   {"AllToAll", API_ncclAlltoAll},
-    {"Gather", API_ncclGather},       {"Scatter", API_ncclScatter},
-    {"Send", API_ncclSend},           {"Recv", API_ncclRecv},
-};
-
-/* The functions that make communicators name themselves at the line's beginning since 2.24. */
-static const struct operation_name init_names[] = {
+} init_names[] = {
     {"ncclCommInitRank", API_ncclCommInitRank},
     {"ncclCommInitRankConfig", API_ncclCommInitRankConfig},
     {"ncclCommInitRankScalable", API_ncclCommInitRankScalable},
@@ -34,15 +23,13 @@ static const struct operation_name init_names[] = {
     {"ncclCommShrink", API_ncclCommShrink},
 };
 
-static uint16_t api_named(const struct operation_name *names, size_t count, const char *name,
-                          size_t bytes)
+static uint16_t init_api(const char *name, size_t bytes)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strlen(names[i].name) == bytes && !memcmp(names[i].name, name, bytes))
-            return names[i].api;
+    for (size_t i = 0; i < sizeof init_names / sizeof *init_names; i++)
+        if (strlen(init_names[i].name) == bytes && !memcmp(init_names[i].name, name, bytes))
+            return init_names[i].api;
     return API_NONE;
 }
-#define API_NAMED(names, name, bytes) api_named(names, sizeof(names) / sizeof *(names), name, bytes)
 
 /* --- words
  * ------------------------------------------------------------------------------------------------
@@ -205,7 +192,7 @@ static bool is_operation(const char *text, size_t bytes, uint16_t *api)
     if (!next_log_word(text, bytes, &at, &word))
         return false;
     if (word.text[word.bytes - 1] == ':') {
-        *api = API_NAMED(operation_names, word.text, word.bytes - 1);
+        *api = kind_of_nccl(word.text, word.bytes - 1);
         return *api && next_log_word(text, bytes, &at, &word) && equals_word(&word, "opCount");
     }
     return equals_word(&word, "opCount");
@@ -241,7 +228,7 @@ static void communicator_event(const char *text, size_t bytes, struct log_event 
     for (size_t at = 0;
          init && !event->api &&
          next_log_word(text, bytes, &at, &word);) /* "[Rank 3] ncclCommInitRank comm ..." */
-        event->api = API_NAMED(init_names, word.text, word.bytes);
+        event->api = init_api(word.text, word.bytes);
     if (init && !event->api)
         event->api = event->parent ? API_ncclCommSplit : API_ncclCommInitRank;
     if (!event->comm || event->rank < 0 || (init && event->nranks < 1))
@@ -356,7 +343,7 @@ void log_event_of_call(const char *text, size_t bytes, struct log_event *event)
             !memcmp(call_shapes[i].name, text, name_bytes))
             shape = call_shapes[i];
     if (!shape.name && starts_with(text, name_bytes, "nccl")) {
-        shape.api = API_NAMED(operation_names, text + 4, name_bytes - 4);
+        shape.api = kind_of_nccl(text + 4, name_bytes - 4);
         shape.arguments = "srntoRcS";
         shape.kind = LOG_EVENT_OPERATION;
     }

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lib/import/log_line.h"
-#include "lib/trace/record.h"
+#include "lib/trace/kind_names.h"
 
 /* The number behind `name` and perhaps blanks, or -1. */
 static int64_t number_behind(const char *text, const char *name)
@@ -141,34 +141,12 @@ uint64_t torch_line_time(const char *text, uint64_t near_ns)
                                        : time_of_year(&parts, today.tm_year + 1899, fraction);
 }
 
-/* torch/csrc/distributed/c10d/Types: opTypeToString. A name of several NCCL calls
- * (_ALLREDUCE_COALESCED, ALLTOALL: sends and receives before NCCL 2.28) has none. IN, OUT: NCCL's
- * count is the number of elements of the input or the output. */
-enum counted { COUNT_IN, COUNT_OUT };
-static const struct torch_operation {
-    const char *name;
-    uint16_t api;
-    enum counted counted;
-} torch_operations[] = {
-    {"ALLREDUCE", API_ncclAllReduce, COUNT_IN},
-    {"BROADCAST", API_ncclBroadcast, COUNT_IN},
-    {"REDUCE", API_ncclReduce, COUNT_IN},
-    {"_REDUCE_OOP", API_ncclReduce, COUNT_IN},
-    {"_BROADCAST_OOP", API_ncclBroadcast, COUNT_IN},
-    {"ALLGATHER", API_ncclAllGather, COUNT_IN},
-    {"_ALLGATHER_BASE", API_ncclAllGather, COUNT_IN},
-    {"REDUCE_SCATTER", API_ncclReduceScatter, COUNT_OUT},
-    {"_REDUCE_SCATTER_BASE", API_ncclReduceScatter, COUNT_OUT},
-    {"BARRIER", API_ncclAllReduce, COUNT_IN},
-};
-
 uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count)
 {
+    const struct kind_name *operation = kind_name_find(KIND_WATCHDOG, line->op, strlen(line->op));
     *count = -1;
-    for (size_t i = 0; i < sizeof torch_operations / sizeof *torch_operations; i++)
-        if (!strcmp(torch_operations[i].name, line->op)) {
-            *count = torch_operations[i].counted == COUNT_IN ? line->numel_in : line->numel_out;
-            return torch_operations[i].api;
-        }
-    return API_NONE;
+    if (!operation)
+        return API_NONE;
+    *count = operation->elements == KIND_OF_IN ? line->numel_in : line->numel_out;
+    return operation->api;
 }

@@ -12,6 +12,7 @@
 
 #include "lib/import/import.h"
 #include "lib/import/ras_status.h"
+#include "lib/trace/names.h"
 
 enum { FILE_MAX = 512 << 20, SAID_BYTES = 512, IN_PROGRESS = 7 };
 
@@ -145,7 +146,7 @@ static int kind_ahead(const struct ras_rank *ahead, const struct ras_rank *behin
 {
     int kind = -1, kinds = 0;
     *fits = true;
-    for (int i = 0; ras_kinds[i].name; i++) {
+    for (int i = 0; i < RAS_KINDS; i++) {
         if (ahead->count[i] > behind->count[i]) {
             kind = i;
             kinds++;
@@ -175,10 +176,10 @@ static int say_parted(struct ras_reader *reader, int process, const struct ras_c
     char text[SAID_BYTES];
     size_t used = (size_t)snprintf(text, sizeof text,
                                    "launched other collectives than rank %d:", other->rank);
-    for (int i = 0; ras_kinds[i].name && used < sizeof text; i++)
+    for (int i = 0; i < RAS_KINDS && used < sizeof text; i++)
         if (rank->count[i] != other->count[i])
             used += (size_t)snprintf(text + used, sizeof text - used, " %s %llu, not %llu;",
-                                     ras_kinds[i].name, (unsigned long long)rank->count[i],
+                                     api_name((unsigned)i) + 4, (unsigned long long)rank->count[i],
                                      (unsigned long long)other->count[i]);
     text[strcspn(text, "\n") - (used < sizeof text)] = '\0';
     return emit_said(reader, process, SAID_ERROR, time_ns, comm, text);
@@ -199,7 +200,7 @@ static struct seen *seen_of(struct ras_reader *reader, int member)
 static int emit_ras_call(struct ras_reader *reader, int member, int kind, uint64_t number,
                          uint64_t time_ns)
 {
-    struct import_call call = import_call_new(member, ras_kinds[kind].api);
+    struct import_call call = import_call_new(member, (uint16_t)kind);
     call.number = number;
     call.time_ns = time_ns;
     return import_call(reader->import, &call);

@@ -6,22 +6,9 @@
 #include <jansson.h>
 
 #include "lib/import/log_line.h"
-#include "lib/trace/record.h"
+#include "lib/trace/kinds.h"
 
 enum { COMMS_MAX = 1 << 20, RANKS_MAX = 1 << 20 };
-
-const struct ras_kind ras_kinds[] = {
-    {"AllReduce", API_ncclAllReduce},
-    {"Broadcast", API_ncclBroadcast},
-    {"Reduce", API_ncclReduce},
-    {"AllGather", API_ncclAllGather},
-    {"ReduceScatter", API_ncclReduceScatter},
-    {"AlltoAll", API_ncclAlltoAll},
-    {"AllToAll", API_ncclAlltoAll},
-    {"Gather", API_ncclGather},
-    {"Scatter", API_ncclScatter},
-    {NULL, API_NONE},
-};
 
 static int int_of(const json_t *object, const char *key, int otherwise)
 {
@@ -54,11 +41,11 @@ static void counts_of(const json_t *counts, struct ras_rank *rank)
     json_object_foreach((json_t *)counts, name, value)
     {
         json_int_t number = json_integer_value(value);
-        for (int i = 0; ras_kinds[i].name && number > 0; i++)
-            if (!strcmp(ras_kinds[i].name, name)) {
-                rank->count[i] = (uint64_t)number;
-                rank->total += (uint64_t)number;
-            }
+        uint16_t api = kind_of_nccl(name, strlen(name));
+        if (api == API_NONE || api >= RAS_KINDS || number <= 0)
+            continue;
+        rank->count[api] = (uint64_t)number;
+        rank->total += (uint64_t)number;
     }
 }
 

@@ -12,7 +12,7 @@
 
 #include "lib/base/error.h"
 
-enum { RAS_KINDS = 16 };
+enum { RAS_KINDS = 16 }; /* numbers of collectives (apis.def) are below it */
 
 struct ras_rank {
     int rank, pid, device; /* pid, device: -1 not known */
@@ -21,7 +21,7 @@ struct ras_rank {
     bool unresponsive, dead;
     bool finalized, destroyed, aborted;
     int init_state, async_error; /* ncclResult_t; 7 is ncclInProgress */
-    uint64_t count[RAS_KINDS];   /* by ras_kinds */
+    uint64_t count[RAS_KINDS];   /* by the collective's api */
     uint64_t total;
 };
 
@@ -41,12 +41,6 @@ struct ras_status {
     struct ras_comm *comm;
     int comms;
 };
-
-struct ras_kind {
-    const char *name; /* "AllReduce" */
-    uint16_t api;
-};
-extern const struct ras_kind ras_kinds[]; /* ended by a NULL name; RAS_KINDS at most */
 
 struct json_t;
 

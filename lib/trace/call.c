@@ -18,11 +18,12 @@ static void take_operation(struct called *call, const struct record *record)
         call->arguments |= ARGUMENT_COUNT;
     if (record->op.datatype != TYPE_NONE)
         call->arguments |= ARGUMENT_DATATYPE;
-    if (api_has_redop(record->api) && !(record->op.redop == REDOP_UNKNOWN && !record->op.scalar))
+    if (kind_has(record->api, KIND_REDUCES) &&
+        !(record->op.redop == REDOP_UNKNOWN && !record->op.scalar))
         call->arguments |= ARGUMENT_REDOP;
     if (api_class_of(record->api) == CLASS_P2P)
         call->arguments |= ARGUMENT_PEER;
-    else if (api_has_root(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT))
+    else if (kind_has(record->api, KIND_ROOTED) && !(record->op.flags & RECORD_OP_NO_ROOT))
         call->arguments |= ARGUMENT_ROOT;
 }
 

@@ -1,3 +1,4 @@
+/* names.c: what the numbers in records are called, and calls with their arguments as text. */
 #include "lib/trace/names.h"
 
 #include <stdbool.h>
@@ -15,22 +16,10 @@ static const struct api_entry apis[API_COUNT] = {
 #undef API
 };
 
-static const struct {
-    const char *name;
-    size_t bytes;
-} datatypes[TYPE_COUNT] = {
-    [TYPE_INT8] = {"int8", 1},
-    [TYPE_UINT8] = {"uint8", 1},
-    [TYPE_INT32] = {"int32", 4},
-    [TYPE_UINT32] = {"uint32", 4},
-    [TYPE_INT64] = {"int64", 8},
-    [TYPE_UINT64] = {"uint64", 8},
-    [TYPE_FLOAT16] = {"float16", 2},
-    [TYPE_FLOAT32] = {"float32", 4},
-    [TYPE_FLOAT64] = {"float64", 8},
-    [TYPE_BFLOAT16] = {"bfloat16", 2},
-    [TYPE_FLOAT8E4M3] = {"float8e4m3", 1},
-    [TYPE_FLOAT8E5M2] = {"float8e5m2", 1},
+static const char *const datatypes[TYPE_COUNT] = {
+#define DATATYPE(number, name, bytes, nccl, torch) [TYPE_##number] = name,
+#include "lib/trace/datatypes.def"
+#undef DATATYPE
 };
 
 static const char *const redops[] = {
@@ -71,14 +60,9 @@ enum api_class api_class_of(unsigned api)
 
 const char *datatype_name(unsigned datatype)
 {
-    return datatype < TYPE_COUNT   ? datatypes[datatype].name
+    return datatype < TYPE_COUNT   ? datatypes[datatype]
            : datatype == TYPE_NONE ? "no datatype"
                                    : "unknown datatype";
-}
-
-size_t datatype_bytes(unsigned datatype)
-{
-    return datatype < TYPE_COUNT ? datatypes[datatype].bytes : 0;
 }
 
 const char *redop_name(unsigned redop)
@@ -96,17 +80,6 @@ const char *memory_type_name(unsigned type)
 const char *record_phase_name(unsigned phase)
 {
     return phase < COUNT(phases) ? phases[phase] : "unknown phase";
-}
-
-bool api_has_redop(unsigned api)
-{
-    return api == API_ncclAllReduce || api == API_ncclReduce || api == API_ncclReduceScatter;
-}
-
-bool api_has_root(unsigned api)
-{
-    return api == API_ncclBroadcast || api == API_ncclBcast || api == API_ncclReduce ||
-           api == API_ncclGather || api == API_ncclScatter;
 }
 
 /* The driver's functions under the numbers of the runtime's that mean the same. */

@@ -5,16 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/trace/record.h"
+#include "lib/trace/kinds.h"
 
 const char *api_name(unsigned api); /* "ncclAllReduce"; "unknown call" */
 const char *record_call(
     const struct record *record); /* the same; of a driver call, the driver's name */
 enum api_class api_class_of(unsigned api);
-bool api_has_redop(unsigned api);              /* a collective with a reduction operator */
-bool api_has_root(unsigned api);               /* a collective with a root */
 const char *datatype_name(unsigned datatype);  /* "float32" */
-size_t datatype_bytes(unsigned datatype);      /* 0 if unknown */
 const char *redop_name(unsigned redop);        /* "sum" */
 const char *memory_type_name(unsigned type);   /* "device" */
 const char *record_phase_name(unsigned phase); /* "enter" */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "lib/trace/kinds.h"
 #include "lib/trace/store_internal.h"
 
 enum { BLOCK_OPERATIONS = 1024, BLOCKS_MAX = 1 << 16 }; /* more members of one host are noise */
@@ -48,7 +49,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 /* What must be alike on all ranks. The two names of Broadcast are one. */
 static uint64_t add(uint64_t hash, const struct record *record)
 {
-    uint64_t api = record->api == API_ncclBcast ? API_ncclBroadcast : record->api;
+    uint64_t api = kind_same_as(record->api);
     hash = mix(mix(hash, api), record->op.count);
     hash = mix(hash, (uint64_t)record->op.datatype | (uint64_t)record->op.redop << 8 |
                          (uint64_t)(uint32_t)record->op.root << 32);

@@ -380,6 +380,43 @@ static void memory_in_flight_comes_first(void **state)
     source_close_all(&source);
 }
 
+/* 256 float32 elements of each of 4 ranks: the root of a Gather receives, of a Scatter sends, all.
+ */
+static void memory_of_a_root_is_that_of_all_ranks(void **state)
+{
+    static const uint16_t apis[] = {API_ncclGather, API_ncclScatter};
+    enum { RANKS = 4 };
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, RANKS);
+    for (uint64_t number = 0; number < 2; number++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            struct record record = {.api = apis[number],
+                                    .phase = RECORD_ENTER,
+                                    .time_ns = 1000,
+                                    .serial = number * 2 + 1,
+                                    .op = {.comm = state_comm,
+                                           .number = number,
+                                           .count = 256,
+                                           .sendbuff = 0x10000 + number * 0x10000,
+                                           .recvbuff = 0x40000 + number * 0x10000,
+                                           .datatype = TYPE_FLOAT32,
+                                           .rank = rank}};
+            assert_int_equal(store_event(store, rank, &record, NULL), 0);
+        }
+    for (int rank = 0; rank < RANKS; rank++)
+        state_member(store, rank, rank, RANKS, 2, 2, 2);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_MEMORY}, &rows);
+    assert_int_equal(rows.count, 2 * RANKS);
+    for (int i = 0; i < rows.count; i++)
+        assert_string_equal(state_cell(&rows, i, 2), i < 2 ? "4.0 KiB" : "1.0 KiB");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
 static void a_stream_says_what_it_waits_for(void **state)
 {
     const char *folder = *state;
@@ -425,6 +462,7 @@ int main(void)
         ON_SCRATCH(waits_are_a_tree),
         ON_SCRATCH(bars_begin_and_end_with_the_operation),
         ON_SCRATCH(memory_in_flight_comes_first),
+        ON_SCRATCH(memory_of_a_root_is_that_of_all_ranks),
         ON_SCRATCH(a_stream_says_what_it_waits_for),
     };
     setlocale(LC_ALL, "C.UTF-8");

@@ -16,25 +16,18 @@ enum { CALL_BYTES = 256 };
  */
 static bool place_of_send(const struct record *record, uint64_t *send)
 {
-    uint64_t block = record->op.count * datatype_bytes(record->op.datatype);
-    switch (record->api) {
-    case API_ncclAllReduce:
-    case API_ncclReduce:
-    case API_ncclBroadcast:
-    case API_ncclBcast:
+    const struct kind *kind = kind_find(record->api);
+    int part = kind_has(record->api, KIND_ROOTED) ? record->op.root : record->op.rank;
+    uint64_t offset = (uint64_t)part * record->op.count * datatype_bytes(record->op.datatype);
+    switch (kind ? kind->in_place : KIND_IN_PLACE_NEVER) {
+    case KIND_IN_PLACE_SAME:
         *send = record->op.recvbuff;
         return true;
-    case API_ncclAllGather:
-        *send = record->op.recvbuff + (uint64_t)record->op.rank * block;
+    case KIND_IN_PLACE_SEND_IN_RECV:
+        *send = record->op.recvbuff + offset;
         return true;
-    case API_ncclReduceScatter:
-        *send = record->op.recvbuff - (uint64_t)record->op.rank * block;
-        return true;
-    case API_ncclGather:
-        *send = record->op.recvbuff + (uint64_t)record->op.root * block;
-        return true;
-    case API_ncclScatter:
-        *send = record->op.recvbuff - (uint64_t)record->op.root * block;
+    case KIND_IN_PLACE_RECV_IN_SEND:
+        *send = record->op.recvbuff - offset;
         return true;
     default:
         return false;

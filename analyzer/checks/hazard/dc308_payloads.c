@@ -10,12 +10,6 @@
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
-static bool leaves_all_alike(uint16_t api)
-{
-    return api == API_ncclAllReduce || api == API_ncclBroadcast || api == API_ncclBcast ||
-           api == API_ncclAllGather;
-}
-
 static void note_times(struct draft *draft, const struct payload_cell *cell)
 {
     if (!draft->finding.first_ns || cell->site.time_ns < draft->finding.first_ns)
@@ -44,7 +38,7 @@ static void check_alike(struct analyzer *analyzer, const struct payload *payload
 {
     struct payload_group groups[PAYLOAD_GROUPS_MAX];
     if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed ||
-        !leaves_all_alike(payload->signature.api))
+        !kind_has(payload->signature.api, KIND_ALIKE))
         return;
     int count = payload_groups(payload, HASH_RECV_AFTER, groups);
     if (count < 2)

@@ -112,17 +112,6 @@ static bool is_child(unsigned api)
     return api == API_ncclCommSplit || api == API_ncclCommShrink;
 }
 
-static bool is_rooted(unsigned api)
-{
-    return api == API_ncclBroadcast || api == API_ncclBcast || api == API_ncclReduce ||
-           api == API_ncclGather || api == API_ncclScatter;
-}
-
-static bool needs_operator(unsigned api)
-{
-    return api == API_ncclAllReduce || api == API_ncclReduce || api == API_ncclReduceScatter;
-}
-
 static void check_arguments(const struct use *use)
 {
     const struct record *record = use->record;
@@ -135,7 +124,7 @@ static void check_arguments(const struct use *use)
                    "Give one of the types that nccl.h lists.");
         return;
     }
-    if (is_rooted(record->api) && !(record->op.flags & RECORD_OP_NO_ROOT) &&
+    if (kind_has(record->api, KIND_ROOTED) && !(record->op.flags & RECORD_OP_NO_ROOT) &&
         (record->op.root < 0 || (nranks > 0 && record->op.root >= nranks))) {
         snprintf(why, sizeof why, "its root %d is not a rank of the communicator (0 to %d)",
                  record->op.root, nranks - 1);
@@ -146,7 +135,8 @@ static void check_arguments(const struct use *use)
         }
     }
     /* Nobody has a handle of 0, ncclSum: the source did not say which operator it was. */
-    if (needs_operator(record->api) && record->op.redop == REDOP_UNKNOWN && record->op.scalar) {
+    if (kind_has(record->api, KIND_REDUCES) && record->op.redop == REDOP_UNKNOWN &&
+        record->op.scalar) {
         check_operator(use);
         return;
     }

@@ -152,9 +152,8 @@ static void judge_meeting(struct analyzer *analyzer, struct comm *comm,
 
 static bool is_small(const struct operation *operation, uint64_t bytes)
 {
-    unsigned api = operation->record.api;
-    return (api == API_ncclAllReduce || api == API_ncclBroadcast || api == API_ncclBcast ||
-            api == API_ncclReduce) &&
+    const struct kind *kind = kind_find(operation->record.api);
+    return kind && !(kind->flags & KIND_TO_PEER) && !kind_spans_ranks(kind) &&
            operation->signature.group_size < 2 && bytes <= SMALL_BYTES &&
            !operation->member->comm->divergence;
 }

@@ -61,12 +61,12 @@ static bool is_float(uint8_t datatype)
 static bool counts(const struct payload *payload)
 {
     const struct signature *s = &payload->signature;
-    bool reduces = s->api == API_ncclAllReduce || s->api == API_ncclReduceScatter ||
-                   s->api == API_ncclReduce;
+    const struct kind *kind = kind_find(s->api);
     bool adds = s->redop == REDOP_SUM || s->redop == REDOP_AVG || s->redop == REDOP_PREMULSUM;
-    uint64_t elements = s->api == API_ncclReduceScatter ? s->count * payload->cells : s->count;
+    uint64_t elements = kind && kind_share_is_all(kind->send) ? s->count * payload->cells
+                                                              : s->count;
     if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed || payload->cells < 2 ||
-        !reduces || !adds || !is_float(s->datatype) || elements < ELEMENTS)
+        !kind_has(s->api, KIND_REDUCES) || !adds || !is_float(s->datatype) || elements < ELEMENTS)
         return false;
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
         const struct payload_cell *cell = &payload->cell[rank];

@@ -31,8 +31,7 @@ static bool spreads(const struct signature *signature)
 {
     bool adds = signature->redop == REDOP_SUM || signature->redop == REDOP_PROD ||
                 signature->redop == REDOP_AVG || signature->redop == REDOP_PREMULSUM;
-    return adds && (signature->api == API_ncclAllReduce || signature->api == API_ncclReduce ||
-                    signature->api == API_ncclReduceScatter);
+    return adds && kind_has(signature->api, KIND_REDUCES);
 }
 
 static bool is_bad(const struct payload *payload, const struct payload_cell *cell)

@@ -29,7 +29,7 @@ enum {
 
 static bool is_reduction(const struct signature *signature)
 {
-    return signature->api == API_ncclAllReduce || signature->api == API_ncclReduceScatter;
+    return kind_has(signature->api, KIND_REDUCES) && !kind_has(signature->api, KIND_ROOTED);
 }
 
 static bool is_in_reduction(const struct arrival *arrival)

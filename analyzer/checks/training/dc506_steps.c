@@ -25,7 +25,7 @@ enum {
 
 static bool is_reduction(unsigned api)
 {
-    return api == API_ncclAllReduce || api == API_ncclReduceScatter;
+    return kind_has(api, KIND_REDUCES) && !kind_has(api, KIND_ROOTED);
 }
 
 /* --- while the iteration goes on
