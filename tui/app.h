@@ -1,12 +1,12 @@
 /* app.h: the running UI: which views lie over each other, what the keyboard is for just now, and
- * the last picture. tui.c runs it, keys.c changes it, draw.c shows it. */
+ * the last picture. tui.c runs it, keys.c and commands.c change it, draw.c shows it. */
 #ifndef DDPCHECK_TUI_APP_H
 #define DDPCHECK_TUI_APP_H
 
 #include "tui/reader.h"
 #include "tui/table.h"
 
-enum { APP_DEPTH_MAX = 8, APP_MESSAGE = 256 };
+enum { APP_DEPTH_MAX = 8, APP_MESSAGE = 256, APP_HELD_MAX = 256 };
 
 enum app_mode { MODE_USUAL, MODE_SEARCH, MODE_FILTER, MODE_POPUP };
 
@@ -24,9 +24,12 @@ struct app {
     char typed[TABLE_TEXT];    /* in MODE_SEARCH and MODE_FILTER */
     char message[APP_MESSAGE]; /* until the next key */
     struct picture picture;
-    unsigned opened; /* the opening of the databases that ids in places are from */
-    uint64_t asked;  /* the last question; a picture of an older one is not shown */
-    bool shown;      /* the picture is of the view that is asked for */
+    unsigned opened;            /* the opening of the databases that ids in places are from */
+    uint64_t asked;             /* the last request; a picture of an older one is not shown */
+    uint64_t answered;          /* the last request that was answered, with rows or an error */
+    int held_key[APP_HELD_MAX]; /* keys that wait for an answer */
+    int held;
+    bool shown; /* the picture is of the view that is asked for */
     bool ascii, paused, mouse, leaving;
     int rows_line, room; /* where the table was drawn, and for how many rows there was room */
 };
@@ -45,9 +48,10 @@ void app_back(struct app *app);
 /* A new picture came. */
 void app_take(struct app *app);
 
-void app_key(struct app *app, int key); /* keys.c */
-void app_draw(struct app *app);         /* draw.c */
-/* Writes the view to a file in the working directory and says so. */
-void app_write(struct app *app);
+/* keys.c: acts on a key, or holds it until the rows that it is about are there. */
+void app_key(struct app *app, int key);
+/* Acts on keys that were held, as far as they need not wait any more. */
+void app_keys_held(struct app *app);
+void app_draw(struct app *app); /* draw.c */
 
 #endif

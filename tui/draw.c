@@ -24,7 +24,7 @@ static void draw_title(const struct app *app, const struct place *at, int width)
 {
     char left[512], right[256], clock[64], place[TABLE_TEXT + 48];
     const struct picture *picture = &app->picture;
-    const char *state = app->paused ? "paused" : picture->live ? "live" : "over";
+    const char *state = app->paused ? "paused" : picture->live ? "live" : "finished";
     snprintf(left, sizeof left, " ddpcheck  %s", *picture->path ? picture->path : "reading");
     snprintf(
         right, sizeof right, " %s%s  %s  %s ", place_text(app, &at->table, place, sizeof place),

@@ -1,430 +1,222 @@
-/* keys.c: what each key does. */
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
+/* keys.c: which key gives which command, and when: a command that needs rows waits for them.
+ *
+ * People type faster than a model answers, and scripts do always: `2 Enter` means the first finding
+ * also where the findings are not there yet. So a key is held until the model has answered the last
+ * request for a view, and the keys behind it stay behind it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "tui/app.h"
+#include "tui/commands.h"
 #include "tui/screen.h"
 
-enum { PAGE_OVERLAP = 1, SHIFT = 8, CONTROL_B = 2, CONTROL_F = 6, CONTROL_L = 12 };
+enum { SHIFT_COLUMNS = 8, WHEEL_ROWS = 3, CONTROL_B = 2, CONTROL_F = 6, CONTROL_L = 12 };
 
-static const struct rows *rows_of(const struct app *app)
+enum key_flag {
+    KEY_ANYTIME = 1, /* it needs no rows */
+    KEY_LEAVES = 2,  /* it leaves the view: keys that are held for that view are void */
+    KEY_TYPES = 4    /* what follows is text or closes a window, not a command */
+};
+
+enum {
+    ON_ALL = 0,
+    ON_SEQUENCE = 1 << VIEW_SEQUENCE,
+    ON_TIMELINE = 1 << VIEW_TIMELINE,
+};
+
+static app_command start_search, start_filter;
+
+static const struct key_rule {
+    int key;
+    app_command *act;
+    int argument;
+    unsigned flags, views; /* views: ON_*, those that have the key */
+} key_rules[] = {
+    {'c', app_do_comm, 1, 0, ON_SEQUENCE | ON_TIMELINE},
+    {'C', app_do_comm, -1, 0, ON_SEQUENCE | ON_TIMELINE},
+    {'d', app_do_differ, 0, 0, ON_SEQUENCE},
+    {'+', app_do_zoom, 1, 0, ON_TIMELINE},
+    {'=', app_do_zoom, 1, 0, ON_TIMELINE},
+    {'-', app_do_zoom, -1, 0, ON_TIMELINE},
+    {'<', app_do_pan, -1, 0, ON_TIMELINE},
+    {',', app_do_pan, -1, 0, ON_TIMELINE},
+    {'>', app_do_pan, 1, 0, ON_TIMELINE},
+    {'.', app_do_pan, 1, 0, ON_TIMELINE},
+    {'0', app_do_whole, 0, 0, ON_TIMELINE},
+    {'1', app_do_view, VIEW_NOW, KEY_LEAVES, ON_ALL},
+    {'2', app_do_view, VIEW_FINDINGS, KEY_LEAVES, ON_ALL},
+    {'3', app_do_view, VIEW_SEQUENCE, KEY_LEAVES, ON_ALL},
+    {'4', app_do_view, VIEW_RANKS, KEY_LEAVES, ON_ALL},
+    {'5', app_do_view, VIEW_WAITS, KEY_LEAVES, ON_ALL},
+    {'6', app_do_view, VIEW_TIMELINE, KEY_LEAVES, ON_ALL},
+    {'7', app_do_view, VIEW_MEMORY, KEY_LEAVES, ON_ALL},
+    {SCREEN_TAB, app_do_tab, 1, KEY_LEAVES, ON_ALL},
+    {SCREEN_BACKTAB, app_do_tab, -1, KEY_LEAVES, ON_ALL},
+    {'q', app_do_leave, 0, KEY_LEAVES, ON_ALL},
+    {'j', app_do_move, 1, 0, ON_ALL},
+    {SCREEN_DOWN, app_do_move, 1, 0, ON_ALL},
+    {'k', app_do_move, -1, 0, ON_ALL},
+    {SCREEN_UP, app_do_move, -1, 0, ON_ALL},
+    {SCREEN_WHEEL_DOWN, app_do_move, WHEEL_ROWS, 0, ON_ALL},
+    {SCREEN_WHEEL_UP, app_do_move, -WHEEL_ROWS, 0, ON_ALL},
+    {SCREEN_PAGE_DOWN, app_do_page, 1, 0, ON_ALL},
+    {CONTROL_F, app_do_page, 1, 0, ON_ALL},
+    {SCREEN_PAGE_UP, app_do_page, -1, 0, ON_ALL},
+    {CONTROL_B, app_do_page, -1, 0, ON_ALL},
+    {'g', app_do_jump, 0, 0, ON_ALL},
+    {SCREEN_HOME, app_do_jump, 0, 0, ON_ALL},
+    {'G', app_do_jump, 1, 0, ON_ALL},
+    {SCREEN_END, app_do_jump, 1, 0, ON_ALL},
+    {'l', app_do_shift, SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
+    {SCREEN_RIGHT, app_do_shift, SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
+    {'h', app_do_shift, -SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
+    {SCREEN_LEFT, app_do_shift, -SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
+    {SCREEN_ENTER, app_do_open, 0, 0, ON_ALL},
+    {SCREEN_ESCAPE, app_do_back, 0, KEY_ANYTIME, ON_ALL},
+    {SCREEN_BACKSPACE, app_do_back, 0, KEY_ANYTIME, ON_ALL},
+    {'/', start_search, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {'f', start_filter, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {'n', app_do_find, 1, 0, ON_ALL},
+    {'N', app_do_find, -1, 0, ON_ALL},
+    {'s', app_do_sort, 1, 0, ON_ALL},
+    {'S', app_do_sort, -1, 0, ON_ALL},
+    {' ', app_do_pause, 0, KEY_ANYTIME, ON_ALL},
+    {'e', app_do_explain, 0, 0, ON_ALL},
+    {'y', app_do_write, 0, 0, ON_ALL},
+    {'m', app_do_mouse, 0, KEY_ANYTIME, ON_ALL},
+    {'?', app_do_help, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {SCREEN_F1, app_do_help, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {CONTROL_L, app_do_redraw, 0, KEY_ANYTIME, ON_ALL},
+    {SCREEN_CLICK, app_do_click, 0, KEY_ANYTIME, ON_ALL}, /* on what is on the screen now */
+};
+
+/* What the key does in a view; NULL: nothing. */
+static const struct key_rule *rule_find(int key, enum view_id view)
 {
-    return &app->picture.rows;
+    for (size_t i = 0; i < sizeof key_rules / sizeof *key_rules; i++)
+        if (key_rules[i].key == key &&
+            (key_rules[i].views == ON_ALL || key_rules[i].views & 1u << view))
+            return &key_rules[i];
+    return NULL;
 }
 
-static struct table *table_of(struct app *app)
+static unsigned key_flags(const struct app *app, int key)
 {
-    return &app_place(app)->table;
+    const struct key_rule *rule = rule_find(key, app->place[app->depth - 1].query.view);
+    return rule ? rule->flags : 0;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct app *app, const char *format, ...)
+/* --- typed text */
+
+static void start_typing(struct app *app, enum app_mode mode, const char *text)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(app->message, sizeof app->message, format, args);
-    va_end(args);
+    app->mode = mode;
+    snprintf(app->typed, sizeof app->typed, "%s", text);
 }
 
-/* --- moving
- * ---------------------------------------------------------------------------------------------- */
-
-/* At the end of what a long sequence shows the next stretch of it is fetched. */
-static void move(struct app *app, int by)
+static void start_search(struct app *app, int unused)
 {
-    struct place *place = app_place(app);
-    if (!app->shown || table_move(&place->table, rows_of(app), by) ||
-        place->query.view != VIEW_SEQUENCE)
-        return;
-    int64_t step = app->picture.query.window / 2, shown = app->picture.query.number,
-            number = by > 0 ? shown + step : shown - step;
-    place->query.number = number < 0 ? 0 : number;
-    app_ask(app);
+    (void)unused;
+    start_typing(app, MODE_SEARCH, "");
 }
 
-static void jump(struct app *app, bool last)
+static void start_filter(struct app *app, int unused)
 {
-    struct place *place = app_place(app);
-    if (app->shown)
-        table_move(&place->table, rows_of(app), last ? INT_MAX : INT_MIN);
-    if (place->query.view != VIEW_SEQUENCE)
-        return;
-    place->query.number = last ? NUMBER_LAST : 0;
-    place->table.has_selected = false;
-    app_ask(app);
+    (void)unused;
+    start_typing(app, MODE_FILTER, app_place(app)->table.filter);
 }
 
-static void shift(struct app *app, int by)
+/* Takes the last character away: its bytes, in UTF-8. */
+static void typed_shorten(char *typed)
 {
-    struct table *table = table_of(app);
-    table->shift = table->shift + by < 0 ? 0 : table->shift + by;
+    size_t bytes = strlen(typed);
+    while (bytes > 0 && (typed[--bytes] & 0xc0) == 0x80)
+        ;
+    typed[bytes] = '\0';
 }
 
-static void follow(struct app *app)
-{
-    const struct row *row = app->shown ? table_selected(table_of(app), rows_of(app)) : NULL;
-    if (!row || row->target.view < 0)
-        return;
-    const struct target *target = &row->target;
-    app_open(app, &(struct query){.view = (enum view_id)target->view,
-                                  .comm = target->comm,
-                                  .number = (int64_t)target->number,
-                                  .process = target->process,
-                                  .finding = target->finding});
-}
-
-static void explain(struct app *app)
-{
-    const struct place *place = app_place(app);
-    const struct row *row = app->shown ? table_selected(&place->table, rows_of(app)) : NULL;
-    uint32_t finding = place->query.view == VIEW_FINDING ? place->query.finding
-                       : row                             ? row->target.finding
-                                                         : 0;
-    if (place->query.view == VIEW_EXPLAIN)
-        app_back(app);
-    else if (finding)
-        app_open(app, &(struct query){.view = VIEW_EXPLAIN, .finding = finding});
-    else
-        say(app, "e explains a finding: go to one first (2)");
-}
-
-/* --- typed text
- * ------------------------------------------------------------------------------------------ */
-
-static void type(struct app *app, int key)
+static void type_key(struct app *app, int key)
 {
     size_t bytes = strlen(app->typed);
-    struct table *table = table_of(app);
-    char *to = app->mode == MODE_SEARCH ? table->search : table->filter;
-    if (key == SCREEN_BACKSPACE && bytes > 0) {
-        do
-            app->typed[--bytes] = '\0';
-        while (bytes > 0 && (app->typed[bytes] & 0xc0) == 0x80);
+    struct table *table = &app_place(app)->table;
+    bool searches = app->mode == MODE_SEARCH, ends = key == SCREEN_ENTER || key == SCREEN_ESCAPE;
+    char *to = searches ? table->search : table->filter;
+    if (key == SCREEN_BACKSPACE) {
+        typed_shorten(app->typed);
     } else if (key >= ' ' && key < 0x100 && key != 0x7f && bytes + 1 < sizeof app->typed) {
         app->typed[bytes] = (char)key;
         app->typed[bytes + 1] = '\0';
     } else if (key == SCREEN_ESCAPE) {
         app->typed[0] = '\0';
     }
-    if (key == SCREEN_ENTER || key == SCREEN_ESCAPE || app->mode == MODE_FILTER) {
+    if (ends || !searches) {
         snprintf(to, TABLE_TEXT, "%s", app->typed);
-        table_update(table, rows_of(app));
+        if (app->shown)
+            table_update(table, &app->picture.rows);
     }
-    if (key == SCREEN_ENTER && app->mode == MODE_SEARCH && *to &&
-        !table_find(table, rows_of(app), 1))
-        say(app, "no row holds '%s'", to);
-    if (key == SCREEN_ENTER || key == SCREEN_ESCAPE)
+    if (key == SCREEN_ENTER && searches && *to)
+        app_do_find(app, 1);
+    if (ends)
         app->mode = MODE_USUAL;
 }
 
-static void start_typing(struct app *app, enum app_mode mode)
-{
-    app->mode = mode;
-    snprintf(app->typed, sizeof app->typed, "%s", mode == MODE_FILTER ? table_of(app)->filter : "");
-}
+/* --- at once or later */
 
-static void search_on(struct app *app, int direction)
+static void act(struct app *app, int key)
 {
-    struct table *table = table_of(app);
-    if (!*table->search)
-        say(app, "nothing to search for yet: / asks for it");
-    else if (!table_find(table, rows_of(app), direction))
-        say(app, "no row holds '%s'", table->search);
-}
-
-/* --- the rest
- * -------------------------------------------------------------------------------------------- */
-
-/* The next column with a title after `column` (from 0), -1 if there is none: untitled ones hold
- * running text or marks. */
-static int titled_after(const struct rows *rows, int column)
-{
-    while (++column < rows->columns)
-        if (*rows->column[column].title)
-            return column;
-    return -1;
-}
-
-/* By the next column (1), smallest first, then largest; after the last, or at once (-1), in the
- * view's own order. */
-static void sort(struct app *app, int way)
-{
-    struct table *table = table_of(app);
-    const struct rows *rows = rows_of(app);
-    if (!app->shown || rows->tree || titled_after(rows, -1) < 0) {
-        say(app, "this view has its own order");
-        return;
-    }
-    table->sort = way < 0           ? 0
-                  : table->sort > 0 ? -table->sort
-                                    : titled_after(rows, -table->sort - 1) + 1;
-    table_update(table, rows);
-    if (table->sort)
-        say(app, "by %s, %s", rows->column[abs(table->sort) - 1].title,
-            table->sort > 0 ? "smallest first" : "largest first");
-    else
-        say(app, "in the view's own order");
-}
-
-void app_write(struct app *app)
-{
-    char name[64];
-    time_t now = time(NULL);
-    struct tm local;
-    localtime_r(&now, &local);
-    size_t used =
-        (size_t)snprintf(name, sizeof name, "ddpcheck-%s-", views[app_place(app)->query.view].name);
-    strftime(name + used, sizeof name - used, "%H%M%S.txt", &local);
-    for (char *c = name; *c; c++)
-        *c = (char)tolower((unsigned char)*c);
-    FILE *file = fopen(name, "wxe");
-    if (!file) {
-        say(app, "can't write %s: %s", name, strerror(errno));
-        return;
-    }
-    rows_print(&app->picture.diagnosis, screen_width(), file);
-    putc('\n', file);
-    rows_print(rows_of(app), screen_width() > 120 ? screen_width() : 120, file);
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
-        say(app, "can't write %s: %s", name, strerror(errno));
-    else
-        say(app, "written to %s", name);
-}
-
-static void help(struct app *app)
-{
-    static const struct view_key common[] = {
-        {"1-7 Tab", "views"},
-        {"arrows hjkl", "move"},
-        {"PgUp PgDn g G", "by pages, to the ends"},
-        {"Enter Esc", "into, back"},
-        {"/ n N", "search, on, back"},
-        {"f", "show only rows that hold a text"},
-        {"s S", "sort by the next column, not at all"},
-        {"space", "pause"},
-        {"e", "explain the finding"},
-        {"y", "write the view to a file"},
-        {"m", "mouse on and off"},
-        {"? F1", "this help"},
-        {"q", "leave; the job goes on"},
-    };
-    const struct view *view = &views[app_place(app)->query.view];
-    struct rows lines = {0};
-    char title[64];
-    snprintf(title, sizeof title, " %s ", view->name);
-    rows_paragraph(&lines, TONE_PLAIN, 60, view->about);
-    for (int i = 0; i < VIEW_KEYS_MAX && view->key[i].keys; i++)
-        rows_line(&lines, TONE_STRONG, "%-14s %s", view->key[i].keys, view->key[i].what);
-    rows_line(&lines, TONE_PLAIN, "%s", "");
-    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-        rows_line(&lines, TONE_PLAIN, "%-14s %s", common[i].keys, common[i].what);
-    screen_popup(title, &lines, app->ascii);
-    rows_free(&lines);
-    app->mode = MODE_POPUP;
-}
-
-static void zoom(struct app *app, double factor, double by)
-{
-    struct query *query = &app_place(app)->query;
-    const struct query *shown = &app->picture.query;
-    double span = (double)(shown->end_ns - shown->begin_ns),
-           middle = (double)shown->begin_ns + span * (0.5 + by);
-    if (!app->shown || shown->end_ns == 0)
-        return;
-    span *= factor;
-    if (span < 1e4 || span > 1e15)
-        return;
-    query->begin_ns = (uint64_t)(middle - span / 2);
-    query->end_ns = (uint64_t)(middle + span / 2);
-    app_ask(app);
-}
-
-/* Keys of single views. Returns false for others. */
-static bool view_key(struct app *app, int key)
-{
-    struct query *query = &app_place(app)->query;
-    bool sequence = query->view == VIEW_SEQUENCE, timeline = query->view == VIEW_TIMELINE;
-    if ((sequence || timeline) && (key == 'c' || key == 'C')) {
-        if (app->shown)
-            query->comm = app->picture.query.comm;
-        query->comm_step = key == 'c' ? 1 : -1;
-        query->number = NUMBER_LAST;
-        app_place(app)->table.has_selected = false;
-        app_ask(app);
-    } else if (sequence && key == 'd') {
-        if (app->shown)
-            query->comm = app->picture.query.comm;
-        query->number = NUMBER_DIVERGENCE;
-        app_place(app)->table.has_selected = false;
-        app_ask(app);
-    } else if (timeline && (key == '+' || key == '=' || key == '-')) {
-        zoom(app, key == '-' ? 2 : 0.5, 0);
-    } else if (timeline && (key == '<' || key == ',' || key == '>' || key == '.')) {
-        zoom(app, 1, key == '<' || key == ',' ? -0.5 : 0.5);
-    } else if (timeline && key == '0') {
-        query->begin_ns = 1;
-        query->end_ns = 0;
-        app_ask(app);
+    app->message[0] = '\0';
+    if (app->mode == MODE_POPUP) {
+        screen_popup_close();
+        app->mode = MODE_USUAL;
+    } else if (app->mode != MODE_USUAL) {
+        type_key(app, key);
     } else {
+        const struct key_rule *rule = rule_find(key, app_place(app)->query.view);
+        if (rule)
+            rule->act(app, rule->argument);
+    }
+}
+
+/* Text can be typed at any time, but a search looks at rows. */
+static bool must_wait(const struct app *app, int key)
+{
+    if (app->answered == app->asked)
         return false;
-    }
-    return true;
+    if (app->mode == MODE_USUAL)
+        return !(key_flags(app, key) & (KEY_ANYTIME | KEY_LEAVES));
+    return app->mode == MODE_SEARCH && key == SCREEN_ENTER;
 }
 
-static void toggle_pause(struct app *app)
+/* The key leaves the view whatever the held keys before it do. */
+static bool leaves_now(const struct app *app, int key)
 {
-    app->paused = !app->paused;
-    reader_pause(app->reader, app->paused);
-    if (!app->paused)
-        app_ask(app);
-}
-
-static void click(struct app *app)
-{
-    int line, column, before = table_of(app)->selected;
-    screen_click(&line, &column);
-    if (app->shown && line < screen_height() - 1 &&
-        table_click(table_of(app), rows_of(app), app->rows_line, line)) {
-        if (table_of(app)->selected == before)
-            follow(app);
-        return;
-    }
-    for (int i = 0, at = 0; line == screen_height() - 1 && i < VIEWS_NUMBERED; i++) {
-        int width = (int)strlen(views[i].name) + 2;
-        if (column >= at && column < at + width)
-            app_switch(app, (enum view_id)i);
-        at += width + 1;
-    }
-}
-
-static void command(struct app *app, int key)
-{
-    int page = screen_height() - app->rows_line - 3 - PAGE_OVERLAP;
-    if (view_key(app, key))
-        return;
-    if (key >= '1' && key < '1' + VIEWS_NUMBERED) {
-        app_switch(app, (enum view_id)(key - '1'));
-        return;
-    }
-    switch (key) {
-    case 'j':
-    case SCREEN_DOWN:
-        move(app, 1);
-        break;
-    case 'k':
-    case SCREEN_UP:
-        move(app, -1);
-        break;
-    case SCREEN_WHEEL_DOWN:
-        move(app, 3);
-        break;
-    case SCREEN_WHEEL_UP:
-        move(app, -3);
-        break;
-    case SCREEN_PAGE_DOWN:
-    case CONTROL_F:
-        move(app, page > 1 ? page : 1);
-        break;
-    case SCREEN_PAGE_UP:
-    case CONTROL_B:
-        move(app, page > 1 ? -page : -1);
-        break;
-    case 'g':
-    case SCREEN_HOME:
-        jump(app, false);
-        break;
-    case 'G':
-    case SCREEN_END:
-        jump(app, true);
-        break;
-    case 'l':
-    case SCREEN_RIGHT:
-        shift(app, SHIFT);
-        break;
-    case 'h':
-    case SCREEN_LEFT:
-        shift(app, -SHIFT);
-        break;
-    case SCREEN_ENTER:
-        follow(app);
-        break;
-    case SCREEN_ESCAPE:
-    case SCREEN_BACKSPACE:
-        app_back(app);
-        break;
-    case SCREEN_TAB:
-        app_switch(app, (app->place[0].query.view + 1) % VIEWS_NUMBERED);
-        break;
-    case SCREEN_BACKTAB:
-        app_switch(app, (app->place[0].query.view + VIEWS_NUMBERED - 1) % VIEWS_NUMBERED);
-        break;
-    case '/':
-        start_typing(app, MODE_SEARCH);
-        break;
-    case 'f':
-        start_typing(app, MODE_FILTER);
-        break;
-    case 'n':
-        search_on(app, 1);
-        break;
-    case 'N':
-        search_on(app, -1);
-        break;
-    case 's':
-        sort(app, 1);
-        break;
-    case 'S':
-        sort(app, -1);
-        break;
-    case ' ':
-        toggle_pause(app);
-        break;
-    case 'e':
-        explain(app);
-        break;
-    case 'y':
-        app_write(app);
-        break;
-    case 'm':
-        app->mouse = !app->mouse;
-        screen_mouse(app->mouse);
-        say(app, "mouse %s", app->mouse ? "on (m: off, to select text)" : "off");
-        break;
-    case '?':
-    case SCREEN_F1:
-        help(app);
-        break;
-    case CONTROL_L:
-        screen_redraw();
-        break;
-    case 'q':
-        app->leaving = true;
-        break;
-    case SCREEN_CLICK:
-        click(app);
-        break;
-    }
+    for (int i = 0; i < app->held; i++)
+        if (key_flags(app, app->held_key[i]) & KEY_TYPES)
+            return false;
+    return app->mode == MODE_USUAL && key_flags(app, key) & KEY_LEAVES;
 }
 
 void app_key(struct app *app, int key)
 {
-    app->message[0] = '\0';
     if (key == SCREEN_RESIZE) {
         screen_popup_close();
         app->mode = app->mode == MODE_POPUP ? MODE_USUAL : app->mode;
         screen_redraw();
         app_ask(app);
-    } else if (app->mode == MODE_POPUP) {
-        screen_popup_close();
-        app->mode = MODE_USUAL;
-    } else if (app->mode != MODE_USUAL) {
-        type(app, key);
-    } else {
-        command(app, key);
+        return;
+    }
+    if (leaves_now(app, key))
+        app->held = 0;
+    if (app->held == 0 && !must_wait(app, key))
+        act(app, key);
+    else if (app->held < APP_HELD_MAX)
+        app->held_key[app->held++] = key;
+}
+
+void app_keys_held(struct app *app)
+{
+    while (app->held > 0 && !app->leaving && !must_wait(app, app->held_key[0])) {
+        int key = app->held_key[0];
+        memmove(app->held_key, app->held_key + 1, (size_t)--app->held * sizeof *app->held_key);
+        act(app, key);
     }
 }

@@ -70,7 +70,7 @@ static int say_state(struct source *source, struct text *text, struct error *err
              members.comms, members.comms == 1 ? "" : "s");
     if (behind && source->live)
         text_add(text, ", %d behind", behind);
-    text_add(text, source->live ? ", running" : ", over");
+    text_add(text, source->live ? ", running" : ", finished");
     members_free(&members);
     return 0;
 }

@@ -140,6 +140,8 @@ void screen_clear_line(int line)
 void screen_show(void)
 {
     wnoutrefresh(stdscr);
+    if (state.popup)
+        touchwin(state.popup); /* what is below it may have been drawn anew */
     update_panels();
     doupdate();
 }

@@ -1,3 +1,4 @@
+/* tui.c: opens the databases and the terminal, and runs the loop of keys and pictures. */
 #include "tui/tui.h"
 
 #include <errno.h>
@@ -53,18 +54,19 @@ void app_back(struct app *app)
         return;
     }
     table->filter[0] = table->search[0] = '\0';
-    table_update(table, &app->picture.rows);
+    if (app->shown)
+        table_update(table, &app->picture.rows);
 }
 
-/* What the reader's failure leaves of the picture before: all but its error. */
+/* On failure the last picture stays, with the new error. */
 static void keep_old(struct app *app, struct picture *failed)
 {
     app->picture.error = failed->error;
     picture_free(failed);
 }
 
-/* A wish that has been answered is not wished again. What follows the job (0, NUMBER_LAST) goes on
- * doing so. */
+/* The request is cleared once the model has answered it; 0 and NUMBER_LAST keep following the job.
+ */
 static void settle(struct query *query, const struct query *answer)
 {
     if (query->comm_step)
@@ -84,6 +86,7 @@ void app_take(struct app *app)
         picture_free(&picture);
         return;
     }
+    app->answered = app->asked;
     if (*picture.error.text) {
         keep_old(app, &picture);
         return;
@@ -94,6 +97,7 @@ void app_take(struct app *app)
     app->opened = picture.opened;
     if (others &&
         app->depth > 1) { /* the rank or finding that was shown may have another number now */
+        app->held = 0;
         app_switch(app, app->place[0].query.view);
         return;
     }
@@ -133,6 +137,7 @@ static void run_loop(struct app *app, int wake_fd)
         if (ready > 0 && fds[1].revents)
             drain(wake_fd);
         app_take(app);
+        app_keys_held(app);
         app_draw(app);
     }
 }

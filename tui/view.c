@@ -1,3 +1,4 @@
+/* view.c: the list of views and the marks that they use. */
 #include "tui/view.h"
 
 #include <string.h>
@@ -6,14 +7,14 @@
 const struct view views[VIEWS] = {
     [VIEW_NOW] =
         {"Now",
-         "Where every rank of every communicator stands, those that hold the others up first.",
+         "Where every rank of every communicator stands, those that hold up the others first.",
          model_now,
          {{"Enter", "the communicator's sequence, or the rank"}}},
     [VIEW_FINDINGS] = {"Findings",
                        "What was found, the worst first.",
                        model_findings,
-                       {{"Enter", "the finding: both sides, stacks, the mend"},
-                        {"e", "what it means and how to mend it"}}},
+                       {{"Enter", "the finding: both sides, stacks, the fix"},
+                        {"e", "what it means and how to fix it"}}},
     [VIEW_SEQUENCE] = {"Sequence",
                        "The operations of one communicator. A mark per rank: like most, different, "
                        "not called yet.",
@@ -44,13 +45,13 @@ const struct view views[VIEWS] = {
     [VIEW_FINDING] = {"Finding",
                       "One finding: what each side did, side by side.",
                       model_finding,
-                      {{"e", "what it means and how to mend it"}, {"Esc", "back"}}},
+                      {{"e", "what it means and how to fix it"}, {"Esc", "back"}}},
     [VIEW_RANK] = {"Rank",
                    "One process: its communicators, its streams, its stacks.",
                    model_rank,
                    {{"Esc", "back"}}},
     [VIEW_EXPLAIN] = {"Explain",
-                      "What a finding means and how to mend it.",
+                      "What a finding means and how to fix it.",
                       model_explain,
                       {{"Esc", "back"}}},
 };

@@ -80,12 +80,28 @@ class Screens(unittest.TestCase):
         for name, (situation, size, keys, pattern) in SCREENS.items():
             with self.subTest(name), self.terminal(situation, size) as terminal:
                 terminal.wait("1 Now")
-                for key in keys:
-                    terminal.keys(key)
-                    time.sleep(0.3)
+                if keys:
+                    terminal.keys(*keys)
                 text = terminal.settled(pattern)
                 self.compare(name, text)
                 self.assertLessEqual(max(len(line) for line in text.split("\n")), size[0])
+
+    def test_keys_typed_ahead_wait_for_their_rows(self):
+        """All keys at once: none is lost, and none acts on the view before."""
+        for keys, pattern in (
+            (["2", "Enter", "e"], r"Explain(?s:.*)DC201: "),
+            (["4", "j", "j", "Enter"], "rank 2, process 4002"),
+            (["4", "G", "Enter", "BSpace", "k", "Enter"], "rank 2, process 4002"),
+            (["4", "/", "4", "0", "0", "3", "Enter", "Enter"], "rank 3, process 4003"),
+            (["4", "s", "s", "g", "Enter"], "rank 3, process 4003"),
+            (["4", "Enter", "6"], "called"),
+            (["4", "Enter", "q"], "status=0"),
+            (["4", "Enter", "?"], "this help"),
+        ):
+            with self.subTest(keys), self.terminal("missing") as terminal:
+                terminal.wait("1 Now")
+                terminal.keys(*keys)
+                terminal.wait(pattern)
 
     def test_the_page_names_the_keys_of_the_help(self):
         with open(os.path.join(os.path.dirname(GOLDEN), "..", "..", "docs", "tui.md")) as page:

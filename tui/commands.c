@@ -1,0 +1,344 @@
+/* commands.c: what each command does with the view that is shown. */
+#include "tui/commands.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tui/screen.h"
+
+enum { PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
+
+static const struct rows *rows_shown(const struct app *app)
+{
+    return &app->picture.rows;
+}
+
+static struct table *table_shown(struct app *app)
+{
+    return &app_place(app)->table;
+}
+
+void app_say(struct app *app, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(app->message, sizeof app->message, format, args);
+    va_end(args);
+}
+
+/* --- moving */
+
+/* At the end of what a long sequence shows the next stretch of it is fetched. */
+void app_do_move(struct app *app, int by)
+{
+    struct place *place = app_place(app);
+    if (!app->shown || table_move(&place->table, rows_shown(app), by) ||
+        place->query.view != VIEW_SEQUENCE)
+        return;
+    int64_t step = app->picture.query.window / 2, shown = app->picture.query.number;
+    int64_t number = by > 0 ? shown + step : shown - step;
+    place->query.number = number < 0 ? 0 : number;
+    app_ask(app);
+}
+
+void app_do_page(struct app *app, int pages)
+{
+    int rows = screen_height() - app->rows_line - 3 - PAGE_OVERLAP;
+    app_do_move(app, pages * (rows > 1 ? rows : 1));
+}
+
+void app_do_jump(struct app *app, int last)
+{
+    struct place *place = app_place(app);
+    if (app->shown)
+        table_move(&place->table, rows_shown(app), last ? INT_MAX : INT_MIN);
+    if (place->query.view != VIEW_SEQUENCE)
+        return;
+    place->query.number = last ? NUMBER_LAST : 0;
+    place->table.has_selected = false;
+    app_ask(app);
+}
+
+void app_do_shift(struct app *app, int by)
+{
+    struct table *table = table_shown(app);
+    table->shift = table->shift + by < 0 ? 0 : table->shift + by;
+}
+
+void app_do_open(struct app *app, int unused)
+{
+    (void)unused;
+    const struct row *row = app->shown ? table_selected(table_shown(app), rows_shown(app)) : NULL;
+    if (!row || row->target.view < 0)
+        return;
+    const struct target *target = &row->target;
+    app_open(app, &(struct query){.view = (enum view_id)target->view,
+                                  .comm = target->comm,
+                                  .number = (int64_t)target->number,
+                                  .process = target->process,
+                                  .finding = target->finding});
+}
+
+void app_do_back(struct app *app, int unused)
+{
+    (void)unused;
+    app_back(app);
+}
+
+void app_do_view(struct app *app, int view)
+{
+    app_switch(app, (enum view_id)view);
+}
+
+void app_do_tab(struct app *app, int by)
+{
+    app_switch(app, (app->place[0].query.view + (unsigned)(VIEWS_NUMBERED + by)) % VIEWS_NUMBERED);
+}
+
+/* The finding that is shown, or that the selected row is about; 0 if there is none. */
+static uint32_t finding_at_hand(struct app *app)
+{
+    const struct query *query = &app_place(app)->query;
+    const struct row *row = app->shown ? table_selected(table_shown(app), rows_shown(app)) : NULL;
+    if (query->view == VIEW_FINDING)
+        return query->finding;
+    return row ? row->target.finding : 0;
+}
+
+void app_do_explain(struct app *app, int unused)
+{
+    (void)unused;
+    uint32_t finding = finding_at_hand(app);
+    if (app_place(app)->query.view == VIEW_EXPLAIN)
+        app_back(app);
+    else if (finding)
+        app_open(app, &(struct query){.view = VIEW_EXPLAIN, .finding = finding});
+    else
+        app_say(app, "e explains a finding: go to one first (2)");
+}
+
+void app_do_find(struct app *app, int direction)
+{
+    struct table *table = table_shown(app);
+    if (!*table->search)
+        app_say(app, "nothing to search for yet: / asks for it");
+    else if (!app->shown || !table_find(table, rows_shown(app), direction))
+        app_say(app, "no row holds '%s'", table->search);
+}
+
+/* --- order */
+
+/* The next column with a title after `column` (from 0), -1 if there is none: untitled ones hold
+ * running text or marks. */
+static int titled_column_after(const struct rows *rows, int column)
+{
+    while (++column < rows->columns)
+        if (*rows->column[column].title)
+            return column;
+    return -1;
+}
+
+/* A column is sorted smallest first, then largest first; the view's own order follows the last. */
+static int sort_after(int sort, const struct rows *rows)
+{
+    return sort > 0 ? -sort : titled_column_after(rows, -sort - 1) + 1;
+}
+
+void app_do_sort(struct app *app, int way)
+{
+    struct table *table = table_shown(app);
+    const struct rows *rows = rows_shown(app);
+    if (!app->shown || rows->tree || titled_column_after(rows, -1) < 0) {
+        app_say(app, "this view has its own order");
+        return;
+    }
+    table->sort = way < 0 ? 0 : sort_after(table->sort, rows);
+    table_update(table, rows);
+    if (table->sort)
+        app_say(app, "by %s, %s", rows->column[abs(table->sort) - 1].title,
+                table->sort > 0 ? "smallest first" : "largest first");
+    else
+        app_say(app, "in the view's own order");
+}
+
+/* --- keys of single views */
+
+/* The communicator that is shown, where the query left it to the model. */
+static void keep_comm(struct app *app, struct query *query)
+{
+    if (app->shown)
+        query->comm = app->picture.query.comm;
+    app_place(app)->table.has_selected = false;
+}
+
+void app_do_comm(struct app *app, int step)
+{
+    struct query *query = &app_place(app)->query;
+    keep_comm(app, query);
+    query->comm_step = step;
+    query->number = NUMBER_LAST;
+    app_ask(app);
+}
+
+void app_do_differ(struct app *app, int unused)
+{
+    (void)unused;
+    struct query *query = &app_place(app)->query;
+    keep_comm(app, query);
+    query->number = NUMBER_DIVERGENCE;
+    app_ask(app);
+}
+
+static void show_times(struct app *app, double factor, double by)
+{
+    struct query *query = &app_place(app)->query;
+    const struct query *shown = &app->picture.query;
+    double span = (double)(shown->end_ns - shown->begin_ns);
+    double middle = (double)shown->begin_ns + span * (0.5 + by);
+    if (!app->shown || shown->end_ns == 0)
+        return;
+    span *= factor;
+    if (span < 1e4 || span > 1e15)
+        return;
+    query->begin_ns = (uint64_t)(middle - span / 2);
+    query->end_ns = (uint64_t)(middle + span / 2);
+    app_ask(app);
+}
+
+void app_do_zoom(struct app *app, int closer)
+{
+    show_times(app, closer > 0 ? 0.5 : 2, 0);
+}
+
+void app_do_pan(struct app *app, int later)
+{
+    show_times(app, 1, later * 0.5);
+}
+
+void app_do_whole(struct app *app, int unused)
+{
+    (void)unused;
+    struct query *query = &app_place(app)->query;
+    query->begin_ns = 1;
+    query->end_ns = 0;
+    app_ask(app);
+}
+
+/* --- the rest */
+
+void app_do_write(struct app *app, int unused)
+{
+    (void)unused;
+    char name[64];
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    size_t used =
+        (size_t)snprintf(name, sizeof name, "ddpcheck-%s-", views[app_place(app)->query.view].name);
+    strftime(name + used, sizeof name - used, "%H%M%S.txt", &local);
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    FILE *file = fopen(name, "wxe");
+    if (!file) {
+        app_say(app, "can't write %s: %s", name, strerror(errno));
+        return;
+    }
+    int width = screen_width();
+    rows_print(&app->picture.diagnosis, width, file);
+    putc('\n', file);
+    rows_print(rows_shown(app), width > WRITE_WIDTH_MIN ? width : WRITE_WIDTH_MIN, file);
+    bool failed = ferror(file);
+    if (fclose(file) || failed)
+        app_say(app, "can't write %s: %s", name, strerror(errno));
+    else
+        app_say(app, "written to %s", name);
+}
+
+void app_do_help(struct app *app, int unused)
+{
+    (void)unused;
+    static const struct view_key common[] = {
+        {"1-7 Tab", "views"},
+        {"arrows hjkl", "move"},
+        {"PgUp PgDn g G", "by pages, to the ends"},
+        {"Enter Esc", "open, back"},
+        {"/ n N", "search, next, previous"},
+        {"f", "show only rows that hold a text"},
+        {"s S", "sort by next column, clear sort"},
+        {"space", "pause"},
+        {"e", "explain the finding"},
+        {"y", "write the view to a file"},
+        {"m", "mouse on and off"},
+        {"? F1", "this help"},
+        {"q", "leave; the job goes on"},
+    };
+    const struct view *view = &views[app_place(app)->query.view];
+    struct rows lines = {0};
+    char title[64];
+    snprintf(title, sizeof title, " %s ", view->name);
+    rows_paragraph(&lines, TONE_PLAIN, 60, view->about);
+    for (int i = 0; i < VIEW_KEYS_MAX && view->key[i].keys; i++)
+        rows_line(&lines, TONE_STRONG, "%-14s %s", view->key[i].keys, view->key[i].what);
+    rows_line(&lines, TONE_PLAIN, "%s", "");
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        rows_line(&lines, TONE_PLAIN, "%-14s %s", common[i].keys, common[i].what);
+    screen_popup(title, &lines, app->ascii);
+    rows_free(&lines);
+    app->mode = MODE_POPUP;
+}
+
+void app_do_pause(struct app *app, int unused)
+{
+    (void)unused;
+    app->paused = !app->paused;
+    reader_pause(app->reader, app->paused);
+    if (!app->paused)
+        app_ask(app);
+}
+
+void app_do_mouse(struct app *app, int unused)
+{
+    (void)unused;
+    app->mouse = !app->mouse;
+    screen_mouse(app->mouse);
+    app_say(app, "mouse %s", app->mouse ? "on (m: off, to select text)" : "off");
+}
+
+void app_do_redraw(struct app *app, int unused)
+{
+    (void)app;
+    (void)unused;
+    screen_redraw();
+}
+
+void app_do_leave(struct app *app, int unused)
+{
+    (void)unused;
+    app->leaving = true;
+}
+
+/* A click on a row selects it, on the selected one opens it; the last line has the views. */
+void app_do_click(struct app *app, int unused)
+{
+    (void)unused;
+    int line, column, before = table_shown(app)->selected;
+    screen_click(&line, &column);
+    if (app->shown && line < screen_height() - 1 &&
+        table_click(table_shown(app), rows_shown(app), app->rows_line, line)) {
+        if (table_shown(app)->selected == before)
+            app_do_open(app, 0);
+        return;
+    }
+    for (int i = 0, at = 0; line == screen_height() - 1 && i < VIEWS_NUMBERED; i++) {
+        int width = (int)strlen(views[i].name) + 2;
+        if (column >= at && column < at + width)
+            app_switch(app, (enum view_id)i);
+        at += width + 1;
+    }
+}
