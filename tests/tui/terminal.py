@@ -40,7 +40,7 @@ class Terminal:
         lines = self.tmux("capture-pane", "-p", "-t", "t", *options).split("\n")
         return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
 
-    def wait(self, pattern, seconds=30):
+    def wait(self, pattern, seconds=200):
         """The screen as soon as it holds the pattern."""
         give_up = time.monotonic() + seconds
         while True:
