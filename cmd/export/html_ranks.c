@@ -1,6 +1,7 @@
 /* The ranks of the page: a cell for each rank of each communicator, where they are in words, and
  * their stacks. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,9 +35,9 @@ static enum state find_rank_state(const struct report_member *member, uint64_t m
 {
     if (member->process < 0)
         return UNSEEN;
-    bool ended_well = member->ended && !strcmp(member->where, "exited with status 0");
-    bool was_stopped =
-        strstr(member->where, "by signal 15 "); /* as launchers end what is left of a job */
+    bool ended_well = member->did == DID_EXITED && member->did_value == 0;
+    bool was_stopped = member->did == DID_KILLED &&
+                       member->did_value == SIGTERM; /* as launchers end what is left of a job */
     if (member->ended && !ended_well && !was_stopped)
         return BROKEN;
     if (member->destroyed || (ended_well && member->done == member->issued))

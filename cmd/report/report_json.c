@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/json_values.h"
+#include "cmd/report/act_json.h"
 #include "cmd/report/not_checked.h"
 #include "cmd/report/report_print.h"
 #include "lib/base/moment.h"
@@ -56,8 +57,9 @@ static json_t *finding_side_json(const struct json_writer *writer, const struct 
 {
     bool is_address;
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
-                     json_of_ranks(&side->ranks), "call", json_of_text(side->call), "frames",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
+                     json_of_ranks(&side->ranks), "act", json_of_act(&side->act), "now",
+                     json_of_act(&side->now), "call", json_of_text(side->call), "frames",
                      frames_json(writer, side->process, side->stack, side->stack_is_address),
                      "phase", json_of_text(side->phase), "since", time_json(side->since_ns),
                      "where", json_of_text(side->where), "where_frames",

@@ -114,6 +114,8 @@ static void gather_member(void *context, const struct member_view *view)
         .calls_p2p = view->calls_p2p,
         .destroyed = view->destroyed,
         .ended = view->ended,
+        .did = view->did,
+        .did_value = view->did_value,
         .where = strdup(view->where),
         .phase = strdup(view->phase),
         .last_call = strdup(view->last_call),

@@ -20,6 +20,8 @@ struct report_member {
     int rank, shown_rank, nranks, process, device;
     uint64_t issued, started, done, calls_p2p;
     bool destroyed, ended;
+    enum did did;      /* where it is, or how its process ended, ... */
+    int32_t did_value; /* ... with this exit status or signal */
     char *where, *phase, *last_call;
     char *site; /* where the program stands, "step() train.c:12"; "" not known */
     uint64_t where_since_ns;

@@ -11,30 +11,16 @@
 
 enum { CALL_TEXT_BYTES = 512 };
 
-static const struct {
-    const char *key, *words;
-} acts[DID_COUNT] = {
-#define ACT(did, key, words) [DID_##did] = {key, words},
-#include "lib/finding/acts.def"
-};
-
-/* Words that were others when fingerprints of version 1 hashed them. */
-static const char *const first_words[DID_COUNT] = {
-    [DID_OTHER] = NULL,
-#define ACT(did, key, words)
-#define ACT_REWORDED(did, key, words, first) [DID_##did] = first,
-#include "lib/finding/acts.def"
-};
-
-const char *did_key(enum did did)
-{
-    return did < DID_COUNT ? acts[did].key : "other";
-}
-
 bool did_end(enum did did)
 {
     return did == DID_EXITED || did == DID_KILLED || did == DID_KILLED_FOR_MEMORY ||
            did == DID_GONE;
+}
+
+const char *awaited_key(enum awaited_kind kind)
+{
+    static const char *const keys[] = {"nothing", "operation", "setup", "split", "teardown"};
+    return keys[kind];
 }
 
 void awaited_add(struct text *text, const struct awaited *awaited)
@@ -183,7 +169,7 @@ static bool add_words(struct text *text, const struct act *act, const char *word
 
 void act_add(struct text *text, const struct act *act)
 {
-    const char *words = acts[act->did].words;
+    const char *words = did_words(act->did);
     add_words(text, act, words, words + strlen(words));
 }
 
@@ -238,7 +224,7 @@ static uint64_t hash_words(const char *words)
 uint64_t act_first_hash(const struct act *act, bool without_peer)
 {
     struct text text = {0};
-    const char *words = first_words[act->did] ? first_words[act->did] : acts[act->did].words;
+    const char *words = did_first_words(act->did);
     add_words(&text, act, words, words + strlen(words));
     char *all = text_take(&text);
     uint64_t hash = !all ? 0 : without_peer ? hash_words(all) : hash_text(HASH_START, all);

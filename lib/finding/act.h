@@ -44,6 +44,9 @@ struct act {
 
 /* "never called": what databases and JSON call it. */
 const char *did_key(enum did did);
+/* The words, with {fields}; and those that fingerprints of version 1 hashed. */
+const char *did_words(enum did did);
+const char *did_first_words(enum did did);
 /* It says how a process ended. */
 bool did_end(enum did did);
 
@@ -51,6 +54,8 @@ bool did_end(enum did did);
 void act_add(struct text *text, const struct act *act);
 /* The words, which the caller owns; NULL if memory is short. */
 char *act_words(const struct act *act);
+/* "operation", "setup", ...: as JSON has it. */
+const char *awaited_key(enum awaited_kind kind);
 /* Adds "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
 void awaited_add(struct text *text, const struct awaited *awaited);
 

@@ -92,6 +92,9 @@ class Report(unittest.TestCase):
         self.assertRegex(finding["fingerprint"], "^[0-9a-f]{16}$")
         waiting = [side for side in finding["sides"] if side["ranks"] == "0-2"][0]
         self.assertEqual(waiting["call"], "ncclAllReduce(count=1, float32, sum)")
+        self.assertEqual(waiting["act"]["did"], "called")
+        self.assertEqual(waiting["act"]["call"],
+                         {"function": "ncclAllReduce", "count": 1, "datatype": "float32", "redop": "sum"})
         self.assertEqual(waiting["phase"], "barrier")
         self.assertEqual([(f["function"], f["file"], f["line"]) for f in waiting["frames"]],
                          [("barrier", "trainer/collectives.c", 61), ("train_step", "trainer/train.c", 104),
