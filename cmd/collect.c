@@ -73,8 +73,8 @@ static int say_held(const struct collect_request *request, const char *directory
         return STATUS_CLEAN;
     if (holder > 0)
         fprintf(stderr,
-                "ddpcheck: process %d already collects into %s; it takes the records of new "
-                "processes, too\n",
+                "ddpcheck: process %d already collects into %s; it also collects from new "
+                "processes\n",
                 holder, directory);
     else
         fprintf(stderr, "ddpcheck: another process already collects into %s\n", directory);
@@ -166,8 +166,9 @@ int command_collect(int argc, char **argv)
         {"foreground", 'f', OPTION_FLAG, NULL, "in the foreground (the default)",
          &request.foreground},
         {"hang-after", 0, OPTION_SECONDS, "S",
-         "call a rank missing after S silent seconds (default 10)", &request.hang_after},
-        {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
+         "report a rank as missing after S seconds without progress (default 10)",
+         &request.hang_after},
+        {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &request.quiet},
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
         CHOICE_ENTRIES(request.choice, false),
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
@@ -187,7 +188,7 @@ int command_collect(int argc, char **argv)
     if (status != OPTIONS_GO)
         return status;
     if (argc != 1)
-        return options_usage_error(&options, argc ? "one directory at a time" : "which directory?");
+        return options_usage_error(&options, argc ? "only one DIR is possible" : "missing DIR");
     if (request.daemon && request.foreground)
         return options_usage_error(&options, "--daemon and --foreground exclude each other");
     char directory[PATH_MAX];

@@ -8,7 +8,7 @@
 enum exit_status {
     STATUS_CLEAN = 0,
     STATUS_FINDINGS = 1,
-    STATUS_USAGE = 2,     /* wrong use, or input or output that can't be read or written */
+    STATUS_USAGE = 2,     /* usage error, or input or output that can't be read or written */
     STATUS_INCOMPLETE = 3 /* no finding, but the trace lacks ranks or its end */
 };
 

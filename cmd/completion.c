@@ -114,7 +114,7 @@ static const char zsh_start[] =
     "_ddpcheck() {\n"
     "    local curcontext=$curcontext state line\n"
     "    local -a names\n"
-    "    _arguments -C '(- *)--version[say the version]' '(- *)'{-h,--help}'[list the commands]' "
+    "    _arguments -C '(- *)--version[show the version]' '(- *)'{-h,--help}'[list the commands]' "
     "\\\n"
     "        '1: :->command' '*:: :->arguments'\n"
     "    case $state in\n"
@@ -193,15 +193,15 @@ void completion_print_manual(void)
     puts(".SH SYNOPSIS\n.B ddpcheck\n[\\fB\\-\\-version\\fR | \\fB\\-\\-help\\fR] \\fICOMMAND\\fR "
          "[\\fIoptions\\fR]\n.SH DESCRIPTION");
     man_text("ddpcheck watches NCCL and CUDA from outside a program, keeps what every rank did in "
-             "SQLite, and says which rank\n"
-             "did what, where, and how to mend it. Each command has a page of its own.\n",
+             "SQLite, and reports which rank\n"
+             "did what, where, and how to fix it. Each command has a page of its own.\n",
              stdout);
     puts(".SH COMMANDS");
     for (int i = 0; i < COMMANDS; i++) {
         printf(".TP\n.BR ddpcheck\\-%s (1)\n", commands[i].name);
         man_text(commands[i].help, stdout);
     }
-    puts(".SH EXIT STATUS\n0 clean, 1 findings, 2 wrong use or unreadable input, 3 incomplete "
+    puts(".SH EXIT STATUS\n0 clean, 1 findings, 2 usage error or unreadable input, 3 incomplete "
          "trace;\n"
          ".BR ddpcheck\\-run (1)\nreturns the program's own.\n.SH SEE ALSO");
     for (int i = 0; i < COMMANDS; i++)
@@ -224,7 +224,7 @@ int command_completion(int argc, char **argv)
     if (status != OPTIONS_GO)
         return status;
     if (argc != 1)
-        return options_usage_error(&options, "which shell? bash, zsh or fish");
+        return options_usage_error(&options, "missing the shell: bash, zsh or fish");
     if (strcmp(argv[0], "bash") == 0)
         return print_bash();
     if (strcmp(argv[0], "zsh") == 0)

@@ -100,7 +100,7 @@ int command_diff(int argc, char **argv)
     const struct option_entry entries[] = {
         {"rank", 0, OPTION_NUMBER, "R", "compare rank R of one trace ...", &request.rank},
         {"with", 0, OPTION_NUMBER, "S", "... with its rank S", &request.with},
-        {"limit", 0, OPTION_NUMBER, "N", "tell the first N differences (default: 20)",
+        {"limit", 0, OPTION_NUMBER, "N", "show the first N differences (default: 20)",
          &request.limit},
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/diff.md)", &request.json},
         OPTION_COLOR(&request.color),
@@ -114,10 +114,11 @@ int command_diff(int argc, char **argv)
                    "one trace.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
-        .details = "Lines with - are in the first only, lines with + in the second only.\n"
-                   "Exit status: 0 the same operations; 1 they differ; 2 wrong use or a trace that "
-                   "can't be read.\n"
-                   "A difference in versions or the command line alone is told, and leaves 0.\n",
+        .details =
+            "Lines with - are in the first only, lines with + in the second only.\n"
+            "Exit status: 0 the same operations; 1 they differ; 2 usage error or a trace that "
+            "can't be read.\n"
+            "A difference in versions or the command line alone is reported, and leaves 0.\n",
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)

@@ -28,17 +28,17 @@ static const char *program_of(const struct check *check)
     if (!minimal)
         return NULL;
     snprintf(text, sizeof text, "/* tests/suite/%s.c */\n%s%s%s", minimal->name, minimal->fault,
-             *minimal->mend ? "\n/* Its correct twin has instead: */\n" : "", minimal->mend);
+             *minimal->mend ? "\n/* Fixed version: */\n" : "", minimal->mend);
     return text;
 }
 
 static void sections_of(const struct check *check, struct section section[SECTIONS])
 {
     section[0] = (struct section){NULL, check->text, NULL};
-    section[1] = (struct section){"How to get it", check->example, "c"};
-    section[2] = (struct section){"The mend in C", check->fix_c, "c"};
-    section[3] = (struct section){"The mend in PyTorch", check->fix_torch, "python"};
-    section[4] = (struct section){"A whole program", program_of(check), "c"};
+    section[1] = (struct section){"Minimal reproducer", check->example, "c"};
+    section[2] = (struct section){"Fix (C/CUDA)", check->fix_c, "c"};
+    section[3] = (struct section){"Fix (PyTorch)", check->fix_torch, "python"};
+    section[4] = (struct section){"Complete example", program_of(check), "c"};
 }
 
 static void print_check(const struct check *check, struct page *page)
@@ -116,7 +116,7 @@ static int unknown_code(const struct command_options *options, const char *code)
     if (nearest)
         return options_usage_error(
             options,
-            "no finding has the code '%s'; did you mean %s? 'ddpcheck explain --list' shows "
+            "no finding has the code '%s' (did you mean %s?); 'ddpcheck explain --list' shows "
             "all",
             code, nearest);
     return options_usage_error(
@@ -152,7 +152,7 @@ int command_explain(int argc, char **argv)
     const struct command_options options = {
         .command = "explain",
         .operands = "CODE...",
-        .summary = "Explains a finding: what it means, how it shows, an example, the mend.",
+        .summary = "Explains a finding: what it means, how it shows, an example, the fix.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };
@@ -161,7 +161,7 @@ int command_explain(int argc, char **argv)
         return status;
     if (!list && argc == 0)
         return options_usage_error(&options,
-                                   "which finding? 'ddpcheck explain DC201', or --list for all");
+                                   "missing CODE: 'ddpcheck explain DC201', or --list for all");
     struct page page;
     page_init(&page, stdout, (enum color_when)color);
     if (!list)

@@ -108,9 +108,9 @@ static void list_export_formats(char *names, char *details)
                                  format->what);
     }
     snprintf(details + told, DETAILS_BYTES - told,
-             "\nExit status: 0 written, whatever was found; 2 wrong use, or input or output that "
+             "\nExit status: 0 written, whatever was found; 2 usage error, or input or output that "
              "can't be\n"
-             "read or written. docs/export.md says more about each format.\n");
+             "read or written. See docs/export.md for each format.\n");
 }
 
 int command_export(int argc, char **argv)
@@ -120,7 +120,7 @@ int command_export(int argc, char **argv)
     int format = -1;
     list_export_formats(names, details);
     const struct option_entry entries[] = {
-        {"format", 'f', OPTION_CHOICE, names, "default: what the name of FILE ends with", &format},
+        {"format", 'f', OPTION_CHOICE, names, "default: by the suffix of FILE", &format},
         {"output", 'o', OPTION_TEXT, "FILE", "where to (default: -, standard output)",
          &request.path},
         CHOICE_ENTRIES(request.choice, true),
@@ -134,7 +134,7 @@ int command_export(int argc, char **argv)
         .operands = "[DIR|DATABASE...]",
         .summary = "Writes what is in traces in a format that other tools read. Traces of several "
                    "hosts are put together.\n"
-                   "Without an operand: ddpcheck-trace.",
+                   "DIR defaults to ddpcheck-trace.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details = details,
@@ -144,13 +144,14 @@ int command_export(int argc, char **argv)
         return status;
     request.format = format >= 0 ? &export_formats[format] : format_of_path(request.path);
     if (!request.format)
-        return options_usage_error(&options, "which format? --format %s", names);
+        return options_usage_error(&options, "missing the format: --format %s", names);
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
-        fprintf(stderr,
-                "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run "
-                "-- PROGRAM\n",
-                usual_trace);
+        fprintf(
+            stderr,
+            "ddpcheck: there is no trace at %s; name its directory, or record one: ddpcheck run "
+            "-- PROGRAM\n",
+            usual_trace);
         return STATUS_USAGE;
     }
     const char *const usual[] = {usual_trace};

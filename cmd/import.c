@@ -57,9 +57,10 @@ static void list_import_formats(char *text, size_t bytes)
         at += (size_t)snprintf(text + at, bytes - at, "  %-16s %s\n", (*source)->name,
                                (*source)->title);
     if (at < bytes)
-        snprintf(text + at, bytes - at,
-                 "\nExit status: 0 all was taken; 2 wrong use, or something could not be read (the "
-                 "rest is there).\n");
+        snprintf(
+            text + at, bytes - at,
+            "\nExit status: 0 all was imported; 2 usage error, or something could not be read (the "
+            "rest is there).\n");
 }
 
 static int unknown_format(const struct command_options *options, const char *format)
@@ -69,8 +70,8 @@ static int unknown_format(const struct command_options *options, const char *for
         names[i] = import_sources[i]->name;
     const char *nearest = options_nearest(format, names);
     return options_usage_error(options, "no format '%s'%s%s%s", format,
-                               nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                               nearest ? "'?" : "");
+                               nearest ? " (did you mean '" : "", nearest ? nearest : "",
+                               nearest ? "'?)" : "");
 }
 
 static void print_import_result(const struct import_result *result,
@@ -125,10 +126,10 @@ int command_import(int argc, char **argv)
     char formats[FORMATS_BYTES];
     list_import_formats(formats, sizeof formats);
     const struct option_entry entries[] = {
-        {"output", 'o', OPTION_TEXT, "DATABASE", "the trace to make; it must not be there yet",
+        {"output", 'o', OPTION_TEXT, "DATABASE", "the trace to create; it must not exist yet",
          &request.output},
         {"format", 0, OPTION_TEXT, "FORMAT", "what the files are (default: auto)", &request.format},
-        {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &request.quiet},
+        {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &request.quiet},
     };
     const struct command_options options = {
         .command = "import",
@@ -148,7 +149,7 @@ int command_import(int argc, char **argv)
     if (argc == 0)
         return options_usage_error(&options, "name files or directories to import");
     if (!request.output)
-        return options_usage_error(&options, "name the trace to make: -o DATABASE");
+        return options_usage_error(&options, "missing -o DATABASE, the trace to create");
     if (request.format && strcmp(request.format, "auto") &&
         !(source = import_source_find(request.format)))
         return unknown_format(&options, request.format);

@@ -32,9 +32,10 @@ static void print_help(FILE *out)
           out);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fputs("\n'ddpcheck COMMAND --help' says more about each. Exit status: 0 clean, 1 findings,\n"
-          "2 wrong use or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",
-          out);
+    fputs(
+        "\n'ddpcheck COMMAND --help' describes each. Exit status: 0 clean, 1 findings,\n"
+        "2 usage error or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",
+        out);
 }
 
 static const struct command_entry *find_command(const char *name)

@@ -84,8 +84,8 @@ int command_report(int argc, char **argv)
          &request.all_ranks},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
-        {"allow-missing", 0, OPTION_FLAG, NULL,
-         "a trace without its end or some ranks is no failure", &request.allow_missing},
+        {"allow-missing", 0, OPTION_FLAG, NULL, "accept a trace without its end or some ranks",
+         &request.allow_missing},
         OPTION_COLOR(&request.color),
     };
     const struct command_options options = {
@@ -93,12 +93,12 @@ int command_report(int argc, char **argv)
         .operands = "[DIR|DATABASE...]",
         .summary = "Says what was found in traces, in plain words, and where every rank is. Traces "
                    "of several hosts\n"
-                   "are judged together. Without an operand: ddpcheck-trace.",
+                   "are judged together. DIR defaults to ddpcheck-trace.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details =
-            "Exit status: 0 no finding; 1 findings; 2 wrong use or a trace that can't be read;\n"
-            "3 no finding, but the trace lacks its end or some ranks.\n",
+            "Exit status: 0 no finding; 1 findings; 2 usage error or a trace that can't be read;\n"
+            "3 no finding, but the trace is missing its end or some ranks.\n",
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -107,10 +107,11 @@ int command_report(int argc, char **argv)
         return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
-        fprintf(stderr,
-                "ddpcheck: there is no trace at %s; name its directory, or make one: ddpcheck run "
-                "-- PROGRAM\n",
-                usual_trace);
+        fprintf(
+            stderr,
+            "ddpcheck: there is no trace at %s; name its directory, or record one: ddpcheck run "
+            "-- PROGRAM\n",
+            usual_trace);
         return STATUS_USAGE;
     }
     const char *const usual[] = {usual_trace};

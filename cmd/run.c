@@ -286,10 +286,10 @@ static void print_run_summary(const struct watched_run *run, const char *program
     if (run->quiet || run->shared)
         return;
     if (!run->saw_end || run->ranks == 0) {
-        fprintf(
-            stderr,
-            "ddpcheck: no NCCL call of the program was seen; 'ddpcheck doctor -- %s' says why\n",
-            program);
+        fprintf(stderr,
+                "ddpcheck: no NCCL call of the program was seen; to find out why: ddpcheck doctor "
+                "-- %s\n",
+                program);
         return;
     }
     char found[64] = "no finding";
@@ -404,12 +404,12 @@ int command_run(int argc, char **argv)
          "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
         {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)",
          &run.directory_name},
-        {"timeout", 0, OPTION_SECONDS, "S",
-         "end the job when nothing in it made progress for S seconds", &run.timeout},
+        {"timeout", 0, OPTION_SECONDS, "S", "terminate the job after S seconds without progress",
+         &run.timeout},
         {"on-finding", 0, OPTION_CHOICE, "warn|abort",
-         "abort: end the job at the first error (default: warn)", &run.on_finding},
+         "abort: terminate the job at the first error (default: warn)", &run.on_finding},
         {"hang-after", 0, OPTION_SECONDS, "S",
-         "call a rank missing after S silent seconds (default 10)", &run.hang_after},
+         "report a rank as missing after S seconds without progress (default 10)", &run.hang_after},
         CHOICE_ENTRIES(run.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)",
          &run.stacks},
@@ -424,7 +424,7 @@ int command_run(int argc, char **argv)
          "(docs/front-ends.md)",
          &run.plugin},
         {"error-exitcode", 0, OPTION_NUMBER, "N",
-         "exit with N if there were errors, whatever the program says", &run.error_exitcode},
+         "exit with N if there were errors, whatever the program's status", &run.error_exitcode},
         {"tui", 0, OPTION_FLAG, NULL,
          "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
@@ -432,8 +432,8 @@ int command_run(int argc, char **argv)
     const struct command_options options = {
         .command = "run",
         .operands = "-- PROGRAM [ARGUMENT...]",
-        .summary = "Runs a program, records its NCCL and CUDA calls, and says what is wrong as "
-                   "soon as it is known.",
+        .summary = "Runs a program, records its NCCL and CUDA calls, and reports errors as "
+                   "soon as they are known.",
         .details = "Exit status: the program's (128 + signal if it was killed; 127 if it is not "
                    "found, 126 if it can't be run).\n",
         .entries = entries,
@@ -444,7 +444,7 @@ int command_run(int argc, char **argv)
     if (status != OPTIONS_GO)
         return status;
     if (argc == 0)
-        return options_usage_error(&options, "which program?");
+        return options_usage_error(&options, "missing PROGRAM");
     if (run.emulate > 64 || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
         return options_usage_error(&options, run.emulate > 64 ? "--emulate takes 1 to 64 devices"
                                                               : "--error-exitcode is at most 255");

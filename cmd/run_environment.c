@@ -10,7 +10,7 @@ int tool_folder(char folder[PATH_MAX], struct error *err)
 {
     ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
     if (length < 0)
-        return error_set(err, "can't find out where ddpcheck lies: /proc/self/exe: %s",
+        return error_set(err, "cannot locate the ddpcheck installation: /proc/self/exe: %s",
                          strerror(errno));
     folder[length] = 0;
     *strrchr(folder, '/') = 0;

@@ -90,7 +90,9 @@ static void wait_for_end(struct child *child)
     const struct sigaction pass = {.sa_handler = forward_signal};
     if (has_child_ended(child))
         return;
-    fprintf(stderr, "ddpcheck: the job goes on, its output is in %s; Ctrl-C ends it\n", child->log);
+    fprintf(stderr,
+            "ddpcheck: the job is still running, its output is in %s; Ctrl-C terminates it\n",
+            child->log);
     job_pid = child->pid;
     sigaction(SIGINT, &pass, NULL);
     sigaction(SIGTERM, &pass, NULL);
@@ -126,7 +128,7 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
     if (shown < 0)
         fprintf(stderr, "ddpcheck: %s\n", why.text);
     fprintf(stderr,
-            "ddpcheck: the job has ended, its output is in %s; report: ddpcheck report %s\n",
+            "ddpcheck: the job has finished, its output is in %s; report: ddpcheck report %s\n",
             child.log, directory);
     return WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
 }

@@ -77,11 +77,10 @@ static bool append_typed(struct typed *typed, const char *line, size_t length)
     return true;
 }
 
-static const char prompt_help[] =
-    "A statement ends with ';'. Ctrl-C ends a query that takes too long.\n"
-    ".views     the views and tables, and their columns\n"
-    ".help      this\n"
-    ".quit      leave, as Ctrl-D does\n";
+static const char prompt_help[] = "A statement ends with ';'. Ctrl-C interrupts a query.\n"
+                                  ".views     the views and tables, and their columns\n"
+                                  ".help      this\n"
+                                  ".quit      leave, as Ctrl-D does\n";
 
 /* Does what a line that begins with a dot asks for. Returns false to leave. */
 static bool obey(sqlite3 *database, const char *line)
@@ -120,7 +119,7 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
     bool going = true;
     sigset_t open;
     catch_interrupts(database, &open);
-    printf(".help says what there is; a statement ends with ';'\n");
+    printf("Type .help for help; a statement ends with ';'\n");
     while (going) {
         fputs(typed.length ? "     ...> " : "ddpcheck> ", stdout);
         fflush(stdout);
@@ -200,13 +199,13 @@ int command_sql(int argc, char **argv)
         .operands = "DIR|DATABASE [QUERY]",
         .summary =
             "Asks a trace database with SQL. It is only read, also while a collector writes it.\n"
-            "Without QUERY: what standard input says; on a terminal, a prompt.",
+            "Without QUERY: reads queries from standard input; on a terminal, opens a prompt.",
         .details =
             "The views whose names begin with v_ are the place to start; docs/sql.md shows "
             "questions and answers.\n\n"
             "  ddpcheck sql ddpcheck-trace \"SELECT rank, name, count(*) FROM v_collective GROUP "
             "BY 1, 2\"\n\n"
-            "Exit status: 0 answered, 2 wrong use, or a trace or query that can't be read.\n",
+            "Exit status: 0 answered, 2 usage error, or a trace or query that can't be read.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };
@@ -214,7 +213,8 @@ int command_sql(int argc, char **argv)
     if (status != OPTIONS_GO)
         return status;
     if (argc < 1 || argc > 2)
-        return options_usage_error(&options, argc ? "one query, in quotes" : "which trace?");
+        return options_usage_error(&options,
+                                   argc ? "one query, in quotes" : "missing DIR or DATABASE");
     if (json && csv)
         return options_usage_error(&options, "--json and --csv exclude each other");
     if (views && argc == 2)

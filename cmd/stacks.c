@@ -214,12 +214,13 @@ int command_stacks(int argc, char **argv)
         .operands = "--pid PID[,PID...] | DIR|DATABASE...",
         .summary = "Shows where the threads of processes stand, Python's frames first, equal "
                    "stacks as one group: of running\n"
-                   "processes, or of a watched job as its processes told when it hung.",
-        .details = "Reading a running process needs the right to ptrace it (the same user, or "
-                   "CAP_SYS_PTRACE). For native frames\n"
-                   "each of its threads is stopped for some milliseconds, as a debugger does.\n\n"
-                   "Exit status: 0 shown; 2 wrong use, or a process or trace that can't be read; 3 "
-                   "the trace holds no stacks.\n",
+                   "processes, or of a watched job, captured when it hung.",
+        .details =
+            "Reading a running process needs the right to ptrace it (the same user, or "
+            "CAP_SYS_PTRACE). For native frames\n"
+            "each of its threads is stopped for some milliseconds, as a debugger does.\n\n"
+            "Exit status: 0 shown; 2 usage error, or a process or trace that can't be read; 3 "
+            "the trace holds no stacks.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };

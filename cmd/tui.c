@@ -78,7 +78,7 @@ int command_tui(int argc, char **argv)
         .operands = "[DIR|DATABASE...]",
         .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "
                    "leaving it never touches the job.\n"
-                   "Without an operand: ddpcheck-trace.",
+                   "DIR defaults to ddpcheck-trace.",
         .details = "Keys: 1-7 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s "
                    "sort, e explain, y write the\n"
                    "view to a file, ? help, q leave.\n",

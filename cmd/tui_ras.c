@@ -268,8 +268,7 @@ static int make_folder(struct tui_ras *ras, struct error *err)
                  place && *place ? place : "/tmp") >= (int)sizeof ras->folder)
         return error_set(err, "TMPDIR is too long");
     if (!mkdtemp(ras->folder))
-        return error_set(err,
-                         "can't make a directory %s: %m: set TMPDIR to a place that can be written",
+        return error_set(err, "can't make a directory %s: %m: set TMPDIR to a writable directory",
                          ras->folder);
     snprintf(ras->database, sizeof ras->database, "%s/ras.db", ras->folder);
     return 0;

@@ -260,9 +260,9 @@ int model_explain(struct source *source, struct query *query, struct rows *rows,
         rows_line(rows, TONE_PLAIN, "%s", "");
         rows_column(rows, "", 0, false);
         add_text(rows, TONE_PLAIN, query->width, check->text);
-        add_listing(rows, "How to get it", check->example);
-        add_listing(rows, "The mend in C", check->fix_c);
-        add_listing(rows, "The mend in PyTorch", check->fix_torch);
+        add_listing(rows, "Minimal reproducer", check->example);
+        add_listing(rows, "Fix (C/CUDA)", check->fix_c);
+        add_listing(rows, "Fix (PyTorch)", check->fix_torch);
     }
     tui_findings_free(&findings);
     return 0;

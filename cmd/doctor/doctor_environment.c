@@ -33,7 +33,7 @@ static void check_switch(struct diagnosis *diagnosis)
         diagnose(diagnosis, VERDICT_FAIL, "unset DDPCHECK_DISABLE",
                  "DDPCHECK_DISABLE=1 is set: the shim stays off");
     else
-        diagnose(diagnosis, VERDICT_OK, NULL, "ddpcheck is not switched off");
+        diagnose(diagnosis, VERDICT_OK, NULL, "enabled");
 }
 
 static void check_preloaded(struct diagnosis *diagnosis)
@@ -69,7 +69,7 @@ static void check_nvtx(struct diagnosis *diagnosis)
                  "for them",
                  "NVTX ranges go to %.400s", value);
     else
-        diagnose(diagnosis, VERDICT_OK, NULL, "NVTX ranges come to the shim");
+        diagnose(diagnosis, VERDICT_OK, NULL, "NVTX ranges are captured");
 }
 
 /* CUPTI has one subscriber per process; ddpcheck is never it. */
@@ -84,7 +84,7 @@ static void check_cupti(struct diagnosis *diagnosis)
                      "a profiler has CUPTI (%s); ddpcheck does not use it, both work", names[i]);
             return;
         }
-    diagnose(diagnosis, VERDICT_OK, NULL, "ddpcheck leaves CUPTI to profilers");
+    diagnose(diagnosis, VERDICT_OK, NULL, "CUPTI is left to profilers");
 }
 
 const struct machine_check environment_checks[] = {

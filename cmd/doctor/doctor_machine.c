@@ -72,8 +72,8 @@ static bool probe_library(struct probe *probe, const char *library, const char *
     if (!answered)
         snprintf(probe->error, sizeof probe->error,
                  WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM
-                     ? "loading it did not end in %d s"
-                     : "loading it ended with status %d",
+                     ? "loading it did not finish within %d s"
+                     : "loading it exited with status %d",
                  WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? PROBE_SECONDS : status);
     return answered;
 }

@@ -121,7 +121,7 @@ static enum front_end check_inside(struct diagnosis *diagnosis, const char *what
         return FRONT_END_NONE;
     }
     diagnose(diagnosis, VERDICT_WARN,
-             "start it by 'ddpcheck run --plugin'; docs/front-ends.md says what that can't see",
+             "start it by 'ddpcheck run --plugin'; see docs/front-ends.md for its limits",
              "NCCL is linked into %s: LD_PRELOAD can't see its calls, NCCL's profiler plugin "
              "interface can",
              what);
@@ -202,7 +202,8 @@ static enum front_end check_program_nccl(struct diagnosis *diagnosis, const char
     }
     if (elf->holds_nccl && elf->is_stripped && !elf->imports_nccl) {
         diagnose(diagnosis, VERDICT_WARN,
-                 "look at a build that is not stripped; linked in, so old a NCCL can't be seen",
+                 "check a build that is not stripped; so old a NCCL can't be watched when it is "
+                 "linked in",
                  "the program is stripped and has texts of NCCL's in it: it may be linked in");
         return FRONT_END_PRELOAD;
     }
@@ -297,7 +298,7 @@ enum front_end doctor_program(char *const *program,
     snprintf(name, sizeof name, "%s", program[0]);
     for (int depth = 0; depth < SCRIPTS_MAX; depth++) {
         if (!find_program(name, path)) {
-            diagnose(&diagnosis, VERDICT_FAIL, "give its path, or look at PATH",
+            diagnose(&diagnosis, VERDICT_FAIL, "give its path, or check PATH",
                      "there is no program %s", name);
             print_diagnosis(&printing, "program", &diagnosis);
             return FRONT_END_NONE;

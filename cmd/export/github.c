@@ -85,7 +85,7 @@ int export_github(const struct export *export, struct error *err)
             fprintf(export->out,
                     "ddpcheck: %d more of kind '%s' are not annotated, because GitHub shows %d of "
                     "a step; "
-                    "'ddpcheck report' tells all\n",
+                    "'ddpcheck report' shows all\n",
                     writer.shown[i] - SHOWN_MOST, commands[i], SHOWN_MOST);
     for (int i = 0; i < export->not_checked_count; i++) {
         const struct not_checked *entry = &export->not_checked[i];

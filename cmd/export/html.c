@@ -214,7 +214,7 @@ static void put_caveats(const struct html *html)
                 source->processes, plural((uint64_t)source->processes, "process", "processes"));
         fputs(source->collecting ? ", still being recorded"
               : source->complete ? ""
-                                 : "; <strong>it lacks its end</strong>",
+                                 : "; <strong>its end is missing</strong>",
               html->out);
     }
     if (report->unseen)

@@ -138,12 +138,12 @@ static void put_code(const struct html *html, const char *code)
     if (!check)
         return;
     fprintf(html->out,
-            "<details class=about id=about-%s><summary>What %s means, and how to mend it</summary>",
+            "<details class=about id=about-%s><summary>What %s means, and how to fix it</summary>",
             code, code);
     html_paragraphs(html, check->text);
-    put_listing(html, "How to get it", check->example);
-    put_listing(html, "The mend in PyTorch", check->fix_torch);
-    put_listing(html, "The mend in C", check->fix_c);
+    put_listing(html, "Minimal reproducer", check->example);
+    put_listing(html, "Fix (PyTorch)", check->fix_torch);
+    put_listing(html, "Fix (C/CUDA)", check->fix_c);
     fputs("</details>\n", html->out);
 }
 
@@ -153,12 +153,12 @@ void html_findings(const struct html *html)
     fputs("<section id=findings><h2>Findings</h2>\n", html->out);
     report_visit_findings(html->export->report, FINDING_OPEN, put_html_finding, &writer);
     if (writer.number == 0)
-        fprintf(html->out, "<p class=none>Nothing that ddpcheck looks for was found%s.</p>",
+        fprintf(html->out, "<p class=none>No findings%s.</p>",
                 html->export->not_checked_count
                     ? ", but <a href=#trace>not all of it could be checked</a>"
                     : "");
     if (writer.number > FINDINGS_MOST)
-        fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> tells all.</p>",
+        fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> shows all.</p>",
                 writer.number - FINDINGS_MOST);
     writer.number = 0;
     if (html->export->report->resolved) {

@@ -193,8 +193,8 @@ void html_ranks(const struct html *html)
         put_rows(html, &group);
     }
     if (left)
-        fprintf(html->out,
-                "<p>%d communicators more: <code>ddpcheck report</code> tells of all.</p>", left);
+        fprintf(html->out, "<p>%d communicators more: <code>ddpcheck report</code> shows all.</p>",
+                left);
     fputs("</section>\n", html->out);
 }
 

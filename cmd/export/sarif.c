@@ -278,7 +278,7 @@ static json_t *invocation(const struct sarif_writer *writer)
     else if (report_incomplete(report))
         json_array_append_new(notices,
                               json_pack("{s:o, s:s}", "message",
-                                        make_message("the trace lacks its end or some ranks: "
+                                        make_message("the trace is missing its end or some ranks: "
                                                      "what is not found may be there all the same"),
                                         "level", "warning"));
     for (int i = 0; i < writer->export->not_checked_count; i++) {

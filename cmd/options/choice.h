@@ -24,18 +24,18 @@ struct choice_options {
     {                                                          \
         name, 0, kind, argument, (shown) ? help : NULL, value  \
     }
-#define CHOICE_ENTRIES(choice, shown)                                                           \
-    CHOICE_ENTRY(shown, "only", OPTION_TEXT, "CODES", "only these findings: DC201,DC1xx,hang",  \
-                 &(choice).only),                                                               \
-        CHOICE_ENTRY(shown, "disable", OPTION_TEXT, "CODES", "all but these findings",          \
-                     &(choice).disable),                                                        \
-        CHOICE_ENTRY(shown, "certain", OPTION_FLAG, NULL, "no findings that are only possible", \
-                     &(choice).certain),                                                        \
-        CHOICE_ENTRY(shown, "suppressions", OPTION_TEXT, "FILE",                                \
-                     "findings to keep quiet (default: $DDPCHECK_SUPPRESSIONS)",                \
-                     &(choice).suppressions),                                                   \
-        CHOICE_ENTRY(shown, "baseline", OPTION_TEXT, "FILE",                                    \
-                     "what 'ddpcheck report --json' printed: tell only what is new",            \
+#define CHOICE_ENTRIES(choice, shown)                                                          \
+    CHOICE_ENTRY(shown, "only", OPTION_TEXT, "CODES", "only these findings: DC201,DC1xx,hang", \
+                 &(choice).only),                                                              \
+        CHOICE_ENTRY(shown, "disable", OPTION_TEXT, "CODES", "all but these findings",         \
+                     &(choice).disable),                                                       \
+        CHOICE_ENTRY(shown, "certain", OPTION_FLAG, NULL, "report only certain findings",      \
+                     &(choice).certain),                                                       \
+        CHOICE_ENTRY(shown, "suppressions", OPTION_TEXT, "FILE",                               \
+                     "suppressions file (default: $DDPCHECK_SUPPRESSIONS)",                    \
+                     &(choice).suppressions),                                                  \
+        CHOICE_ENTRY(shown, "baseline", OPTION_TEXT, "FILE",                                   \
+                     "report only findings not in FILE (output of 'report --json')",           \
                      &(choice).baseline)
 
 struct known_finding;

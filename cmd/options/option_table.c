@@ -43,8 +43,8 @@ const char *command_help(const char *command)
 
 const struct option_entry *option_table_entry(const struct command_options *options, int i)
 {
-    static const struct option_entry help = {
-        "help", 'h', OPTION_FLAG, NULL, "show the command's options", NULL};
+    static const struct option_entry help = {"help",           'h', OPTION_FLAG, NULL,
+                                             "show this help", NULL};
     int shown = 0;
     for (int at = 0; at < options->count; at++)
         if (options->entries[at].help && shown++ == i)

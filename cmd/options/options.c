@@ -58,9 +58,9 @@ int options_usage_error(const struct command_options *options, const char *forma
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "ddpcheck: %s: ", options->command);
+    fprintf(stderr, "ddpcheck %s: ", options->command);
     vfprintf(stderr, format, args);
-    fprintf(stderr, "; 'ddpcheck %s --help' says more\n", options->command);
+    fprintf(stderr, ". See 'ddpcheck %s --help'.\n", options->command);
     va_end(args);
     return STATUS_USAGE;
 }
@@ -94,7 +94,8 @@ void options_print_help(const struct command_options *options, FILE *out)
     for (int i = 0; i < options->count; i++)
         if (options->entries[i].help)
             print_entry(&options->entries[i], out);
-    print_entry(&(struct option_entry){"help", 'h', OPTION_FLAG, NULL, "show this", NULL}, out);
+    print_entry(&(struct option_entry){"help", 'h', OPTION_FLAG, NULL, "show this help", NULL},
+                out);
     if (options->details)
         fprintf(out, "\n%s", options->details);
 }
@@ -113,7 +114,7 @@ static int unknown_option(const struct command_options *options, const char *giv
         free(names);
     }
     return nearest
-               ? options_usage_error(options, "no option --%s; did you mean --%s?", name, nearest)
+               ? options_usage_error(options, "no option --%s (did you mean --%s?)", name, nearest)
                : options_usage_error(options, "no option --%s", name);
 }
 

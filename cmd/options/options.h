@@ -5,7 +5,7 @@
  *     double timeout = 0;
  *     int color = 0;
  *     const struct option_entry entries[] = {
- *         {"quiet", 'q', OPTION_FLAG, NULL, "say nothing but errors", &quiet},
+ *         {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &quiet},
  *         {"timeout", 0, OPTION_SECONDS, "S", "end the job after S seconds without progress",
  * &timeout}, OPTION_COLOR(&color),
  *     };

@@ -57,7 +57,7 @@ static void print_verdict(const struct report *report, struct page *page)
     else if (report_incomplete(report))
         page_words(page, STYLE_WARNING, "No finding so far");
     else if (report->choice->suppressed || report->choice->known_again)
-        page_words(page, STYLE_GOOD, "No finding that is not suppressed or known");
+        page_words(page, STYLE_GOOD, "No new findings");
     else
         page_words(page, STYLE_GOOD, "No finding");
 }
@@ -78,7 +78,7 @@ static void print_head_text(const struct report *report, struct page *page)
     } else if (report->events == 0) {
         page_words(page, STYLE_PLAIN,
                    "No process of the job made an NCCL call that ddpcheck can see; "
-                   "'ddpcheck doctor -- PROGRAM' says why.");
+                   "'ddpcheck doctor -- PROGRAM' shows why.");
     } else {
         page_format(page, STYLE_PLAIN, "%d %s, watched for %s until %s.",
                     trace_process_count(report->trace),
@@ -88,7 +88,7 @@ static void print_head_text(const struct report *report, struct page *page)
     }
     if (report->collecting)
         page_line(page),
-            page_words(page, STYLE_STRONG, "The job still runs: this is how it stands now.");
+            page_words(page, STYLE_STRONG, "The job is still running; this is a snapshot.");
     page_gap(page);
 }
 
@@ -278,12 +278,12 @@ static void print_resolved(void *context, const struct finding *finding)
     page_line(page);
 }
 
-/* "2 findings are suppressed (ci.supp:3, ci.supp:7)." */
+/* "2 findings suppressed (ci.supp:3, ci.supp:7)." */
 static void print_suppressed(const struct report *report, struct page *page)
 {
     const struct suppressions *file = &report->choice->suppressions;
     page_format(page, STYLE_PLAIN, "%d %s suppressed", report->choice->suppressed,
-                plural(report->choice->suppressed, "finding is", "findings are"));
+                plural(report->choice->suppressed, "finding", "findings"));
     bool any = false;
     for (int i = 0; i < file->count; i++) {
         if (!file->entry[i].used)
@@ -308,14 +308,14 @@ static void print_unused(const struct suppressions *file, struct page *page)
     }
 }
 
-/* What the user asked to be kept quiet. */
-static void print_quiet(const struct report *report, struct page *page)
+/* The findings that the user chose to hide. */
+static void print_hidden(const struct report *report, struct page *page)
 {
     const struct choice *choice = report->choice;
     if (!choice->suppressions.count && !choice->options.baseline)
         return;
     page->indent = 0;
-    page_words(page, STYLE_STRONG, "Not told");
+    page_words(page, STYLE_STRONG, "Hidden");
     page_line(page);
     page->indent = 4;
     page_column(page, 2);
@@ -438,7 +438,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
         report_visit_findings(report, FINDING_RESOLVED, print_resolved, &writer);
         page_gap(page);
     }
-    print_quiet(report, page);
+    print_hidden(report, page);
     print_not_checked_text(report, page);
     report_print_stacks(report, page, all_ranks);
     report_print_members(report, page, all_ranks);

@@ -25,10 +25,10 @@ def check(what, condition, *details):
 def command_line():
     cases = [
         (["--version"], 0, "ddpcheck ", ""), (["--help"], 0, "Usage: ddpcheck", ""), ([], 2, "", "Usage: ddpcheck"),
-        (["reprot"], 2, "", "did you mean 'report'?"), (["collect"], 2, "", "which directory?"),
-        (["collect", "--dameon", "x"], 2, "", "did you mean --daemon?"), (["collect", "a", "b"], 2, "", "one directory at a time"),
+        (["reprot"], 2, "", "did you mean 'report'?"), (["collect"], 2, "", "missing DIR"),
+        (["collect", "--dameon", "x"], 2, "", "did you mean --daemon?"), (["collect", "a", "b"], 2, "", "only one DIR is possible"),
         (["run", "--emulate", "x", "--", "ls"], 2, "", "needs a number"), (["run", "--on-finding=stop", "ls"], 2, "", "is one of warn|abort"),
-        (["run", "--timeout"], 2, "", "needs an argument"), (["run"], 2, "", "which program?"), (["run", "--help"], 0, "--error-exitcode N", ""),
+        (["run", "--timeout"], 2, "", "needs an argument"), (["run"], 2, "", "missing PROGRAM"), (["run", "--help"], 0, "--error-exitcode N", ""),
         (["run", "-z", "ls"], 2, "", "no option -z"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
         (["collect", "/proc/self/nothing"], 2, "", "can't make the trace directory"),
     ]

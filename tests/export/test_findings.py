@@ -299,7 +299,7 @@ class Files(unittest.TestCase):
         for arguments in (["text.db"], ["nowhere"], ["--format", "word", "hang"]):
             status, out, err = self.call("-f", "sarif", *arguments)
             self.assertEqual((status, out), (2, ""), arguments)
-            self.assertTrue(err.startswith("ddpcheck: "), err)
+            self.assertTrue(err.startswith("ddpcheck"), err)
 
 
 if __name__ == "__main__":

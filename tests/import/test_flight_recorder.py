@@ -436,7 +436,7 @@ class Damage(Dumps):
     def test_usage(self):
         folder = self.job()
         taken = self.write("taken.db", b"")
-        for arguments, words in (((folder,), "name the trace to make"), (("-o", "x.db"), "name files or directories"),
+        for arguments, words in (((folder,), "missing -o DATABASE"), (("-o", "x.db"), "name files or directories"),
                                  (("-o", taken, folder), "is there already"), (("-o", "x.db", "--format", "flight", folder), "no format 'flight'"),
                                  (("-o", "nowhere/x.db", folder), "nowhere")):
             done = self.ddpcheck("import", *arguments)

@@ -112,7 +112,7 @@ def check_errors(folder):
     for arguments in (["--pid", "x"], ["--pid", "0"], ["--pid", "1,-1"], [], ["--python"], ["--python", folder],
                       ["--pid", "1", folder], ["--pid", ",".join(["1"] * 257)]):
         status, out, err = call(*arguments)
-        assert status == 2 and err.startswith("ddpcheck: stacks: ") and not out, (arguments, status, err)
+        assert status == 2 and err.startswith("ddpcheck stacks: ") and not out, (arguments, status, err)
     status, _, err = call(os.path.join(folder, "nothing"))
     assert status == 2 and "nothing" in err, err
     ended = subprocess.Popen(["true"])

@@ -56,7 +56,7 @@ class Choice(unittest.TestCase):
                 self.assertEqual((status, codes, summary["suppressed"], summary["unused"]), (0, [], 1, []))
                 status, out, _ = self.tool.call("report", situation, DDPCHECK_SUPPRESSIONS="gen.supp")
                 self.assertEqual(status, 0)
-                self.assertIn("1 finding is suppressed (gen.supp:2).", out)
+                self.assertIn("1 finding suppressed (gen.supp:2).", out)
                 status, codes, summary = self.codes("--suppressions", "gen.supp", *[s for s in USUAL if s != situation])
                 self.assertEqual((status, summary["suppressed"]), (1, 0))
                 self.assertEqual(len(summary["unused"]), 1)
@@ -86,7 +86,7 @@ class Choice(unittest.TestCase):
         status, out, _ = self.tool.call("report", "--suppressions", "unused.supp", "mismatch")
         self.assertEqual(status, 0)
         self.assertIn("unused.supp:2 suppresses nothing: DC301:func=never", out)
-        self.assertIn("No finding that is not suppressed or known", out)
+        self.assertIn("No new findings", out)
 
     def test_baseline(self):
         with open(self.tool.path("base.jsonl"), "w") as file:

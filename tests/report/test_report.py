@@ -140,7 +140,7 @@ class Report(unittest.TestCase):
             _, out, _ = self.tool.call("report", "running")
         os.unlink(self.tool.path("running/collector.lock"))
         self.assertTrue(lines[-1]["collecting"])
-        self.assertIn("still runs", out)
+        self.assertIn("is still running; this is a snapshot", out)
         self.assertIn(" ago", out)
 
     def test_color(self):

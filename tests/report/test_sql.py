@@ -148,12 +148,12 @@ class Sql(unittest.TestCase):
                 (("hosts", "SELECT 1"), r"2 databases \(.*node-01.db, .*node-02.db.*\): ask one of them"),
                 (("nowhere", "SELECT 1"), r"nowhere"),
                 ((self.tool.program, "SELECT 1"), r"is not a trace"),
-                ((), r"which trace\?"), (("missing", "SELECT", "1"), r"in quotes"),
+                ((), r"missing DIR or DATABASE"), (("missing", "SELECT", "1"), r"in quotes"),
                 (("--json", "--csv", "missing", "SELECT 1"), r"exclude each other")):
             status, out, err = self.tool.call("sql", *arguments)
             self.assertEqual((status, out), (2, ""), arguments)
             self.assertRegex(err, message)
-            self.assertTrue(err.startswith("ddpcheck: ") and err.count("\n") == 1, err)
+            self.assertTrue(err.startswith("ddpcheck") and err.count("\n") == 1, err)
 
     def test_views_are_described(self):
         out = self.sql("--views", "missing")

@@ -84,16 +84,16 @@ class Live(unittest.TestCase):
         with self.terminal("%s run --tui --emulate 4 -o trace -- %s" % (TOOL, " ".join(HANGS)), 120, 40) as terminal:
             self.looks_at_hang(terminal)
             terminal.keys("q")
-            terminal.wait("the job goes on, its output is in")
+            terminal.wait("the job is still running, its output is in")
             terminal.keys("C-c")
-            terminal.wait("the job has ended", 30)
+            terminal.wait("the job has finished", 30)
         with open(self.path("trace/output.log")) as log:
             self.assertIn("DC201", log.read())
 
     def test_run_with_tui_that_has_nothing_to_show(self):
         for program, status in ("false", 1), ("true", 0), ("no-such-program-here", 127):
             with self.terminal("%s run --tui -o none -- %s; echo code=$?" % (TOOL, program), 120, 20) as terminal:
-                terminal.wait("the job has ended.*\n?")
+                terminal.wait("the job has finished.*\n?")
                 terminal.wait("code=%d" % status)
 
 
