@@ -1,20 +1,19 @@
-/* communicators.c: recording of calls that make, use and end communicators, and of their members.
- */
+/* communicators.c: records calls that create, use and end communicators, and their members. */
 #include <string.h>
 
-#include "interpose/record/buffers.h"
+#include "interpose/memory/buffers.h"
 #include "interpose/calls/communicators.h"
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
 #include "interpose/hash/hashing.h"
 #include "interpose/process/monitor.h"
 #include "interpose/progress/progress.h"
-#include "interpose/record/recording.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/calls/recording.h"
+#include "interpose/real/resolve.h"
 
-#define SHRINK_MARK                                                              \
-    0x6b6e69726873u /* "shrink": a shrunk communicator is none that a split made \
-                     */
+/* In the id of a shrunk communicator, so that it differs from those of splits. */
+#define SHRINK_MARK 0x6b6e69726873u /* "shrink" */
 
 uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
 {
@@ -25,14 +24,14 @@ uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
 
 /* An entry that lives until the call's end or, in a group, until the group's. NULL if there are too
  * many. */
-static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
+static struct pending_init *begin_init(struct recorded_call *call, const ncclConfig_t *config)
 {
     struct thread_caches *caches = call->thread->caches;
     monitor_start();
     if (caches->inits == GROUP_INITS)
         return NULL;
     struct pending_init *init = &caches->init[caches->inits++];
-    int device = thread_device(call->thread);
+    int device = gpu_thread_device(call->thread);
     *init = (struct pending_init){.rank = RECORD_NO_RANK,
                                   .nranks = -1,
                                   .device = device,
@@ -43,7 +42,8 @@ static struct pending_init *begin(struct call *call, const ncclConfig_t *config)
     return init;
 }
 
-static void enter(struct call *call, const struct pending_init *init, const void *handle, int rank)
+static void emit_init_enter(struct recorded_call *call, const struct pending_init *init,
+                            const void *handle, int rank)
 {
     struct record record = {.comm = {.comm = init->comm,
                                      .parent = init->parent,
@@ -63,25 +63,25 @@ static void enter(struct call *call, const struct pending_init *init, const void
     emit_enter(call, &record, NULL);
 }
 
-void comm_init_enter(struct call *call, int nranks, int rank, const ncclUniqueId *ids, int count,
-                     const ncclConfig_t *config)
+void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncclUniqueId *ids,
+                     int count, const ncclConfig_t *config)
 {
-    struct pending_init *init = begin(call, config);
+    struct pending_init *init = begin_init(call, config);
     if (!init)
         return;
     init->comm = unique_id_hash(ids, count);
     init->ordinal = (uint32_t)count;
     init->nranks = nranks;
     init->rank = rank;
-    enter(call, init, NULL, rank);
+    emit_init_enter(call, init, NULL, rank);
 }
 
 /* Handle and rank of the ENTER record are the caller's in the parent. */
-static void child_enter(struct call *call, struct pending_init *init, ncclComm_t handle,
+static void child_enter(struct recorded_call *call, struct pending_init *init, ncclComm_t handle,
                         const ncclConfig_t *config, uint64_t mark, int color, int key)
 {
-    struct member *parent = comms_find(handle);
-    const struct member *ended = parent ? NULL : comms_find_ended(handle);
+    struct local_member *parent = comms_find(handle);
+    const struct local_member *ended = parent ? NULL : comms_find_ended(handle);
     if (ended) {
         init->parent_ended = true;
         init->parent = ended->comm;
@@ -98,21 +98,22 @@ static void child_enter(struct call *call, struct pending_init *init, ncclComm_t
     uint64_t words[3] = {init->parent, init->ordinal, mark};
     if (color != NCCL_SPLIT_NOCOLOR && !ended)
         init->comm = string_id((const char *)words, sizeof words);
-    enter(call, init, handle, parent ? parent->rank : ended ? ended->rank : RECORD_NO_RANK);
+    const struct local_member *caller = parent ? parent : ended;
+    emit_init_enter(call, init, handle, caller ? caller->rank : RECORD_NO_RANK);
 }
 
-void comm_split_enter(struct call *call, ncclComm_t parent, int color, int key,
+void comm_split_enter(struct recorded_call *call, ncclComm_t parent, int color, int key,
                       const ncclConfig_t *config)
 {
-    struct pending_init *init = begin(call, config);
+    struct pending_init *init = begin_init(call, config);
     if (init)
         child_enter(call, init, parent, config, (uint32_t)color, color, key);
 }
 
-void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded, int count,
-                       const ncclConfig_t *config)
+void comm_shrink_enter(struct recorded_call *call, ncclComm_t parent, const int *excluded,
+                       int count, const ncclConfig_t *config)
 {
-    struct pending_init *init = begin(call, config);
+    struct pending_init *init = begin_init(call, config);
     if (!init)
         return;
     for (int i = 0; excluded && i < count;
@@ -122,9 +123,9 @@ void comm_shrink_enter(struct call *call, ncclComm_t parent, const int *excluded
     child_enter(call, init, parent, config, SHRINK_MARK, 0, 0);
 }
 
-/* Asks NCCL what could not be known from the call. A communicator that is not ready yet is not
- * asked. */
-static void learn(struct member *member, ncclComm_t handle)
+/* Queries NCCL for what the call does not show. A communicator that is not ready yet is not
+ * queried. */
+static void query_member(struct local_member *member, ncclComm_t handle)
 {
     __typeof__(&ncclCommUserRank) user_rank = REAL_HELPER(ncclCommUserRank);
     __typeof__(&ncclCommCount) count = REAL_HELPER(ncclCommCount);
@@ -140,12 +141,12 @@ static void learn(struct member *member, ncclComm_t handle)
     }
 }
 
-void communicators_announce(struct thread *thread, struct member *member)
+void communicators_announce(struct shim_thread *thread, struct local_member *member)
 {
     if (atomic_exchange(&member->announced, 1))
         return;
     void *handle = atomic_load(&member->handle);
-    learn(member, handle);
+    query_member(member, handle);
     progress_prepare(member->device, thread);
     hashing_prepare(thread, member->device);
     struct record record = {.comm = {.comm = member->comm,
@@ -164,12 +165,13 @@ void communicators_announce(struct thread *thread, struct member *member)
 }
 
 /* The member of a creating call that succeeded so far. */
-static void finish(struct thread *thread, const struct pending_init *init, ncclResult_t result)
+static void finish_init(struct shim_thread *thread, const struct pending_init *init,
+                        ncclResult_t result)
 {
     void *handle = init->handle ? *init->handle : NULL;
     if (!handle || !init->comm || (result != ncclSuccess && result != ncclInProgress))
         return;
-    struct member *member = comms_find(handle);
+    struct local_member *member = comms_find(handle);
     if (!member || member->comm != init->comm)
         member = comms_add(handle, init);
     if (!member)
@@ -180,15 +182,15 @@ static void finish(struct thread *thread, const struct pending_init *init, ncclR
         atomic_store(&member->async, ncclInProgress);
 }
 
-void communicators_group_ended(struct thread *thread, ncclResult_t result)
+void communicators_group_ended(struct shim_thread *thread, ncclResult_t result)
 {
     struct thread_caches *caches = thread->caches;
     for (uint32_t i = 0; i < caches->inits; i++)
-        finish(thread, &caches->init[i], result);
+        finish_init(thread, &caches->init[i], result);
     caches->inits = 0;
 }
 
-void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm)
+void comm_init_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *comm)
 {
     struct pending_init *init = call->init;
     if (!init)
@@ -199,7 +201,7 @@ void comm_init_leave(struct call *call, ncclResult_t result, ncclComm_t *comm)
     emit_leave(call, result, created ? (uintptr_t)*comm : 0);
     if (call->thread->group_depth && created)
         return; /* the group's end creates it */
-    finish(call->thread, init, result);
+    finish_init(call->thread, init, result);
     call->thread->caches->inits--;
 }
 
@@ -213,26 +215,26 @@ static int listed_twice(const int *devices, int count)
     return RECORD_NO_DEVICE;
 }
 
-void comm_init_all_enter(struct call *call, int count, const int *devices)
+void comm_init_all_enter(struct recorded_call *call, int count, const int *devices)
 {
     const struct process_info *process = &shim.file->process;
     monitor_start();
     struct pending_init init = {.rank = RECORD_NO_RANK,
                                 .nranks = count,
                                 .device = RECORD_NO_DEVICE,
-                                .ordinal = atomic_fetch_add(&shim.init_alls, 1)};
+                                .ordinal = comms_count_init_all()};
     uint64_t words[4] = {string_id(process->boot_id, strlen(process->boot_id)),
                          (uint64_t)process->pid, process->start_ticks, init.ordinal};
     init.comm = string_id((const char *)words, sizeof words);
     init.device = listed_twice(devices, count);
     if (init.device >= 0)
         init.flags = RECORD_COMM_DUPLICATE;
-    enter(call, &init, NULL, RECORD_NO_RANK);
+    emit_init_enter(call, &init, NULL, RECORD_NO_RANK);
     call->scalar = init.ordinal;
 }
 
-void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *comms, int count,
-                         const int *devices)
+void comm_init_all_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *comms,
+                         int count, const int *devices)
 {
     emit_leave(call, result, result == ncclSuccess && comms && count > 0 ? (uintptr_t)comms[0] : 0);
     if (result != ncclSuccess || !comms)
@@ -246,13 +248,14 @@ void comm_init_all_leave(struct call *call, ncclResult_t result, ncclComm_t *com
                                     .device = device,
                                     .gpu = gpu_identity(device),
                                     .ordinal = (uint32_t)call->scalar};
-        finish(call->thread, &init, result);
+        finish_init(call->thread, &init, result);
     }
 }
 
-void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t bytes)
+void comm_enter(struct recorded_call *call, ncclComm_t comm, const void *pointer, size_t bytes)
 {
-    const struct member *member = comms_find(comm), *ended = member ? NULL : comms_find_ended(comm);
+    const struct local_member *member = comms_find(comm),
+                              *ended = member ? NULL : comms_find_ended(comm);
     struct record record = {.comm = {.handle = (uintptr_t)comm,
                                      .nranks = -1,
                                      .rank = RECORD_NO_RANK,
@@ -277,31 +280,31 @@ void comm_enter(struct call *call, ncclComm_t comm, const void *pointer, size_t 
         record.comm.rank = ended->rank;
     }
     if (bytes)
-        buffers_tell(call->thread, pointer);
+        buffers_record(call->thread, pointer);
     emit_enter(call, &record, NULL);
 }
 
 /* NCCL may give the handle out again as soon as it is destroyed, so it is forgotten before. */
-void comm_destroy_enter(struct call *call, ncclComm_t comm)
+void comm_destroy_enter(struct recorded_call *call, ncclComm_t comm)
 {
     comm_enter(call, comm, NULL, 0);
-    struct member *member = comms_find(comm);
+    struct local_member *member = comms_find(comm);
     if (!member)
         return;
     progress_flush(call->thread, member);
     comms_remove(member);
 }
 
-void comm_destroy_leave(struct call *call, ncclResult_t result, ncclComm_t comm)
+void comm_destroy_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm)
 {
     if (result == ncclSuccess)
         comms_ended(comm);
     emit_leave(call, result, 0);
 }
 
-void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm)
+void comm_finalize_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm)
 {
-    struct member *member = comms_find(comm);
+    struct local_member *member = comms_find(comm);
     if (member && result == ncclSuccess)
         progress_flush(call->thread, member);
     if (member && result == ncclInProgress)
@@ -309,13 +312,13 @@ void comm_finalize_leave(struct call *call, ncclResult_t result, ncclComm_t comm
     emit_leave(call, result, 0);
 }
 
-void comm_query_enter(struct call *call)
+void comm_query_enter(struct recorded_call *call)
 {
     struct record record = {0};
     emit_enter(call, &record, NULL);
 }
 
-void comm_plain_leave(struct call *call, ncclResult_t result, uint64_t handle)
+void comm_plain_leave(struct recorded_call *call, ncclResult_t result, uint64_t handle)
 {
     if (call->api == API_ncclGetUniqueId) {
         call->comm = result == ncclSuccess ? handle : 0;
@@ -324,12 +327,12 @@ void comm_plain_leave(struct call *call, ncclResult_t result, uint64_t handle)
     emit_leave(call, result, handle);
 }
 
-/* Programs ask this all the time; only an answer that differs from the last is recorded. The
+/* Programs call this all the time; only a result that differs from the last is recorded. The
  * record's result is the communicator's state, its payload is that of a LEAVE without ENTER. */
-void comm_async_error(struct call *call, ncclResult_t result, ncclComm_t comm,
+void comm_async_error(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
                       const ncclResult_t *error)
 {
-    struct member *member = comms_find(comm);
+    struct local_member *member = comms_find(comm);
     if (result != ncclSuccess || !error || !member)
         return;
     progress_poll();

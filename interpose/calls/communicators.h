@@ -4,12 +4,12 @@
 
 #include <nccl.h>
 
-#include "interpose/record/thread.h"
+#include "interpose/shim/thread.h"
 
-/* Tells the collector of the member (notice_member), once. */
-void communicators_announce(struct thread *thread, struct member *member);
+/* Emits the member (notice_member), once. */
+void communicators_announce(struct shim_thread *thread, struct local_member *member);
 
 /* The outermost ncclGroupEnd returned: the communicators whose creation the group held exist. */
-void communicators_group_ended(struct thread *thread, ncclResult_t result);
+void communicators_group_ended(struct shim_thread *thread, ncclResult_t result);
 
 #endif

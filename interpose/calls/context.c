@@ -1,17 +1,17 @@
-/* context.c: which device a thread's calls are for. That matters even while the shim sleeps;
- * nothing is recorded. The runtime says the device; of a context, CUDA is asked when a record next
+/* context.c: tracks which device a thread's calls are for, also while the shim is dormant; nothing
+ * is recorded. The runtime's call has the device; for a context, CUDA is queried when a record next
  * needs it. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "interpose/calls/resolve.h"
-#include "interpose/record/thread.h"
+#include "interpose/real/resolve.h"
+#include "interpose/shim/thread.h"
 
 EXPORT cudaError_t cudaSetDevice(int device)
 {
     __typeof__(&cudaSetDevice) real = REAL_CALL(cudaSetDevice);
     if (!real) {
-        resolve_say_missing(CALL_cudaSetDevice);
+        resolve_print_missing(CALL_cudaSetDevice);
         return cudaErrorSharedObjectSymbolNotFound;
     }
     cudaError_t result = real(device);
@@ -23,30 +23,30 @@ EXPORT cudaError_t cudaSetDevice(int device)
 static CUresult device_changed(CUresult result)
 {
     thread_self.device = RECORD_NO_DEVICE;
-    thread_self.device_asked = 0;
+    thread_self.device_queries = 0;
     return result;
 }
 
-static CUresult missing(enum call_id id)
+static CUresult missing_context_call(enum call_id id)
 {
-    resolve_say_missing(id);
+    resolve_print_missing(id);
     return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
 }
 
 EXPORT CUresult cuCtxSetCurrent(CUcontext context)
 {
     __typeof__(&cuCtxSetCurrent) real = REAL_CALL(cuCtxSetCurrent);
-    return real ? device_changed(real(context)) : missing(CALL_cuCtxSetCurrent);
+    return real ? device_changed(real(context)) : missing_context_call(CALL_cuCtxSetCurrent);
 }
 
 EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
     __typeof__(&cuCtxPushCurrent_v2) real = REAL_CALL(cuCtxPushCurrent_v2);
-    return real ? device_changed(real(context)) : missing(CALL_cuCtxPushCurrent_v2);
+    return real ? device_changed(real(context)) : missing_context_call(CALL_cuCtxPushCurrent_v2);
 }
 
 EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *context)
 {
     __typeof__(&cuCtxPopCurrent_v2) real = REAL_CALL(cuCtxPopCurrent_v2);
-    return real ? device_changed(real(context)) : missing(CALL_cuCtxPopCurrent_v2);
+    return real ? device_changed(real(context)) : missing_context_call(CALL_cuCtxPopCurrent_v2);
 }

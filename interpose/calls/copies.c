@@ -1,59 +1,65 @@
-/* copies.c: recording of copies and memsets of more than one row, to symbols, in batches, and of
- * the values that streams write. */
+/* copies.c: records copies and memsets of more than one row, to symbols, in batches, and the values
+ * that streams write. */
 #include "interpose/calls/copies.h"
 
 #include <cuda.h>
 
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
-#include "interpose/record/recording.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
+#include "interpose/calls/recording.h"
+#include "interpose/real/resolve.h"
 
 enum { SLICES_MAX = 64 };
 
 /* One side of a copy; address 0: an array, or none. A slice is so many bytes after the one before.
  */
-struct side {
+struct copy_side {
     uint64_t address, pitch, slice;
 };
 
-struct box {
-    struct side dst, src;
+struct copy_box {
+    struct copy_side dst, src;
     uint64_t width, height, depth, kind;
 };
 
-static bool slices_follow(const struct side *side, uint64_t height)
+static bool slices_are_adjacent(const struct copy_side *side, uint64_t height)
 {
     return !side->address || side->slice == side->pitch * height;
 }
 
 /* Slices that follow each other are one copy of more rows. */
-static void flatten(struct box *box)
+static void flatten(struct copy_box *box)
 {
-    if (box->depth > 1 && slices_follow(&box->dst, box->height) &&
-        slices_follow(&box->src, box->height)) {
+    if (box->depth > 1 && slices_are_adjacent(&box->dst, box->height) &&
+        slices_are_adjacent(&box->src, box->height)) {
         box->height *= box->depth;
         box->depth = 1;
     }
 }
 
-static void point_box(struct call *call, cudaError_t result, cudaStream_t stream, struct box box)
+static uint64_t slice_address(const struct copy_side *side, uint64_t index)
+{
+    return side->address ? side->address + index * side->slice : 0;
+}
+
+static void point_box(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
+                      struct copy_box box)
 {
     flatten(&box);
     for (uint64_t i = 0; i < box.depth && i < SLICES_MAX; i++)
         point_copy(call, result, stream,
-                   &(struct copy_arguments){
-                       .dst = box.dst.address ? box.dst.address + i * box.dst.slice : 0,
-                       .src = box.src.address ? box.src.address + i * box.src.slice : 0,
-                       .bytes = box.width,
-                       .kind = box.kind,
-                       .dst_pitch = box.dst.pitch,
-                       .src_pitch = box.src.pitch,
-                       .height = box.height});
+                   &(struct copy_arguments){.dst = slice_address(&box.dst, i),
+                                            .src = slice_address(&box.src, i),
+                                            .bytes = box.width,
+                                            .kind = box.kind,
+                                            .dst_pitch = box.dst.pitch,
+                                            .src_pitch = box.src.pitch,
+                                            .height = box.height});
 }
 
 /* A call that blocks has one record: of slices that lie apart it names the first. */
-static void enter_box(struct call *call, struct box box)
+static void enter_box(struct recorded_call *call, struct copy_box box)
 {
     flatten(&box);
     wait_enter(call, 0,
@@ -66,20 +72,21 @@ static void enter_box(struct call *call, struct box box)
                                         .height = box.height});
 }
 
-static struct side side_of(const struct cudaPitchedPtr *pointer, const struct cudaPos *at)
+static struct copy_side side_of(const struct cudaPitchedPtr *pointer, const struct cudaPos *at)
 {
     uint64_t slice = pointer->pitch * pointer->ysize;
     uint64_t address = (uintptr_t)pointer->ptr;
-    return (struct side){address ? address + at->x + at->y * pointer->pitch + at->z * slice : 0,
-                         pointer->pitch, slice};
+    return (struct copy_side){address ? address + at->x + at->y * pointer->pitch + at->z * slice
+                                      : 0,
+                              pointer->pitch, slice};
 }
 
 /* With an array, widths count its elements, whose size is not known here: one byte is certain. */
-static struct box box_of(const struct cudaMemcpy3DParms *p)
+static struct copy_box box_of(const struct cudaMemcpy3DParms *p)
 {
-    return (struct box){
-        .dst = p->dstArray ? (struct side){0} : side_of(&p->dstPtr, &p->dstPos),
-        .src = p->srcArray ? (struct side){0} : side_of(&p->srcPtr, &p->srcPos),
+    return (struct copy_box){
+        .dst = p->dstArray ? (struct copy_side){0} : side_of(&p->dstPtr, &p->dstPos),
+        .src = p->srcArray ? (struct copy_side){0} : side_of(&p->srcPtr, &p->srcPos),
         .width = p->dstArray || p->srcArray ? p->extent.width > 0 : p->extent.width,
         .height = p->extent.height,
         .depth = p->extent.depth,
@@ -87,19 +94,19 @@ static struct box box_of(const struct cudaMemcpy3DParms *p)
     };
 }
 
-void copy_3d_enter(struct call *call, const struct cudaMemcpy3DParms *p)
+void copy_3d_enter(struct recorded_call *call, const struct cudaMemcpy3DParms *p)
 {
-    enter_box(call, p ? box_of(p) : (struct box){.depth = 1});
+    enter_box(call, p ? box_of(p) : (struct copy_box){.depth = 1});
 }
 
-void copy_3d(struct call *call, cudaError_t result, cudaStream_t stream,
+void copy_3d(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
              const struct cudaMemcpy3DParms *p)
 {
     if (p)
         point_box(call, result, stream, box_of(p));
 }
 
-void copy_3d_peer(struct call *call, cudaError_t result, cudaStream_t stream,
+void copy_3d_peer(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                   const struct cudaMemcpy3DPeerParms *p)
 {
     if (!p)
@@ -115,36 +122,36 @@ void copy_3d_peer(struct call *call, cudaError_t result, cudaStream_t stream,
     point_box(call, result, stream, box_of(&same));
 }
 
-static struct box memset_box(const struct cudaPitchedPtr *pitched, int value,
-                             const struct cudaExtent *extent)
+static struct copy_box memset_box(const struct cudaPitchedPtr *pitched, int value,
+                                  const struct cudaExtent *extent)
 {
-    struct box box = {.dst = side_of(pitched, &(struct cudaPos){0, 0, 0}),
-                      .width = extent->width,
-                      .height = extent->height,
-                      .depth = extent->depth};
+    struct copy_box box = {.dst = side_of(pitched, &(struct cudaPos){0, 0, 0}),
+                           .width = extent->width,
+                           .height = extent->height,
+                           .depth = extent->depth};
     flatten(&box);
     box.src.address = box.depth == 1 ? (unsigned char)value : 0;
     return box;
 }
 
-void memset_3d_enter(struct call *call, const struct cudaPitchedPtr *pitched, int value,
+void memset_3d_enter(struct recorded_call *call, const struct cudaPitchedPtr *pitched, int value,
                      const struct cudaExtent *extent)
 {
     enter_box(call, memset_box(pitched, value, extent));
 }
 
-void memset_3d(struct call *call, cudaError_t result, cudaStream_t stream,
+void memset_3d(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                const struct cudaPitchedPtr *pitched, int value, const struct cudaExtent *extent)
 {
     point_box(call, result, stream, memset_box(pitched, value, extent));
 }
 
-/* Asked after the real call or just before it, which loads what the question would load as well. */
+/* Queried after the real call or just before it, which loads what the query would load as well. */
 uint64_t symbol_address(const void *symbol, size_t offset)
 {
     __typeof__(&cudaGetSymbolAddress) get = REAL_HELPER(cudaGetSymbolAddress);
     void *address = NULL;
-    if (!get || atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0 || !gpu_may_ask())
+    if (!get || atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0 || !gpu_may_query())
         return 0;
     if (get(&address, symbol) != cudaSuccess) {
         gpu_forget_error();
@@ -153,7 +160,7 @@ uint64_t symbol_address(const void *symbol, size_t offset)
     return (uintptr_t)address + offset;
 }
 
-void copies_batch(struct call *call, int result, const uint64_t *words)
+void copies_batch(struct recorded_call *call, int result, const uint64_t *words)
 {
     enum { DSTS, SRCS, SIZES, COUNT, STREAM_OF_13 = 7, STREAM_OF_12, CUDA_13 = 13000 };
     __typeof__(&cudaRuntimeGetVersion) get = REAL_HELPER(cudaRuntimeGetVersion);
@@ -171,13 +178,13 @@ void copies_batch(struct call *call, int result, const uint64_t *words)
                        .dst = dst[i], .src = src[i], .bytes = bytes[i], .kind = cudaMemcpyDefault});
 }
 
-static struct side driver_side(CUmemorytype type, const void *host, CUdeviceptr device, size_t x,
-                               size_t y, size_t pitch)
+static struct copy_side driver_side(CUmemorytype type, const void *host, CUdeviceptr device,
+                                    size_t x, size_t y, size_t pitch)
 {
-    uint64_t address = type == CU_MEMORYTYPE_HOST    ? (uintptr_t)host
-                       : type == CU_MEMORYTYPE_ARRAY ? 0
-                                                     : device;
-    return (struct side){address ? address + x + y * pitch : 0, pitch, 0};
+    uint64_t address = type == CU_MEMORYTYPE_HOST ? (uintptr_t)host : device;
+    if (type == CU_MEMORYTYPE_ARRAY)
+        address = 0;
+    return (struct copy_side){address ? address + x + y * pitch : 0, pitch, 0};
 }
 
 static uint64_t driver_kind(CUmemorytype src, CUmemorytype dst)
@@ -189,9 +196,9 @@ static uint64_t driver_kind(CUmemorytype src, CUmemorytype dst)
     return src == CU_MEMORYTYPE_HOST ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice;
 }
 
-static struct box driver_box_2d(const CUDA_MEMCPY2D *p)
+static struct copy_box driver_box_2d(const CUDA_MEMCPY2D *p)
 {
-    return (struct box){
+    return (struct copy_box){
         .dst = driver_side(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY,
                            p->dstPitch),
         .src = driver_side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY,
@@ -203,9 +210,9 @@ static struct box driver_box_2d(const CUDA_MEMCPY2D *p)
     };
 }
 
-static struct box driver_box_3d(const CUDA_MEMCPY3D *p)
+static struct copy_box driver_box_3d(const CUDA_MEMCPY3D *p)
 {
-    struct box box = {
+    struct copy_box box = {
         .dst = driver_side(p->dstMemoryType, p->dstHost, p->dstDevice, p->dstXInBytes, p->dstY,
                            p->dstPitch),
         .src = driver_side(p->srcMemoryType, p->srcHost, p->srcDevice, p->srcXInBytes, p->srcY,
@@ -222,35 +229,35 @@ static struct box driver_box_3d(const CUDA_MEMCPY3D *p)
     return box;
 }
 
-void driver_copy_2d_enter(struct call *call, const CUDA_MEMCPY2D *copy)
+void driver_copy_2d_enter(struct recorded_call *call, const CUDA_MEMCPY2D *copy)
 {
-    enter_box(call, copy ? driver_box_2d(copy) : (struct box){.depth = 1});
+    enter_box(call, copy ? driver_box_2d(copy) : (struct copy_box){.depth = 1});
 }
 
-void driver_copy_3d_enter(struct call *call, const CUDA_MEMCPY3D *copy)
+void driver_copy_3d_enter(struct recorded_call *call, const CUDA_MEMCPY3D *copy)
 {
-    enter_box(call, copy ? driver_box_3d(copy) : (struct box){.depth = 1});
+    enter_box(call, copy ? driver_box_3d(copy) : (struct copy_box){.depth = 1});
 }
 
-void driver_copy_2d(struct call *call, cudaError_t result, cudaStream_t stream,
+void driver_copy_2d(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                     const CUDA_MEMCPY2D *copy)
 {
     if (copy)
         point_box(call, result, stream, driver_box_2d(copy));
 }
 
-void driver_copy_3d(struct call *call, cudaError_t result, cudaStream_t stream,
+void driver_copy_3d(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                     const CUDA_MEMCPY3D *copy)
 {
     if (copy)
         point_box(call, result, stream, driver_box_3d(copy));
 }
 
-void driver_mem_ops(struct call *call, cudaError_t result, cudaStream_t stream,
+void driver_mem_ops(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                     const CUstreamBatchMemOpParams *operation, unsigned count)
 {
     for (unsigned i = 0; operation && i < count; i++, operation++) {
-        struct call part = *call;
+        struct recorded_call part = *call;
         switch (operation->operation) {
         case CU_STREAM_MEM_OP_WAIT_VALUE_32:
         case CU_STREAM_MEM_OP_WAIT_VALUE_64:

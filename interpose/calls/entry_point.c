@@ -1,9 +1,9 @@
-/* entry_point.c: functions of the driver by name: cuGetProcAddress and cudaGetDriverEntryPoint.
- * What they hand out is our wrapper where there is one of the same form.
+/* entry_point.c: wraps cuGetProcAddress and cudaGetDriverEntryPoint, which find the driver's
+ * functions by name: they return our wrapper where there is one of the same form.
  *
- * The form of a function changes with the CUDA version that is asked for (cuMemAlloc of CUDA 3.1
- * takes other sizes than that of 3.2). Whether the one that was found is ours is asked of the
- * driver itself: it is, if the version of our headers gives the same address. */
+ * The form of a function changes with the requested CUDA version (cuMemAlloc of CUDA 3.1
+ * takes other sizes than that of 3.2). Whether the one that was found is ours the driver
+ * itself shows: it is, if the version of our headers gives the same address. */
 #include "interpose/calls/entry_point.h"
 
 #include <dlfcn.h>
@@ -13,8 +13,8 @@
 #include <cuda_runtime_api.h>
 
 #include "interpose/calls/dlsym.h"
-#include "interpose/calls/resolve.h"
-#include "interpose/process/shim.h"
+#include "interpose/real/resolve.h"
+#include "interpose/shim/shim.h"
 
 /* cuda.h calls the second form by the first one's name. */
 typedef CUresult find_function(const char *name, void **address, int version, cuuint64_t flags,
@@ -23,8 +23,8 @@ typedef CUresult find_old_function(const char *name, void **address, int version
 EXPORT find_function entry_point_find __asm__("cuGetProcAddress_v2");
 EXPORT find_old_function entry_point_find_old __asm__("cuGetProcAddress");
 
-/* The libraries that are CUDA: what they ask for they need to do the work of calls that were
- * recorded already, or work of their own that is none of the program's. */
+/* The libraries that are CUDA: they need what they request for the work of calls that were recorded
+ * already, or for work of their own that does not belong to the program. */
 bool entry_point_is_for_cuda(const void *caller)
 {
     static const char *const libraries[] = {"libcuda.so",      "libcudart.so", "libnccl.so",
@@ -54,7 +54,7 @@ static int find_wrapper(const char *name, bool per_thread)
     for (int i = per_thread ? 0 : PLAIN; i < FORMS; i++) {
         strcpy(symbol + length, forms[i]);
         int id = dlsym_find(symbol);
-        if (id >= 0 && dlsym_entries[id].library == LIBRARY_DRIVER)
+        if (id >= 0 && resolve_symbols[id].library == LIBRARY_DRIVER)
             return id;
     }
     return -1;
@@ -71,19 +71,19 @@ static void *real_of_our_version(const char *name, cuuint64_t flags)
     return find && find(name, &address, version, flags, NULL) == CUDA_SUCCESS ? address : NULL;
 }
 
-static void *answer(const char *name, void *real, cuuint64_t flags, const void *caller)
+static void *replace_by_wrapper(const char *name, void *real, cuuint64_t flags, const void *caller)
 {
     bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     int id = name && real ? find_wrapper(name, per_thread) : -1;
     if (id < 0 || entry_point_is_for_cuda(caller) || real_of_our_version(name, flags) != real)
         return real;
     resolve_remember((enum call_id)id, real);
-    return dlsym_entries[id].wrapper;
+    return dlsym_wrappers[id];
 }
 
 static CUresult missing_in_driver(enum call_id id)
 {
-    resolve_say_missing(id);
+    resolve_print_missing(id);
     return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
 }
 
@@ -94,7 +94,7 @@ CUresult entry_point_find(const char *name, void **address, int version, cuuint6
     CUresult result = real ? real(name, address, version, flags, status)
                            : missing_in_driver(CALL_cuGetProcAddress_v2);
     if (result == CUDA_SUCCESS && address)
-        *address = answer(name, *address, flags, __builtin_return_address(0));
+        *address = replace_by_wrapper(name, *address, flags, __builtin_return_address(0));
     return result;
 }
 
@@ -104,12 +104,12 @@ CUresult entry_point_find_old(const char *name, void **address, int version, cuu
     CUresult result = real ? real(name, address, version, flags)
                            : missing_in_driver(CALL_cuGetProcAddress);
     if (result == CUDA_SUCCESS && address)
-        *address = answer(name, *address, flags, __builtin_return_address(0));
+        *address = replace_by_wrapper(name, *address, flags, __builtin_return_address(0));
     return result;
 }
 
 /* The runtime's flags for the default stream have the driver's numbers; its default is what the
- * caller was compiled for, which the name of the function says. */
+ * caller was compiled for, as the name of the function shows. */
 static cuuint64_t flags_of(unsigned long long flags, bool per_thread)
 {
     return flags == cudaEnableDefault && per_thread ? cudaEnablePerThreadDefaultStream : flags;
@@ -121,9 +121,9 @@ typedef cudaError_t by_version(const char *symbol, void **function, unsigned int
                                unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *status);
 
-static cudaError_t missing(enum call_id id)
+static cudaError_t missing_in_runtime(enum call_id id)
 {
-    resolve_say_missing(id);
+    resolve_print_missing(id);
     return cudaErrorSharedObjectSymbolNotFound;
 }
 
@@ -133,10 +133,11 @@ static cudaError_t missing(enum call_id id)
                                    enum cudaDriverEntryPointQueryResult *status)                  \
     {                                                                                             \
         by_name *real = (by_name *)resolve_call(CALL_##name);                                     \
-        cudaError_t result = real ? real(symbol, function, flags, status) : missing(CALL_##name); \
+        cudaError_t result = real ? real(symbol, function, flags, status)                         \
+                                  : missing_in_runtime(CALL_##name);                              \
         if (result == cudaSuccess && function)                                                    \
-            *function = answer(symbol, *function, flags_of(flags, per_thread),                    \
-                               __builtin_return_address(0));                                      \
+            *function = replace_by_wrapper(symbol, *function, flags_of(flags, per_thread),        \
+                                           __builtin_return_address(0));                          \
         return result;                                                                            \
     }
 
@@ -148,10 +149,10 @@ static cudaError_t missing(enum call_id id)
     {                                                                                         \
         by_version *real = (by_version *)resolve_call(CALL_##name);                           \
         cudaError_t result = real ? real(symbol, function, version, flags, status)            \
-                                  : missing(CALL_##name);                                     \
+                                  : missing_in_runtime(CALL_##name);                          \
         if (result == cudaSuccess && function)                                                \
-            *function = answer(symbol, *function, flags_of(flags, per_thread),                \
-                               __builtin_return_address(0));                                  \
+            *function = replace_by_wrapper(symbol, *function, flags_of(flags, per_thread),    \
+                                           __builtin_return_address(0));                      \
         return result;                                                                        \
     }
 

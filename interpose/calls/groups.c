@@ -1,16 +1,17 @@
-/* groups.c: recording of ncclGroupStart and ncclGroupEnd. What a group holds is launched by its
+/* groups.c: records ncclGroupStart and ncclGroupEnd. NCCL launches a group's operations at its
  * outermost end, so that is where progress is written. */
 #include <string.h>
 
 #include "interpose/calls/communicators.h"
-#include "interpose/record/emit.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
 #include "interpose/hash/hashing.h"
 #include "interpose/progress/progress.h"
-#include "interpose/record/recording.h"
+#include "interpose/calls/recording.h"
 
-void group_started(struct call *call, ncclResult_t result)
+void group_started(struct recorded_call *call, ncclResult_t result)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     struct record record = {.result = result};
     emit_prepare(call, &record, RECORD_POINT, NULL);
     if (result == ncclSuccess && thread->group_depth++ == 0) {
@@ -23,24 +24,25 @@ void group_started(struct call *call, ncclResult_t result)
     emit(thread, &record, RING_CONTROL);
 }
 
-static void each_slot(struct thread *thread, void (*visit)(struct thread *, uint32_t, ncclResult_t),
-                      ncclResult_t result)
+static void visit_group_slots(struct shim_thread *thread,
+                              void (*visit)(struct shim_thread *, uint32_t, ncclResult_t),
+                              ncclResult_t result)
 {
     for (uint32_t word = 0; word < RING_SLOTS_MAX / 64; word++)
         for (uint64_t bits = thread->group_slots[word]; bits; bits &= bits - 1)
             visit(thread, word * 64 + (uint32_t)__builtin_ctzll(bits), result);
 }
 
-static void begin_slot(struct thread *thread, uint32_t slot, ncclResult_t result)
+static void begin_launch(struct shim_thread *thread, uint32_t slot, ncclResult_t result)
 {
     (void)result;
     progress_begin(thread, slot);
 }
 
-/* An inner end only counts; an end without a start is left to NCCL to refuse, but recorded. */
-void group_end_enter(struct call *call)
+/* An inner end only counts; an end without a start is recorded; NCCL refuses it. */
+void group_end_enter(struct recorded_call *call)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     if (thread->group_depth > 1)
         return;
     struct record record = {.group = {.group = thread->group,
@@ -50,18 +52,18 @@ void group_end_enter(struct call *call)
     if (shim.hashing && call->api == API_ncclGroupEnd)
         hashing_before(thread);
     if (call->api == API_ncclGroupEnd)
-        each_slot(thread, begin_slot, ncclSuccess);
+        visit_group_slots(thread, begin_launch, ncclSuccess);
 }
 
-void group_end_leave(struct call *call, ncclResult_t result)
+void group_end_leave(struct recorded_call *call, ncclResult_t result)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     if (thread->group_depth)
         thread->group_depth--;
     if (!call->enter)
         return;
     if (call->api == API_ncclGroupEnd)
-        each_slot(thread, progress_end, result);
+        visit_group_slots(thread, progress_end, result);
     if (shim.hashing)
         hashing_after(thread, call->api == API_ncclGroupEnd && result == ncclSuccess);
     memset(thread->group_slots, 0, sizeof thread->group_slots);

@@ -1,26 +1,27 @@
-/* launch.c: recording of kernel launches and the memory that they are given. */
+/* launch.c: records kernel launches and the memory that they are given. */
 #include <string.h>
 
-#include "interpose/record/buffers.h"
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
-#include "interpose/calls/kernels.h"
-#include "interpose/record/recording.h"
-#include "interpose/record/selection.h"
+#include "interpose/memory/buffers.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
+#include "interpose/memory/kernels.h"
+#include "interpose/calls/recording.h"
+#include "interpose/memory/selection.h"
 
 enum {
-    GUESSES_MAX = 32, /* words of structs that are looked at */
+    GUESSES_MAX = 32, /* words of structs that are examined */
     RECORD_POINTERS = sizeof((struct record *)0)->launch.pointer / sizeof(uint64_t)
 };
 
 /* Where a launch finds its arguments: one by one, or laid out in one block. */
-struct arguments {
+struct launch_arguments {
     void **each;
     const char *block;
 };
 
-static void add(struct launch_pointers *pointers, struct thread *thread, uint64_t address,
-                bool written, bool inferred)
+static void add_pointer(struct launch_pointers *pointers, struct shim_thread *thread,
+                        uint64_t address, bool written, bool inferred)
 {
     /* No memory lies at the ends of the address space; most numbers do. */
     if (address < 1 << 16 || address >> 57)
@@ -31,7 +32,7 @@ static void add(struct launch_pointers *pointers, struct thread *thread, uint64_
         return;
     pointers->guesses += inferred;
     struct buffer_fact fact;
-    if (!buffers_look(thread, address, &fact))
+    if (!buffers_find(thread, address, &fact))
         return;
     pointers->elsewhere |= fact.device >= 0 && fact.device != thread->device;
     pointers->found[pointers->count].base = fact.base;
@@ -40,9 +41,9 @@ static void add(struct launch_pointers *pointers, struct thread *thread, uint64_
     pointers->found[pointers->count++].inferred = inferred;
 }
 
-/* Each parameter by its kind; a class is searched for pointers at aligned places. */
-static void find_pointers(struct launch_pointers *pointers, struct thread *thread,
-                          const struct kernel *kernel, const struct arguments *arguments)
+/* Each parameter by its kind; a class is searched for pointers at aligned offsets. */
+static void find_pointers(struct launch_pointers *pointers, struct shim_thread *thread,
+                          const struct kernel *kernel, const struct launch_arguments *arguments)
 {
     for (uint32_t i = 0; i < kernel->count; i++) {
         const char *value = arguments->each ? arguments->each[i]
@@ -56,24 +57,24 @@ static void find_pointers(struct launch_pointers *pointers, struct thread *threa
             continue; /* a number or a class of 8 bytes: no pointer by its type */
         for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
             memcpy(&word, value + at, sizeof word);
-            add(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_VALUE);
+            add_pointer(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_VALUE);
         }
     }
 }
 
-static uint32_t cut(uint64_t value)
+static uint32_t saturate(uint64_t value)
 {
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
 static uint32_t volume(dim3 size)
 {
-    return cut((uint64_t)size.x * size.y * size.z);
+    return saturate((uint64_t)size.x * size.y * size.z);
 }
 
 /* Before the launch: a kernel that fails at once makes CUDA answer nothing any more. */
-static void prepare(struct call *call, const void *function, enum kernel_kind kind,
-                    const struct arguments *arguments)
+static void prepare_launch(struct recorded_call *call, const void *function, enum kernel_kind kind,
+                           const struct launch_arguments *arguments)
 {
     struct launch_pointers *pointers = &call->thread->caches->launch;
     pointers->count = pointers->guesses = 0;
@@ -88,8 +89,8 @@ static void prepare(struct call *call, const void *function, enum kernel_kind ki
 
 /* The part of the launch's pointers that one record holds, from `done` on. Returns how far they are
  * done. */
-static int fill(struct record *record, const struct launch_pointers *pointers, int done,
-                struct touch *touch)
+static int fill_record(struct record *record, const struct launch_pointers *pointers, int done,
+                       struct touch *touch)
 {
     int i = 0;
     for (; i < (int)RECORD_POINTERS && done < pointers->count; i++, done++) {
@@ -103,31 +104,34 @@ static int fill(struct record *record, const struct launch_pointers *pointers, i
     return done;
 }
 
-static struct record record_of(const struct call *call, dim3 grid, dim3 block, uint8_t flags)
+static struct record launch_record(const struct recorded_call *call, dim3 grid, dim3 block,
+                                   uint8_t flags)
 {
     const struct kernel *kernel = call->token;
     const struct launch_pointers *pointers = &call->thread->caches->launch;
-    return (struct record){.flags = flags,
-                           .launch = {.function = kernel ? kernel->name : 0,
-                                      .grid = volume(grid),
-                                      .block = volume(block),
-                                      .known = pointers->cut ? LAUNCH_PARTLY_KNOWN : 0}};
+    struct record record = {.flags = flags,
+                            .launch = {.grid = volume(grid), .block = volume(block)}};
+    if (kernel)
+        record.launch.function = kernel->name;
+    if (pointers->cut)
+        record.launch.known = LAUNCH_PARTLY_KNOWN;
+    return record;
 }
 
 /* A launch of more pointers than fit is kept in pieces, none of which is all that the kernel
  * touches. */
-static bool is_kept(struct call *call, cudaError_t result, dim3 grid, dim3 block,
-                    cudaStream_t stream, uint8_t flags)
+static bool keep_launch(struct recorded_call *call, cudaError_t result, dim3 grid, dim3 block,
+                        cudaStream_t stream, uint8_t flags)
 {
     const struct launch_pointers *pointers = &call->thread->caches->launch;
     int done = 0;
     if (pointers->elsewhere)
-        return false; /* who reaches for another device's memory is told always */
+        return false; /* access to another device's memory is always recorded */
     do {
         struct touch touch[RECORD_POINTERS];
-        struct record record = record_of(call, grid, block, flags);
+        struct record record = launch_record(call, grid, block, flags);
         record.result = result;
-        int next = fill(&record, pointers, done, touch);
+        int next = fill_record(&record, pointers, done, touch);
         if (pointers->count > (int)RECORD_POINTERS)
             record.launch.known |= LAUNCH_PARTLY_KNOWN;
         if (!selection_keeps(call, &record, stream, touch, next - done))
@@ -137,38 +141,39 @@ static bool is_kept(struct call *call, cudaError_t result, dim3 grid, dim3 block
     return true;
 }
 
-void kernel_launched(struct call *call, cudaError_t result, dim3 grid, dim3 block,
+void kernel_launched(struct recorded_call *call, cudaError_t result, dim3 grid, dim3 block,
                      cudaStream_t stream)
 {
     const struct launch_pointers *pointers = &call->thread->caches->launch;
     uint8_t flags = gpu_capture_flag(stream);
-    if (is_kept(call, result, grid, block, stream, flags))
+    if (keep_launch(call, result, grid, block, stream, flags))
         return;
     for (int i = 0; i < pointers->count; i++)
-        buffers_tell_if_known(call->thread, pointers->found[i].address);
+        buffers_record_if_known(call->thread, pointers->found[i].address);
     int done = 0;
     do {
         struct touch touch[RECORD_POINTERS];
-        struct record record = record_of(call, grid, block, flags | (done ? RECORD_FLAG_MORE : 0));
-        done = fill(&record, pointers, done, touch);
+        struct record record =
+            launch_record(call, grid, block, flags | (done ? RECORD_FLAG_MORE : 0));
+        done = fill_record(&record, pointers, done, touch);
         emit_point(call, &record, result, stream);
     } while (done < pointers->count);
 }
 
-void kernel_prepare(struct call *call, const void *function, enum kernel_kind kind,
+void kernel_prepare(struct recorded_call *call, const void *function, enum kernel_kind kind,
                     void **arguments)
 {
-    prepare(call, function, kind, &(struct arguments){.each = arguments});
+    prepare_launch(call, function, kind, &(struct launch_arguments){.each = arguments});
 }
 
-void kernel_launched_by_config(struct call *call, cudaError_t result,
+void kernel_launched_by_config(struct recorded_call *call, cudaError_t result,
                                const cudaLaunchConfig_t *config)
 {
     if (config)
         kernel_launched(call, result, config->gridDim, config->blockDim, config->stream);
 }
 
-static const char *block_of(void **extra)
+static const char *argument_block(void **extra)
 {
     for (int i = 0; extra && extra[i] != CU_LAUNCH_PARAM_END; i += 2)
         if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER)
@@ -176,13 +181,14 @@ static const char *block_of(void **extra)
     return NULL;
 }
 
-void driver_prepare(struct call *call, CUfunction function, void **arguments, void **extra)
+void driver_prepare(struct recorded_call *call, CUfunction function, void **arguments, void **extra)
 {
-    prepare(call, function, KERNEL_FUNCTION,
-            &(struct arguments){.each = arguments, .block = block_of(extra)});
+    prepare_launch(call, function, KERNEL_FUNCTION,
+                   &(struct launch_arguments){.each = arguments, .block = argument_block(extra)});
 }
 
-void driver_launched_by_config(struct call *call, cudaError_t result, const CUlaunchConfig *config)
+void driver_launched_by_config(struct recorded_call *call, cudaError_t result,
+                               const CUlaunchConfig *config)
 {
     if (config)
         kernel_launched(call, result, (dim3){config->gridDimX, config->gridDimY, config->gridDimZ},

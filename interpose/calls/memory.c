@@ -1,33 +1,34 @@
-/* memory.c: recording of memory: given out, registered, shared between processes, mapped, given
- * back. */
-#include "interpose/record/buffers.h"
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
-#include "interpose/record/recording.h"
-#include "interpose/record/selection.h"
+/* memory.c: records memory: allocated, registered, shared between processes, mapped, freed. */
+#include "interpose/memory/buffers.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
+#include "interpose/calls/recording.h"
+#include "interpose/memory/selection.h"
 
-void memory_enter(struct call *call, const void *pointer, size_t bytes)
+void memory_enter(struct recorded_call *call, const void *pointer, size_t bytes)
 {
     struct record record = {
         .memory = {.pointer = (uintptr_t)pointer, .bytes = bytes, .type = MEMORY_DEVICE}};
     emit_enter(call, &record, NULL);
 }
 
-void memory_made_leave(struct call *call, ncclResult_t result, void *const *pointer, size_t bytes)
+void memory_made_leave(struct recorded_call *call, ncclResult_t result, void *const *pointer,
+                       size_t bytes)
 {
     uint64_t made = handle_of(result, pointer);
     selection_forget(made, made + bytes);
     emit_leave(call, result, made);
 }
 
-void memory_free_leave(struct call *call, ncclResult_t result)
+void memory_free_leave(struct recorded_call *call, ncclResult_t result)
 {
     buffers_forget(0);
     emit_leave(call, result, 0);
 }
 
-void memory_allocated(struct call *call, cudaError_t result, void *const *pointer, size_t bytes,
-                      enum memory_type type, cudaStream_t stream)
+void memory_allocated(struct recorded_call *call, cudaError_t result, void *const *pointer,
+                      size_t bytes, enum memory_type type, cudaStream_t stream)
 {
     struct record record = {
         .memory = {.pointer = result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0,
@@ -37,7 +38,8 @@ void memory_allocated(struct call *call, cudaError_t result, void *const *pointe
     emit_point(call, &record, result, stream);
 }
 
-void memory_registered(struct call *call, cudaError_t result, const void *pointer, size_t bytes)
+void memory_registered(struct recorded_call *call, cudaError_t result, const void *pointer,
+                       size_t bytes)
 {
     buffers_forget((uintptr_t)pointer);
     struct record record = {
@@ -45,7 +47,7 @@ void memory_registered(struct call *call, cudaError_t result, const void *pointe
     emit_point(call, &record, result, NULL);
 }
 
-void memory_released(struct call *call, cudaError_t result, const void *pointer,
+void memory_released(struct recorded_call *call, cudaError_t result, const void *pointer,
                      enum memory_type type, cudaStream_t stream)
 {
     if (result == cudaSuccess)
@@ -55,9 +57,9 @@ void memory_released(struct call *call, cudaError_t result, const void *pointer,
     emit_point(call, &record, result, stream);
 }
 
-/* Adding up what is reserved, mapped and unmapped is the analyzer's; pointers into it are asked
- * about anew. */
-void memory_mapped(struct call *call, cudaError_t result, uint64_t pointer, size_t bytes)
+/* The analyzer adds up what is reserved, mapped and unmapped; pointers into it are queried
+ * anew. */
+void memory_mapped(struct recorded_call *call, cudaError_t result, uint64_t pointer, size_t bytes)
 {
     struct record record = {.memory = {.pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE}};
     buffers_forget(pointer);
@@ -65,10 +67,10 @@ void memory_mapped(struct call *call, cudaError_t result, uint64_t pointer, size
     emit_point(call, &record, result, NULL);
 }
 
-/* The handle's bytes are the same in the process that opens it: their hash says which allocation it
- * is. */
-static void point_shared(struct call *call, cudaError_t result, const cudaIpcMemHandle_t *handle,
-                         uint64_t pointer)
+/* The handle's bytes are the same in the process that opens it: their hash identifies the
+ * allocation. */
+static void record_shared(struct recorded_call *call, cudaError_t result,
+                          const cudaIpcMemHandle_t *handle, uint64_t pointer)
 {
     struct gpu_memory memory = {.base = 0};
     struct record record = {.memory = {.type = MEMORY_DEVICE}};
@@ -83,15 +85,15 @@ static void point_shared(struct call *call, cudaError_t result, const cudaIpcMem
     emit_point(call, &record, result, NULL);
 }
 
-void ipc_handle_made(struct call *call, cudaError_t result, const cudaIpcMemHandle_t *handle,
-                     uint64_t pointer)
+void ipc_handle_made(struct recorded_call *call, cudaError_t result,
+                     const cudaIpcMemHandle_t *handle, uint64_t pointer)
 {
-    point_shared(call, result, handle, pointer);
+    record_shared(call, result, handle, pointer);
 }
 
-void ipc_handle_opened(struct call *call, cudaError_t result, void *const *pointer,
+void ipc_handle_opened(struct recorded_call *call, cudaError_t result, void *const *pointer,
                        const cudaIpcMemHandle_t *handle)
 {
     buffers_forget(result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);
-    point_shared(call, result, handle, result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);
+    record_shared(call, result, handle, result == cudaSuccess && pointer ? (uintptr_t)*pointer : 0);
 }

@@ -1,15 +1,16 @@
-/* operations.c: recording of collectives, sends and receives. */
+/* operations.c: records collectives, sends and receives. */
 #include "interpose/calls/operations.h"
 
-#include "interpose/record/buffers.h"
+#include "interpose/memory/buffers.h"
 #include "interpose/calls/communicators.h"
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/hash/hashing.h"
 #include "interpose/progress/progress.h"
-#include "interpose/record/recording.h"
-#include "interpose/record/selection.h"
+#include "interpose/calls/recording.h"
+#include "interpose/memory/selection.h"
 #include "lib/trace/kinds.h"
 
 /* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar
@@ -29,7 +30,7 @@ static void set_redop(struct record *record, ncclComm_t comm, int redop)
 /* What a call on a communicator that has ended was meant for. */
 static void set_ended(struct record *record, ncclComm_t comm)
 {
-    const struct member *member = comms_find_ended(comm);
+    const struct local_member *member = comms_find_ended(comm);
     if (!member)
         return;
     record->flags |= RECORD_FLAG_GONE;
@@ -38,8 +39,9 @@ static void set_ended(struct record *record, ncclComm_t comm)
 }
 
 /* The operation's number. What only becomes part of a graph is numbered when the graph is launched;
- * till then it says where the count stands. Returns false if the operation can't be numbered. */
-static bool set_number(struct record *record, struct member *member, enum operation_way way)
+ * until then it holds the count so far. Returns false if the operation can't be numbered. */
+static bool number_operation(struct record *record, struct local_member *member,
+                             enum operation_way way)
 {
     bool captured = record->flags & RECORD_FLAG_CAPTURE;
     if (way == WAY_COLLECTIVE && (captured || !record->op.count))
@@ -52,14 +54,15 @@ static bool set_number(struct record *record, struct member *member, enum operat
 }
 
 /* The operation's number, and its progress slot unless it only becomes part of a graph. */
-static bool set_member(struct call *call, struct record *record, struct member *member,
-                       enum operation_way way, cudaStream_t stream)
+static bool set_operation_member(struct recorded_call *call, struct record *record,
+                                 struct local_member *member, enum operation_way way,
+                                 cudaStream_t stream)
 {
     record->op.comm = call->comm = member->comm;
     if (!atomic_load_explicit(&member->announced, memory_order_relaxed))
         communicators_announce(call->thread, member);
     record->op.rank = member->rank;
-    if (!set_number(record, member, way))
+    if (!number_operation(record, member, way))
         return false;
     if (record->flags & RECORD_FLAG_CAPTURE)
         return true;
@@ -70,8 +73,8 @@ static bool set_member(struct call *call, struct record *record, struct member *
 
 /* Of the buffer that a kind uses for all ranks and the one that it uses for one, both are taken to
  * be the longer. */
-static void use_buffers(struct thread *thread, uint16_t api, const struct record *record,
-                        const struct member *member)
+static void use_buffers(struct shim_thread *thread, uint16_t api, const struct record *record,
+                        const struct local_member *member)
 {
     const struct kind *kind = kind_find(api);
     bool all_ranks = kind && kind_spans_ranks(kind) && member && member->nranks > 0;
@@ -84,10 +87,10 @@ static void use_buffers(struct thread *thread, uint16_t api, const struct record
         selection_used(thread, record->op.recvbuff, record->op.recvbuff + bytes);
 }
 
-void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream,
-                     const struct operation *operation)
+void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t stream,
+                     const struct operation_arguments *operation)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     struct record record = {.op = {.sendbuff = (uintptr_t)operation->send,
                                    .recvbuff = (uintptr_t)operation->recv,
                                    .count = operation->count,
@@ -103,14 +106,14 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream,
         thread->group_calls++;
     }
     set_redop(&record, comm, operation->redop);
-    struct member *member = comms_find(comm);
-    if (member && !set_member(call, &record, member, operation->way, stream))
+    struct local_member *member = comms_find(comm);
+    if (member && !set_operation_member(call, &record, member, operation->way, stream))
         return;
     if (!member)
         set_ended(&record, comm);
-    buffers_tell(thread, operation->send);
+    buffers_record(thread, operation->send);
     if (operation->recv != operation->send)
-        buffers_tell(thread, operation->recv);
+        buffers_record(thread, operation->recv);
     use_buffers(thread, call->api, &record, member);
     emit_enter(call, &record, stream);
     if (member && capture)
@@ -128,20 +131,22 @@ void operation_enter(struct call *call, ncclComm_t comm, cudaStream_t stream,
 
 static enum operation_way way_of(uint16_t api)
 {
-    return api == API_ncclSend ? WAY_SEND : api == API_ncclRecv ? WAY_RECV : WAY_COLLECTIVE;
+    if (api == API_ncclSend)
+        return WAY_SEND;
+    return api == API_ncclRecv ? WAY_RECV : WAY_COLLECTIVE;
 }
 
-void operation_replay(struct call *call, struct member *member, const struct record *captured,
-                      cudaStream_t stream)
+void operation_replay(struct recorded_call *call, struct local_member *member,
+                      const struct record *captured, cudaStream_t stream)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     struct record record = {.op = captured->op};
     if (!comms_is_live(member) || member->comm != captured->op.comm)
         return;
     record.op.group = thread->group;
     thread->group_calls++;
     call->slot = RECORD_NO_SLOT;
-    if (!set_member(call, &record, member, way_of(captured->api), stream))
+    if (!set_operation_member(call, &record, member, way_of(captured->api), stream))
         return;
     emit_enter(call, &record, stream);
     if (call->slot != RECORD_NO_SLOT)
@@ -149,9 +154,9 @@ void operation_replay(struct call *call, struct member *member, const struct rec
     emit_leave(call, ncclSuccess, 0);
 }
 
-void operation_leave(struct call *call, ncclResult_t result)
+void operation_leave(struct recorded_call *call, ncclResult_t result)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     if (!call->enter)
         return;
     if (call->slot != RECORD_NO_SLOT && !thread->group_depth)

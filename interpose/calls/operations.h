@@ -4,12 +4,12 @@
 
 #include <cuda_runtime_api.h>
 
-#include "interpose/calls/calls.h"
-#include "interpose/calls/comms.h"
+#include "interpose/record/call.h"
+#include "interpose/shim/comms.h"
 
 /* ENTER and LEAVE, within an open group, of what was captured as `record`, with a number of its
  * own. */
-void operation_replay(struct call *call, struct member *member, const struct record *captured,
-                      cudaStream_t stream);
+void operation_replay(struct recorded_call *call, struct local_member *member,
+                      const struct record *captured, cudaStream_t stream);
 
 #endif

@@ -1,9 +1,9 @@
-/* redops.c: recording of NCCL's user-defined reduction operators, and of what the shim can't see.
- */
+/* redops.c: records NCCL's user-defined reduction operators, and what the shim can't see. */
 #include <string.h>
 
-#include "interpose/record/emit.h"
-#include "interpose/record/recording.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/calls/recording.h"
 
 /* The bits of a scalar that lies in host memory, by NCCL's datatypes. */
 static uint64_t read_scalar(const void *scalar, ncclDataType_t type)
@@ -19,19 +19,19 @@ static uint64_t read_scalar(const void *scalar, ncclDataType_t type)
     return bits;
 }
 
-static void set_comm(struct call *call, struct record *record, ncclComm_t comm)
+static void set_redop_comm(struct recorded_call *call, struct record *record, ncclComm_t comm)
 {
-    const struct member *member = comms_find(comm);
+    const struct local_member *member = comms_find(comm);
     if (!member && (member = comms_find_ended(comm)))
         record->flags |= RECORD_FLAG_GONE;
     record->redop.comm = call->comm = member ? member->comm : 0;
 }
 
-void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t type,
+void redop_create_enter(struct recorded_call *call, const void *scalar, ncclDataType_t type,
                         ncclScalarResidence_t residence, ncclComm_t comm)
 {
     struct record record = {0};
-    set_comm(call, &record, comm);
+    set_redop_comm(call, &record, comm);
     call->scalar = residence == ncclScalarHostImmediate ? read_scalar(scalar, type) : 0;
     call->on_device = residence != ncclScalarHostImmediate;
     record.redop.scalar = call->scalar;
@@ -39,7 +39,7 @@ void redop_create_enter(struct call *call, const void *scalar, ncclDataType_t ty
     emit_enter(call, &record, NULL);
 }
 
-void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm,
+void redop_create_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
                         const ncclRedOp_t *op)
 {
     bool made = result == ncclSuccess && op;
@@ -48,17 +48,17 @@ void redop_create_leave(struct call *call, ncclResult_t result, ncclComm_t comm,
     emit_leave(call, result, made ? (uint64_t)*op : 0);
 }
 
-void redop_destroy_enter(struct call *call, ncclRedOp_t op, ncclComm_t comm)
+void redop_destroy_enter(struct recorded_call *call, ncclRedOp_t op, ncclComm_t comm)
 {
     struct record record = {.redop = {.handle = (uint64_t)op, .datatype = TYPE_NONE}};
     const struct premul *premul = comms_premul_find(comm, (int)op);
-    set_comm(call, &record, comm);
+    set_redop_comm(call, &record, comm);
     record.redop.scalar = premul ? premul->scalar : 0;
     emit_enter(call, &record, NULL);
     comms_premul_remove(comm, (int)op);
 }
 
-void notice_blind(struct call *call, ncclResult_t result, const char *text)
+void notice_blind(struct recorded_call *call, ncclResult_t result, const char *text)
 {
     struct record record = {.range = {.text = emit_string(call->thread, text, strlen(text))}};
     emit_point(call, &record, result, NULL);

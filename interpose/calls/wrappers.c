@@ -1,19 +1,19 @@
-/* wrappers.c: one function per row of calls.def, all of the same shape: pass through if there is
- * nothing to record; else what the row says before and after the real function, whose result and
- * errno the program gets unchanged. */
+/* wrappers.c: one wrapper per row of calls.def, all of the same shape: pass through if there is
+ * nothing to record; else do what the row lists before and after the real function, whose result
+ * and errno the program gets unchanged. */
 #include "interpose/calls/wrappers.h"
 
 #include <errno.h>
 
-#include "interpose/record/emit.h"
-#include "interpose/record/recording.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/calls/begin.h"
+#include "interpose/calls/recording.h"
+#include "interpose/real/resolve.h"
 
 /* The words of calls.def: what happens before the real call, what after it. */
 #define AROUND(before, after) before, after
 #define AFTER(after)          (void)0, after
-#define OPERATION(...)                                                      \
-    operation_enter(&call, comm, stream, &(struct operation){__VA_ARGS__}), \
+#define OPERATION(...)                                                                \
+    operation_enter(&call, comm, stream, &(struct operation_arguments){__VA_ARGS__}), \
         operation_leave(&call, result)
 #define WAIT(stream_, ...) \
     wait_enter(&call, stream_, &(struct wait_arguments){__VA_ARGS__}), wait_leave(&call, result)
@@ -35,19 +35,19 @@
 
 static ncclResult_t missing_ncclResult_t(enum call_id id)
 {
-    resolve_say_missing(id);
+    resolve_print_missing(id);
     return ncclSystemError;
 }
 
 static cudaError_t missing_cudaError_t(enum call_id id)
 {
-    resolve_say_missing(id);
+    resolve_print_missing(id);
     return cudaErrorSharedObjectSymbolNotFound;
 }
 
 static CUresult missing_CUresult(enum call_id id)
 {
-    resolve_say_missing(id);
+    resolve_print_missing(id);
     return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
 }
 
@@ -62,15 +62,15 @@ typedef ncclResult_t recorded_ncclResult_t;
 typedef cudaError_t recorded_cudaError_t;
 typedef cudaError_t recorded_CUresult;
 
-#define WRAPPER_(name, api_, wakes, per_thread_, flags_, result_type, parameters, arguments,  \
+#define WRAPPER_(name, api_, starts, per_thread_, flags_, result_type, parameters, arguments, \
                  before, after)                                                               \
     EXPORT result_type name parameters                                                        \
     {                                                                                         \
         result_type(*real) parameters = (result_type(*) parameters)resolve_call(CALL_##name); \
         if (!real)                                                                            \
             return missing_##result_type(CALL_##name);                                        \
-        struct call call;                                                                     \
-        if (!call_begin(&call, api_, wakes, per_thread_, __builtin_return_address(0),         \
+        struct recorded_call call;                                                            \
+        if (!call_begin(&call, api_, starts, per_thread_, __builtin_return_address(0),        \
                         __builtin_frame_address(0)))                                          \
             return real arguments;                                                            \
         call.flags = flags_;                                                                  \

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "interpose/process/shim.h"
+#include "interpose/shim/shim.h"
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
 #error \

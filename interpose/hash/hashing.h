@@ -10,38 +10,37 @@
  * go left out     operations captured into graphs; communicators that do not block (NCCL may put
  * the operation on the stream at any later time); buffers that are not memory of the communicator's
  * device, or that end before the operation does: the kernel must not fail where NCCL might not.
- * Each is said once. */
+ * Each is reported once. */
 #ifndef DDPCHECK_INTERPOSE_HASHING_H
 #define DDPCHECK_INTERPOSE_HASHING_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "interpose/calls/comms.h"
-#include "interpose/record/thread.h"
+#include "interpose/shim/comms.h"
+#include "interpose/shim/thread.h"
 
-/* True if hashing was asked for. */
-bool hashing_wanted(void);
+/* Reads DDPCHECK_HASH into shim.hashing. Returns true. */
+bool hashing_start(void);
 
-/* A communicator came to be: gets the kernel ready on its device, where no collective waits for us
+/* A communicator was created: gets the kernel ready on its device, where no collective waits for us
  * yet. */
-void hashing_prepare(struct thread *thread, int device);
+void hashing_prepare(struct shim_thread *thread, int device);
 
 /* Between an operation's ENTER record and the real call; nothing is done now if a group is open. */
-void hashing_operation(struct thread *thread, const struct member *member,
+void hashing_operation(struct shim_thread *thread, const struct local_member *member,
                        const struct record *enter);
 /* Before and after the real call that puts the thread's operations on their streams: the operation
  * itself, or the outermost ncclGroupEnd. `launched`: it was successful. */
-void hashing_before(struct thread *thread);
-void hashing_after(struct thread *thread, bool launched);
+void hashing_before(struct shim_thread *thread);
+void hashing_after(struct shim_thread *thread, bool launched);
 
 /* The hash of one buffer, for ddpcheck_hash. `job` needs comm, number, serial, rank, device,
  * stream. Returns false if it can't be made. */
-bool hashing_buffer(struct thread *thread, const struct hash_job *job, uint64_t name,
+bool hashing_buffer(struct shim_thread *thread, const struct hash_job *job, uint64_t name,
                     uint64_t pointer, uint64_t bytes);
 
-/* In the child of a fork; hash_named.c's part. */
-void hash_named_forked(void);
+/* In the child of a fork. */
 void hashing_forked(void);
 
 #endif

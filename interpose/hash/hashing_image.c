@@ -1,5 +1,5 @@
-/* hashing_image.c: the fat binary of kernels/cuda/payload.cu, as bytes. HASHING_IMAGE is its file,
- * made by nvcc; without nvcc there is none, and hashing says so when it is asked for. */
+/* hashing_image.c: holds the fat binary of kernels/cuda/payload.cu, as bytes. HASHING_IMAGE is its
+ * file, made by nvcc; without nvcc there is none, and hashing reports that when it is requested. */
 #include "interpose/hash/hashing_kernel.h"
 
 #ifdef HASHING_IMAGE

@@ -1,20 +1,27 @@
-/* hashing_kernel.c: loading and launching the kernel. See hashing_kernel.h. Driver calls only: they
+/* hashing_kernel.c: loads and launches the kernel that hashes a buffer. Driver calls only: they
  * leave no error behind that the program could see. */
 #include "interpose/hash/hashing_kernel.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cuda.h>
 
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
+#include "interpose/real/resolve.h"
 #include "kernels/payload.h"
 
 #define KERNEL "_Z21ddpcheck_payload_hashPKvmiP13payload_foundmi"
 
-enum { CONTEXTS = 64, PROBES = 64, BLOCKS_PER_MULTIPROCESSOR = 4, MULTIPROCESSORS_USUAL = 100 };
+enum {
+    CONTEXTS = 64,
+    PROBES = 64,
+    BLOCKS_PER_MULTIPROCESSOR = 4,
+    MULTIPROCESSORS_USUAL = 100,
+    PREPARE_WAIT_MS = 2000
+};
 enum { CONTEXT_FREE, CONTEXT_LOADING, CONTEXT_READY, CONTEXT_UNUSABLE };
 
 _Static_assert(sizeof(struct payload_found) == sizeof(struct hash_found) &&
@@ -32,51 +39,47 @@ extern const unsigned char hashing_image[];
 extern const uint64_t hashing_image_bytes;
 
 /* Modules belong to contexts. */
-static struct kernel_context {
+struct kernel_context {
     _Atomic uint32_t state;
     _Atomic(void *) context;
     CUfunction function;
     unsigned blocks; /* at most */
-} contexts[CONTEXTS];
+};
 
 enum page_state { PAGE_UNKNOWN, PAGE_PREPARING, PAGE_READY, PAGE_NONE };
-static struct {
-    _Atomic uint32_t state; /* enum page_state */
-    CUdeviceptr address;    /* of the entries, as the GPU sees them */
-} page;
 
-bool hashing_wanted(void)
-{
-    return shim.hashing;
-}
+static struct {
+    struct kernel_context context[CONTEXTS];
+    _Atomic uint32_t page_state; /* enum page_state */
+    CUdeviceptr page;            /* the entries of the ring file, as the GPU sees them */
+} kernel;
 
 void hashing_kernel_forked(void)
 {
-    memset((void *)contexts, 0, sizeof contexts);
-    memset((void *)&page, 0, sizeof page);
+    memset((void *)&kernel, 0, sizeof kernel);
 }
 
 /* On stderr and in the trace. Returns the id of the text. */
-static uint64_t tell_why(struct thread *thread, const char *why)
+static uint64_t report_reason(struct shim_thread *thread, const char *why)
 {
     char text[160];
     int bytes = snprintf(text, sizeof text, "payloads (--hash): %s", why);
-    shim_say(PROBLEM_HASHING, "payloads are not hashed: %s", why);
+    problem_print(PROBLEM_HASHING, "payloads are not hashed: %s", why);
     struct record blind = {.range = {.text = emit_string(thread, text, (uint64_t)bytes)}};
     emit_notice(thread, &blind, API_notice_blind);
     return blind.range.text;
 }
 
-static void tell(struct thread *thread, const char *why)
+static void emit_hashing(struct shim_thread *thread, const char *why)
 {
     struct record record = {.hashing = {.entries = why ? 0 : shim.file->hash_entries}};
     if (why)
-        record.hashing.text = tell_why(thread, why);
+        record.hashing.text = report_reason(thread, why);
     emit_notice(thread, &record, API_notice_hashing);
 }
 
 /* Makes the entries writable for all devices. Returns NULL, or why that can't be done. */
-static const char *register_page(void)
+static const char *register_entries(void)
 {
     __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
     __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
@@ -92,24 +95,39 @@ static const char *register_page(void)
     size_t bytes = file->hash_entries * sizeof(struct hash_entry);
     if (host_register(ring_hashes(file), bytes,
                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS ||
-        device_pointer(&page.address, ring_hashes(file), 0) != CUDA_SUCCESS)
+        device_pointer(&kernel.page, ring_hashes(file), 0) != CUDA_SUCCESS)
         return "the GPU can't write to the ring file";
     return NULL;
 }
 
-static bool prepare_page(struct thread *thread)
+/* The operations of a thread whose communicator was created at the same time as another's have to
+ * be hashed as well, so it waits until the other thread has prepared the page. That takes
+ * milliseconds. */
+static uint32_t wait_prepared(void)
+{
+    uint32_t state = PAGE_PREPARING;
+    for (int tries = 0; tries < PREPARE_WAIT_MS && state == PAGE_PREPARING; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        state = atomic_load_explicit(&kernel.page_state, memory_order_acquire);
+    }
+    return state;
+}
+
+static bool prepare_page(struct shim_thread *thread)
 {
     uint32_t state = PAGE_UNKNOWN;
-    if (atomic_compare_exchange_strong(&page.state, &state, PAGE_PREPARING)) {
-        const char *why = register_page();
-        tell(thread, why);
+    if (atomic_compare_exchange_strong(&kernel.page_state, &state, PAGE_PREPARING)) {
+        const char *why = register_entries();
+        emit_hashing(thread, why);
         state = why ? PAGE_NONE : PAGE_READY;
-        atomic_store_explicit(&page.state, state, memory_order_release);
+        atomic_store_explicit(&kernel.page_state, state, memory_order_release);
     }
+    if (state == PAGE_PREPARING)
+        state = wait_prepared();
     return state == PAGE_READY;
 }
 
-static void load(struct thread *thread, struct kernel_context *entry)
+static void load_kernel(struct shim_thread *thread, struct kernel_context *entry)
 {
     __typeof__(&cuCtxGetDevice) get_device = REAL_HELPER(cuCtxGetDevice);
     __typeof__(&cuDeviceGetAttribute) get_attribute = REAL_HELPER(cuDeviceGetAttribute);
@@ -129,7 +147,7 @@ static void load(struct thread *thread, struct kernel_context *entry)
         multiprocessors = MULTIPROCESSORS_USUAL;
     entry->blocks = (unsigned)multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
     if (!usable)
-        tell_why(thread, "the GPU's driver does not take the kernel");
+        report_reason(thread, "the GPU's driver does not take the kernel");
     atomic_store_explicit(&entry->state, usable ? CONTEXT_READY : CONTEXT_UNUSABLE,
                           memory_order_release);
 }
@@ -141,25 +159,25 @@ static CUcontext current_context(int device)
     __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
     CUcontext context = NULL;
     if (REAL_HELPER(cuCtxGetCurrent)(&context) == CUDA_SUCCESS && !context && set &&
-        gpu_may_ask() && set(device) == cudaSuccess)
+        gpu_may_query() && set(device) == cudaSuccess)
         REAL_HELPER(cuCtxGetCurrent)(&context);
     return context;
 }
 
 /* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if
  * there is none. */
-static const struct kernel_context *current(struct thread *thread, int device)
+static const struct kernel_context *find_kernel(struct shim_thread *thread, int device)
 {
     CUcontext context = current_context(device);
     if (!context)
         return NULL;
     for (int i = 0; i < CONTEXTS; i++) {
-        struct kernel_context *entry = &contexts[i];
+        struct kernel_context *entry = &kernel.context[i];
         uint32_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
         if (state == CONTEXT_FREE && atomic_load(&shim.captures) == 0 &&
             atomic_compare_exchange_strong(&entry->state, &state, CONTEXT_LOADING)) {
             atomic_store(&entry->context, context);
-            load(thread, entry);
+            load_kernel(thread, entry);
             state = atomic_load(&entry->state);
         }
         if (state == CONTEXT_FREE)
@@ -170,17 +188,17 @@ static const struct kernel_context *current(struct thread *thread, int device)
     return NULL;
 }
 
-void hashing_prepare(struct thread *thread, int device)
+void hashing_prepare(struct shim_thread *thread, int device)
 {
     if (!shim.hashing || atomic_load(&shim.captures) > 0)
         return;
     bool switched = gpu_switch_device(thread, device);
     if (prepare_page(thread))
-        current(thread, device);
+        find_kernel(thread, device);
     gpu_restore_device(thread, switched);
 }
 
-static struct hash_entry *take_entry(uint64_t *ticket)
+static struct hash_entry *take_hash_entry(uint64_t *ticket)
 {
     struct ring_file *file = shim.file;
     *ticket = atomic_fetch_add_explicit(&file->hash_tickets, 1, memory_order_relaxed) + 1;
@@ -195,30 +213,30 @@ static struct hash_entry *take_entry(uint64_t *ticket)
     return NULL;
 }
 
-static bool launch(const struct kernel_context *kernel, const struct hash_job *job,
-                   uint64_t pointer, uint64_t bytes, struct hash_entry *entry, uint64_t ticket)
+static bool launch_kernel(const struct kernel_context *loaded, const struct hash_job *job,
+                          uint64_t pointer, uint64_t bytes, struct hash_entry *entry,
+                          uint64_t ticket)
 {
     int datatype = job->datatype, partial = (int)(entry - ring_hashes(shim.file));
-    CUdeviceptr found = page.address +
+    CUdeviceptr found = kernel.page +
                         (CUdeviceptr)((char *)&entry->found - (char *)ring_hashes(shim.file));
     void *arguments[] = {&pointer, &bytes, &datatype, &found, &ticket, &partial};
-    return REAL_HELPER(cuLaunchKernel)(kernel->function, payload_blocks(bytes, kernel->blocks), 1,
+    return REAL_HELPER(cuLaunchKernel)(loaded->function, payload_blocks(bytes, loaded->blocks), 1,
                                        1, PAYLOAD_BLOCK, 1, 1, 0, (CUstream)(uintptr_t)job->stream,
                                        arguments, NULL) == CUDA_SUCCESS;
 }
 
 /* Which hashes the operation will have on this rank, a bit each. */
-static uint8_t expected(const struct hash_job *job, enum hash_what what)
+static uint8_t expected_hashes(const struct hash_job *job, enum hash_what what)
 {
     if (what == HASH_NAMED)
         return 1 << HASH_NAMED;
-    return (uint8_t)((job->send_bytes ? 1 << HASH_SEND_BEFORE : 0) |
-                     (job->send_after ? 1 << HASH_SEND_AFTER : 0) |
-                     (job->recv_after ? 1 << HASH_RECV_AFTER : 0));
+    return (uint8_t)((job->send_bytes > 0) << HASH_SEND_BEFORE |
+                     job->send_after << HASH_SEND_AFTER | job->recv_after << HASH_RECV_AFTER);
 }
 
-static void describe(struct hash_entry *entry, const struct hash_job *job, enum hash_what what,
-                     uint64_t name, uint64_t bytes)
+static void describe_entry(struct hash_entry *entry, const struct hash_job *job,
+                           enum hash_what what, uint64_t name, uint64_t bytes)
 {
     entry->comm = job->comm;
     entry->number = job->number;
@@ -227,22 +245,22 @@ static void describe(struct hash_entry *entry, const struct hash_job *job, enum 
     entry->name = name;
     entry->rank = job->rank;
     entry->what = (uint8_t)what;
-    entry->expects = expected(job, what);
+    entry->expects = expected_hashes(job, what);
     entry->api = job->api;
 }
 
-bool hashing_kernel_run(struct thread *thread, const struct hash_job *job, enum hash_what what,
+bool hashing_kernel_run(struct shim_thread *thread, const struct hash_job *job, enum hash_what what,
                         uint64_t name, uint64_t pointer, uint64_t bytes)
 {
-    if (atomic_load_explicit(&page.state, memory_order_acquire) != PAGE_READY || !bytes)
+    if (atomic_load_explicit(&kernel.page_state, memory_order_acquire) != PAGE_READY || !bytes)
         return false;
     bool switched = gpu_switch_device(thread, job->device), launched = false;
-    const struct kernel_context *kernel = current(thread, job->device);
+    const struct kernel_context *loaded = find_kernel(thread, job->device);
     uint64_t ticket;
-    struct hash_entry *entry = kernel ? take_entry(&ticket) : NULL;
+    struct hash_entry *entry = loaded ? take_hash_entry(&ticket) : NULL;
     if (entry) {
-        describe(entry, job, what, name, bytes);
-        launched = launch(kernel, job, pointer, bytes, entry, ticket);
+        describe_entry(entry, job, what, name, bytes);
+        launched = launch_kernel(loaded, job, pointer, bytes, entry, ticket);
         if (!launched)
             atomic_store_explicit(&entry->taken, 0, memory_order_release);
     }

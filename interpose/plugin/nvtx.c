@@ -1,8 +1,6 @@
-/* nvtx.c: NVTX ranges. libddpcheck.so is an NVTX injection library (NVTX_INJECTION64_PATH names
- * it): the first NVTX call of each object file hands over its table of functions, in which ours are
- * written. They record only while the shim is active; NVTX itself wakes nothing. */
-#include "interpose/plugin/nvtx.h"
-
+/* nvtx.c: records NVTX ranges. libddpcheck.so is an NVTX injection library (NVTX_INJECTION64_PATH
+ * names it): the first NVTX call of each object file passes its table of functions, in which ours
+ * are written. They record only while the shim is active; NVTX calls do not start it. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,19 +10,22 @@
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
-#include "interpose/record/emit.h"
+#include "interpose/calls/begin.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
 #include "interpose/plugin/nvtx_marks.h"
 
 enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16 };
 
-/* Registered strings: the handle is the copy's address. */
-static char registered[REGISTERED_BYTES];
-static _Atomic uint32_t registered_used;
+/* Not reset in the child of a fork, which keeps the parent's handles. */
+static struct {
+    char registered[REGISTERED_BYTES]; /* strings: the handle is the copy's address */
+    _Atomic uint32_t registered_used;
+    _Atomic uint64_t ranges_started;
+} nvtx;
 
 /* Per-thread depth, as Push and Pop return it. */
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
-
-static _Atomic uint64_t ranges_started;
 
 /* Writes the part of a wide string that is ASCII. */
 static void narrow(char *text, const wchar_t *wide)
@@ -44,7 +45,7 @@ struct range {
 
 static void record_range(const struct range *range, const void *site, const void *frame)
 {
-    struct call call;
+    struct recorded_call call;
     if (!call_begin(&call, range->api, false, false, site, frame))
         return;
     struct record record = {.range = {.domain = (uintptr_t)range->domain, .id = range->id}};
@@ -57,7 +58,7 @@ static void record_range(const struct range *range, const void *site, const void
 /* A mark of ddpcheck's own convention about a tensor's version. */
 static void record_tensor(const struct tensor_mark *mark, const void *site, const void *frame)
 {
-    struct call call;
+    struct recorded_call call;
     if (!call_begin(&call, mark->api, false, false, site, frame))
         return;
     struct record record = {
@@ -70,7 +71,7 @@ static void record_tensor(const struct tensor_mark *mark, const void *site, cons
 }
 
 /* The message of an event's attributes; `buffer` holds it if it has to be converted. */
-static const char *message(const nvtxEventAttributes_t *attributes, char *buffer)
+static const char *message_text(const nvtxEventAttributes_t *attributes, char *buffer)
 {
     if (!attributes)
         return "";
@@ -82,7 +83,7 @@ static const char *message(const nvtxEventAttributes_t *attributes, char *buffer
         return buffer;
     case NVTX_MESSAGE_TYPE_REGISTERED: {
         const char *text = (const char *)attributes->message.registered;
-        return text >= registered && text < registered + REGISTERED_BYTES ? text : "";
+        return text >= nvtx.registered && text < nvtx.registered + REGISTERED_BYTES ? text : "";
     }
     default:
         return "";
@@ -116,7 +117,7 @@ static void mark_text(nvtxDomainHandle_t domain, const char *text, const void *s
 static nvtxRangeId_t start_text(nvtxDomainHandle_t domain, const char *text, const void *site,
                                 const void *frame)
 {
-    uint64_t id = atomic_fetch_add(&ranges_started, 1) + 1;
+    uint64_t id = atomic_fetch_add(&nvtx.ranges_started, 1) + 1;
     record_range(
         &(struct range){
             .api = API_nvtxRangeStart, .domain = domain, .text = text ? text : "", .id = id},
@@ -124,29 +125,29 @@ static nvtxRangeId_t start_text(nvtxDomainHandle_t domain, const char *text, con
     return id;
 }
 
-/* A text comes plain, wide, and in attributes, of a domain or not. `tell` begins with return if
+/* A text comes plain, wide, and in attributes, of a domain or not. `act` begins with return if
  * there is a result. */
-#define TEXT_FORMS(name, result, tell)                                   \
+#define TEXT_FORMS(name, result, act)                                    \
     static result name##_a(const char *text)                             \
     {                                                                    \
-        tell(NULL, text, SITE);                                          \
+        act(NULL, text, SITE);                                           \
     }                                                                    \
     static result name##_w(const wchar_t *wide)                          \
     {                                                                    \
         char text[TEXT_BYTES];                                           \
         narrow(text, wide);                                              \
-        tell(NULL, text, SITE);                                          \
+        act(NULL, text, SITE);                                           \
     }                                                                    \
     static result name##_ex(const nvtxEventAttributes_t *attributes)     \
     {                                                                    \
         char text[TEXT_BYTES];                                           \
-        tell(NULL, message(attributes, text), SITE);                     \
+        act(NULL, message_text(attributes, text), SITE);                 \
     }                                                                    \
     static result domain_##name(nvtxDomainHandle_t domain,               \
                                 const nvtxEventAttributes_t *attributes) \
     {                                                                    \
         char text[TEXT_BYTES];                                           \
-        tell(domain, message(attributes, text), SITE);                   \
+        act(domain, message_text(attributes, text), SITE);               \
     }
 
 TEXT_FORMS(push, int, return push_text)
@@ -159,7 +160,7 @@ static int pop_range(nvtxDomainHandle_t domain, const void *site, const void *fr
     return depth > 0 ? --depth : -1;
 }
 
-static int pop(void)
+static int pop_thread_range(void)
 {
     return pop_range(NULL, SITE);
 }
@@ -203,13 +204,13 @@ static nvtxDomainHandle_t domain_create_w(const wchar_t *wide)
 static nvtxStringHandle_t register_text(const char *text)
 {
     size_t bytes = text ? strnlen(text, TEXT_BYTES - 1) + 1 : 1;
-    uint32_t at = atomic_load(&registered_used);
+    uint32_t at = atomic_load(&nvtx.registered_used);
     do {
         if (at + bytes > REGISTERED_BYTES)
             return NULL;
-    } while (!atomic_compare_exchange_weak(&registered_used, &at, at + (uint32_t)bytes));
-    memcpy(registered + at, text ? text : "", bytes - 1);
-    return (nvtxStringHandle_t)(void *)(registered + at);
+    } while (!atomic_compare_exchange_weak(&nvtx.registered_used, &at, at + (uint32_t)bytes));
+    memcpy(nvtx.registered + at, text ? text : "", bytes - 1);
+    return (nvtxStringHandle_t)(void *)(nvtx.registered + at);
 }
 
 static nvtxStringHandle_t domain_register_a(nvtxDomainHandle_t domain, const char *text)
@@ -237,12 +238,17 @@ struct hook {
     }
 
 static const struct hook core[] = {
-    HOOK(NVTX_CBID_CORE_MarkEx, mark_ex),      HOOK(NVTX_CBID_CORE_MarkA, mark_a),
-    HOOK(NVTX_CBID_CORE_MarkW, mark_w),        HOOK(NVTX_CBID_CORE_RangeStartEx, start_ex),
-    HOOK(NVTX_CBID_CORE_RangeStartA, start_a), HOOK(NVTX_CBID_CORE_RangeStartW, start_w),
-    HOOK(NVTX_CBID_CORE_RangeEnd, end_range),  HOOK(NVTX_CBID_CORE_RangePushEx, push_ex),
-    HOOK(NVTX_CBID_CORE_RangePushA, push_a),   HOOK(NVTX_CBID_CORE_RangePushW, push_w),
-    HOOK(NVTX_CBID_CORE_RangePop, pop),
+    HOOK(NVTX_CBID_CORE_MarkEx, mark_ex),
+    HOOK(NVTX_CBID_CORE_MarkA, mark_a),
+    HOOK(NVTX_CBID_CORE_MarkW, mark_w),
+    HOOK(NVTX_CBID_CORE_RangeStartEx, start_ex),
+    HOOK(NVTX_CBID_CORE_RangeStartA, start_a),
+    HOOK(NVTX_CBID_CORE_RangeStartW, start_w),
+    HOOK(NVTX_CBID_CORE_RangeEnd, end_range),
+    HOOK(NVTX_CBID_CORE_RangePushEx, push_ex),
+    HOOK(NVTX_CBID_CORE_RangePushA, push_a),
+    HOOK(NVTX_CBID_CORE_RangePushW, push_w),
+    HOOK(NVTX_CBID_CORE_RangePop, pop_thread_range),
 };
 
 static const struct hook core2[] = {
@@ -283,27 +289,17 @@ EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     return hooked;
 }
 
-/* With a bare LD_PRELOAD nobody has told NVTX of us. Each object file asks the environment at its
+/* With a bare LD_PRELOAD nothing points NVTX to us. Each object file reads the environment at its
  * own first NVTX call; this runs when the process is loaded, before main. A profiler that was named
  * stays. */
-__attribute__((constructor)) static void announce(void)
+__attribute__((constructor)) static void set_injection_path(void)
 {
     static const char variable[] = "NVTX_INJECTION64_PATH";
     const char *named = getenv(variable);
     Dl_info self;
     char path[PATH_MAX];
-    if ((named && named[0]) || !dladdr((const void *)&announce, &self) || !self.dli_fname ||
-        !realpath(self.dli_fname, path))
+    if ((named && named[0]) || !dladdr((const void *)&set_injection_path, &self) ||
+        !self.dli_fname || !realpath(self.dli_fname, path))
         return;
     setenv(variable, path, 1);
-}
-
-void nvtx_tell_settings(struct thread *thread)
-{
-    const char *name = getenv("DDPCHECK_ITERATION");
-    if (!name || !name[0])
-        return;
-    struct record record = {
-        .range = {.text = emit_string(thread, name, strnlen(name, TEXT_BYTES))}};
-    emit_notice(thread, &record, API_ddpcheck_iteration);
 }

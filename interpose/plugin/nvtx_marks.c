@@ -1,3 +1,4 @@
+/* nvtx_marks.c: parses NVTX marks that announce the versions of tensors. */
 #include "interpose/plugin/nvtx_marks.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ static const struct {
 };
 
 /* Steps over `word` if the text begins with it. */
-static bool skip(const char **text, const char *word)
+static bool skip_word(const char **text, const char *word)
 {
     size_t bytes = strlen(word);
     if (strncmp(*text, word, bytes))
@@ -23,21 +24,24 @@ static bool skip(const char **text, const char *word)
     return true;
 }
 
-static int digit_of(char c, unsigned base)
+static int digit_value(char c, unsigned base)
 {
-    int value = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+    int value = -1;
+    if (c >= '0' && c <= '9')
+        value = c - '0';
+    else if (c >= 'a' && c <= 'f')
+        value = c - 'a' + 10;
+    else if (c >= 'A' && c <= 'F')
+        value = c - 'A' + 10;
     return value >= 0 && (unsigned)value < base ? value : -1;
 }
 
-static bool number(const char **text, uint64_t *value)
+static bool parse_mark_number(const char **text, uint64_t *value)
 {
-    unsigned base = skip(text, "0x") || skip(text, "0X") ? 16 : 10;
+    unsigned base = skip_word(text, "0x") || skip_word(text, "0X") ? 16 : 10;
     const char *first = *text;
     *value = 0;
-    for (int digit; (digit = digit_of(**text, base)) >= 0; ++*text)
+    for (int digit; (digit = digit_value(**text, base)) >= 0; ++*text)
         if (__builtin_mul_overflow(*value, (uint64_t)base, value) ||
             __builtin_add_overflow(*value, (uint64_t)digit, value))
             return false;
@@ -46,12 +50,12 @@ static bool number(const char **text, uint64_t *value)
 
 bool tensor_mark_parse(const char *text, struct tensor_mark *mark)
 {
-    if (!text || !skip(&text, "ddpcheck:"))
+    if (!text || !skip_word(&text, "ddpcheck:"))
         return false;
     *mark =
         (struct tensor_mark){.version = RECORD_NO_VERSION, .saved = RECORD_NO_VERSION, .name = ""};
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !mark->api; i++)
-        if (skip(&text, verbs[i].word))
+        if (skip_word(&text, verbs[i].word))
             mark->api = verbs[i].api;
     if (!mark->api || *text != ' ')
         return false;
@@ -59,19 +63,22 @@ bool tensor_mark_parse(const char *text, struct tensor_mark *mark)
     for (;;) {
         while (*text == ' ')
             text++;
-        if (skip(&text, "name=")) {
+        if (skip_word(&text, "name=")) {
             mark->name = text;
             mark->name_bytes = strnlen(text, NAME_BYTES);
             return has_tensor;
         }
-        if (skip(&text, "tensor=")) {
-            if (!(has_tensor = number(&text, &mark->tensor)))
-                return false;
-        } else if (skip(&text, "version=") ? !number(&text, &mark->version)
-                   : skip(&text, "saved=") ? !number(&text, &mark->saved)
-                                           : *text != 0) {
-            return false;
+        uint64_t *value = NULL;
+        if (skip_word(&text, "tensor=")) {
+            value = &mark->tensor;
+            has_tensor = true;
+        } else if (skip_word(&text, "version=")) {
+            value = &mark->version;
+        } else if (skip_word(&text, "saved=")) {
+            value = &mark->saved;
         }
+        if (value ? !parse_mark_number(&text, value) : *text != 0)
+            return false;
         if (!*text)
             return has_tensor;
     }

@@ -20,7 +20,7 @@ struct tensor_mark {
     uint64_t name_bytes;
 };
 
-/* Whether the text is such a mark, and what it says. NULL is none. Needs no memory and keeps none.
+/* Whether the text is such a mark, and what it holds. NULL is none. Allocates nothing.
  */
 bool tensor_mark_parse(const char *text, struct tensor_mark *mark);
 

@@ -1,21 +1,21 @@
-/* profiler.c: what NCCL tells a profiler plugin, as records. See profiler.h.
+/* profiler.c: makes records of what NCCL reports to a profiler plugin.
  *
  * NCCL calls from the program's threads, from its own and from CUDA's callback thread, where CUDA
- * must not be called: nothing here asks CUDA anything but profiler_init. */
+ * must not be called: nothing here queries CUDA but profiler_init. */
 #include "interpose/plugin/profiler.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-#include "interpose/calls/comms.h"
-#include "interpose/calls/dlsym.h"
-#include "interpose/record/emit.h"
-#include "interpose/progress/gpu.h"
+#include "interpose/shim/comms.h"
+#include "interpose/calls/begin.h"
+#include "interpose/record/emit_call.h"
+#include "interpose/ring/emit.h"
+#include "interpose/real/gpu.h"
 #include "interpose/process/monitor.h"
 #include "interpose/progress/progress.h"
 #include "interpose/progress/progress_host.h"
-#include "interpose/record/recording.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/real/resolve.h"
 #include "lib/trace/lacks.h"
 
 enum kind {
@@ -29,8 +29,8 @@ enum kind {
 };
 enum { PEERS_UNKNOWN = 65536 }; /* ranks that a communicator of unknown size may have */
 
-/* What a handle says; it is no pointer. */
-struct handle {
+/* What a handle holds; it is not a pointer. */
+struct event_handle {
     enum kind kind;
     bool captured;
     uint8_t channels;
@@ -38,7 +38,7 @@ struct handle {
     uint64_t launch;
 };
 
-static void *pack(const struct handle *handle)
+static void *pack_handle(const struct event_handle *handle)
 {
     uint64_t slot = handle->slot == RECORD_NO_SLOT ? 0 : handle->slot + 1;
     return (void *)(uintptr_t)(handle->kind | (uint64_t)handle->captured << 3 |
@@ -47,18 +47,16 @@ static void *pack(const struct handle *handle)
 
 _Static_assert(RING_SLOTS_MAX + 1 < 1 << 9, "a slot has 9 bits");
 
-static struct handle unpack(const void *packed)
+static struct event_handle unpack_handle(const void *packed)
 {
     uint64_t bits = (uintptr_t)packed;
     uint32_t slot = bits >> 12 & 0x1ff;
-    return (struct handle){.kind = bits & 7,
-                           .captured = bits >> 3 & 1,
-                           .channels = bits >> 4 & 0xff,
-                           .slot = slot ? slot - 1 : RECORD_NO_SLOT,
-                           .launch = bits >> 21};
+    return (struct event_handle){.kind = bits & 7,
+                                 .captured = bits >> 3 & 1,
+                                 .channels = bits >> 4 & 0xff,
+                                 .slot = slot ? slot - 1 : RECORD_NO_SLOT,
+                                 .launch = bits >> 21};
 }
-
-enum { PROFILED = 1, PROFILED_PRELOADED = 2 }; /* shim.profiled */
 
 /* Preloaded, the wrappers are found by everybody. */
 static bool find_preloaded(void)
@@ -77,15 +75,15 @@ static bool is_preloaded(void)
 }
 
 /* A process can have NCCL twice, shared and linked in. Whether the one that calls from `site` is
- * the one that the wrappers hand on to. */
-static bool wrappers_see(const void *site)
+ * the one that the wrappers forward to. */
+static bool wrappers_record(const void *site)
 {
     Dl_info caller, real;
     if (!atomic_load(&shim.nccl_called) || !dladdr(site, &caller))
         return false;
     for (int id = 0; id < CALL_COUNT; id++) {
         const void *address =
-            dlsym_entries[id].library == LIBRARY_NCCL ? atomic_load(&resolve_calls[id]) : NULL;
+            resolve_symbols[id].library == LIBRARY_NCCL ? atomic_load(&resolved.call[id]) : NULL;
         if (address && dladdr(address, &real))
             return real.dli_fbase == caller.dli_fbase;
     }
@@ -103,12 +101,12 @@ static const void *unpack_stream(const void *packed)
     return (const void *)((uintptr_t)packed >> 4);
 }
 
-static bool begin(struct call *call, enum api api, struct profiler_place place)
+static bool begin_call(struct recorded_call *call, enum api api, struct profiler_place place)
 {
     return call_begin(call, api, false, false, place.site, place.frame);
 }
 
-static void announce(struct thread *thread, struct member *member)
+static void emit_member(struct shim_thread *thread, struct local_member *member)
 {
     struct record record = {.comm = {.comm = member->comm,
                                      .handle = (uintptr_t)atomic_load(&member->handle),
@@ -119,7 +117,8 @@ static void announce(struct thread *thread, struct member *member)
     emit_notice(thread, &record, API_notice_member);
 }
 
-static struct member *add_member(void *context, uint64_t comm_hash, int ranks, int rank, int device)
+static struct local_member *add_profiled_member(void *context, uint64_t comm_hash, int ranks,
+                                                int rank, int device)
 {
     struct pending_init init = {.comm = comm_hash,
                                 .rank = rank,
@@ -130,59 +129,61 @@ static struct member *add_member(void *context, uint64_t comm_hash, int ranks, i
 }
 
 /* For the ring file, which the first call to get this far makes. */
-static void tell_lacks(int wanted)
+static void set_missing_fields(int wanted)
 {
-    enum {
-        ALWAYS = LACKS_REDOP | LACKS_SETUP | LACKS_PAYLOAD,
-        ALONE = LACKS_CUDA | LACKS_MARKS | LACKS_DEVICE
-    };
     bool calls = wanted & PROFILE_COLL_API, preloaded = find_preloaded();
-    uint32_t lacks = ALWAYS | (preloaded ? 0 : ALONE) | (calls || preloaded ? LACKS_ADDRESSES : 0) |
-                     (calls ? 0 : LACKS_STREAM | LACKS_GROUP) |
-                     (wanted & PROFILE_KERNEL_CH ? 0 : LACKS_STATE);
-    uint32_t none = 0;
-    atomic_compare_exchange_strong(&shim.lacks, &none, lacks);
+    uint32_t missing = LACKS_REDOP | LACKS_SETUP | LACKS_PAYLOAD, none = 0;
+    if (!preloaded)
+        missing |= LACKS_CUDA | LACKS_MARKS | LACKS_DEVICE;
+    if (calls || preloaded)
+        missing |= LACKS_ADDRESSES;
+    if (!calls)
+        missing |= LACKS_STREAM | LACKS_GROUP;
+    if (!(wanted & PROFILE_KERNEL_CH))
+        missing |= LACKS_STATE;
+    atomic_compare_exchange_strong(&shim.missing_fields, &none, missing);
 }
 
 void profiler_init(struct profiler_place place, void **context, int *mask, int wanted,
                    uint64_t comm_hash, int ranks, int rank)
 {
     static _Atomic uintptr_t contexts;
-    struct call call;
+    struct recorded_call call;
     *context = NULL;
     *mask = 0;
-    if (wrappers_see(place.site))
+    if (wrappers_record(place.site))
         return;
-    tell_lacks(wanted);
+    set_missing_fields(wanted);
     if (!call_begin(&call, API_notice_member, true, false, place.site, place.frame))
         return;
     *mask = wanted;
     *context = (void *)((uintptr_t)1 << 62 | (atomic_fetch_add(&contexts, 1) + 1) << 4);
     uint32_t none = 0;
-    if (atomic_compare_exchange_strong(&shim.profiled, &none,
-                                       PROFILED | (find_preloaded() ? PROFILED_PRELOADED : 0))) {
+    if (atomic_compare_exchange_strong(
+            &shim.profiled, &none, PROFILED_YES | (find_preloaded() ? PROFILED_PRELOADED : 0))) {
         monitor_start();
         progress_prepare_host();
     }
-    struct member *member =
-        comm_hash ? add_member(*context, comm_hash, ranks, rank, thread_device(call.thread)) : NULL;
+    struct local_member *member = comm_hash ? add_profiled_member(*context, comm_hash, ranks, rank,
+                                                                  gpu_thread_device(call.thread))
+                                            : NULL;
     if (member)
-        announce(call.thread, member);
+        emit_member(call.thread, member);
     call_end(&call);
 }
 
 void profiler_finalize(void *context)
 {
-    struct member *member = comms_find(context);
+    struct local_member *member = comms_find(context);
     if (member)
         comms_remove(member);
 }
 
 /* A group gets its records when the first operation is in it. */
-static void open_group(struct call *call)
+static void open_group(struct recorded_call *call)
 {
-    struct thread *thread = call->thread;
-    struct call start = {
+    struct shim_thread *thread = call->thread;
+    struct recorded_call start = {
         .thread = thread, .api = API_ncclGroupStart, .site = call->site, .frame = call->frame};
     struct record record = {0};
     emit_prepare(&start, &record, RECORD_POINT, NULL);
@@ -194,8 +195,8 @@ static void open_group(struct call *call)
 
 static void close_group(struct profiler_place place)
 {
-    struct call call;
-    if (!thread_self.group || !begin(&call, API_ncclGroupEnd, place))
+    struct recorded_call call;
+    if (!thread_self.group || !begin_call(&call, API_ncclGroupEnd, place))
         return;
     struct record record = {
         .group = {.group = call.thread->group, .depth = 1, .calls = call.thread->group_calls}};
@@ -209,28 +210,29 @@ void *profiler_group_api(int depth)
 {
     if (depth > 1 && atomic_load(&shim.state) == SHIM_ACTIVE)
         thread_self.in_group_api = true;
-    return pack(&(struct handle){.kind = KIND_GROUP_API, .slot = RECORD_NO_SLOT});
+    return pack_handle(&(struct event_handle){.kind = KIND_GROUP_API, .slot = RECORD_NO_SLOT});
 }
 
 void *profiler_plan(void)
 {
-    return pack(&(struct handle){.kind = KIND_PLAN, .slot = RECORD_NO_SLOT});
+    return pack_handle(&(struct event_handle){.kind = KIND_PLAN, .slot = RECORD_NO_SLOT});
 }
 
 /* The communicator of an event; with v1 to v3 it is made by its first. */
-static struct member *member_of(struct call *call, void *context, const struct profiler_task *task)
+static struct local_member *find_or_add_member(struct recorded_call *call, void *context,
+                                               const struct profiler_task *task)
 {
-    struct member *member = comms_find(context);
+    struct local_member *member = comms_find(context);
     if (!member && context && task->comm_hash) {
-        member = add_member(context, task->comm_hash, -1, task->rank, RECORD_NO_DEVICE);
+        member = add_profiled_member(context, task->comm_hash, -1, task->rank, RECORD_NO_DEVICE);
         if (member)
-            announce(call->thread, member);
+            emit_member(call->thread, member);
     }
     return member;
 }
 
-static bool set_number(struct record *record, struct member *member,
-                       const struct profiler_task *task)
+static bool number_task(struct record *record, struct local_member *member,
+                        const struct profiler_task *task)
 {
     if (task->captured)
         record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
@@ -253,10 +255,10 @@ static void set_buffers(struct record *record, const struct profiler_task *task)
     record->op.recvbuff = (uintptr_t)task->recv;
 }
 
-/* Where the stream is not told each communicator has one of its own: NCCL orders its launches. It
- * is no handle of CUDA's, so CUDA is not asked about it. */
-static void enter(struct call *call, struct record *record, const struct profiler_task *task,
-                  const struct member *member)
+/* Where the stream is not reported each communicator has one of its own: NCCL orders its launches.
+ * It is not a handle of CUDA, so CUDA is not queried about it. */
+static void enter_task(struct recorded_call *call, struct record *record,
+                       const struct profiler_task *task, const struct local_member *member)
 {
     if (task->has_stream) {
         emit_enter(call, record, task->stream);
@@ -268,11 +270,12 @@ static void enter(struct call *call, struct record *record, const struct profile
     call->enter = record->serial;
 }
 
-/* Records the operation and says in the handle where its progress will be. */
-static void issue(struct call *call, struct member *member, const struct profiler_task *task,
-                  bool grouped, struct handle *handle)
+/* Records the operation and notes in the handle where its progress will be. */
+static void record_operation(struct recorded_call *call, struct local_member *member,
+                             const struct profiler_task *task, bool grouped,
+                             struct event_handle *handle)
 {
-    struct thread *thread = call->thread;
+    struct shim_thread *thread = call->thread;
     struct record record = {.op = {.comm = member->comm,
                                    .count = task->count,
                                    .datatype = task->datatype,
@@ -280,7 +283,7 @@ static void issue(struct call *call, struct member *member, const struct profile
                                    .root = task->root,
                                    .slot = RECORD_NO_SLOT,
                                    .rank = member->rank}};
-    if (!set_number(&record, member, task))
+    if (!number_task(&record, member, task))
         return;
     set_buffers(&record, task);
     if (grouped && !thread->group)
@@ -297,36 +300,36 @@ static void issue(struct call *call, struct member *member, const struct profile
         record.op.launch = handle->launch = progress_take_launch(handle->slot);
     }
     call->comm = member->comm;
-    enter(call, &record, task, member);
+    enter_task(call, &record, task, member);
     emit_leave(call, ncclSuccess, 0);
 }
 
-/* As issue, with all that has to be around it. */
+/* As record_operation, with all that has to be around it. */
 static void record_task(struct profiler_place place, void *context,
-                        const struct profiler_task *task, bool grouped, struct handle *handle)
+                        const struct profiler_task *task, bool grouped, struct event_handle *handle)
 {
-    struct call call;
-    if (task->api == API_NONE || !begin(&call, task->api, place))
+    struct recorded_call call;
+    if (task->api == API_NONE || !begin_call(&call, task->api, place))
         return;
-    struct member *member = member_of(&call, context, task);
+    struct local_member *member = find_or_add_member(&call, context, task);
     if (member) {
         int32_t device = call.thread->device;
         call.thread->device = member->device;
-        issue(&call, member, task, grouped, handle);
+        record_operation(&call, member, task, grouped, handle);
         call.thread->device = device;
     }
     call_end(&call);
 }
 
-static void say_replayed(struct profiler_place place)
+static void report_replays(struct profiler_place place)
 {
     static const char text[] = "collectives that a CUDA graph launches again: NCCL's profiler "
-                               "interface tells of them on some ranks only";
-    static _Atomic uint32_t said;
-    struct call call;
-    if (atomic_load(&said) || !begin(&call, API_notice_blind, place))
+                               "interface reports them on some ranks only";
+    struct recorded_call call;
+    if (atomic_load(&shim.profiled) & PROFILED_REPLAYS ||
+        !begin_call(&call, API_notice_blind, place))
         return;
-    if (!atomic_exchange(&said, 1)) {
+    if (!(atomic_fetch_or(&shim.profiled, PROFILED_REPLAYS) & PROFILED_REPLAYS)) {
         struct record record = {0};
         record.range.text = emit_string(call.thread, text, sizeof text - 1);
         emit_notice(call.thread, &record, API_notice_blind);
@@ -337,26 +340,27 @@ static void say_replayed(struct profiler_place place)
 void *profiler_message_call(struct profiler_place place, const void *stream, bool captured)
 {
     if (captured)
-        say_replayed(place);
+        report_replays(place);
     return pack_stream(stream, captured);
 }
 
 void *profiler_call(struct profiler_place place, void *context, const struct profiler_task *task)
 {
-    struct handle handle = {.kind = KIND_CALL, .captured = task->captured, .slot = RECORD_NO_SLOT};
+    struct event_handle handle = {
+        .kind = KIND_CALL, .captured = task->captured, .slot = RECORD_NO_SLOT};
     record_task(place, context, task, thread_self.in_group_api, &handle);
     if (task->captured)
-        say_replayed(place);
-    return pack(&handle);
+        report_replays(place);
+    return pack_handle(&handle);
 }
 
-/* A COLL whose call was told is no news but for how many channels work on it. Sends and receives of
- * one launch go on together, as in a group; those of a graph are told at each replay, on some
+/* A COLL whose call was recorded adds only how many channels work on it. Sends and receives of
+ * one launch go on together, as in a group; those of a graph are reported at each replay, on some
  * ranks. */
 void *profiler_task(struct profiler_place place, void *context, void *parent,
                     const struct profiler_task *task)
 {
-    struct handle handle = unpack(parent), call = handle;
+    struct event_handle handle = unpack_handle(parent), call = handle;
     struct profiler_task with_stream = *task;
     bool is_message = task->api == API_ncclSend || task->api == API_ncclRecv;
     if (call.kind == KIND_MESSAGE_CALL) {
@@ -364,28 +368,28 @@ void *profiler_task(struct profiler_place place, void *context, void *parent,
         with_stream.has_stream = true;
     }
     if (call.kind != KIND_CALL)
-        handle = (struct handle){.captured = call.kind == KIND_MESSAGE_CALL && call.captured,
-                                 .slot = RECORD_NO_SLOT};
+        handle = (struct event_handle){.captured = call.kind == KIND_MESSAGE_CALL && call.captured,
+                                       .slot = RECORD_NO_SLOT};
     handle.kind = KIND_TASK;
     handle.channels = task->channels;
     if (call.kind != KIND_CALL && !handle.captured)
         record_task(place, context, &with_stream, is_message, &handle);
-    return pack(&handle);
+    return pack_handle(&handle);
 }
 
 void *profiler_channel(void *parent)
 {
-    struct handle handle = unpack(parent);
+    struct event_handle handle = unpack_handle(parent);
     if (handle.kind != KIND_TASK || handle.captured || atomic_load(&shim.state) != SHIM_ACTIVE)
         return NULL;
     progress_host_started(handle.slot, handle.launch);
     handle.kind = KIND_CHANNEL;
-    return pack(&handle);
+    return pack_handle(&handle);
 }
 
 void profiler_state(struct profiler_place place, void *packed, int state)
 {
-    if (state != PROFILE_STATE_GROUP_END_BEGINS || unpack(packed).kind != KIND_GROUP_API)
+    if (state != PROFILE_STATE_GROUP_END_BEGINS || unpack_handle(packed).kind != KIND_GROUP_API)
         return;
     thread_self.in_group_api = false;
     close_group(place);
@@ -393,7 +397,7 @@ void profiler_state(struct profiler_place place, void *packed, int state)
 
 void profiler_stop(struct profiler_place place, void *packed)
 {
-    struct handle handle = unpack(packed);
+    struct event_handle handle = unpack_handle(packed);
     switch (handle.kind) {
     case KIND_GROUP_API:
         thread_self.in_group_api = false;

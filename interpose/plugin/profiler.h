@@ -4,14 +4,14 @@
  *
  * needs no LD_PRELOAD and so sees an NCCL that is linked into the program, or loaded where no
  * preloaded library reaches. It writes the same records. Where the wrappers see the process's NCCL
- * calls it steps aside: all is recorded once. What the interface does not tell (reduction
+ * calls it records nothing: each call is recorded once. What the interface does not show (reduction
  * operators, buffers together with streams, how communicators are made, when the program waits) is
- * marked in the records and said by one notice_blind.
+ * marked in the records and reported by one notice_blind.
  *
  *     v1 to v4   COLL and P2P events, when NCCL launches: no stream; the calls of one launch are in
  * NCCL's order v3 on      KERNEL_CH: the GPU began and ended, as NCCL's proxy thread sees it: the
- * progress slots v4 on      init tells rank and size of the communicator; before, the first event
- * tells the rank v5         COLL_API events: the call itself, its stream and ncclGroup, before
+ * progress slots v4 on      init has rank and size of the communicator; before, the first event
+ * has the rank v5         COLL_API events: the call itself, its stream and ncclGroup, before
  * anything of NCCL can block */
 #ifndef DDPCHECK_PROFILER_H
 #define DDPCHECK_PROFILER_H
@@ -41,12 +41,12 @@ struct profiler_place {
     ((struct profiler_place){__builtin_return_address(0), __builtin_frame_address(0)})
 
 /* A communicator begins. comm_hash 0: not known before its first event. Sets the mask: `wanted`, or
- * 0 where this front end stays out, which NCCL takes for "no events". */
+ * 0 where this front end records nothing, which NCCL takes for "no events". */
 void profiler_init(struct profiler_place place, void **context, int *mask, int wanted,
                    uint64_t comm_hash, int ranks, int rank);
 void profiler_finalize(void *context);
 
-/* startEvent. Handles say all that is needed later, so they stay valid whatever happened to the
+/* startEvent. Handles hold all that is needed later, so they stay valid whatever happened to the
  * event. */
 void *profiler_group_api(int depth); /* the program's ncclGroup, at its first call */
 void *profiler_call(struct profiler_place place, void *context,

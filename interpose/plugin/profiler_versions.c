@@ -1,15 +1,15 @@
-/* profiler_versions.c: the five versions of NCCL's profiler plugin interface, each turned into
- * profiler.h's words. */
+/* profiler_versions.c: translates the five versions of NCCL's profiler plugin interface into calls
+ * of profiler.h. */
 #include <string.h>
 
 #include "interpose/plugin/profiler.h"
-#include "interpose/record/recording.h"
-#include "interpose/process/shim.h"
+#include "interpose/calls/recording.h"
+#include "interpose/shim/shim.h"
 #include "lib/trace/kinds.h"
 
 /* ncclFuncToString and ncclDatatypeToString; what is not here (SendRecv, one-sided calls) is not
  * recorded. */
-static uint16_t api_of(const char *function)
+static uint16_t function_api(const char *function)
 {
     return function ? kind_of_nccl(function, strlen(function)) : API_NONE;
 }
@@ -28,8 +28,8 @@ static uint16_t api_of_number(uint8_t function)
     return function < sizeof apis / sizeof *apis ? apis[function] : API_NONE;
 }
 
-/* Older libraries have no name for ncclUint8 and say "Unknown" of it alone. */
-static uint8_t datatype_of(const char *name)
+/* Older libraries have no name for ncclUint8 and call it alone "Unknown". */
+static uint8_t profile_datatype(const char *name)
 {
     static const char *const names[TYPE_COUNT] = {
 #define DATATYPE(number, name, bytes, nccl, torch) [TYPE_##number] = nccl,
@@ -43,7 +43,7 @@ static uint8_t datatype_of(const char *name)
 }
 
 /* NCCL gives 0 for the root of calls that have none. */
-static int32_t root_of(uint16_t api, int root)
+static int32_t profile_root(uint16_t api, int root)
 {
     return kind_has(api, KIND_ROOTED | KIND_TO_PEER) ? root : -1;
 }
@@ -52,7 +52,7 @@ static int32_t root_of(uint16_t api, int root)
     (struct profiler_task)                                                                   \
     {                                                                                        \
         .api = (api_), .datatype = (type), .channels = (channels_), .rank = (event)->rank,   \
-        .root = root_of((api_), (event)->coll.root), .comm_hash = (hash),                    \
+        .root = profile_root((api_), (event)->coll.root), .comm_hash = (hash),               \
         .count = (event)->coll.count, .send = (event)->coll.send, .recv = (event)->coll.recv \
     }
 #define P2P(event, api_, type, hash, channels_)                                            \
@@ -64,7 +64,7 @@ static int32_t root_of(uint16_t api, int root)
         .recv = (api_) == API_ncclRecv ? (event)->p2p.buffer : NULL                        \
     }
 
-static ncclResult_t start_v1(void *context, void **handle, struct profile_event_v1 *event)
+static ncclResult_t start_event_v1(void *context, void **handle, struct profile_event_v1 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -88,7 +88,7 @@ static ncclResult_t start_v1(void *context, void **handle, struct profile_event_
     return ncclSuccess;
 }
 
-static ncclResult_t start_v2(void *context, void **handle, struct profile_event_v2 *event)
+static ncclResult_t start_event_v2(void *context, void **handle, struct profile_event_v2 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -97,12 +97,12 @@ static ncclResult_t start_v2(void *context, void **handle, struct profile_event_
         *handle = profiler_plan();
         break;
     case PROFILE_COLL:
-        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype),
-                    event->coll.comm_hash, 0);
+        task = COLL(event, function_api(event->coll.function),
+                    profile_datatype(event->coll.datatype), event->coll.comm_hash, 0);
         *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
         break;
     case PROFILE_P2P:
-        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype),
+        task = P2P(event, function_api(event->p2p.function), profile_datatype(event->p2p.datatype),
                    event->p2p.comm_hash, 0);
         *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
         break;
@@ -112,8 +112,8 @@ static ncclResult_t start_v2(void *context, void **handle, struct profile_event_
     return ncclSuccess;
 }
 
-/* v3's number of channels is only a limit, so its first channel that is through counts. */
-static ncclResult_t start_v3(void *context, void **handle, struct profile_event_v3 *event)
+/* v3's number of channels is only a limit, so its first channel that is done counts. */
+static ncclResult_t start_event_v3(void *context, void **handle, struct profile_event_v3 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -122,12 +122,12 @@ static ncclResult_t start_v3(void *context, void **handle, struct profile_event_
         *handle = profiler_plan();
         break;
     case PROFILE_COLL:
-        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype),
-                    event->coll.comm_hash, 0);
+        task = COLL(event, function_api(event->coll.function),
+                    profile_datatype(event->coll.datatype), event->coll.comm_hash, 0);
         *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
         break;
     case PROFILE_P2P:
-        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype),
+        task = P2P(event, function_api(event->p2p.function), profile_datatype(event->p2p.datatype),
                    event->p2p.comm_hash, 0);
         *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
         break;
@@ -140,7 +140,7 @@ static ncclResult_t start_v3(void *context, void **handle, struct profile_event_
     return ncclSuccess;
 }
 
-static ncclResult_t start_v4(void *context, void **handle, struct profile_event_v4 *event)
+static ncclResult_t start_event_v4(void *context, void **handle, struct profile_event_v4 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -149,12 +149,13 @@ static ncclResult_t start_v4(void *context, void **handle, struct profile_event_
         *handle = profiler_plan();
         break;
     case PROFILE_COLL:
-        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype), 0,
-                    event->coll.channels);
+        task = COLL(event, function_api(event->coll.function),
+                    profile_datatype(event->coll.datatype), 0, event->coll.channels);
         *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
         break;
     case PROFILE_P2P:
-        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype), 0, 0);
+        task = P2P(event, function_api(event->p2p.function), profile_datatype(event->p2p.datatype),
+                   0, 0);
         *handle = profiler_task(PROFILER_PLACE, context, NULL, &task);
         break;
     case PROFILE_KERNEL_CH:
@@ -168,7 +169,7 @@ static ncclResult_t start_v4(void *context, void **handle, struct profile_event_
 
 /* A P2P_API event names no peer: sends and receives are recorded when they are launched, on the
  * stream that it named. */
-static ncclResult_t start_v5(void *context, void **handle, struct profile_event_v5 *event)
+static ncclResult_t start_event_v5(void *context, void **handle, struct profile_event_v5 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -177,13 +178,13 @@ static ncclResult_t start_v5(void *context, void **handle, struct profile_event_
         *handle = profiler_group_api(event->group_api.depth);
         break;
     case PROFILE_COLL_API:
-        task = (struct profiler_task){.api = api_of(event->coll_api.function),
+        task = (struct profiler_task){.api = function_api(event->coll_api.function),
                                       .count = event->coll_api.count,
-                                      .datatype = datatype_of(event->coll_api.datatype),
+                                      .datatype = profile_datatype(event->coll_api.datatype),
                                       .captured = event->coll_api.captured,
                                       .stream = event->coll_api.stream,
                                       .has_stream = true};
-        task.root = root_of(task.api, event->coll_api.root);
+        task.root = profile_root(task.api, event->coll_api.root);
         *handle = profiler_call(PROFILER_PLACE, context, &task);
         break;
     case PROFILE_P2P_API:
@@ -194,12 +195,13 @@ static ncclResult_t start_v5(void *context, void **handle, struct profile_event_
         *handle = profiler_plan();
         break;
     case PROFILE_COLL:
-        task = COLL(event, api_of(event->coll.function), datatype_of(event->coll.datatype), 0,
-                    event->coll.channels);
+        task = COLL(event, function_api(event->coll.function),
+                    profile_datatype(event->coll.datatype), 0, event->coll.channels);
         *handle = profiler_task(PROFILER_PLACE, context, event->parent, &task);
         break;
     case PROFILE_P2P:
-        task = P2P(event, api_of(event->p2p.function), datatype_of(event->p2p.datatype), 0, 0);
+        task = P2P(event, function_api(event->p2p.function), profile_datatype(event->p2p.datatype),
+                   0, 0);
         *handle = profiler_task(PROFILER_PLACE, context, event->parent, &task);
         break;
     case PROFILE_KERNEL_CH:
@@ -217,59 +219,60 @@ enum {
     WANTED_CALLS = WANTED_CHANNELS | PROFILE_GROUP_API | PROFILE_COLL_API | PROFILE_P2P_API
 };
 
-static ncclResult_t init_v1(void **context, int *mask)
+static ncclResult_t init_profiler_v1(void **context, int *mask)
 {
     profiler_init(PROFILER_PLACE, context, mask, WANTED, 0, -1, -1);
     return ncclSuccess;
 }
 
-static ncclResult_t init_v3(void **context, int *mask)
+static ncclResult_t init_profiler_v3(void **context, int *mask)
 {
     profiler_init(PROFILER_PLACE, context, mask, WANTED_CHANNELS, 0, -1, -1);
     return ncclSuccess;
 }
 
-static ncclResult_t init_v4(void **context, int *mask, const char *name, uint64_t comm_hash,
-                            int nodes, int ranks, int rank, profile_logger *log)
+static ncclResult_t init_profiler_v4(void **context, int *mask, const char *name,
+                                     uint64_t comm_hash, int nodes, int ranks, int rank,
+                                     profile_logger *log)
 {
     (void)name, (void)nodes, (void)log;
     profiler_init(PROFILER_PLACE, context, mask, WANTED_CHANNELS, comm_hash, ranks, rank);
     return ncclSuccess;
 }
 
-static ncclResult_t init_v5(void **context, uint64_t comm_hash, int *mask, const char *name,
-                            int nodes, int ranks, int rank, profile_logger *log)
+static ncclResult_t init_profiler_v5(void **context, uint64_t comm_hash, int *mask,
+                                     const char *name, int nodes, int ranks, int rank,
+                                     profile_logger *log)
 {
     (void)name, (void)nodes, (void)log;
     profiler_init(PROFILER_PLACE, context, mask, WANTED_CALLS, comm_hash, ranks, rank);
     return ncclSuccess;
 }
 
-static ncclResult_t stop(void *handle)
+static ncclResult_t stop_event(void *handle)
 {
     profiler_stop(PROFILER_PLACE, handle);
     return ncclSuccess;
 }
 
-static ncclResult_t record(void *handle, int state, union profile_state_arguments *arguments)
+static ncclResult_t record_state(void *handle, int state, union profile_state_arguments *arguments)
 {
     (void)arguments;
     profiler_state(PROFILER_PLACE, handle, state);
     return ncclSuccess;
 }
 
-static ncclResult_t finalize(void *context)
+static ncclResult_t finalize_profiler(void *context)
 {
     profiler_finalize(context);
     return ncclSuccess;
 }
 
-#define NAME "ddpcheck"
 #define TABLE(version, init)                                           \
     EXPORT struct nccl_profiler_v##version ncclProfiler_v##version = { \
-        NAME, init, start_v##version, stop, record, finalize}
-TABLE(1, init_v1);
-TABLE(2, init_v1);
-TABLE(3, init_v3);
-TABLE(4, init_v4);
-TABLE(5, init_v5);
+        "ddpcheck", init, start_event_v##version, stop_event, record_state, finalize_profiler}
+TABLE(1, init_profiler_v1);
+TABLE(2, init_profiler_v1);
+TABLE(3, init_profiler_v3);
+TABLE(4, init_profiler_v4);
+TABLE(5, init_profiler_v5);

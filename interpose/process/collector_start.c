@@ -1,4 +1,4 @@
-/* collector_start.c: starting a collector. See collector_start.h. */
+/* collector_start.c: starts a collector for the trace directory if it has none. */
 #include "interpose/process/collector_start.h"
 
 #include <dlfcn.h>
@@ -16,20 +16,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "interpose/process/shim.h"
+#include "interpose/shim/shim.h"
 
 extern char **environ;
 
 enum { REAP_TRIES = 3000 }; /* of a millisecond: the collector goes to the background at once */
 
 /* Takes the lock for a moment to see whether a collector holds it. */
-static bool collector_runs(void)
+static bool is_collector_running(void)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/collector.lock", shim.directory);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)
-        return false; /* the collector will say what is wrong with the directory */
+        return false; /* the collector will report what is wrong with the directory */
     bool held = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     close(fd);
     return held;
@@ -48,10 +48,10 @@ static bool find_collector(char *path, size_t bytes)
     const char *slash = strrchr(info.dli_fname, '/');
     int length = slash ? (int)(slash - info.dli_fname) : 1;
     const char *folder = slash ? info.dli_fname : ".";
-    static const char *const places[] = {"../bin/ddpcheck", DDPCHECK_BINDIR_FROM_LIBDIR "/ddpcheck",
-                                         "ddpcheck"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, bytes, "%.*s/%s", length, folder, places[i]);
+    static const char *const programs[] = {"../bin/ddpcheck",
+                                           DDPCHECK_BINDIR_FROM_LIBDIR "/ddpcheck", "ddpcheck"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        snprintf(path, bytes, "%.*s/%s", length, folder, programs[i]);
         if (access(path, X_OK) == 0)
             return true;
     }
@@ -76,7 +76,7 @@ static char **environment_copy(size_t *bytes)
 
 /* Signals begin as a new program expects. What the job has open is closed by `collect --daemon`, as
  * the call that would close it here came with glibc 2.34. */
-static int spawn(pid_t *pid, const char *path, char **environment)
+static int spawn_collector(pid_t *pid, const char *path, char **environment)
 {
     char *const arguments[] = {"ddpcheck", "collect", "--daemon", shim.directory, NULL};
     posix_spawn_file_actions_t actions;
@@ -106,9 +106,9 @@ static int spawn(pid_t *pid, const char *path, char **environment)
     return error;
 }
 
-/* The started process ends as soon as its child runs in the background. It may be that the job
- * reaps children of its own accord: then it is gone already. */
-static void reap(pid_t pid)
+/* The started process ends as soon as its child runs in the background. The job may reap
+ * children itself: then it is gone already. */
+static void reap_collector(pid_t pid)
 {
     for (int i = 0; i < REAP_TRIES; i++) {
         pid_t reaped = waitpid(pid, NULL, WNOHANG);
@@ -121,25 +121,26 @@ static void reap(pid_t pid)
 void collector_start(void)
 {
     const char *wanted = getenv("DDPCHECK_COLLECT");
-    if ((wanted && !strcmp(wanted, "0")) || collector_runs())
+    if ((wanted && !strcmp(wanted, "0")) || is_collector_running())
         return;
     char path[PATH_MAX];
     if (!find_collector(path, sizeof path)) {
-        shim_say(PROBLEM_COLLECTOR,
-                 "no collector program found (set DDPCHECK_COLLECTOR); to see the records: "
-                 "ddpcheck collect %s",
-                 shim.directory);
+        problem_print(PROBLEM_COLLECTOR,
+                      "no collector program found (set DDPCHECK_COLLECTOR); to see the records: "
+                      "ddpcheck collect %s",
+                      shim.directory);
         return;
     }
     size_t bytes;
     char **environment = environment_copy(&bytes);
     pid_t pid;
-    int error = environment ? spawn(&pid, path, environment) : ENOMEM;
+    int error = environment ? spawn_collector(&pid, path, environment) : ENOMEM;
     if (environment)
         munmap(environment, bytes);
     if (error)
-        shim_say(PROBLEM_COLLECTOR, "can't start %s: %s; to see the records: ddpcheck collect %s",
-                 path, strerror(error), shim.directory);
+        problem_print(PROBLEM_COLLECTOR,
+                      "can't start %s: %s; to see the records: ddpcheck collect %s", path,
+                      strerror(error), shim.directory);
     else
-        reap(pid);
+        reap_collector(pid);
 }

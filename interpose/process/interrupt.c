@@ -1,4 +1,4 @@
-/* interrupt.c: native stacks of other threads. See interrupt.h. */
+/* interrupt.c: gets the native stack of another thread by a signal, or from outside. */
 #include "interpose/process/interrupt.h"
 
 #include <errno.h>
@@ -15,24 +15,28 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "interpose/record/files.h"
+#include "interpose/ring/files.h"
 #include "interpose/stacks/frames.h"
 #include "interpose/stacks/stacks.h"
-#include "interpose/record/thread.h"
+#include "interpose/shim/thread.h"
 
 enum { WAIT_MS = 200, WORK_MS = 2000, SYSCALL_ARGUMENTS = 6 };
 
-enum question_state { QUESTION_NONE, QUESTION_ASKED, QUESTION_WORKING, QUESTION_ANSWERED };
+enum request_state { REQUEST_NONE, REQUEST_SENT, REQUEST_WORKING, REQUEST_DONE };
 
-/* One question at a time. A handler that comes too late finds it withdrawn, and does nothing. */
-static struct question {
-    _Atomic uint32_t state; /* enum question_state */
+/* One request at a time. A handler that comes too late finds it withdrawn, and does nothing. */
+static struct {
+    _Atomic uint32_t state; /* enum request_state */
     _Atomic uint32_t thread;
     uint32_t count;
     uint64_t address[STACK_FRAMES];
-} question;
+    int signal; /* ours once it is not 0; the handler stays in the child of a fork */
+} request;
 
-static int signal_used; /* ours once it is not 0 */
+void interrupt_forked(void)
+{
+    atomic_store(&request.state, REQUEST_NONE);
+}
 
 static uint64_t interrupted_at(const void *context)
 {
@@ -46,16 +50,16 @@ static uint64_t interrupted_at(const void *context)
 #endif
 }
 
-static void answer(int signal_number, siginfo_t *info, void *context)
+static void handle_signal(int signal_number, siginfo_t *info, void *context)
 {
     int error = errno;
-    uint32_t expected = QUESTION_ASKED;
+    uint32_t expected = REQUEST_SENT;
     (void)signal_number;
     if (info->si_code == SI_TKILL &&
-        atomic_load(&question.thread) == (uint32_t)syscall(SYS_gettid) &&
-        atomic_compare_exchange_strong(&question.state, &expected, QUESTION_WORKING)) {
-        question.count = stacks_walk(interrupted_at(context), question.address, STACK_FRAMES);
-        atomic_store(&question.state, QUESTION_ANSWERED);
+        atomic_load(&request.thread) == (uint32_t)syscall(SYS_gettid) &&
+        atomic_compare_exchange_strong(&request.state, &expected, REQUEST_WORKING)) {
+        request.count = stacks_walk(interrupted_at(context), request.address, STACK_FRAMES);
+        atomic_store(&request.state, REQUEST_DONE);
     }
     errno = error;
 }
@@ -66,15 +70,16 @@ static void answer(int signal_number, siginfo_t *info, void *context)
 static bool has_signal(void)
 {
     struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    ours.sa_sigaction = answer;
+    ours.sa_sigaction = handle_signal;
     sigfillset(&ours.sa_mask);
-    if (signal_used && !sigaction(signal_used, NULL, &now) && now.sa_sigaction == answer)
+    if (request.signal && !sigaction(request.signal, NULL, &now) &&
+        now.sa_sigaction == handle_signal)
         return true;
-    for (signal_used = SIGRTMAX - 2; signal_used > SIGRTMIN + 1; signal_used--)
-        if (!sigaction(signal_used, NULL, &now) && now.sa_handler == SIG_DFL &&
-            !(now.sa_flags & SA_SIGINFO) && !sigaction(signal_used, &ours, NULL))
+    for (request.signal = SIGRTMAX - 2; request.signal > SIGRTMIN + 1; request.signal--)
+        if (!sigaction(request.signal, NULL, &now) && now.sa_handler == SIG_DFL &&
+            !(now.sa_flags & SA_SIGINFO) && !sigaction(request.signal, &ours, NULL))
             return true;
-    signal_used = 0;
+    request.signal = 0;
     return false;
 }
 
@@ -84,34 +89,34 @@ static bool blocks_signal(uint32_t thread)
     snprintf(path, sizeof path, "/proc/self/task/%u/status", thread);
     const char *mask = file_read(path, status, sizeof status) > 0 ? strstr(status, "SigBlk:")
                                                                   : NULL;
-    return !mask || strtoull(mask + strlen("SigBlk:"), NULL, 16) >> (signal_used - 1) & 1;
+    return !mask || strtoull(mask + strlen("SigBlk:"), NULL, 16) >> (request.signal - 1) & 1;
 }
 
-struct place {
+struct thread_position {
     int64_t syscall;
     uint64_t argument[SYSCALL_ARGUMENTS];
     uint64_t stack_pointer, address; /* innermost; 0 not known */
 };
 
 /* "running", "-1 SP PC" (stopped outside a system call) or "NUMBER ARGUMENTS SP PC". */
-static void read_place(uint32_t thread, struct place *place)
+static void read_position(uint32_t thread, struct thread_position *position)
 {
     char path[64], text[512], *at = text;
-    *place = (struct place){.syscall = SYSCALL_UNKNOWN};
+    *position = (struct thread_position){.syscall = SYSCALL_UNKNOWN};
     snprintf(path, sizeof path, "/proc/self/task/%u/syscall", thread);
     if (file_read(path, text, sizeof text) <= 0)
         return;
     if (!strncmp(text, "running", strlen("running"))) {
-        place->syscall = SYSCALL_NONE;
+        position->syscall = SYSCALL_NONE;
         return;
     }
-    place->syscall = strtoll(at, &at, 10);
-    for (int i = 0; place->syscall >= 0 && i < SYSCALL_ARGUMENTS; i++)
-        place->argument[i] = strtoull(at, &at, 16);
-    place->stack_pointer = strtoull(at, &at, 16);
-    place->address = strtoull(at, &at, 16);
-    if (place->syscall < 0)
-        place->syscall = SYSCALL_NONE;
+    position->syscall = strtoll(at, &at, 10);
+    for (int i = 0; position->syscall >= 0 && i < SYSCALL_ARGUMENTS; i++)
+        position->argument[i] = strtoull(at, &at, 16);
+    position->stack_pointer = strtoull(at, &at, 16);
+    position->address = strtoull(at, &at, 16);
+    if (position->syscall < 0)
+        position->syscall = SYSCALL_NONE;
 }
 
 /* Reads and writes of an inotify file or of a socket with a time limit are not taken up again. */
@@ -134,10 +139,10 @@ static bool is_plain_file(int fd)
 }
 
 /* signal(7), "Interruption of system calls and library functions by signal handlers": those that
- * SA_RESTART takes up again always. A wait with a time limit is not among them. */
-static bool is_restarted(const struct place *place)
+ * SA_RESTART always restarts. A wait with a time limit is not among them. */
+static bool is_restarted(const struct thread_position *position)
 {
-    switch (place->syscall) {
+    switch (position->syscall) {
     case SYSCALL_NONE:
     case SYS_wait4:
     case SYS_waitid:
@@ -150,12 +155,12 @@ static bool is_restarted(const struct place *place)
     case SYS_writev:
     case SYS_pread64:
     case SYS_pwrite64:
-        return is_plain_file((int)place->argument[0]);
+        return is_plain_file((int)position->argument[0]);
     case SYS_futex: {
-        int command = (int)place->argument[1] & FUTEX_CMD_MASK;
+        int command = (int)position->argument[1] & FUTEX_CMD_MASK;
         return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET ||
                 command == FUTEX_LOCK_PI) &&
-               place->argument[3] == 0;
+               position->argument[3] == 0;
     }
     default:
         return false;
@@ -167,58 +172,57 @@ static void pause_ms(int milliseconds)
     nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000000l}, NULL);
 }
 
-/* A thread that runs may be about to wait: only one that keeps running is taken for one that does
- * nothing else. */
-static void find_place(uint32_t thread, struct place *place)
+/* A thread that runs may be about to wait: only one that keeps running counts as running. */
+static void find_position(uint32_t thread, struct thread_position *position)
 {
-    enum { LOOKS = 4 };
-    read_place(thread, place);
-    for (int i = 1; i < LOOKS && place->syscall == SYSCALL_NONE; i++) {
+    enum { READS = 4 };
+    read_position(thread, position);
+    for (int i = 1; i < READS && position->syscall == SYSCALL_NONE; i++) {
         pause_ms(1);
-        read_place(thread, place);
+        read_position(thread, position);
     }
 }
 
-static bool wait_for(uint32_t state, int milliseconds)
+static bool wait_for_state(uint32_t state, int milliseconds)
 {
-    for (; milliseconds > 0 && atomic_load(&question.state) != state; milliseconds--)
+    for (; milliseconds > 0 && atomic_load(&request.state) != state; milliseconds--)
         pause_ms(1);
-    return atomic_load(&question.state) == state;
+    return atomic_load(&request.state) == state;
 }
 
-static uint32_t ask(uint32_t thread, uint64_t *address, uint32_t max)
+static uint32_t request_stack(uint32_t thread, uint64_t *address, uint32_t max)
 {
-    uint32_t expected = QUESTION_NONE;
-    atomic_store(&question.thread, thread);
-    if (!atomic_compare_exchange_strong(&question.state, &expected, QUESTION_ASKED))
-        return 0; /* the last one is still at it: ask nobody any more */
-    if (syscall(SYS_tgkill, getpid(), thread, signal_used)) {
-        atomic_store(&question.state, QUESTION_NONE);
+    uint32_t expected = REQUEST_NONE;
+    atomic_store(&request.thread, thread);
+    if (!atomic_compare_exchange_strong(&request.state, &expected, REQUEST_SENT))
+        return 0; /* the last one is still unwinding: interrupt none any more */
+    if (syscall(SYS_tgkill, getpid(), thread, request.signal)) {
+        atomic_store(&request.state, REQUEST_NONE);
         return 0;
     }
-    if (!wait_for(QUESTION_ANSWERED, WAIT_MS)) {
-        expected = QUESTION_ASKED;
-        if (atomic_compare_exchange_strong(&question.state, &expected, QUESTION_NONE) ||
-            !wait_for(QUESTION_ANSWERED, WORK_MS))
+    if (!wait_for_state(REQUEST_DONE, WAIT_MS)) {
+        expected = REQUEST_SENT;
+        if (atomic_compare_exchange_strong(&request.state, &expected, REQUEST_NONE) ||
+            !wait_for_state(REQUEST_DONE, WORK_MS))
             return 0;
     }
-    uint32_t count = question.count < max ? question.count : max;
-    memcpy(address, question.address, count * sizeof *address);
-    atomic_store(&question.state, QUESTION_NONE);
+    uint32_t count = request.count < max ? request.count : max;
+    memcpy(address, request.address, count * sizeof *address);
+    atomic_store(&request.state, REQUEST_NONE);
     return count;
 }
 
 uint32_t interrupt_walk(uint32_t thread, bool may_interrupt, uint64_t *address, uint32_t max,
                         struct interrupted *state)
 {
-    struct place place;
-    find_place(thread, &place);
-    *state = (struct interrupted){.syscall = place.syscall};
+    struct thread_position position;
+    find_position(thread, &position);
+    *state = (struct interrupted){.syscall = position.syscall};
     uint32_t count = 0;
-    if (may_interrupt && is_restarted(&place) && has_signal() && !blocks_signal(thread))
-        count = ask(thread, address, max);
+    if (may_interrupt && is_restarted(&position) && has_signal() && !blocks_signal(thread))
+        count = request_stack(thread, address, max);
     state->walked = count > 0;
-    if (count == 0 && place.address)
-        count = frames_walk(place.address, place.stack_pointer, address, max);
+    if (count == 0 && position.address)
+        count = frames_walk(position.address, position.stack_pointer, address, max);
     return count;
 }

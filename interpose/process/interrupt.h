@@ -2,7 +2,7 @@
  *
  * A thread can only unwind itself, so it is interrupted by a real-time signal that nobody uses, and
  * unwinds in the handler. That must not show: only threads are interrupted that run or wait in a
- * system call which the kernel takes up again by itself (signal(7), SA_RESTART), and that do not
+ * system call which the kernel restarts by itself (signal(7), SA_RESTART), and that do not
  * block the signal. Any other thread is unwound from outside (frames.h), as far as that goes. */
 #ifndef DDPCHECK_INTERRUPT_H
 #define DDPCHECK_INTERRUPT_H
@@ -22,5 +22,8 @@ struct interrupted {
  * it. */
 uint32_t interrupt_walk(uint32_t thread, bool may_interrupt, uint64_t *address, uint32_t max,
                         struct interrupted *state);
+
+/* In the child of a fork: a request of the parent's is withdrawn. */
+void interrupt_forked(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* monitor.c: the thread that tells where the others stand. See monitor.h. */
+/* monitor.c: runs the thread that records the stacks of all threads when the job hangs. */
 #include "interpose/process/monitor.h"
 
 #include <fcntl.h>
@@ -12,17 +12,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interpose/record/emit.h"
-#include "interpose/record/files.h"
+#include "interpose/ring/attach.h"
+#include "interpose/ring/emit.h"
+#include "interpose/ring/files.h"
 #include "interpose/process/interrupt.h"
-#include "interpose/calls/modules.h"
+#include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
 
-enum { THREADS_MAX = 256, MONITOR_STACK = 1 << 20, NEVER_ASK_CUDA = 255 };
+enum { THREADS_MAX = 256, MONITOR_STACK = 1 << 20, NEVER_QUERY_CUDA = 255 };
 
-/* Large, and used by the monitor alone. */
-static struct standing {
+/* Large, and but for `started` used by the monitor alone. */
+static struct {
+    _Atomic uint32_t started;
     struct {
         uint32_t id, flags;
         uint64_t python;
@@ -30,84 +32,76 @@ static struct standing {
     uint32_t threads;
     struct python_thread python[THREADS_MAX];
     uint32_t pythons;
-} standing;
+} monitor;
 
-/* Threads whose calls were recorded have a segment of the ring file. */
-static bool has_segment(uint32_t id)
+void monitor_forked(void)
 {
-    uint32_t count = atomic_load_explicit(&shim.file->segments, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ring_segment *segment = atomic_load_explicit(&shim.segment[i], memory_order_acquire);
-        if (segment && atomic_load(&segment->state) == SEGMENT_ACTIVE &&
-            atomic_load(&segment->thread) == id)
-            return true;
-    }
-    return false;
+    atomic_store(&monitor.started, 0);
 }
 
-static void add_thread(uint32_t id, uint32_t self)
+static void add_program_thread(uint32_t id, uint32_t self)
 {
     uint32_t flags = id == (uint32_t)getpid() ? RECORD_THREAD_MAIN : 0;
     uint64_t python = 0;
-    if (has_segment(id))
+    if (files_has_thread(id))
         flags |= RECORD_THREAD_CALLS;
-    for (uint32_t i = 0; i < standing.pythons; i++)
-        if (standing.python[i].id == id)
-            python = standing.python[i].state;
-    if (id == self || (!flags && !python) || standing.threads == THREADS_MAX)
+    for (uint32_t i = 0; i < monitor.pythons; i++)
+        if (monitor.python[i].id == id)
+            python = monitor.python[i].state;
+    if (id == self || (!flags && !python) || monitor.threads == THREADS_MAX)
         return;
-    standing.thread[standing.threads].id = id;
-    standing.thread[standing.threads].flags = flags;
-    standing.thread[standing.threads++].python = python;
+    monitor.thread[monitor.threads].id = id;
+    monitor.thread[monitor.threads].flags = flags;
+    monitor.thread[monitor.threads++].python = python;
 }
 
-/* The main thread, those that made recorded calls and those of Python; others (NCCL's, CUDA's,
- * pools) are not the program's. Read from /proc without malloc, whose lock a thread that hangs may
- * have. */
-static void list_threads(uint32_t self)
+/* The main thread, those that made recorded calls and those of Python; others (of NCCL, CUDA or
+ * pools) do not belong to the program. Read from /proc without malloc, whose lock a thread that
+ * hangs may have. */
+static void list_program_threads(uint32_t self)
 {
-    struct entry {
+    struct directory_entry {
         uint64_t inode;
         int64_t offset;
         unsigned short bytes;
         unsigned char type;
         char name[];
     };
-    _Alignas(struct entry) char buffer[4096];
+    _Alignas(struct directory_entry) char buffer[4096];
     int directory = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     long got;
-    standing.threads = 0;
-    standing.pythons = python_threads(standing.python, THREADS_MAX);
+    monitor.threads = 0;
+    monitor.pythons = python_threads(monitor.python, THREADS_MAX);
     while (directory >= 0 && (got = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0)
         for (long at = 0; at < got;) {
-            const struct entry *entry = (const struct entry *)(buffer + at);
+            const struct directory_entry *entry = (const struct directory_entry *)(buffer + at);
             uint32_t id = (uint32_t)strtoul(entry->name, NULL, 10);
             if (id)
-                add_thread(id, self);
+                add_program_thread(id, self);
             at += entry->bytes;
         }
     if (directory >= 0)
         close(directory);
 }
 
-static void tell_thread(struct thread *thread, uint32_t capture, uint32_t index)
+static void record_thread(struct shim_thread *thread, uint32_t capture, uint32_t index)
 {
     uint64_t address[STACK_FRAMES];
     char path[64], name[32];
-    uint32_t id = standing.thread[index].id;
+    uint32_t id = monitor.thread[index].id;
     struct interrupted state;
     struct record record = {.standing = {.capture = capture,
                                          .thread = id,
-                                         .flags = standing.thread[index].flags,
+                                         .flags = monitor.thread[index].flags,
                                          .index = index,
-                                         .count = standing.threads}};
-    /* Python's threads that made no call of ours are shown by their Python frames: nothing is sent
-     * to them. */
+                                         .count = monitor.threads}};
+    /* Python's threads that made no recorded call are shown by their Python frames: no signal is
+     * sent to them. */
     uint32_t count = interrupt_walk(id, record.standing.flags != 0, address, STACK_FRAMES, &state);
-    uint64_t native = count ? stacks_tell(thread, address, count) : 0;
+    uint64_t native = count ? stacks_emit(thread, address, count) : 0;
     record.stack = native;
-    if (standing.thread[index].python)
-        record.stack = python_stack_of(thread, standing.thread[index].python, native);
+    if (monitor.thread[index].python)
+        record.stack = python_stack_of(thread, monitor.thread[index].python, native);
     if (record.stack != native)
         record.standing.flags |= RECORD_THREAD_PYTHON;
     if (count && !state.walked)
@@ -122,45 +116,46 @@ static void tell_thread(struct thread *thread, uint32_t capture, uint32_t index)
     emit_notice(thread, &record, API_notice_thread_stack);
 }
 
-static void tell_all(struct thread *thread, uint32_t capture)
+static void record_all_threads(struct shim_thread *thread, uint32_t capture)
 {
     /* Takes the loader's lock. If a thread hangs with it, this thread stays here, and none is
      * interrupted whose unwinding might wait for that lock. */
-    modules_tell(thread);
-    list_threads((uint32_t)syscall(SYS_gettid));
-    for (uint32_t i = 0; i < standing.threads; i++)
-        tell_thread(thread, capture, i);
+    modules_record(thread);
+    list_program_threads((uint32_t)syscall(SYS_gettid));
+    for (uint32_t i = 0; i < monitor.threads; i++)
+        record_thread(thread, capture, i);
 }
 
-static void *monitor(void *unused)
+static void *run_monitor(void *unused)
 {
-    struct thread *thread = &thread_self;
+    struct shim_thread *thread = &thread_self;
     struct ring_file *file = shim.file;
     (void)unused;
-    thread->inside = 1;                    /* what this thread calls is not the program's */
-    thread->device_asked = NEVER_ASK_CUDA; /* CUDA may be what hangs */
+    thread->inside = 1;                        /* what this thread calls is not the program's */
+    thread->device_queries = NEVER_QUERY_CUDA; /* CUDA may be what hangs */
     prctl(PR_SET_NAME, "ddpcheck");
-    uint32_t told = atomic_load(&file->stacks_told);
+    uint32_t answered = atomic_load(&file->stacks_told);
     for (;;) {
         uint32_t wanted = atomic_load(&file->stacks_wanted);
-        if (wanted == told) {
+        if (wanted == answered) {
             syscall(SYS_futex, &file->stacks_wanted, FUTEX_WAIT, wanted, NULL, NULL, 0);
             continue;
         }
-        if (thread->attached || thread_attach(thread))
-            tell_all(thread, wanted);
-        told = wanted;
-        atomic_store(&file->stacks_told, told);
+        if (thread->attached || attach_thread(thread))
+            record_all_threads(thread, wanted);
+        answered = wanted;
+        atomic_store(&file->stacks_told, answered);
     }
     return NULL;
 }
 
 void monitor_start(void)
 {
-    if (atomic_load_explicit(&shim.asked, memory_order_relaxed) || atomic_exchange(&shim.asked, 1))
+    if (atomic_load_explicit(&monitor.started, memory_order_relaxed) ||
+        atomic_exchange(&monitor.started, 1))
         return;
-    const char *wish = getenv("DDPCHECK_PYSTACK");
-    if ((wish && !strcmp(wish, "off")) || shim.stacks == STACKS_OFF)
+    const char *setting = getenv("DDPCHECK_PYSTACK");
+    if ((setting && !strcmp(setting, "off")) || shim.stacks == STACKS_OFF)
         return;
     pthread_t thread;
     pthread_attr_t attributes;
@@ -171,7 +166,7 @@ void monitor_start(void)
     pthread_attr_setstacksize(&attributes, MONITOR_STACK);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     if (!pthread_sigmask(SIG_BLOCK, &all, &before)) {
-        pthread_create(&thread, &attributes, monitor, NULL);
+        pthread_create(&thread, &attributes, run_monitor, NULL);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     pthread_attr_destroy(&attributes);

@@ -1,19 +1,18 @@
-/* progress.c: progress slots and the writes to them. See progress.h. */
+/* progress.c: gives out progress slots and lets the GPU write to them. */
 #include "interpose/progress/progress.h"
 
 #include <string.h>
 
 #include <cuda.h>
 
-#include "interpose/progress/gpu.h"
+#include "interpose/real/gpu.h"
 #include "interpose/progress/progress_events.h"
-#include "interpose/record/recording.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/real/resolve.h"
 
 enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_HOST, MODE_NONE };
 
-struct slot_state {
-    struct member *member;
+struct progress_state {
+    struct local_member *member;
     uint64_t comm; /* the member's, when the slot was made */
     uint64_t stream;
     int device;
@@ -24,17 +23,16 @@ struct slot_state {
 static struct progress {
     _Atomic uint32_t mode; /* enum mode */
     CUdeviceptr page;      /* the slots as the GPU sees them */
-    struct slot_state slot[RING_SLOTS_MAX];
+    struct progress_state slot[RING_SLOTS_MAX];
     _Atomic uint32_t making; /* lock of a member's list of streams */
 } progress;
 
 void progress_forked(void)
 {
     memset((void *)&progress, 0, sizeof progress);
-    progress_events_forked();
 }
 
-static enum mode register_page(void)
+static enum mode register_slots(void)
 {
     __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
     __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
@@ -48,7 +46,7 @@ static enum mode register_page(void)
     return MODE_WRITES;
 }
 
-void progress_prepare(int device, struct thread *thread)
+void progress_prepare(int device, struct shim_thread *thread)
 {
     uint32_t mode = MODE_UNKNOWN;
     /* Registering memory would break a capture that is under way; the next communicator tries
@@ -57,7 +55,7 @@ void progress_prepare(int device, struct thread *thread)
         !atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING))
         return;
     bool switched = gpu_switch_device(thread, device);
-    enum mode found = register_page();
+    enum mode found = register_slots();
     gpu_restore_device(thread, switched);
     atomic_store_explicit(&progress.mode, found, memory_order_release);
 }
@@ -68,7 +66,7 @@ void progress_prepare_host(void)
     atomic_compare_exchange_strong(&progress.mode, &mode, MODE_HOST);
 }
 
-static uint32_t find_slot(struct member *member, uint64_t stream)
+static uint32_t find_member_slot(struct local_member *member, uint64_t stream)
 {
     for (int i = 0; i < MEMBER_STREAMS; i++) {
         struct member_stream *entry = &member->stream[i];
@@ -80,7 +78,7 @@ static uint32_t find_slot(struct member *member, uint64_t stream)
     return RECORD_NO_SLOT;
 }
 
-static uint32_t make_slot(struct member *member, uint64_t stream)
+static uint32_t create_slot(struct local_member *member, uint64_t stream)
 {
     struct member_stream *entry = member->stream;
     while (entry < member->stream + MEMBER_STREAMS && atomic_load(&entry->ready))
@@ -88,7 +86,7 @@ static uint32_t make_slot(struct member *member, uint64_t stream)
     uint32_t slot = atomic_load(&shim.file->slots);
     if (entry == member->stream + MEMBER_STREAMS || slot == RING_SLOTS_MAX)
         return RECORD_NO_SLOT;
-    struct slot_state *state = &progress.slot[slot];
+    struct progress_state *state = &progress.slot[slot];
     state->member = member;
     state->comm = member->comm;
     state->stream = stream;
@@ -104,18 +102,18 @@ static uint32_t make_slot(struct member *member, uint64_t stream)
     return slot;
 }
 
-uint32_t progress_slot(struct member *member, cudaStream_t stream)
+uint32_t progress_slot(struct local_member *member, cudaStream_t stream)
 {
     uint32_t mode = atomic_load_explicit(&progress.mode, memory_order_acquire);
     if (mode != MODE_WRITES && mode != MODE_EVENTS && mode != MODE_HOST)
         return RECORD_NO_SLOT;
-    uint32_t slot = find_slot(member, (uintptr_t)stream);
+    uint32_t slot = find_member_slot(member, (uintptr_t)stream);
     if (slot != RECORD_NO_SLOT ||
         atomic_exchange_explicit(&progress.making, 1, memory_order_acquire))
         return slot; /* two members' first launches at one moment: one of them goes without */
-    slot = find_slot(member, (uintptr_t)stream);
+    slot = find_member_slot(member, (uintptr_t)stream);
     if (slot == RECORD_NO_SLOT)
-        slot = make_slot(member, (uintptr_t)stream);
+        slot = create_slot(member, (uintptr_t)stream);
     atomic_store_explicit(&progress.making, 0, memory_order_release);
     return slot;
 }
@@ -136,9 +134,10 @@ uint64_t progress_take_launch(uint32_t slot)
 }
 
 /* Enqueues *word = value on the slot's stream. */
-static void enqueue(struct thread *thread, uint32_t slot, _Atomic uint64_t *word, uint64_t value)
+static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uint64_t *word,
+                          uint64_t value)
 {
-    struct slot_state *state = &progress.slot[slot];
+    struct progress_state *state = &progress.slot[slot];
     CUstream stream = (CUstream)(uintptr_t)state->stream;
     bool switched = gpu_switch_device(thread, state->device);
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_WRITES) {
@@ -153,37 +152,37 @@ static void enqueue(struct thread *thread, uint32_t slot, _Atomic uint64_t *word
     gpu_restore_device(thread, switched);
 }
 
-void progress_begin(struct thread *thread, uint32_t slot)
+void progress_begin(struct shim_thread *thread, uint32_t slot)
 {
-    struct slot_state *state = &progress.slot[slot];
+    struct progress_state *state = &progress.slot[slot];
     if (atomic_exchange(&state->unfinished, 0))
-        enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
+        enqueue_write(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
     uint64_t launch = atomic_fetch_add(&state->launches, 1) + 1;
-    enqueue(thread, slot, &shim.file->slot[slot].started, launch);
+    enqueue_write(thread, slot, &shim.file->slot[slot].started, launch);
 }
 
-void progress_end(struct thread *thread, uint32_t slot, ncclResult_t result)
+void progress_end(struct shim_thread *thread, uint32_t slot, ncclResult_t result)
 {
-    struct slot_state *state = &progress.slot[slot];
+    struct progress_state *state = &progress.slot[slot];
     if (result == ncclInProgress ||
         (result == ncclSuccess && (state->member->flags & RECORD_COMM_NONBLOCKING)))
         atomic_store(&state->unfinished, 1);
     else
-        enqueue(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
+        enqueue_write(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
     if (result == ncclInProgress)
         atomic_store(&state->member->async, ncclInProgress);
 }
 
-void progress_flush(struct thread *thread, struct member *member)
+void progress_flush(struct shim_thread *thread, struct local_member *member)
 {
     for (int i = 0; i < MEMBER_STREAMS; i++) {
         struct member_stream *entry = &member->stream[i];
         if (!atomic_load_explicit(&entry->ready, memory_order_acquire))
             return;
-        struct slot_state *state = &progress.slot[entry->slot];
+        struct progress_state *state = &progress.slot[entry->slot];
         if (atomic_exchange(&state->unfinished, 0))
-            enqueue(thread, entry->slot, &shim.file->slot[entry->slot].done,
-                    atomic_load(&state->launches));
+            enqueue_write(thread, entry->slot, &shim.file->slot[entry->slot].done,
+                          atomic_load(&state->launches));
     }
 }
 

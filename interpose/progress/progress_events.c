@@ -1,24 +1,28 @@
-/* progress_events.c: progress by events. See progress_events.h. Driver calls only: they leave no
- * error behind that the program could see. */
+/* progress_events.c: moves progress slots by events. Driver calls only: they leave no error behind
+ * that the program could see. */
 #include "interpose/progress/progress_events.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-#include "interpose/calls/resolve.h"
+#include "interpose/real/resolve.h"
 
 enum { EVENTS = 256 };
 
 enum { EVENT_FREE, EVENT_CLAIMED, EVENT_PENDING };
 
-static struct pending {
+struct pending_event {
     _Atomic uint32_t state;
     int device;
     CUevent event; /* kept for the next use on the same device */
     _Atomic uint64_t *word;
     uint64_t value;
-} pool[EVENTS];
+};
 
-static _Atomic uint32_t next, pending, polling;
+static struct {
+    struct pending_event entry[EVENTS];
+    _Atomic uint32_t next, pending, polling;
+} events;
 
 void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value)
 {
@@ -27,7 +31,7 @@ void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word,
     if (!create || !record)
         return;
     for (uint32_t i = 0; i < EVENTS; i++) {
-        struct pending *entry = &pool[atomic_fetch_add(&next, 1) % EVENTS];
+        struct pending_event *entry = &events.entry[atomic_fetch_add(&events.next, 1) % EVENTS];
         uint32_t state = EVENT_FREE;
         if ((entry->event && entry->device != device) ||
             !atomic_compare_exchange_strong(&entry->state, &state, EVENT_CLAIMED))
@@ -39,13 +43,13 @@ void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word,
         entry->value = value;
         usable = usable && record(entry->event, stream) == CUDA_SUCCESS;
         if (usable)
-            atomic_fetch_add(&pending, 1);
+            atomic_fetch_add(&events.pending, 1);
         atomic_store(&entry->state, usable ? EVENT_PENDING : EVENT_FREE);
         return;
     }
 }
 
-static void raise_to(_Atomic uint64_t *word, uint64_t value)
+static void raise_reached(_Atomic uint64_t *word, uint64_t value)
 {
     uint64_t now = atomic_load(word);
     while (now < value && !atomic_compare_exchange_weak(word, &now, value))
@@ -55,27 +59,25 @@ static void raise_to(_Atomic uint64_t *word, uint64_t value)
 void progress_events_poll(void)
 {
     __typeof__(&cuEventQuery) query = REAL_HELPER(cuEventQuery);
-    if (!atomic_load_explicit(&pending, memory_order_relaxed) || !query ||
-        atomic_exchange(&polling, 1))
+    if (!atomic_load_explicit(&events.pending, memory_order_relaxed) || !query ||
+        atomic_exchange(&events.polling, 1))
         return;
     for (uint32_t i = 0; i < EVENTS; i++) {
-        struct pending *entry = &pool[i];
+        struct pending_event *entry = &events.entry[i];
         if (atomic_load(&entry->state) != EVENT_PENDING)
             continue;
         CUresult result = query(entry->event);
         if (result == CUDA_ERROR_NOT_READY)
             continue;
         if (result == CUDA_SUCCESS)
-            raise_to(entry->word, entry->value);
-        atomic_fetch_sub(&pending, 1);
+            raise_reached(entry->word, entry->value);
+        atomic_fetch_sub(&events.pending, 1);
         atomic_store(&entry->state, EVENT_FREE);
     }
-    atomic_store(&polling, 0);
+    atomic_store(&events.polling, 0);
 }
 
 void progress_events_forked(void)
 {
-    memset((void *)pool, 0, sizeof pool);
-    atomic_store(&pending, 0);
-    atomic_store(&polling, 0);
+    memset((void *)&events, 0, sizeof events);
 }

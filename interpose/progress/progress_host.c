@@ -1,7 +1,10 @@
-/* progress_host.c: see progress_host.h. A communicator's events come from one thread of NCCL's. */
+/* progress_host.c: writes progress slots by what NCCL reports to its profiler plugin. The events of
+ * a communicator come from one thread of NCCL's. */
 #include "interpose/progress/progress_host.h"
 
-#include "interpose/process/shim.h"
+#include <string.h>
+
+#include "interpose/shim/shim.h"
 
 enum { LAUNCHES = 32 }; /* under way at one time, as far as their channels are counted */
 
@@ -10,7 +13,12 @@ static struct {
     uint32_t channels;
 } counted[RING_SLOTS_MAX][LAUNCHES];
 
-static void raise_to(_Atomic uint64_t *word, uint64_t launch)
+void progress_host_forked(void)
+{
+    memset(counted, 0, sizeof counted);
+}
+
+static void raise_launch(_Atomic uint64_t *word, uint64_t launch)
 {
     uint64_t before = atomic_load_explicit(word, memory_order_relaxed);
     while (before < launch &&
@@ -22,7 +30,7 @@ static void raise_to(_Atomic uint64_t *word, uint64_t launch)
 void progress_host_started(uint32_t slot, uint64_t launch)
 {
     if (slot < RING_SLOTS_MAX)
-        raise_to(&shim.file->slot[slot].started, launch);
+        raise_launch(&shim.file->slot[slot].started, launch);
 }
 
 void progress_host_done(uint32_t slot, uint64_t launch, uint32_t channels)
@@ -35,5 +43,5 @@ void progress_host_done(uint32_t slot, uint64_t launch, uint32_t channels)
         count->channels = 0;
     }
     if (++count->channels >= channels)
-        raise_to(&shim.file->slot[slot].done, launch);
+        raise_launch(&shim.file->slot[slot].done, launch);
 }

@@ -1,12 +1,12 @@
-/* frames.c: call frame information, interpreted. See frames.h. The format is that of DWARF 4,
- * section 6.4, as the Linux Standard Base changes it for .eh_frame. */
+/* frames.c: unwinds another thread from outside by interpreting call frame information. The format
+ * is that of DWARF 4, section 6.4, as the Linux Standard Base changes it for .eh_frame. */
 #include "interpose/stacks/frames.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "lib/python/peek.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/real/resolve.h"
 
 /* Registers as the x86-64 ABI numbers them; the last stands for the return address. */
 enum { REGISTER_STACK = 7, REGISTER_RETURN = 16, REGISTERS };
@@ -19,7 +19,7 @@ static const void *(*find_entry)(void *at, struct bases *bases);
 
 enum rule { RULE_SAME, RULE_SAVED, RULE_VALUE, RULE_UNKNOWN };
 
-struct row {
+struct frame_row {
     bool has_frame; /* the frame's address is register + offset */
     uint64_t frame_register;
     int64_t frame_offset;
@@ -42,7 +42,7 @@ struct description {
     bool is_signal;
 };
 
-static uint64_t take(struct bytes *bytes, unsigned count)
+static uint64_t take_bytes(struct bytes *bytes, unsigned count)
 {
     uint64_t value = 0;
     if (bytes->end - bytes->at < (long)count) {
@@ -60,24 +60,24 @@ static uint64_t take_groups(struct bytes *bytes, bool is_signed)
     uint64_t value = 0, byte;
     unsigned shift = 0;
     do {
-        byte = take(bytes, 1);
+        byte = take_bytes(bytes, 1);
         value |= shift < 64 ? (byte & 0x7f) << shift : 0;
         shift += 7;
     } while (byte & 0x80 && !bytes->bad);
     return is_signed && shift < 64 && byte & 0x40 ? value | ~UINT64_C(0) << shift : value;
 }
 
-static uint64_t take_unsigned(struct bytes *bytes)
+static uint64_t take_unsigned_number(struct bytes *bytes)
 {
     return take_groups(bytes, false);
 }
 
-static int64_t take_signed(struct bytes *bytes)
+static int64_t take_signed_number(struct bytes *bytes)
 {
     return (int64_t)take_groups(bytes, true);
 }
 
-static void skip(struct bytes *bytes, uint64_t count)
+static void skip_bytes(struct bytes *bytes, uint64_t count)
 {
     if (count > (uint64_t)(bytes->end - bytes->at))
         bytes->bad = true;
@@ -119,28 +119,30 @@ static bool read_common(struct description *description, uint64_t address, unsig
 {
     struct bytes *bytes = &description->common_code;
     char augmentation[8] = "";
-    if (!copy_entry(address, description->common, bytes) || take(bytes, 4) != 0)
+    if (!copy_entry(address, description->common, bytes) || take_bytes(bytes, 4) != 0)
         return false;
-    uint64_t version = take(bytes, 1);
-    for (unsigned i = 0; i < sizeof augmentation && (augmentation[i] = (char)take(bytes, 1)); i++)
+    uint64_t version = take_bytes(bytes, 1);
+    for (unsigned i = 0; i < sizeof augmentation && (augmentation[i] = (char)take_bytes(bytes, 1));
+         i++)
         if (i == sizeof augmentation - 1)
             return false;
-    description->code_factor = take_unsigned(bytes);
-    description->data_factor = take_signed(bytes);
-    description->return_register = version == 1 ? take(bytes, 1) : take_unsigned(bytes);
+    description->code_factor = take_unsigned_number(bytes);
+    description->data_factor = take_signed_number(bytes);
+    description->return_register = version == 1 ? take_bytes(bytes, 1)
+                                                : take_unsigned_number(bytes);
     if (augmentation[0] != 'z')
         return false;
-    uint64_t length = take_unsigned(bytes);
+    uint64_t length = take_unsigned_number(bytes);
     if (length > (uint64_t)(bytes->end - bytes->at))
         return false;
     const unsigned char *end = bytes->at + length;
     for (const char *letter = augmentation + 1; *letter; letter++) {
         if (*letter == 'R')
-            *encoding = (unsigned)take(bytes, 1);
+            *encoding = (unsigned)take_bytes(bytes, 1);
         else if (*letter == 'L')
-            take(bytes, 1);
+            take_bytes(bytes, 1);
         else if (*letter == 'P')
-            skip(bytes, pointer_bytes((unsigned)take(bytes, 1)));
+            skip_bytes(bytes, pointer_bytes((unsigned)take_bytes(bytes, 1)));
         else if (*letter == 'S')
             description->is_signal = true;
         else
@@ -159,18 +161,18 @@ static bool read_description(struct description *description, uint64_t at, uint6
     unsigned encoding = 0;
     if (!entry || !copy_entry(entry, description->entry, bytes))
         return false;
-    uint64_t back = take(bytes, 4);
+    uint64_t back = take_bytes(bytes, 4);
     description->is_signal = false;
     if (!read_common(description, entry + 4 - back, &encoding) || !pointer_bytes(encoding) ||
         description->return_register != REGISTER_RETURN)
         return false;
-    skip(bytes, 2 * pointer_bytes(encoding)); /* where the function begins, and its length */
-    skip(bytes, take_unsigned(bytes));
+    skip_bytes(bytes, 2 * pointer_bytes(encoding)); /* where the function begins, and its length */
+    skip_bytes(bytes, take_unsigned_number(bytes));
     *function = (uintptr_t)bases.function;
     return !bytes->bad;
 }
 
-static void set(struct row *row, uint64_t number, enum rule rule, int64_t offset)
+static void set_rule(struct frame_row *row, uint64_t number, enum rule rule, int64_t offset)
 {
     if (number >= REGISTERS)
         return;
@@ -178,10 +180,10 @@ static void set(struct row *row, uint64_t number, enum rule rule, int64_t offset
     row->offset[number] = offset;
 }
 
-/* The instructions that stand alone (not combined with an operand in their first byte). */
+/* The instructions that stand alone (no value in the low bits of their first byte). */
 static bool step_extended(const struct description *description, struct bytes *code,
-                          struct row *row, unsigned what, uint64_t *location,
-                          const struct row *initial)
+                          struct frame_row *row, unsigned what, uint64_t *location,
+                          const struct frame_row *initial)
 {
     const int64_t factor = description->data_factor;
     uint64_t number;
@@ -191,59 +193,61 @@ static bool step_extended(const struct description *description, struct bytes *c
     case 0x02:
     case 0x03:
     case 0x04: /* advance_loc1, 2, 4 */
-        *location += take(code, 1u << (what - 2)) * description->code_factor;
+        *location += take_bytes(code, 1u << (what - 2)) * description->code_factor;
         return true;
     case 0x05:
     case 0x11: /* offset_extended, _sf */
-        number = take_unsigned(code);
-        set(row, number, RULE_SAVED,
-            (what == 0x05 ? (int64_t)take_unsigned(code) : take_signed(code)) * factor);
+        number = take_unsigned_number(code);
+        set_rule(row, number, RULE_SAVED,
+                 (what == 0x05 ? (int64_t)take_unsigned_number(code) : take_signed_number(code)) *
+                     factor);
         return true;
     case 0x06: /* restore_extended */
-        number = take_unsigned(code);
+        number = take_unsigned_number(code);
         if (number < REGISTERS)
-            set(row, number, initial->rule[number], initial->offset[number]);
+            set_rule(row, number, initial->rule[number], initial->offset[number]);
         return true;
     case 0x07:
     case 0x08: /* undefined, same_value */
-        set(row, take_unsigned(code), what == 0x07 ? RULE_UNKNOWN : RULE_SAME, 0);
+        set_rule(row, take_unsigned_number(code), what == 0x07 ? RULE_UNKNOWN : RULE_SAME, 0);
         return true;
     case 0x09: /* register */
-        set(row, take_unsigned(code), RULE_UNKNOWN, 0);
-        take_unsigned(code);
+        set_rule(row, take_unsigned_number(code), RULE_UNKNOWN, 0);
+        take_unsigned_number(code);
         return true;
     case 0x0c:
     case 0x12: /* def_cfa, _sf */
         row->has_frame = true;
-        row->frame_register = take_unsigned(code);
-        row->frame_offset = what == 0x0c ? (int64_t)take_unsigned(code)
-                                         : take_signed(code) * factor;
+        row->frame_register = take_unsigned_number(code);
+        row->frame_offset = what == 0x0c ? (int64_t)take_unsigned_number(code)
+                                         : take_signed_number(code) * factor;
         return true;
     case 0x0d: /* def_cfa_register */
-        row->frame_register = take_unsigned(code);
+        row->frame_register = take_unsigned_number(code);
         return true;
     case 0x0e:
     case 0x13: /* def_cfa_offset, _sf */
-        row->frame_offset = what == 0x0e ? (int64_t)take_unsigned(code)
-                                         : take_signed(code) * factor;
+        row->frame_offset = what == 0x0e ? (int64_t)take_unsigned_number(code)
+                                         : take_signed_number(code) * factor;
         return true;
     case 0x0f: /* def_cfa_expression */
         row->has_frame = false;
-        skip(code, take_unsigned(code));
+        skip_bytes(code, take_unsigned_number(code));
         return true;
     case 0x10:
     case 0x16: /* expression, val_expression */
-        set(row, take_unsigned(code), RULE_UNKNOWN, 0);
-        skip(code, take_unsigned(code));
+        set_rule(row, take_unsigned_number(code), RULE_UNKNOWN, 0);
+        skip_bytes(code, take_unsigned_number(code));
         return true;
     case 0x14:
     case 0x15: /* val_offset, _sf */
-        number = take_unsigned(code);
-        set(row, number, RULE_VALUE,
-            (what == 0x14 ? (int64_t)take_unsigned(code) : take_signed(code)) * factor);
+        number = take_unsigned_number(code);
+        set_rule(row, number, RULE_VALUE,
+                 (what == 0x14 ? (int64_t)take_unsigned_number(code) : take_signed_number(code)) *
+                     factor);
         return true;
     case 0x2e: /* GNU_args_size */
-        take_unsigned(code);
+        take_unsigned_number(code);
         return true;
     default:
         return false;
@@ -251,20 +255,22 @@ static bool step_extended(const struct description *description, struct bytes *c
 }
 
 /* Executes `code` up to the row that holds at `target`. */
-static bool execute(const struct description *description, struct bytes *code, struct row *row,
-                    const struct row *initial, uint64_t location, uint64_t target)
+static bool execute_frame_code(const struct description *description, struct bytes *code,
+                               struct frame_row *row, const struct frame_row *initial,
+                               uint64_t location, uint64_t target)
 {
-    struct row state[STATES_MAX];
+    struct frame_row state[STATES_MAX];
     unsigned states = 0;
     while (code->at < code->end && location <= target && !code->bad) {
-        unsigned byte = (unsigned)take(code, 1), operand = byte & 0x3f;
+        unsigned byte = (unsigned)take_bytes(code, 1), low_bits = byte & 0x3f;
         if (byte >> 6 == 1) { /* advance_loc */
-            location += operand * description->code_factor;
+            location += low_bits * description->code_factor;
         } else if (byte >> 6 == 2) { /* offset */
-            set(row, operand, RULE_SAVED, (int64_t)take_unsigned(code) * description->data_factor);
+            set_rule(row, low_bits, RULE_SAVED,
+                     (int64_t)take_unsigned_number(code) * description->data_factor);
         } else if (byte >> 6 == 3) { /* restore */
-            if (operand < REGISTERS)
-                set(row, operand, initial->rule[operand], initial->offset[operand]);
+            if (low_bits < REGISTERS)
+                set_rule(row, low_bits, initial->rule[low_bits], initial->offset[low_bits]);
         } else if (byte == 0x0a) { /* remember_state */
             if (states == STATES_MAX)
                 return false;
@@ -286,7 +292,7 @@ struct registers {
 };
 
 /* From a frame to its caller's. */
-static bool apply(const struct row *row, struct registers *registers)
+static bool step_to_caller(const struct frame_row *row, struct registers *registers)
 {
     if (!row->has_frame || row->frame_register >= REGISTERS ||
         !(registers->known >> row->frame_register & 1))
@@ -323,13 +329,14 @@ uint32_t frames_walk(uint64_t at, uint64_t stack_pointer, uint64_t *address, uin
     while (find_entry && count < max) {
         uint64_t function,
             target = registers.value[REGISTER_RETURN] - (count > 1); /* of a call, not after it */
-        struct row row = {.has_frame = false};
+        struct frame_row row = {.has_frame = false};
         if (!read_description(&description, target, &function) || description.is_signal ||
-            !execute(&description, &description.common_code, &row, &row, 0, 0))
+            !execute_frame_code(&description, &description.common_code, &row, &row, 0, 0))
             break;
-        const struct row initial = row;
-        if (!execute(&description, &description.entry_code, &row, &initial, function, target) ||
-            !apply(&row, &registers) || !(registers.known >> REGISTER_RETURN & 1) ||
+        const struct frame_row initial = row;
+        if (!execute_frame_code(&description, &description.entry_code, &row, &initial, function,
+                                target) ||
+            !step_to_caller(&row, &registers) || !(registers.known >> REGISTER_RETURN & 1) ||
             !registers.value[REGISTER_RETURN])
             break;
         address[count++] = registers.value[REGISTER_RETURN];

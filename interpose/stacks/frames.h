@@ -1,6 +1,6 @@
 /* frames.h: unwinds another thread of this process that waits in a system call, from outside.
  *
- * Of such a thread /proc tells the innermost address and the stack pointer. That is enough to
+ * Of such a thread /proc has the innermost address and the stack pointer. That is enough to
  * follow the call frame information (.eh_frame, which libgcc's _Unwind_Find_FDE finds) as long as
  * no frame on the way is found by a register that nobody saved; there it ends. Nothing is sent to
  * the thread, and all is read by peek(). */

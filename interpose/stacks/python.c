@@ -1,4 +1,4 @@
-/* python.c: Python frames in front of native stacks. See python.h. */
+/* python.c: reads the Python frames of a thread and emits them in front of its native stack. */
 #include "interpose/stacks/python.h"
 
 #include <dlfcn.h>
@@ -8,16 +8,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interpose/record/emit.h"
+#include "interpose/real/resolve.h"
+#include "interpose/ring/emit.h"
+#include "interpose/stacks/stacks.h"
+#include "lib/python/peek.h"
 #include "lib/python/python_read.h"
-#include "interpose/calls/resolve.h"
 
 enum { FRAMES = 32, FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };
 
 static struct python {
     bool found;
-    _Atomic bool proven;  /* a checked walk found everything as the layout says */
-    _Atomic int failures; /* walks before that which did not */
+    _Atomic bool proven;   /* a checked walk found everything as the layout says */
+    _Atomic int failures;  /* walks before that which did not */
+    _Atomic int id_offset; /* where glibc keeps the kernel's thread id in what a pthread_t points
+                              to; 0 not known yet */
     struct python_memory memory;
     int (*is_initialized)(void);
     void *(*this_thread)(void);
@@ -53,67 +57,70 @@ static bool find_functions(resolve_dlsym_function *find)
            python.memory.str_type && python.memory.bytes_type;
 }
 
-void python_start(void)
+bool python_start(void)
 {
+    python.found = false;
+    if (shim.stacks == STACKS_OFF || !peek_start())
+        return true;
 #if __SIZEOF_POINTER__ == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     resolve_dlsym_function *find = resolve_dlsym();
-    const char *wish = getenv("DDPCHECK_PYSTACK");
-    python.found = false;
-    if (!find || (wish && !strcmp(wish, "off")))
-        return;
+    const char *setting = getenv("DDPCHECK_PYSTACK");
+    if (!find || (setting && !strcmp(setting, "off")))
+        return true;
     const char *(*get_version)(void);
     *(void **)&get_version = find(RTLD_DEFAULT, "Py_GetVersion");
     if (!get_version || !find_functions(find))
-        return;
+        return true;
     const uint32_t *hex = find(RTLD_DEFAULT, "Py_Version");
     uint32_t version = hex ? *hex : parse_version(get_version());
     python.found =
         python_layout_find(&python.memory.layout, version, find(RTLD_DEFAULT, "_PyRuntime"));
 #endif
+    return true;
 }
 
-struct places {
+struct stack_lines {
     uint64_t file[FRAMES], function[FRAMES];
     uint32_t line[FRAMES];
 };
 
-static bool tell_pieces(struct thread *thread, uint64_t id, uint64_t native,
-                        const struct places *places, uint32_t count)
+static bool emit_python_stack(struct shim_thread *thread, uint64_t id, uint64_t native,
+                              const struct stack_lines *lines, uint32_t count)
 {
     enum { PIECE = sizeof((struct record *)0)->python.file / sizeof(uint64_t) };
-    bool told = true;
+    bool appended = true;
     for (uint32_t offset = 0; offset < count; offset += PIECE) {
         struct record record = {
             .python = {
                 .id = id, .native = native, .count = (uint16_t)count, .offset = (uint16_t)offset}};
         for (uint32_t i = 0; i < PIECE && offset + i < count; i++) {
-            record.python.file[i] = places->file[offset + i];
-            record.python.function[i] = places->function[offset + i];
-            record.python.line[i] = places->line[offset + i];
+            record.python.file[i] = lines->file[offset + i];
+            record.python.function[i] = lines->function[offset + i];
+            record.python.line[i] = lines->line[offset + i];
         }
-        told &= emit_notice(thread, &record, API_notice_python_stack);
+        appended &= emit_notice(thread, &record, API_notice_python_stack);
     }
-    return told;
+    return appended;
 }
 
-static uint64_t stack_id(uint64_t native, const struct places *places, uint32_t count)
+static uint64_t python_stack_id(uint64_t native, const struct stack_lines *lines, uint32_t count)
 {
     uint64_t words[1 + 3 * FRAMES];
     uint32_t at = 0;
     words[at++] = native;
     for (uint32_t i = 0; i < count; i++) {
-        words[at++] = places->file[i];
-        words[at++] = places->function[i];
-        words[at++] = places->line[i];
+        words[at++] = lines->file[i];
+        words[at++] = lines->function[i];
+        words[at++] = lines->line[i];
     }
     return string_id((const char *)words, at * sizeof *words);
 }
 
-/* Tells the collector of a stack once. *sound becomes false if a frame is none. Returns its id. */
-static uint64_t tell(struct thread *thread, bool trusted, uint64_t native,
-                     const struct python_frame *frames, uint32_t count, bool *sound)
+/* Emits a stack once. *sound becomes false if a frame is none. Returns its id. */
+static uint64_t emit_frames(struct shim_thread *thread, bool trusted, uint64_t native,
+                            const struct python_frame *frames, uint32_t count, bool *sound)
 {
-    struct places places;
+    struct stack_lines lines;
     uint32_t known = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct python_place place;
@@ -121,21 +128,21 @@ static uint64_t tell(struct thread *thread, bool trusted, uint64_t native,
             *sound = false;
             continue;
         }
-        places.file[known] = emit_string(thread, place.file, place.file_bytes);
-        places.function[known] = emit_string(thread, place.function, place.function_bytes);
-        places.line[known++] = place.line;
+        lines.file[known] = emit_string(thread, place.file, place.file_bytes);
+        lines.function[known] = emit_string(thread, place.function, place.function_bytes);
+        lines.line[known++] = place.line;
     }
     if (!known)
         return native;
-    uint64_t id = stack_id(native, &places, known);
-    if (!known_has(&shim.known_stacks, id) && tell_pieces(thread, id, native, &places, known))
-        known_add(&shim.known_stacks, id);
+    uint64_t id = python_stack_id(native, &lines, known);
+    if (!known_has(&stacks_emitted, id) && emit_python_stack(thread, id, native, &lines, known))
+        known_add(&stacks_emitted, id);
     return id;
 }
 
 /* Outside the finalisation of Python this thread's state and frames are its own: nobody else
  * changes or frees them, whoever has the GIL. */
-uint64_t python_stack(struct thread *thread, uint64_t native)
+uint64_t python_stack(struct shim_thread *thread, uint64_t native)
 {
     if (!python.found || !python.is_initialized())
         return native;
@@ -148,7 +155,7 @@ uint64_t python_stack(struct thread *thread, uint64_t native)
     if (!count && sound)
         return native;
     if (!trusted) {
-        uint64_t id = tell(thread, false, native, frames, count, &sound);
+        uint64_t id = emit_frames(thread, false, native, frames, count, &sound);
         if (sound)
             atomic_store_explicit(&python.proven, true, memory_order_relaxed);
         else if (atomic_fetch_add(&python.failures, 1) == FAILURES_MAX)
@@ -157,36 +164,35 @@ uint64_t python_stack(struct thread *thread, uint64_t native)
     }
     uint64_t key = python_walk_key(&python.memory, frames, count) ^ native;
     uint64_t *entry = thread->caches->python[key % PYTHON_CACHE];
-    if (entry[0] != key || !known_has(&shim.known_stacks, entry[1])) {
-        entry[1] = tell(thread, true, native, frames, count, &sound);
+    if (entry[0] != key || !known_has(&stacks_emitted, entry[1])) {
+        entry[1] = emit_frames(thread, true, native, frames, count, &sound);
         entry[0] = key;
     }
     return entry[1];
 }
 
-uint64_t python_stack_of(struct thread *thread, uint64_t state, uint64_t native)
+uint64_t python_stack_of(struct shim_thread *thread, uint64_t state, uint64_t native)
 {
     struct python_frame frames[FRAMES];
     bool sound;
     uint32_t count = python_walk(&python.memory, false, state, frames, FRAMES, &sound);
-    return count ? tell(thread, false, native, frames, count, &sound) : native;
+    return count ? emit_frames(thread, false, native, frames, count, &sound) : native;
 }
 
-/* Where glibc keeps the kernel's thread id in what a pthread_t points to: seen on the calling
- * thread's own. */
-static int find_id_place(void)
+/* Found in the calling thread's own; 0 not found. */
+static int find_id_offset(void)
 {
-    static _Atomic int place = -1;
     unsigned char bytes[PTHREAD_SEARCHED];
     int32_t id = (int32_t)syscall(SYS_gettid);
-    if (place >= 0 || !python_read(false, (uintptr_t)pthread_self(), bytes, sizeof bytes))
-        return place;
-    for (int at = 0; at + (int)sizeof id <= PTHREAD_SEARCHED; at += (int)sizeof id)
+    int offset = python.id_offset;
+    if (offset || !python_read(false, (uintptr_t)pthread_self(), bytes, sizeof bytes))
+        return offset;
+    for (int at = sizeof id; at + (int)sizeof id <= PTHREAD_SEARCHED; at += (int)sizeof id)
         if (!memcmp(bytes + at, &id, sizeof id)) {
-            place = at;
+            python.id_offset = offset = at;
             break;
         }
-    return place;
+    return offset;
 }
 
 static uint32_t thread_id_of(uint64_t state)
@@ -195,10 +201,10 @@ static uint32_t thread_id_of(uint64_t state)
     uint64_t id = 0, pthread = 0;
     if (layout->native_id != PYTHON_NONE)
         return python_read(false, state + layout->native_id, &id, sizeof id) ? (uint32_t)id : 0;
-    int place = find_id_place();
+    int offset = find_id_offset();
     int32_t found = 0;
-    if (place < 0 || !python_read(false, state + layout->thread_id, &pthread, sizeof pthread) ||
-        !python_read(false, pthread + (uint64_t)place, &found, sizeof found))
+    if (!offset || !python_read(false, state + layout->thread_id, &pthread, sizeof pthread) ||
+        !python_read(false, pthread + (uint64_t)offset, &found, sizeof found))
         return 0;
     return (uint32_t)found;
 }

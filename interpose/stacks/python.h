@@ -10,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "interpose/record/thread.h"
+#include "interpose/shim/thread.h"
 
-/* Looks whether this is a Python process; DDPCHECK_PYSTACK=off says not to. */
-void python_start(void);
+/* Finds out whether this is a Python process; not with DDPCHECK_PYSTACK=off. Returns true. */
+bool python_start(void);
 
-/* The id of the calling thread's Python frames with the native stack beneath them, of which the
- * collector is told first; `native` where there are none. */
-uint64_t python_stack(struct thread *thread, uint64_t native);
+/* The id of the calling thread's Python frames with the native stack beneath them, emitted
+ * first; `native` where there are none. */
+uint64_t python_stack(struct shim_thread *thread, uint64_t native);
 
 /* Python's thread states, with the kernel thread id of each (0: not known). Returns how many (<=
- * max). Any thread may ask; what other threads change meanwhile may be missing. */
+ * max). Any thread may call it; what other threads change meanwhile may be missing. */
 struct python_thread {
     uint64_t state;
     uint32_t id;
@@ -29,6 +29,6 @@ uint32_t python_threads(struct python_thread *threads, uint32_t max);
 
 /* python_stack of another thread, by its state. A thread that runs meanwhile may give a part or
  * nothing. */
-uint64_t python_stack_of(struct thread *thread, uint64_t state, uint64_t native);
+uint64_t python_stack_of(struct shim_thread *thread, uint64_t state, uint64_t native);
 
 #endif

@@ -1,22 +1,24 @@
-/* stacks.c: call stacks. See stacks.h.
+/* stacks.c: finds the call stack of an intercepted call, and emits each stack once.
  *
  * Unwinding costs microseconds (more under Python), a hash lookup would cost the unwinding first.
  * So the cache remembers for each stack where in memory its return addresses lie: if the call comes
- * from the same place of the program at the same depth of the stack, and all those words still hold
+ * from the same call site at the same depth of the stack, and all those words still hold
  * the same addresses, it is the same stack. That is 32 loads at most.
  *
- * The unwinder is libgcc_s's, loaded as glibc's backtrace() loads it: it tells the places as well.
- */
+ * The unwinder is libgcc_s's, loaded as glibc's backtrace() loads it: it reports where the
+ * return addresses lie as well. */
 #include "interpose/stacks/stacks.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unwind.h>
 
-#include "interpose/record/emit.h"
+#include "interpose/ring/emit.h"
 #include "interpose/stacks/frames.h"
-#include "interpose/calls/modules.h"
+#include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
-#include "interpose/calls/resolve.h"
+#include "interpose/real/resolve.h"
 
 static struct unwinder {
     __typeof__(&_Unwind_Backtrace) backtrace;
@@ -24,7 +26,14 @@ static struct unwinder {
     __typeof__(&_Unwind_GetCFA) get_cfa;
 } unwinder;
 
-struct walk {
+struct emitted_ids stacks_emitted;
+
+void stacks_forked(void)
+{
+    memset((void *)&stacks_emitted, 0, sizeof stacks_emitted);
+}
+
+struct stack_walk {
     uint64_t site;
     bool begun; /* past the shim's own frames */
     bool cacheable;
@@ -46,9 +55,9 @@ static const uint64_t *slot_of(struct _Unwind_Context *context, uint64_t address
 #endif
 }
 
-static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument)
+static _Unwind_Reason_Code add_call_frame(struct _Unwind_Context *context, void *argument)
 {
-    struct walk *walk = argument;
+    struct stack_walk *walk = argument;
     uint64_t address = unwinder.get_ip(context);
     if (!address)
         return _URC_END_OF_STACK;
@@ -62,7 +71,8 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
     return walk->count == STACK_FRAMES ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-bool stacks_start(void)
+/* Finds the unwinder and runs it once (its first run loads tables). */
+static bool find_unwinder(void)
 {
     resolve_dlsym_function *find = resolve_dlsym();
     void *library = dlopen("libgcc_s.so.1", RTLD_LAZY);
@@ -74,31 +84,43 @@ bool stacks_start(void)
     if (!unwinder.backtrace || !unwinder.get_ip || !unwinder.get_cfa)
         return false;
     frames_start(library);
-    struct walk walk = {.site = 0};
-    unwinder.backtrace(visit, &walk);
+    struct stack_walk walk = {.site = 0};
+    unwinder.backtrace(add_call_frame, &walk);
     return true;
 }
 
-static bool tell(struct thread *thread, uint64_t id, const uint64_t *address, uint32_t count)
+bool stacks_start(void)
 {
-    bool told = true;
+    const char *setting = getenv("DDPCHECK_STACKS");
+    shim.stacks = STACKS_NCCL;
+    if (setting && !strcmp(setting, "all"))
+        shim.stacks = STACKS_ALL;
+    if ((setting && !strcmp(setting, "0")) || !find_unwinder())
+        shim.stacks = STACKS_OFF;
+    return true;
+}
+
+static bool emit_stack(struct shim_thread *thread, uint64_t id, const uint64_t *address,
+                       uint32_t count)
+{
+    bool appended = true;
     enum { PIECE = sizeof((struct record *)0)->frames.address / sizeof(uint64_t) };
     for (uint32_t offset = 0; offset < count; offset += PIECE) {
         struct record record = {.frames = {.id = id, .count = count, .offset = offset}};
         for (uint32_t i = 0; i < PIECE && offset + i < count; i++)
             record.frames.address[i] = address[offset + i];
-        told &= emit_notice(thread, &record, API_notice_stack);
+        appended &= emit_notice(thread, &record, API_notice_stack);
     }
-    return told;
+    return appended;
 }
 
-uint64_t stacks_tell(struct thread *thread, const uint64_t *address, uint32_t count)
+uint64_t stacks_emit(struct shim_thread *thread, const uint64_t *address, uint32_t count)
 {
     uint64_t id = string_id((const char *)address, count * sizeof *address);
     for (uint32_t i = 0; i < count; i++)
         modules_cover(thread, address[i]);
-    if (!known_has(&shim.known_stacks, id) && tell(thread, id, address, count))
-        known_add(&shim.known_stacks, id);
+    if (!known_has(&stacks_emitted, id) && emit_stack(thread, id, address, count))
+        known_add(&stacks_emitted, id);
     return id;
 }
 
@@ -109,7 +131,7 @@ struct plain_walk {
     bool begun;
 };
 
-static _Unwind_Reason_Code visit_plain(struct _Unwind_Context *context, void *argument)
+static _Unwind_Reason_Code add_plain_frame(struct _Unwind_Context *context, void *argument)
 {
     struct plain_walk *walk = argument;
     uint64_t address = unwinder.get_ip(context);
@@ -125,22 +147,22 @@ uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max)
 {
     struct plain_walk walk = {.from = from, .address = address, .max = max};
     if (unwinder.backtrace)
-        unwinder.backtrace(visit_plain, &walk);
+        unwinder.backtrace(add_plain_frame, &walk);
     return walk.count;
 }
 
-static uint64_t unwind(struct call *call, struct walk *walk)
+static uint64_t unwind(struct shim_thread *thread, uint64_t site, struct stack_walk *walk)
 {
-    *walk = (struct walk){.site = (uintptr_t)call->site, .cacheable = true};
-    unwinder.backtrace(visit, walk);
+    *walk = (struct stack_walk){.site = site, .cacheable = true};
+    unwinder.backtrace(add_call_frame, walk);
     if (!walk->count) { /* the caller has no unwind tables */
         walk->address[walk->count++] = walk->site;
         walk->cacheable = false;
     }
-    return stacks_tell(call->thread, walk->address, walk->count);
+    return stacks_emit(thread, walk->address, walk->count);
 }
 
-static bool still_there(const struct stack_entry *entry)
+static bool is_unchanged(const struct stack_entry *entry)
 {
     for (uint32_t i = 0; i < entry->count; i++)
         if (*entry->slot[i] != entry->address[i])
@@ -148,25 +170,23 @@ static bool still_there(const struct stack_entry *entry)
     return true;
 }
 
-static uint64_t take_native(struct call *call)
+static uint64_t take_native(struct shim_thread *thread, uint64_t site, uint64_t frame)
 {
-    struct thread *thread = call->thread;
-    uint64_t site = (uintptr_t)call->site, place = (uintptr_t)call->frame;
-    uint32_t set = (uint32_t)((site ^ place >> 4) * 0x9e3779b97f4a7c15u >> 40) % STACK_SETS;
+    uint32_t set = (uint32_t)((site ^ frame >> 4) * 0x9e3779b97f4a7c15u >> 40) % STACK_SETS;
     for (uint32_t way = 0; way < STACK_WAYS; way++) {
         const struct stack_entry *entry = &thread->caches->stack[set][way];
-        if (entry->site == site && entry->place == place && still_there(entry) &&
-            known_has(&shim.known_stacks, entry->id))
+        if (entry->site == site && entry->frame == frame && is_unchanged(entry) &&
+            known_has(&stacks_emitted, entry->id))
             return entry->id;
     }
-    struct walk walk;
-    uint64_t id = unwind(call, &walk);
+    struct stack_walk walk;
+    uint64_t id = unwind(thread, site, &walk);
     if (walk.cacheable) {
         struct stack_entry *entry =
             &thread->caches->stack[set][thread->caches->stack_next[set]++ % STACK_WAYS];
         entry->id = id;
         entry->site = site;
-        entry->place = place;
+        entry->frame = frame;
         entry->count = walk.count;
         for (uint32_t i = 0; i < walk.count; i++) {
             entry->address[i] = walk.address[i];
@@ -176,11 +196,11 @@ static uint64_t take_native(struct call *call)
     return id;
 }
 
-uint64_t stacks_take(struct call *call, bool whole)
+uint64_t stacks_take(struct shim_thread *thread, const void *site, const void *frame, bool whole)
 {
     if (!whole || !unwinder.backtrace) {
-        modules_cover(call->thread, (uintptr_t)call->site);
+        modules_cover(thread, (uintptr_t)site);
         return 0;
     }
-    return python_stack(call->thread, take_native(call));
+    return python_stack(thread, take_native(thread, (uintptr_t)site, (uintptr_t)frame));
 }

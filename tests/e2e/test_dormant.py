@@ -22,7 +22,7 @@ def run(program, folder, environment):
 
 
 def rings(trace):
-    """Where the shim keeps the rings of a trace directory (interpose/record/directory.c); other jobs of this machine have theirs."""
+    """Where the shim keeps the rings of a trace directory (interpose/ring/directory.c); other jobs of this machine have theirs."""
     value = 14695981039346656037
     for byte in trace.encode():
         value = (value ^ byte) * 1099511628211 % 2**64

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from watch import DUMP, PROGRAMS, Run, equal, of
+from watch import DUMP, PROGRAMS, SHIM, Run, equal, of
 
 NOT_READY = 3       # of ring_dump: killed before the file's header was complete
 EMULATOR = os.path.abspath(sys.argv[2])
@@ -92,6 +92,14 @@ def test_hashes():
                     zeros.setdefault(h["bytes"], set()).add(h["hash"])
         equal({bytes_: len(values) for bytes_, values in zeros.items()}, {ELEMENTS: 1, 4 * ELEMENTS: 1},
               "equal bytes, equal hashes on all ranks; other lengths, other hashes")
+
+
+def test_hashes_of_two_threads():
+    """While one thread still prepares the ring file for the kernel, the other's operations wait for it."""
+    slow = os.path.join(PROGRAMS, "libinterpose_slow_register.so")
+    with watch(os.path.join(PROGRAMS, "interpose_threads"), DDPCHECK_HASH="1", LD_PRELOAD="%s:%s" % (SHIM, slow)).ok() as run:
+        hashes = of(run.records(), "hash")
+        equal(sorted((h["rank"], h["what"]) for h in hashes), [(0, 0), (0, 2), (1, 0), (1, 2)], "hashes of both ranks")
 
 
 def test_hashes_find_no_room():
@@ -239,7 +247,7 @@ def test_selection_keeps_order():
 
 
 if __name__ == "__main__":
-    for test in (test_four_ranks, test_hashes, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
+    for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
                  test_driver, test_what_was_there_before, test_host_functions, test_shapes, test_nodes_added_by_hand, test_selection,
                  test_selection_keeps_order):
         test()

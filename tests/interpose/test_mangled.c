@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "interpose/calls/mangled.h"
+#include "interpose/memory/mangled.h"
 
 /* r: pointer that reads, w: that may write, v: value; NULL: not known. */
 static const struct {

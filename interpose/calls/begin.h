@@ -1,0 +1,30 @@
+/* begin.h: begins and ends the recording of a call. */
+#ifndef DDPCHECK_CALL_BEGIN_H
+#define DDPCHECK_CALL_BEGIN_H
+
+#include "interpose/record/call.h"
+
+/* The rest of call_begin. */
+bool call_begin_active(struct recorded_call *call, bool starts);
+void call_end(struct recorded_call *call);
+
+/* Begins recording a call. Returns false if it has to pass through: the shim is dormant or off, or
+ * this is a call from within another recorded call. `starts`: this call starts a dormant shim. On
+ * true, call_end has to follow. */
+static inline bool call_begin(struct recorded_call *call, enum api api, bool starts,
+                              bool per_thread, const void *site, const void *frame)
+{
+    uint32_t state = atomic_load_explicit(&shim.state, memory_order_acquire);
+    if (state != SHIM_ACTIVE && (!starts || state == SHIM_OFF))
+        return false;
+    if (thread_self.inside)
+        return false;
+    *call = (struct recorded_call){.api = (uint16_t)api,
+                                   .per_thread = per_thread,
+                                   .site = site,
+                                   .frame = frame,
+                                   .slot = RECORD_NO_SLOT};
+    return call_begin_active(call, starts);
+}
+
+#endif

@@ -1,0 +1,348 @@
+/* mangled.c: reads the parameter list of a mangled name.
+ *
+ * A recursive descent over the grammar of the Itanium C++ ABI ("Name mangling", section 5.1), as
+ * far as kernels' names need it. What counts is to keep the list of substitutions right, since S1_
+ * may stand for "pointer to const float". Anything unknown makes the whole name unknown. */
+#include "interpose/memory/mangled.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { SUBSTITUTIONS = 128, DEPTH = 48 };
+
+struct type {
+    bool pointer, to_const; /* a pointer, and what it points to is const */
+    bool is_const;
+};
+
+struct name_reader {
+    const char *at;
+    struct type known[SUBSTITUTIONS]; /* S_, S0_, ... */
+    struct type
+        argument[SUBSTITUTIONS]; /* T_, T0_, ...: of the function's own template arguments */
+    int knowns, arguments, depth;
+    bool failed;
+};
+
+static const struct type plain;
+
+static struct type read_type(struct name_reader *r);
+static void read_template_arguments(struct name_reader *r, bool keep);
+
+static struct type fail_reading(struct name_reader *r)
+{
+    r->failed = true;
+    return plain;
+}
+
+static struct type add_substitution(struct name_reader *r, struct type type)
+{
+    if (r->knowns == SUBSTITUTIONS)
+        return fail_reading(r);
+    r->known[r->knowns++] = type;
+    return type;
+}
+
+static bool take_char(struct name_reader *r, char c)
+{
+    if (*r->at != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void skip_source_name(struct name_reader *r)
+{
+    size_t length = 0;
+    while (is_digit(*r->at) && length < 100000)
+        length = length * 10 + (size_t)(*r->at++ - '0');
+    if (!length || strnlen(r->at, length) < length) {
+        fail_reading(r);
+        return;
+    }
+    r->at += length;
+    while (*r->at == 'B' && !r->failed) { /* ABI tag */
+        r->at++;
+        skip_source_name(r);
+    }
+}
+
+/* "_" is 0, "0_" is 1, ... in the given base. Returns -1 if it is none. */
+static int read_sequence(struct name_reader *r, int base)
+{
+    int value = 0;
+    if (take_char(r, '_'))
+        return 0;
+    while (*r->at && *r->at != '_' && value < SUBSTITUTIONS) {
+        char c = *r->at++;
+        int digit = is_digit(c) ? c - '0' : base == 36 && c >= 'A' && c <= 'Z' ? c - 'A' + 10 : -1;
+        if (digit < 0)
+            return -1;
+        value = value * base + digit;
+    }
+    return take_char(r, '_') ? value + 1 : -1;
+}
+
+/* After the S. Sets *named if a name follows that is not part of the list (std::). */
+static struct type read_substitution(struct name_reader *r, bool *std)
+{
+    *std = false;
+    if (take_char(r, 't')) {
+        *std = true;
+        return plain;
+    }
+    if (*r->at && strchr("absiod", *r->at)) {
+        r->at++;
+        return plain;
+    }
+    int index = read_sequence(r, 36);
+    return index < 0 || index >= r->knowns ? fail_reading(r) : r->known[index];
+}
+
+/* One part of a name: source name, constructor, operator. */
+static void read_unqualified(struct name_reader *r)
+{
+    take_char(r, 'L');
+    if (is_digit(*r->at))
+        skip_source_name(r);
+    else if (*r->at >= 'a' && *r->at <= 'z' && r->at[1] >= 'a' && r->at[1] <= 'z' &&
+             strncmp(r->at, "cv", 2))
+        r->at += 2;
+    else
+        fail_reading(r);
+}
+
+/* N ... E. Of a function's name the whole is no substitution, of a type's it is. Returns whether
+ * the last part has template arguments. */
+static bool read_nested(struct name_reader *r, bool function)
+{
+    bool templated = false, first = true, std;
+    while (*r->at && strchr("rVKRO", *r->at))
+        r->at++;
+    while (!r->failed && !take_char(r, 'E')) {
+        bool listed = false;
+        templated = false;
+        if (first && take_char(r, 'S')) {
+            read_substitution(r, &std);
+            listed = true;
+        } else if (*r->at == 'I' && !first) {
+            read_template_arguments(r, function);
+            templated = true;
+        } else if (*r->at == 'T') {
+            read_type(r);
+            listed = true;
+        } else {
+            read_unqualified(r);
+        }
+        if (!listed && !(function && *r->at == 'E'))
+            add_substitution(r, plain);
+        first = false;
+    }
+    return templated;
+}
+
+static void read_literal(struct name_reader *r)
+{
+    if (*r->at == '_') { /* the address of a function or object */
+        fail_reading(r);
+        return;
+    }
+    read_type(r);
+    while (*r->at && *r->at != 'E')
+        r->at++;
+    if (!take_char(r, 'E'))
+        fail_reading(r);
+}
+
+/* I ... E. `keep`: these are the arguments that T_ refers to. */
+static void read_template_arguments(struct name_reader *r, bool keep)
+{
+    struct type arguments[SUBSTITUTIONS];
+    int count = 0, packs = 0;
+    if (!take_char(r, 'I'))
+        fail_reading(r);
+    while (!r->failed && (packs || *r->at != 'E')) {
+        struct type type = plain;
+        if (packs && take_char(r, 'E')) {
+            packs--;
+            continue;
+        }
+        if (take_char(r, 'J'))
+            packs++;
+        else if (take_char(r, 'L'))
+            read_literal(r);
+        else
+            type = read_type(r);
+        if (count == SUBSTITUTIONS)
+            fail_reading(r);
+        else
+            arguments[count++] = type;
+    }
+    if (r->failed || !take_char(r, 'E')) {
+        fail_reading(r);
+        return;
+    }
+    if (keep) {
+        memcpy(r->argument, arguments, (size_t)count * sizeof *arguments);
+        r->arguments = count;
+    }
+}
+
+static struct type read_class(struct name_reader *r)
+{
+    if (*r->at == 'N') {
+        r->at++;
+        read_nested(r, false);
+        return plain;
+    }
+    skip_source_name(r);
+    add_substitution(r, plain);
+    if (*r->at == 'I') {
+        read_template_arguments(r, false);
+        add_substitution(r, plain);
+    }
+    return plain;
+}
+
+static struct type read_substituted(struct name_reader *r)
+{
+    bool std;
+    struct type type = read_substitution(r, &std);
+    if (std)
+        return read_class(r);
+    if (*r->at == 'I') {
+        read_template_arguments(r, false);
+        return add_substitution(r, plain);
+    }
+    return type;
+}
+
+/* Types made of another type: pointers, references, qualified ones, arrays, function types. */
+static struct type read_compound(struct name_reader *r, char c)
+{
+    struct type type = plain, inner;
+    switch (c) {
+    case 'P':
+        inner = read_type(r);
+        return add_substitution(r, (struct type){.pointer = true, .to_const = inner.is_const});
+    case 'K':
+    case 'V':
+    case 'r':
+        type = read_type(r);
+        type.is_const |= c == 'K';
+        return add_substitution(r, type);
+    case 'A':
+        while (is_digit(*r->at))
+            r->at++;
+        if (!take_char(r, '_'))
+            return fail_reading(r);
+        inner = read_type(r);
+        return add_substitution(r, (struct type){.is_const = inner.is_const});
+    case 'F':
+        while (!r->failed && !take_char(r, 'E'))
+            read_type(r);
+        return add_substitution(r, plain);
+    case 'M':
+        read_type(r);
+        /* fall through */
+    default: /* R, O, C, G */
+        read_type(r);
+        return add_substitution(r, plain);
+    }
+}
+
+/* D followed by a letter: builtin types of two letters. */
+static struct type read_extended(struct name_reader *r)
+{
+    if (*r->at == 'F') { /* DF16_, DF16b: half and bfloat16 */
+        r->at++;
+        while (is_digit(*r->at))
+            r->at++;
+        return take_char(r, '_') || take_char(r, 'b') ? plain : fail_reading(r);
+    }
+    if (!*r->at || !strchr("hdefiusanc", *r->at))
+        return fail_reading(r);
+    r->at++;
+    return plain;
+}
+
+static struct type read_any(struct name_reader *r)
+{
+    char c = *r->at;
+    if (is_digit(c) || c == 'N')
+        return read_class(r);
+    if (c)
+        r->at++;
+    if (c && strchr("vwbcahstijlmxynofdegz", c))
+        return plain;
+    if (c && strchr("PKVrAFMROCG", c))
+        return read_compound(r, c);
+    if (c == 'S')
+        return read_substituted(r);
+    if (c == 'D')
+        return read_extended(r);
+    if (c == 'u') {
+        skip_source_name(r);
+        return add_substitution(r, plain);
+    }
+    if (c == 'T') {
+        int index = read_sequence(r, 10);
+        return index < 0 || index >= r->arguments
+                   ? (r->arguments ? fail_reading(r) : add_substitution(r, plain))
+                   : add_substitution(r, r->argument[index]);
+    }
+    return fail_reading(r);
+}
+
+static struct type read_type(struct name_reader *r)
+{
+    if (r->failed || ++r->depth > DEPTH)
+        return fail_reading(r);
+    struct type type = read_any(r);
+    r->depth--;
+    return type;
+}
+
+/* The function's name. Returns whether it ends in template arguments: then a return type follows.
+ */
+static bool read_mangled_name(struct name_reader *r)
+{
+    if (take_char(r, 'N'))
+        return read_nested(r, true);
+    if (!strncmp(r->at, "St", 2))
+        r->at += 2;
+    read_unqualified(r);
+    if (*r->at != 'I')
+        return false;
+    add_substitution(r, plain);
+    read_template_arguments(r, true);
+    return true;
+}
+
+int mangled_parameters(const char *name, enum mangled_kind *kinds, int max)
+{
+    struct name_reader r = {.at = name};
+    if (strncmp(name, "_Z", 2))
+        return -1;
+    r.at += 2;
+    if (read_mangled_name(&r))
+        read_type(&r);
+    int count = 0;
+    if (*r.at == 'v' && !r.at[1])
+        r.at++;
+    while (!r.failed && *r.at && *r.at != '.') {
+        struct type type = read_type(&r);
+        if (count == max)
+            return -1;
+        kinds[count++] = !type.pointer   ? MANGLED_VALUE
+                         : type.to_const ? MANGLED_READS
+                                         : MANGLED_WRITES;
+    }
+    return r.failed ? -1 : count;
+}

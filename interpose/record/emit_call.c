@@ -1,0 +1,64 @@
+/* emit_call.c: makes the records of a call, with its stack and stream, and emits them. */
+#include "interpose/record/emit_call.h"
+
+#include <cuda_runtime_api.h>
+
+#include "interpose/record/streams.h"
+#include "interpose/ring/emit.h"
+#include "interpose/stacks/stacks.h"
+
+static bool announces_tensor(uint16_t api)
+{
+    return api == API_ddpcheck_save || api == API_ddpcheck_modify || api == API_ddpcheck_use;
+}
+
+void emit_describe(struct recorded_call *call, struct record *record, enum record_phase phase,
+                   const void *stream)
+{
+    if (phase != RECORD_LEAVE) {
+        bool wanted = call->api < 80 || call->api == API_ddpcheck_hash ||
+                      emit_class(call->api) == CLASS_WAIT || announces_tensor(call->api);
+        bool whole = shim.stacks == STACKS_ALL || (shim.stacks == STACKS_NCCL && wanted);
+        record->stack = stacks_take(call->thread, call->site, call->frame, whole);
+        if (!whole || !record->stack) {
+            record->stack = (uintptr_t)call->site;
+            record->flags |= RECORD_FLAG_ADDRESS;
+        }
+    }
+    record->stream = (uintptr_t)stream;
+    if (!stream && call->per_thread)
+        record->stream = (uintptr_t)cudaStreamPerThread;
+    record->flags |= call->flags;
+    emit_name(call->thread, record, call->api, phase);
+}
+
+void emit_prepare(struct recorded_call *call, struct record *record, enum record_phase phase,
+                  const void *stream)
+{
+    emit_describe(call, record, phase, stream);
+    if (emit_class(call->api) != CLASS_STREAM)
+        streams_record(call->thread, record->stream);
+    emit_stamp(record);
+}
+
+void emit_enter(struct recorded_call *call, struct record *record, const void *stream)
+{
+    emit_prepare(call, record, RECORD_ENTER, stream);
+    call->enter = record->serial;
+    emit(call->thread, record, emit_ring(call->api));
+}
+
+void emit_leave(struct recorded_call *call, int result, uint64_t handle)
+{
+    struct record record = {.result = result,
+                            .leave = {.enter = call->enter, .comm = call->comm, .handle = handle}};
+    emit_prepare(call, &record, RECORD_LEAVE, NULL);
+    emit(call->thread, &record, emit_ring(call->api));
+}
+
+void emit_point(struct recorded_call *call, struct record *record, int result, const void *stream)
+{
+    emit_prepare(call, record, RECORD_POINT, stream);
+    record->result = result;
+    emit(call->thread, record, emit_ring(call->api));
+}

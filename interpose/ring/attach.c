@@ -1,0 +1,87 @@
+/* attach.c: gives a thread its caches and its segment of the ring file, and takes them back. */
+#include "interpose/ring/attach.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interpose/ring/files.h"
+
+/* Survives a fork, as the key does. */
+static struct {
+    pthread_key_t key;
+    bool made;
+} attach;
+
+/* The key's destructor: gives the segment back. Whatever the thread still calls passes through. */
+static void detach_thread(void *value)
+{
+    struct shim_thread *thread = value;
+    thread->inside = 1;
+    thread->attached = false;
+    if (thread->segment) {
+        files_end_segment(thread->segment);
+        thread->segment = NULL;
+    }
+    if (thread->caches)
+        munmap(thread->caches, sizeof *thread->caches);
+    thread->caches = NULL;
+}
+
+bool attach_start(void)
+{
+    int error = attach.made ? 0 : pthread_key_create(&attach.key, detach_thread);
+    attach.made = !error;
+    if (error)
+        problem_print(PROBLEM_START, "can't start recording: %s; the job runs on unwatched",
+                      strerror(error));
+    return attach.made;
+}
+
+static void attach_segment(struct shim_thread *thread)
+{
+    thread->segments_seen = files_segments_ended();
+    struct ring_segment *segment = files_take_segment(thread->id);
+    if (!segment)
+        return;
+    for (int kind = 0; kind < RING_KINDS; kind++)
+        thread->records[kind] = ring_records(shim.file, segment, kind);
+    thread->segment = segment;
+}
+
+bool attach_thread(struct shim_thread *thread)
+{
+    thread->id = (uint32_t)syscall(SYS_gettid);
+    if (!thread->caches) {
+        void *memory = mmap(NULL, sizeof *thread->caches, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return false;
+        thread->caches = memory;
+    }
+    if (pthread_setspecific(attach.key, thread)) {
+        munmap(thread->caches, sizeof *thread->caches);
+        thread->caches = NULL;
+        return false;
+    }
+    attach_segment(thread);
+    thread->attached = true;
+    return true;
+}
+
+void attach_retry(struct shim_thread *thread)
+{
+    if (files_segments_ended() != thread->segments_seen)
+        attach_segment(thread);
+}
+
+void attach_forked(void)
+{
+    struct shim_thread *thread = &thread_self;
+    if (thread->caches)
+        munmap(thread->caches, sizeof *thread->caches);
+    *thread = (struct shim_thread){.device = thread->device, .inside = thread->inside};
+}

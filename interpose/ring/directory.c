@@ -1,0 +1,147 @@
+/* directory.c: finds or makes the trace directory and the directory of its rings. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "interpose/ring/files.h"
+#include "interpose/shim/shim.h"
+
+int file_read(const char *path, char *text, uint32_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    uint32_t used = 0;
+    ssize_t got = 0;
+    while (used + 1 < bytes &&
+           ((got = read(fd, text + used, bytes - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
+        used += got > 0 ? (uint32_t)got : 0;
+    close(fd);
+    text[used] = 0;
+    return got < 0 ? -1 : (int)used;
+}
+
+/* mkdir -p. */
+static int make_directories(const char *path)
+{
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof part)
+        return ENAMETOOLONG;
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != 0)
+            continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0777) && errno != EEXIST && errno != EISDIR)
+            return errno;
+    }
+    return 0;
+}
+
+/* A directory that only we can use, and no link to somewhere else. */
+static bool is_private_directory(const char *path)
+{
+    struct stat info;
+    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+           !(info.st_mode & 077) && access(path, W_OK | X_OK) == 0;
+}
+
+/* The directory that `rings` names, if it can be used. */
+static bool read_rings_file(const char *rings_file, char *rings, uint32_t bytes)
+{
+    int length = file_read(rings_file, rings, bytes);
+    if (length <= 0)
+        return false;
+    rings[strcspn(rings, "\n")] = 0;
+    return rings[0] == '/' && is_private_directory(rings);
+}
+
+static bool make_rings_directory(const char *directory, char *rings, uint32_t bytes)
+{
+    const char *parents[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
+    uint64_t hash = string_id(directory, strlen(directory));
+    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
+        if (!parents[i] || parents[i][0] != '/')
+            continue;
+        int length = snprintf(rings, bytes, "%s/ddpcheck-%u-%016llx", parents[i],
+                              (unsigned)geteuid(), (unsigned long long)hash);
+        if (length < 0 || (uint32_t)length >= bytes)
+            continue;
+        if ((mkdir(rings, 0700) == 0 || errno == EEXIST) && is_private_directory(rings))
+            return true;
+    }
+    return false;
+}
+
+/* Writes `rings` so that readers see all of it or nothing. The first process of a directory wins; a
+ * name that can't be used any more is replaced. */
+static int write_rings_file(const char *directory, const char *rings_file, char *rings,
+                            uint32_t bytes)
+{
+    char temporary[PATH_MAX], text[PATH_MAX];
+    int length = snprintf(temporary, sizeof temporary, "%s/.rings-%d", directory, (int)getpid());
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return ENAMETOOLONG;
+    int text_bytes = snprintf(text, sizeof text, "%s\n", rings);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        return errno;
+    errno = ENOSPC; /* of a write that is cut short */
+    int error = write(fd, text, (size_t)text_bytes) == text_bytes ? 0 : errno;
+    if (close(fd) && !error)
+        error = errno;
+    if (!error && link(temporary, rings_file)) {
+        char others[PATH_MAX];
+        if (errno == EEXIST && read_rings_file(rings_file, others, sizeof others) &&
+            strlen(others) < bytes)
+            strcpy(rings, others);
+        else if (rename(temporary, rings_file))
+            error = errno;
+    }
+    unlink(temporary);
+    return error;
+}
+
+bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes)
+{
+    const char *wanted = getenv("DDPCHECK_DIR");
+    if (!wanted || !*wanted)
+        wanted = "ddpcheck-trace";
+    char real[PATH_MAX], rings_file[PATH_MAX + 8];
+    int error = make_directories(wanted);
+    if (!error && !realpath(wanted, real))
+        error = errno;
+    if (!error && strlen(real) >= path_bytes)
+        error = ENAMETOOLONG;
+    if (error) {
+        problem_print(
+            PROBLEM_DIRECTORY,
+            "can't use the trace directory %s: %s; nothing is recorded (set DDPCHECK_DIR)", wanted,
+            strerror(error));
+        return false;
+    }
+    strcpy(path, real);
+    snprintf(rings_file, sizeof rings_file, "%s/rings", real);
+    if (read_rings_file(rings_file, rings, rings_bytes))
+        return true;
+    if (!make_rings_directory(real, rings, rings_bytes)) {
+        problem_print(PROBLEM_DIRECTORY,
+                      "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp "
+                      "lets this user make a directory; nothing is recorded");
+        return false;
+    }
+    error = write_rings_file(real, rings_file, rings, rings_bytes);
+    if (error)
+        problem_print(
+            PROBLEM_DIRECTORY,
+            "can't write %s: %s; nothing is recorded (set DDPCHECK_DIR to a directory that "
+            "this user can write)",
+            rings_file, strerror(error));
+    return !error;
+}

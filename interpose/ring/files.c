@@ -1,0 +1,234 @@
+/* files.c: creates this process's ring file and gives out its segments. */
+#include "interpose/ring/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "interpose/ring/process.h"
+#include "interpose/shim/shim.h"
+
+enum {
+    CONTROL_MIN = 256,
+    BULK_MIN = 512,
+    SHARE =
+        32, /* a segment takes at most this part of what is free: several ranks, several threads */
+    PROGRAMS_MAX = 100 /* that one process execs one after the other */
+};
+
+static struct {
+    int fd;
+    _Atomic(struct ring_segment *) segment[RING_SEGMENTS_MAX];
+    _Atomic uint32_t
+        growing; /* lock of the file's length; held only while a thread gets a segment */
+    _Atomic uint32_t segments_ended;
+} files;
+
+static uint32_t hash_entries(void)
+{
+    return shim.hashing ? RING_HASHES : 0;
+}
+
+static uint64_t header_bytes(void)
+{
+    uint64_t bytes = sizeof(struct ring_file) + hash_entries() * sizeof(struct hash_entry);
+    return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
+}
+
+/* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. A limit on the size
+ * of files (ulimit -f) is checked first: to exceed it raises SIGXFSZ. */
+static int reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+    struct rlimit limit;
+    int error;
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+        offset + bytes > limit.rlim_cur)
+        return EFBIG;
+    do {
+        error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    } while (error == EINTR);
+    return error;
+}
+
+/* Capacities by what is free: halved down to the minimum, 0 if not even that fits. */
+static void choose_capacities(int fd, uint32_t *control, uint32_t *bulk)
+{
+    struct statvfs info;
+    uint64_t available = fstatvfs(fd, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize : 0;
+    *control = RING_CONTROL_RECORDS;
+    *bulk = RING_BULK_RECORDS;
+    while (*control > CONTROL_MIN && ring_segment_bytes(*control, *bulk) > available / SHARE) {
+        *control /= 2;
+        *bulk /= 2;
+    }
+    *bulk = *bulk < BULK_MIN ? BULK_MIN : *bulk;
+    if (header_bytes() + ring_segment_bytes(*control, *bulk) > available)
+        *control = 0;
+}
+
+/* The name is free except where this process was another program before an exec. */
+static int open_new_file(const char *rings, char *path, uint32_t bytes)
+{
+    uint64_t ticks = process_start_ticks();
+    for (int i = 0; i < PROGRAMS_MAX; i++) {
+        char suffix[16] = "";
+        if (i)
+            snprintf(suffix, sizeof suffix, "-%d", i + 1);
+        int length = snprintf(path, bytes, "%s/%d-%llu%s" RING_SUFFIX, rings, (int)getpid(),
+                              (unsigned long long)ticks, suffix);
+        if (length < 0 || (uint32_t)length >= bytes) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static struct ring_segment *map_segment(uint32_t index)
+{
+    uint64_t bytes = shim.file->segment_bytes;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, files.fd,
+                        (off_t)ring_segment_offset(shim.file, index));
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* The file with its header filled in but for `ready`, or NULL with errno set. */
+static struct ring_file *create_ring_file(int fd)
+{
+    uint32_t control, bulk;
+    choose_capacities(fd, &control, &bulk);
+    if (!control) {
+        errno = ENOSPC;
+        return NULL;
+    }
+    int error = reserve(fd, 0, header_bytes());
+    if (error) {
+        errno = error;
+        return NULL;
+    }
+    struct ring_file *file = mmap(NULL, header_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (file == MAP_FAILED)
+        return NULL;
+    memcpy(file->magic, RING_MAGIC, sizeof file->magic);
+    file->version = RING_VERSION;
+    file->record_version = RECORD_VERSION;
+    file->record_bytes = RECORD_BYTES;
+    file->file_header_bytes = (uint32_t)header_bytes();
+    file->hash_entries = hash_entries();
+    file->control_records = control;
+    file->bulk_records = bulk;
+    file->segment_bytes = ring_segment_bytes(control, bulk);
+    process_describe(&file->process);
+    return file;
+}
+
+bool files_start(void)
+{
+    char rings[PATH_MAX], path[PATH_MAX];
+    if (!directory_find(shim.directory, sizeof shim.directory, rings, sizeof rings))
+        return false;
+    int fd = open_new_file(rings, path, sizeof path);
+    if (fd < 0) {
+        problem_print(PROBLEM_DIRECTORY, "can't make a ring file in %s: %s; nothing is recorded",
+                      rings, strerror(errno));
+        return false;
+    }
+    struct ring_file *file = create_ring_file(fd);
+    if (!file) {
+        problem_print(
+            PROBLEM_DIRECTORY,
+            "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
+            rings, strerror(errno));
+        close(fd);
+        unlink(path);
+        return false;
+    }
+    shim.file = file;
+    files.fd = fd;
+    atomic_store_explicit(&file->ready, 1, memory_order_release);
+    return true;
+}
+
+static void lock_length(void)
+{
+    while (atomic_exchange_explicit(&files.growing, 1, memory_order_acquire))
+        sched_yield();
+}
+
+static struct ring_segment *add_segment(uint32_t thread)
+{
+    struct ring_segment *segment = NULL;
+    lock_length();
+    uint32_t index = atomic_load_explicit(&shim.file->segments, memory_order_relaxed);
+    if (index < RING_SEGMENTS_MAX &&
+        !reserve(files.fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
+        segment = map_segment(index);
+    if (segment) {
+        atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);
+        atomic_store_explicit(&segment->state, SEGMENT_ACTIVE, memory_order_release);
+        atomic_store_explicit(&files.segment[index], segment, memory_order_release);
+        atomic_store_explicit(&shim.file->segments, index + 1, memory_order_release);
+    }
+    atomic_store_explicit(&files.growing, 0, memory_order_release);
+    return segment;
+}
+
+struct ring_segment *files_take_segment(uint32_t thread)
+{
+    uint32_t count = atomic_load_explicit(&shim.file->segments, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ring_segment *segment =
+            atomic_load_explicit(&files.segment[i], memory_order_acquire);
+        uint32_t state = SEGMENT_ENDED;
+        if (segment &&
+            atomic_compare_exchange_strong_explicit(&segment->state, &state, SEGMENT_ACTIVE,
+                                                    memory_order_acq_rel, memory_order_relaxed)) {
+            atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);
+            return segment;
+        }
+    }
+    return add_segment(thread);
+}
+
+void files_end_segment(struct ring_segment *segment)
+{
+    atomic_store_explicit(&segment->state, SEGMENT_ENDED, memory_order_release);
+    atomic_fetch_add_explicit(&files.segments_ended, 1, memory_order_release);
+}
+
+uint32_t files_segments_ended(void)
+{
+    return atomic_load_explicit(&files.segments_ended, memory_order_acquire);
+}
+
+bool files_has_thread(uint32_t thread)
+{
+    uint32_t count = atomic_load_explicit(&shim.file->segments, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++) {
+        struct ring_segment *segment =
+            atomic_load_explicit(&files.segment[i], memory_order_acquire);
+        if (segment && atomic_load(&segment->state) == SEGMENT_ACTIVE &&
+            atomic_load(&segment->thread) == thread)
+            return true;
+    }
+    return false;
+}
+
+/* The child's mappings stay: another of the parent's calls may be using one further up this stack.
+ */
+void files_forked(void)
+{
+    if (shim.file)
+        close(files.fd);
+    memset((void *)&files, 0, sizeof files);
+}

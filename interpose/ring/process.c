@@ -1,0 +1,141 @@
+/* process.c: describes this process by its environment, /proc and library versions. */
+#include "interpose/ring/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "interpose/ring/files.h"
+#include "interpose/real/resolve.h"
+#include "interpose/shim/shim.h"
+
+/* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number
+ * and `needs` is set. RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow
+ * has RANK for its place among the pods, and whatever runs inside of it inherits that. Slurm's are
+ * inherited by everything that runs in a job. */
+static const struct launcher {
+    const char *name, *needs, *rank, *local_rank, *world_size, *job, *restart;
+} launchers[] = {
+    {"explicit", "", "DDPCHECK_RANK", "DDPCHECK_LOCAL_RANK", "DDPCHECK_WORLD_SIZE", "DDPCHECK_JOB",
+     "DDPCHECK_RESTART"},
+    {"torchrun", "TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+     "TORCHELASTIC_RESTART_COUNT"},
+    {"env", "LOCAL_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID",
+     ""}, /* Ray Train, DeepSpeed, Accelerate */
+    {"openmpi", "", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
+     "PMIX_NAMESPACE", ""},
+    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "", ""},
+    {"env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", ""},
+    {"jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", ""},
+    {"slurm", "", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID",
+     "SLURM_RESTART_COUNT"},
+};
+
+static int32_t number_in(const char *name)
+{
+    const char *text = *name ? getenv(name) : NULL;
+    char *end;
+    long value = text && *text ? strtol(text, &end, 10) : -1;
+    return text && *text && !*end && value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
+}
+
+static void copy_cut(char *to, size_t bytes, const char *from)
+{
+    size_t length = strnlen(from, bytes - 1);
+    memcpy(to, from, length);
+    to[length] = 0;
+}
+
+static void describe_launcher(struct process_info *info)
+{
+    info->rank = info->local_rank = info->world_size = info->restart = -1;
+    copy_cut(info->launcher, sizeof info->launcher, "none");
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const struct launcher *launcher = &launchers[i];
+        int32_t rank = *launcher->needs && !getenv(launcher->needs) ? -1
+                                                                    : number_in(launcher->rank);
+        if (rank < 0)
+            continue;
+        info->rank = rank;
+        info->local_rank = number_in(launcher->local_rank);
+        info->world_size = number_in(launcher->world_size);
+        info->restart = number_in(launcher->restart);
+        copy_cut(info->launcher, sizeof info->launcher, launcher->name);
+        const char *job = *launcher->job ? getenv(launcher->job) : NULL;
+        copy_cut(info->job, sizeof info->job, job ? job : "");
+        return;
+    }
+}
+
+uint64_t process_start_ticks(void)
+{
+    char text[1024];
+    if (file_read("/proc/self/stat", text, sizeof text) < 0)
+        return 0;
+    char *field =
+        strrchr(text, ')'); /* the program's name may hold anything, so count from its end */
+    for (int i = 2; field && i < 22; i++)
+        field = strchr(field + 1, ' ');
+    return field ? strtoull(field + 1, NULL, 10) : 0;
+}
+
+static void describe_clocks(struct process_info *info)
+{
+    struct timespec real, monotonic;
+    clock_gettime(CLOCK_REALTIME, &real);
+    clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    info->realtime_ns = (uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec;
+    info->monotonic_ns = (uint64_t)monotonic.tv_sec * 1000000000u + (uint64_t)monotonic.tv_nsec;
+}
+
+static void describe_versions(struct process_info *info)
+{
+    int version;
+    __typeof__(&ncclGetVersion) nccl = REAL_HELPER(ncclGetVersion);
+    __typeof__(&cudaRuntimeGetVersion) runtime = REAL_HELPER(cudaRuntimeGetVersion);
+    __typeof__(&cuDriverGetVersion) driver = NULL;
+    if (atomic_load(&shim.cuda_used))
+        driver = REAL_HELPER(cuDriverGetVersion);
+    info->nccl_version = nccl && nccl(&version) == ncclSuccess ? version : -1;
+    info->cuda_runtime_version = runtime && runtime(&version) == cudaSuccess ? version : -1;
+    info->cuda_driver_version = driver && driver(&version) == CUDA_SUCCESS ? version : -1;
+}
+
+static void describe_program(struct process_info *info)
+{
+    ssize_t length = readlink("/proc/self/exe", info->program, sizeof info->program - 1);
+    info->program[length > 0 ? length : 0] = 0;
+    int bytes = file_read("/proc/self/cmdline", info->command, sizeof info->command);
+    if (bytes < 0)
+        bytes = 0;
+    while (bytes && !info->command[bytes - 1])
+        bytes--;
+    for (int i = 0; i < bytes; i++)
+        if (!info->command[i])
+            info->command[i] = ' ';
+    info->command[bytes] = 0;
+}
+
+void process_describe(struct process_info *info)
+{
+    info->pid = getpid();
+    info->uid = geteuid();
+    info->lacks = atomic_load(&shim.missing_fields);
+    info->start_ticks = process_start_ticks();
+    describe_launcher(info);
+    describe_clocks(info);
+    if (file_read("/proc/sys/kernel/random/boot_id", info->boot_id, sizeof info->boot_id) < 0)
+        info->boot_id[0] = 0;
+    info->boot_id[strcspn(info->boot_id, "\n")] = 0;
+    if (gethostname(info->host, sizeof info->host))
+        info->host[0] = 0;
+    info->host[sizeof info->host - 1] = 0;
+    describe_program(info);
+    describe_versions(info);
+}

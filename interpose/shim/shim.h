@@ -1,0 +1,74 @@
+/* shim.h: what all rooms of libddpcheck.so share: its state, its settings, the ring file.
+ *
+ * The shim is dormant until the process's first NCCL call (calls.def lists those functions): no
+ * thread, no file, no output, and the environment is not read. process/start.h starts it.
+ *
+ * Each part (a table, a cache, a thread of the shim's own) keeps its state in one struct of its
+ * file; struct shim holds only what several parts read. start.c lists the parts that have to do
+ * something when the shim starts, in the child of a fork, or at the process's exit. */
+#ifndef DDPCHECK_SHIM_H
+#define DDPCHECK_SHIM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/trace/ring.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum shim_state {
+    SHIM_DORMANT,  /* no NCCL call so far, or a forked child that made none */
+    SHIM_STARTING, /* one thread is in shim_start */
+    SHIM_ACTIVE,
+    SHIM_OFF /* switched off, or could not start */
+};
+
+enum stack_mode { STACKS_OFF, STACKS_NCCL, STACKS_ALL };
+enum selection { SELECT_USED, SELECT_ALL, SELECT_NONE };
+
+enum {
+    PROFILED_YES = 1,
+    PROFILED_PRELOADED = 2, /* the wrappers are preloaded as well */
+    PROFILED_REPLAYS = 4    /* that replays of graphs are not recorded was emitted */
+};
+
+struct shim {
+    _Atomic uint32_t state; /* enum shim_state */
+    struct ring_file *file; /* valid while ACTIVE */
+
+    /* Settings, read from the environment at the start. */
+    enum stack_mode stacks;
+    enum selection selection; /* which kernels and copies are recorded */
+    bool hashing;             /* payload hashes were requested (hashing.h) */
+    char directory[4096];     /* the trace directory's absolute path */
+
+    _Atomic uint32_t cuda_used; /* the program uses CUDA, so it may be queried. Before that, a query
+                                   would initialize it, and the program could not fork any more */
+    _Atomic uint32_t nccl_called;    /* a wrapper of NCCL was called: the wrappers see its calls */
+    _Atomic int captures;            /* stream captures that are open */
+    _Atomic uint32_t missing_fields; /* LACKS_*: what this process's records do not contain */
+    _Atomic uint32_t profiled;       /* PROFILED_*: NCCL reports its work to profiler.h */
+};
+
+extern struct shim shim;
+
+/* In the child of a fork. */
+void shim_forked(void);
+
+/* What can go wrong; each is printed once per process, its forked children included. */
+enum problem {
+    PROBLEM_START,
+    PROBLEM_DIRECTORY,
+    PROBLEM_COLLECTOR,
+    PROBLEM_MISSING_FUNCTION,
+    PROBLEM_COMMS_FULL,
+    PROBLEM_P2P_FULL,
+    PROBLEM_HASHING
+};
+
+/* Writes "ddpcheck: ..." as one line to stderr, the first time for each problem. */
+void problem_print(enum problem problem, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,99 @@
+/* thread.h: what the shim keeps per thread.
+ *
+ * In thread-local storage of the initial-exec model, so that it can be used in constructors, in
+ * signal handlers and while the thread ends; small, because that storage is scarce. The caches are
+ * mapped when the thread makes its first record. */
+#ifndef DDPCHECK_THREAD_H
+#define DDPCHECK_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interpose/shim/comms.h"
+#include "interpose/shim/shim.h"
+
+enum {
+    BUFFER_CACHE = 512, /* pointers whose allocation was recorded */
+    STACK_SETS = 32,
+    STACK_WAYS = 4,
+    STACK_FRAMES = 32,
+    PAGE_CACHE = 128,   /* code pages that lie in a module that was recorded */
+    PYTHON_CACHE = 512, /* Python stacks that were recorded */
+    POINTERS_MAX = 24,  /* of one launch: four records */
+    GROUP_INITS = 64,   /* communicators created in one ncclGroup of one thread */
+    HASH_JOBS = 512     /* operations of one ncclGroup whose payloads are hashed */
+};
+
+/* A call stack and where on the stack its return addresses lie: if they are still there, it is
+ * still the same stack, and nothing has to be unwound. */
+struct stack_entry {
+    uint64_t id;
+    uint64_t site, frame; /* the innermost return address and where it lies */
+    uint32_t count;
+    uint64_t address[STACK_FRAMES];
+    const uint64_t *slot[STACK_FRAMES];
+};
+
+/* The allocation around a pointer, valid in one epoch of buffers.c. */
+struct buffer_entry {
+    uint64_t pointer, epoch, base, bytes;
+    int32_t device;
+    uint16_t type; /* enum memory_type */
+    bool recorded;
+};
+
+/* The memory that a launch is given. */
+struct launch_pointers {
+    struct {
+        uint64_t address, base;
+        bool written, inferred;
+    } found[POINTERS_MAX];
+    int count, guesses;
+    bool cut;       /* there were more */
+    bool elsewhere; /* some of it is another device's */
+};
+
+/* What is to be hashed of one operation (hashing.h). */
+struct hash_job {
+    uint64_t comm, number, serial;
+    uint64_t send, send_bytes, recv, recv_bytes; /* 0 bytes: not hashed */
+    uint64_t stream;
+    int32_t rank, device;
+    uint16_t api;
+    uint8_t datatype;
+    bool send_after, recv_after;
+};
+
+struct thread_caches {
+    struct buffer_entry buffer[BUFFER_CACHE];
+    struct stack_entry stack[STACK_SETS][STACK_WAYS];
+    uint8_t stack_next[STACK_SETS];
+    uint64_t page[PAGE_CACHE];
+    uint64_t python[PYTHON_CACHE][2];      /* key of the frames, id of the stack */
+    struct pending_init init[GROUP_INITS]; /* of the open group */
+    uint32_t inits;
+    struct hash_job hash_job[HASH_JOBS]; /* of the open group, or the one operation */
+    uint32_t hash_jobs;
+    struct launch_pointers launch; /* of the launch under way */
+};
+
+struct shim_thread {
+    volatile uint32_t inside; /* in a recorded call: calls that it makes pass through */
+    bool attached;
+    bool group_failed;            /* a call of the open group failed */
+    uint8_t device_queries;       /* how often CUDA could not name the device */
+    int32_t device;               /* current CUDA device, RECORD_NO_DEVICE if not known */
+    uint32_t id;                  /* kernel thread id */
+    uint32_t segments_seen;       /* files_segments_ended() when there was no free segment */
+    struct ring_segment *segment; /* NULL: records are counted as lost */
+    struct record *records[RING_KINDS];
+    struct thread_caches *caches;
+    bool in_group_api; /* profiler.h: NCCL reported an ncclGroup of the program */
+    uint64_t group;    /* serial of the outermost open ncclGroupStart */
+    uint32_t group_depth, group_calls;
+    uint64_t group_slots[RING_SLOTS_MAX / 64]; /* progress slots that the open group launches on */
+};
+
+extern _Thread_local struct shim_thread thread_self __attribute__((tls_model("initial-exec")));
+
+#endif

@@ -1,0 +1,119 @@
+/* modules.c: emits the executable files that are mapped into this process (notice_module). */
+#include "interpose/stacks/modules.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+#include "interpose/ring/emit.h"
+
+enum { MODULES_MAX = 2048 };
+
+/* The executable mappings that were emitted, in no order. */
+static struct {
+    _Atomic uint64_t start[MODULES_MAX], end[MODULES_MAX];
+    _Atomic uint32_t count;
+    _Atomic uint32_t scanning; /* one thread at a time searches for new ones */
+} modules;
+
+void modules_forked(void)
+{
+    memset((void *)&modules, 0, sizeof modules);
+}
+
+static void find_build_id(const struct dl_phdr_info *info, struct record *record)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type != PT_NOTE)
+            continue;
+        const char *at = (const char *)(info->dlpi_addr + header->p_vaddr),
+                   *end = at + header->p_memsz;
+        while (end - at > (long)sizeof(ElfW(Nhdr))) {
+            ElfW(Nhdr) note;
+            memcpy(&note, at, sizeof note);
+            const char *name = at + sizeof note;
+            const char *data = name + ((note.n_namesz + 3) & ~3u);
+            if (data > end || note.n_descsz > (uint64_t)(end - data))
+                break;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(name, "GNU", 4)) {
+                uint32_t bytes = note.n_descsz < sizeof record->module.build_id
+                                     ? note.n_descsz
+                                     : sizeof record->module.build_id;
+                memcpy(record->module.build_id, data, bytes);
+                record->module.build_id_bytes = bytes;
+                return;
+            }
+            at = data + ((note.n_descsz + 3) & ~3u);
+        }
+    }
+}
+
+static bool is_emitted(uint64_t start, uint64_t end)
+{
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (atomic_load_explicit(&modules.start[i], memory_order_relaxed) == start &&
+            atomic_load_explicit(&modules.end[i], memory_order_relaxed) == end)
+            return true;
+    return false;
+}
+
+static void emit_module(struct shim_thread *thread, const struct dl_phdr_info *info, uint64_t start,
+                        uint64_t end)
+{
+    const char *path = *info->dlpi_name ? info->dlpi_name : shim.file->process.program;
+    struct record record = {.module = {.base = info->dlpi_addr,
+                                       .start = start,
+                                       .end = end,
+                                       .path = emit_string(thread, path, strlen(path))}};
+    find_build_id(info, &record);
+    uint32_t count = atomic_load(&modules.count);
+    if (!emit_notice(thread, &record, API_notice_module) || count == MODULES_MAX)
+        return;
+    atomic_store_explicit(&modules.start[count], start, memory_order_relaxed);
+    atomic_store_explicit(&modules.end[count], end, memory_order_relaxed);
+    atomic_store_explicit(&modules.count, count + 1, memory_order_release);
+}
+
+static int emit_new_mappings(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uint64_t start = info->dlpi_addr + header->p_vaddr;
+        if (header->p_type == PT_LOAD && (header->p_flags & PF_X) &&
+            !is_emitted(start, start + header->p_memsz))
+            emit_module(argument, info, start, start + header->p_memsz);
+    }
+    return 0;
+}
+
+void modules_record(struct shim_thread *thread)
+{
+    if (atomic_exchange(&modules.scanning, 1))
+        return; /* another thread does it; what it does not find is searched for again */
+    dl_iterate_phdr(emit_new_mappings, thread);
+    atomic_store(&modules.scanning, 0);
+}
+
+static bool is_in_module(uint64_t address)
+{
+    uint32_t count = atomic_load_explicit(&modules.count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (address >= atomic_load_explicit(&modules.start[i], memory_order_relaxed) &&
+            address < atomic_load_explicit(&modules.end[i], memory_order_relaxed))
+            return true;
+    return false;
+}
+
+void modules_cover(struct shim_thread *thread, uint64_t address)
+{
+    uint64_t page = address / RING_PAGE;
+    uint64_t *known = &thread->caches->page[page % PAGE_CACHE];
+    if (*known == page)
+        return;
+    if (!is_in_module(address))
+        modules_record(thread);
+    *known = page; /* code that no file holds (made at run time) is searched for once per page */
+}
