@@ -19,6 +19,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/model/progress.h"
 #include "analyzer/model/redops.h"
+#include "analyzer/hazard/hazards.h"
 #include "analyzer/hazard/unwritten.h"
 #include "analyzer/hang/waits.h"
 #include "lib/trace/names.h"
@@ -58,6 +59,7 @@ static void free_process(const struct analyzer *analyzer, struct process *proces
     for (struct thread *thread = process->threads; thread; thread = thread->hh.next)
         states_free(analyzer, OWNER_THREAD, &thread->states);
     states_free(analyzer, OWNER_PROCESS, &process->states);
+    hazards_free(process->hazards);
     process_free(process);
 }
 

@@ -1,14 +1,21 @@
-/* A treap by begin: a search tree whose random priorities keep it balanced; nodes know how far
- * their subtrees reach. */
+/* intervals.c: a treap by begin: a search tree whose random priorities keep it balanced; nodes know
+ * how far their subtrees reach. */
 #include "analyzer/hazard/intervals.h"
 
 #include <stdlib.h>
+
+#include "analyzer/invariant.h"
 
 enum { RANGES_MAX = 16384, SWEEP_LEAST = 64, MET_MAX = 64 };
 
 static void set_reach(struct intervals *ranges, uint32_t i)
 {
     struct interval *node = ranges->node, *range = &node[i];
+    /* A tree by begin, and a heap by priority. */
+    invariant(!range->left || (node[range->left].priority <= range->priority &&
+                               node[range->left].begin <= range->begin));
+    invariant(!range->right || (node[range->right].priority <= range->priority &&
+                                node[range->right].begin >= range->begin));
     range->reach = range->end;
     if (range->left && node[range->left].reach > range->reach)
         range->reach = node[range->left].reach;
@@ -131,6 +138,7 @@ int intervals_add(struct intervals *ranges, uint64_t begin, uint64_t end, struct
 
 static void drop_flight(struct flight *flight)
 {
+    invariant(flight->ranges);
     if (!--flight->ranges)
         free(flight);
 }

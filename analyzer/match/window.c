@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/invariant.h"
+
 enum { WINDOW_START = 16 };
 
 struct block {
@@ -90,6 +92,7 @@ struct slot *window_slot(const struct comm *comm, uint64_t number)
     struct window *window = comm->window;
     if (!window || number < window->base || number >= window->end)
         return NULL;
+    invariant(window->end - window->base <= window->capacity);
     return &window->slot[number & (window->capacity - 1)];
 }
 

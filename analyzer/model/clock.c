@@ -1,8 +1,11 @@
+/* clock.c: vector clocks, as sorted arrays. */
 #include "analyzer/model/clock.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analyzer/invariant.h"
 
 /* Index of the first entry whose timeline is not below. */
 static uint32_t lower_bound(const struct clock *clock, uint64_t timeline)
@@ -33,6 +36,16 @@ static int make_room(struct clock *clock, uint32_t count)
     return 0;
 }
 
+/* Timelines rise strictly around entry `i`. */
+static bool is_in_order(const struct clock *clock, uint32_t i)
+{
+    uint32_t first = i > 2 ? i - 2 : 0;
+    for (uint32_t k = first; k + 1 < clock->count && k <= i + 1; k++)
+        if (clock->entry[k].timeline >= clock->entry[k + 1].timeline)
+            return false;
+    return true;
+}
+
 int clock_raise(struct clock *clock, struct place place)
 {
     uint32_t i = lower_bound(clock, place.timeline);
@@ -47,6 +60,7 @@ int clock_raise(struct clock *clock, struct place place)
         return -1;
     memmove(&clock->entry[i + 1], &clock->entry[i], (clock->count++ - i) * sizeof *clock->entry);
     clock->entry[i] = place;
+    invariant(is_in_order(clock, i));
     clock->version++;
     return 0;
 }
@@ -91,6 +105,7 @@ int clock_merge(struct clock *clock, const struct clock *other)
             theirs.position = mine < theirs.position ? theirs.position : mine;
         }
         clock->entry[--to] = theirs;
+        invariant(k == other->count || theirs.timeline < other->entry[k].timeline);
         k--;
     }
     clock->count += added;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/invariant.h"
 #include "analyzer/model/array.h"
 #include "analyzer/model/freed.h"
 #include "analyzer/model/process.h"
@@ -42,6 +43,17 @@ static void remove_range(struct process *process, uint32_t from, uint32_t to)
     process->allocations -= to - from;
 }
 
+/* No two allocations around number `i` overlap. */
+static bool are_disjoint(const struct process *process, uint32_t i)
+{
+    uint32_t first = i > 2 ? i - 2 : 0;
+    for (uint32_t k = first; k + 1 < process->allocations && k <= i + 1; k++)
+        if (process->allocation[k].base + process->allocation[k].bytes >
+            process->allocation[k + 1].base)
+            return false;
+    return true;
+}
+
 /* Adds it in the place of whatever it overlaps: that was freed without our seeing it. Takes over
  * what it holds. */
 static int memory_add(struct process *process, struct allocation *allocation)
@@ -67,6 +79,7 @@ static int memory_add(struct process *process, struct allocation *allocation)
     memmove(&process->allocation[from + 1], &process->allocation[from],
             (process->allocations++ - from) * sizeof *process->allocation);
     process->allocation[from] = *allocation;
+    invariant(are_disjoint(process, from));
     return ENGINE_OK;
 }
 

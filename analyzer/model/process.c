@@ -5,7 +5,6 @@
 
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/dead_streams.h"
-#include "analyzer/hazard/hazards.h"
 #include "analyzer/model/memory.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/progress.h"
@@ -76,7 +75,6 @@ void process_free(struct process *process)
     callbacks_free(process);
     order_free(process);
     progress_free(process);
-    hazards_free(process->hazards);
     dead_streams_free(process);
     memory_free(process);
     free(process->redop);
