@@ -29,7 +29,7 @@ enum order {
 };
 
 /* Whether what stands at `place`, issued earlier, is done before what is put on `stream` next; in
- * the functions of a check_group: before the work in hand. Two calls of one ncclGroup on one
+ * the handlers of an operation: before the work in hand. Two calls of one ncclGroup on one
  * communicator have the same position, and nothing orders them. Places stay valid, also when their
  * stream is gone. */
 enum order order_before(const struct process *process, const struct place *place,
