@@ -13,7 +13,7 @@ target_link_options(ddpcheck_trace PRIVATE -Wl,-u,trace_open,-u,api_name,-u,site
 
 # Installed, the headers lie side by side in include/ddpcheck: "lib/trace/ring.h" becomes "ring.h".
 set(headers ${CMAKE_CURRENT_BINARY_DIR}/include/ddpcheck)
-foreach(header IN ITEMS base/error.h trace/apis.def trace/names.h trace/record.h trace/ring.h trace/site.h trace/trace.h)
+foreach(header IN ITEMS base/error.h trace/apis.def trace/datatypes.def trace/kinds.def trace/kinds.h trace/names.h trace/record.h trace/ring.h trace/site.h trace/trace.h)
   set(source ${CMAKE_SOURCE_DIR}/lib/${header})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(READ ${source} text)
