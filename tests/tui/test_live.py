@@ -74,7 +74,7 @@ class Live(unittest.TestCase):
                 terminal.wait("live")
                 job.send_signal(signal.SIGTERM)
                 job.wait(30)
-                terminal.wait(r" over ", 30)
+                terminal.wait(r" finished ", 30)
                 terminal.keys("4")
                 self.assertIn("Terminated", terminal.wait("Terminated"))
         finally:
