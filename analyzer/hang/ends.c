@@ -1,3 +1,4 @@
+/* ends.c: decides which processes ended by themselves and which because another did. */
 #include "analyzer/hang/ends.h"
 
 #include <signal.h>

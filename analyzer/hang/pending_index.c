@@ -1,3 +1,4 @@
+/* pending_index.c: finds the operations on a stream that are not done. */
 #include "analyzer/hang/pending_index.h"
 
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static bool is_it(const struct pending *pending, const struct member *member,
            pending->receives == receives;
 }
 
-static void put(struct pending_index *index, const struct pending *pending)
+static void pending_put(struct pending_index *index, const struct pending *pending)
 {
     uint64_t place = hash_of(pending->member, pending->channel, pending->receives, pending->number);
     while (index->entry[place & (index->capacity - 1)])
@@ -70,19 +71,19 @@ static int grow(struct pending_index *index)
         return -1;
     for (uint32_t i = 0; i < index->capacity; i++)
         if (index->entry[i])
-            put(&grown, index->entry[i]);
+            pending_put(&grown, index->entry[i]);
     free(index->entry);
     index->entry = grown.entry;
     index->capacity = grown.capacity;
     return 0;
 }
 
-static int take(void *context, const struct pending *pending)
+static int pending_take(void *context, const struct pending *pending)
 {
     struct pending_index *index = context;
     if (2 * (index->count + 1) > index->capacity && grow(index))
         return -1;
-    put(index, pending);
+    pending_put(index, pending);
     return 0;
 }
 
@@ -94,7 +95,7 @@ int pending_index_find(struct pending_index *index, const struct member *member,
     *found = NULL;
     if (!index->taken[process->index]) {
         index->taken[process->index] = true;
-        if (progress_visit_first(process, MOST_OF_A_STREAM, take, index))
+        if (progress_visit_first(process, MOST_OF_A_STREAM, pending_take, index))
             return -1;
     }
     if (!index->capacity)

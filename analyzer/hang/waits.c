@@ -1,3 +1,4 @@
+/* waits.c: builds the graph of who waits for whom. */
 #include "analyzer/hang/waits.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* waits_nodes.c: creates the nodes of the wait graph, with the ranks that each wait is for. */
 #include "analyzer/hang/waits_nodes.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@
 
 enum { MISSING_MAX = 4096 }; /* ranks named in one wait */
 
-static int add_missing(struct wait_node *node, int rank, struct member *member,
-                       struct process *process, bool issued)
+static int node_add_missing(struct wait_node *node, int rank, struct member *member,
+                            struct process *process, bool issued)
 {
     if (node->missing_count == MISSING_MAX)
         return 0;
@@ -34,7 +35,7 @@ static int add_missing(struct wait_node *node, int rank, struct member *member,
     return 0;
 }
 
-static int add_behind(struct wait_node *node, struct waiting_op *op)
+static int node_add_behind(struct wait_node *node, struct waiting_op *op)
 {
     struct waiting_op **grown =
         array_room(node->behind, sizeof(*grown), node->behind_count, &node->behind_capacity, 2);
@@ -58,7 +59,7 @@ static int add_issued(struct wait_graph *graph, struct wait_node *node, const st
         return 0;
     errno = 0;
     struct waiting_op *op = wait_op_get(graph, pending);
-    return op ? add_behind(node, op) : errno ? -1 : 0;
+    return op ? node_add_behind(node, op) : errno ? -1 : 0;
 }
 
 /* Its call in a group that is still open: it is no part of the sequence yet. */
@@ -90,7 +91,7 @@ static int find_members(struct wait_graph *graph, struct wait_node *node)
                 return -1;
             continue;
         }
-        if (add_missing(node, member->rank, member, member->process, issued))
+        if (node_add_missing(node, member->rank, member, member->process, issued))
             return -1;
         if (!issued && node->missing_count)
             node->missing[node->missing_count - 1].held = held_by(member, node);
@@ -106,7 +107,7 @@ static int find_peer(struct wait_graph *graph, struct wait_node *node)
         return 0;
     if (!channel_is_waiting(node->channel, node->receives, node->number))
         return add_issued(graph, node, member, node->channel, !node->receives);
-    if (add_missing(node, rank, member, member->process, false))
+    if (node_add_missing(node, rank, member, member->process, false))
         return -1;
     node->missing[0].held = held_by(member, node);
     return 0;
@@ -121,12 +122,12 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
         struct member *member = next < node->comm->members ? node->comm->member[next] : NULL;
         if (member && member->rank == rank) { /* known at all: it came; it may have gone again */
             if (!member->exists && process_is_gone(member->process) &&
-                add_missing(node, rank, member, member->process, true))
+                node_add_missing(node, rank, member, member->process, true))
                 return -1;
             continue;
         }
-        if (add_missing(node, rank, NULL, comm_guess_process(graph->analyzer, node->comm, rank),
-                        false))
+        if (node_add_missing(node, rank, NULL,
+                             comm_guess_process(graph->analyzer, node->comm, rank), false))
             return -1;
     }
     return 0;
@@ -139,7 +140,7 @@ static int find_callers(struct wait_node *node)
         bool came = node->kind == WAIT_SPLIT
                         ? member->splits > node->number
                         : member->leaving || member->aborted || member->process->ended;
-        if (!came && add_missing(node, member->rank, member, member->process, false))
+        if (!came && node_add_missing(node, member->rank, member, member->process, false))
             return -1;
     }
     return 0;
@@ -278,7 +279,7 @@ static int add_ahead(void *context, const struct pending *pending)
 }
 
 /* Host functions on the timeline up to the position. */
-static int add_callbacks(struct wait_graph *graph, struct waiting_op *op, struct place upto)
+static int node_add_callbacks(struct wait_graph *graph, struct waiting_op *op, struct place upto)
 {
     for (struct callback *callback = op->process->callbacks; callback; callback = callback->next) {
         if (callback->place.timeline != upto.timeline || callback->place.position > upto.position ||
@@ -298,7 +299,7 @@ static int expand_callback(struct wait_graph *graph, struct waiting_op *op)
     if (op->started)
         return 0;
     return progress_visit_before(op->process, op->callback->place, add_ahead, &expansion) ||
-                   add_callbacks(graph, op, before)
+                   node_add_callbacks(graph, op, before)
                ? -1
                : 0;
 }
@@ -311,9 +312,9 @@ static int expand_ahead(struct wait_graph *graph, struct waiting_op *op)
         return -1;
     if (op->started)
         return 0;
-    int result = add_callbacks(graph, op, pending->place);
+    int result = node_add_callbacks(graph, op, pending->place);
     for (uint32_t i = 0; i < pending->before.count && !result; i++)
-        result = add_callbacks(graph, op, pending->before.entry[i]);
+        result = node_add_callbacks(graph, op, pending->before.entry[i]);
     return result;
 }
 

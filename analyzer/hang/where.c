@@ -49,7 +49,7 @@ void wait_text(const struct wait_node *wait, struct text *text)
 }
 
 /* "... of rank 1, whose call stands behind ncclAllReduce(...) #7 of comm a1b2". */
-static void add_behind(const struct wait_node *wait, struct act *act)
+static void where_add_behind(const struct wait_node *wait, struct act *act)
 {
     for (uint32_t i = 0; i < wait->behind_count; i++) {
         const struct waiting_op *op = wait->behind[i];
@@ -69,7 +69,7 @@ static void add_reason(const struct wait_node *wait, struct act *act, struct whe
     act->did = DID_WAITS;
     act->wait = wait_awaited(wait);
     if (!wait->missing_count) {
-        add_behind(wait, act);
+        where_add_behind(wait, act);
         return;
     }
     bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT;

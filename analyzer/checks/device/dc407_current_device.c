@@ -12,8 +12,9 @@
 
 enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
 
-static void report(struct analyzer *analyzer, struct process *process, const struct record *record,
-                   const struct act *act, struct text *what, const char *todo)
+static void current_device_report(struct analyzer *analyzer, struct process *process,
+                                  const struct record *record, const struct act *act,
+                                  struct text *what, const char *todo)
 {
     struct thread *thread = process_thread(process, record->thread);
     if (!thread) {
@@ -60,9 +61,10 @@ static void current_device_on_launch(struct analyzer *analyzer, const struct eve
              " on a stream of device %d while device %d is current: the launch fails (invalid "
              "resource handle)",
              stream->device, record->device);
-    report(analyzer, process, record, &act, &what,
-           "Call cudaSetDevice with the stream's device first (each thread has a current "
-           "device of its own), and check every launch with cudaGetLastError.");
+    current_device_report(
+        analyzer, process, record, &act, &what,
+        "Call cudaSetDevice with the stream's device first (each thread has a current "
+        "device of its own), and check every launch with cudaGetLastError.");
 }
 
 static void current_device_on_call(struct analyzer *analyzer, const struct event *event)
@@ -84,9 +86,10 @@ static void current_device_on_call(struct analyzer *analyzer, const struct event
         "rank %d records an event that was made while device %d was current on a stream of device "
         "%d: it fails (invalid resource handle), and who waits for the event waits for nothing",
         process_shown_rank(thread->process), made->device, stream->device);
-    report(analyzer, thread->process, record, NULL, &what,
-           "Make the event after cudaSetDevice with the stream's device, and check the "
-           "result of cudaEventRecord.");
+    current_device_report(
+        analyzer, thread->process, record, NULL, &what,
+        "Make the event after cudaSetDevice with the stream's device, and check the "
+        "result of cudaEventRecord.");
 }
 
 const struct check check_current_device = {

@@ -23,8 +23,8 @@ struct use {
     uint64_t pointer, bytes;
 };
 
-static void report(struct analyzer *analyzer, struct draft *draft,
-                   const struct operation *operation, struct text *what, const char *todo)
+static void device_report(struct analyzer *analyzer, struct draft *draft,
+                          const struct operation *operation, struct text *what, const char *todo)
 {
     struct finding_side *side = draft_side_record(draft, &operation->record, &operation->site);
     draft_rank(draft, side, operation->member);
@@ -61,9 +61,9 @@ static void check_device(struct analyzer *analyzer, const struct operation *oper
         mapped      ? " (which may have been given access to it)"
         : reachable ? " (peer access is enabled)"
                     : "");
-    report(analyzer, &draft, operation, &what,
-           "Allocate the buffer on the communicator's device: cudaSetDevice before the "
-           "allocation, or move the tensor.");
+    device_report(analyzer, &draft, operation, &what,
+                  "Allocate the buffer on the communicator's device: cudaSetDevice before the "
+                  "allocation, or move the tensor.");
 }
 
 static void check_bounds(struct analyzer *analyzer, const struct operation *operation,
@@ -87,9 +87,9 @@ static void check_bounds(struct analyzer *analyzer, const struct operation *oper
              (unsigned long long)operation->record.op.number,
              comm_name(operation->member->comm->id, name), (unsigned long long)use->bytes,
              use->name, (unsigned long long)room);
-    report(analyzer, &draft, operation, &what,
-           "Give the count in elements (not bytes) that the buffer holds; AllGather's "
-           "receive and ReduceScatter's send buffer hold nranks times the count.");
+    device_report(analyzer, &draft, operation, &what,
+                  "Give the count in elements (not bytes) that the buffer holds; AllGather's "
+                  "receive and ReduceScatter's send buffer hold nranks times the count.");
 }
 
 static void check_pageable(struct analyzer *analyzer, const struct operation *operation,
@@ -112,12 +112,12 @@ static void check_pageable(struct analyzer *analyzer, const struct operation *op
              comm_name(operation->member->comm->id, name), use->name,
              reachable ? "; this GPU can reach it, page by page and slowly"
                        : ", which the GPU can't reach");
-    report(analyzer, &draft, operation, &what,
-           "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
-           "(cudaMallocHost, cudaHostRegister).");
+    device_report(analyzer, &draft, operation, &what,
+                  "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
+                  "(cudaMallocHost, cudaHostRegister).");
 }
 
-static void check_stream(struct analyzer *analyzer, const struct operation *operation)
+static void device_check_stream(struct analyzer *analyzer, const struct operation *operation)
 {
     const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS
                                             ? timeline_get(operation->process, &operation->record)
@@ -136,13 +136,13 @@ static void check_stream(struct analyzer *analyzer, const struct operation *oper
         member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
         (unsigned long long)operation->record.op.number,
         comm_name(operation->member->comm->id, name), stream->device, device);
-    report(analyzer, &draft, operation, &what,
-           "Make the stream after cudaSetDevice with the communicator's device, one for "
-           "each communicator.");
+    device_report(analyzer, &draft, operation, &what,
+                  "Make the stream after cudaSetDevice with the communicator's device, one for "
+                  "each communicator.");
 }
 
-static void check_use(struct analyzer *analyzer, const struct operation *operation,
-                      const struct use *use)
+static void device_check_use(struct analyzer *analyzer, const struct operation *operation,
+                             const struct use *use)
 {
     const struct allocation *allocation = use->bytes ? memory_find(operation->process, use->pointer)
                                                      : NULL;
@@ -157,16 +157,16 @@ static void devices_on_operation(struct analyzer *analyzer, const struct event *
 {
     const struct operation *operation = event->operation;
     struct op_extent extent;
-    check_stream(analyzer, operation);
+    device_check_stream(analyzer, operation);
 
     if (!op_extent_of(&operation->record, operation->member->comm->nranks, &extent))
         return;
     struct use send = {"send", operation->record.op.sendbuff, extent.send_bytes};
     struct use recv = {"receive", operation->record.op.recvbuff, extent.recv_bytes};
-    check_use(analyzer, operation, &send);
+    device_check_use(analyzer, operation, &send);
 
     if (recv.pointer != send.pointer || recv.bytes > send.bytes)
-        check_use(analyzer, operation, &recv);
+        device_check_use(analyzer, operation, &recv);
 }
 
 static void launch_say(struct draft *draft, const struct process *process, const char *kernel,

@@ -1,3 +1,4 @@
+/* dc202_cycle.c: finds cycles of waits and reports them as DC202 or DC203. */
 #include "analyzer/checks/hang/dc202_cycle.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static const struct wait_node *reason_of(const struct blocked *blocked)
 }
 
 /* Fills in for whom the wait is and returns what keeps that one; NULL if that is no wait. */
-static const struct wait_node *follow(const struct wait_graph *graph, struct cycle_step *step)
+static const struct wait_node *cycle_follow(const struct wait_graph *graph, struct cycle_step *step)
 {
     const struct wait_node *wait = step->wait;
     for (uint32_t i = 0; i < wait->behind_count; i++)
@@ -83,7 +84,7 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
             }
         struct cycle_step *step = &cycle->step[cycle->steps++];
         *step = (struct cycle_step){.wait = wait};
-        wait = follow(graph, step);
+        wait = cycle_follow(graph, step);
     }
     cycle->steps = 0;
 }
@@ -145,8 +146,8 @@ static enum did behind_did(const struct waiting_op *behind)
 }
 
 /* For whom the step waits, and what keeps that one. */
-static struct act step_act(const struct wait_graph *graph, const struct cycle_step *step,
-                           const struct wait_node *next)
+static struct act cycle_step_act(const struct wait_graph *graph, const struct cycle_step *step,
+                                 const struct wait_node *next)
 {
     const struct member *member = step->behind ? step->behind->pending->member
                                                : step->missing->member;
@@ -164,13 +165,13 @@ static struct act step_act(const struct wait_graph *graph, const struct cycle_st
     return act;
 }
 
-static void add_side(struct draft *draft, const struct wait_graph *graph,
-                     const struct cycle_step *step, const struct wait_node *next, struct text *what,
-                     int place)
+static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
+                           const struct cycle_step *step, const struct wait_node *next,
+                           struct text *what, int place)
 {
     char ranks[RANKS_BYTES];
     const struct pending *example;
-    const struct act call = hang_call(step->wait), now = step_act(graph, step, next);
+    const struct act call = hang_call(step->wait), now = cycle_step_act(graph, step, next);
     struct finding_side *side = draft_side(draft, &call, NULL);
     if (!side)
         return;
@@ -214,8 +215,8 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     struct text what = {0};
     text_add(&what, "a cycle of %d waits: ", cycle->steps);
     for (int i = 0; i < cycle->steps; i++)
-        add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait, &what,
-                 i);
+        cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait,
+                       &what, i);
     if (cycle->steps > STEPS_TOLD)
         text_add(&what, "; and %d more", cycle->steps - STEPS_TOLD);
     cover_rest(&draft, cycle);

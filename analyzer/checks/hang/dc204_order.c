@@ -129,8 +129,8 @@ static void add_operation(struct text *text, const struct last_collective *opera
              (unsigned long long)operation->number, comm_name(comm->id, name));
 }
 
-static struct finding_side *add_side(struct draft *draft, const struct member *member,
-                                     const struct last_collective *first, enum did now)
+static struct finding_side *order_add_side(struct draft *draft, const struct member *member,
+                                           const struct last_collective *first, enum did now)
 {
     struct finding_side *side = draft_side_signature(draft, &first->signature, &first->site);
     draft_rank(draft, side, member);
@@ -138,8 +138,8 @@ static struct finding_side *add_side(struct draft *draft, const struct member *m
     return side;
 }
 
-static void report(struct analyzer *analyzer, const struct suspect *suspect,
-                   const struct comm *other)
+static void order_report(struct analyzer *analyzer, const struct suspect *suspect,
+                         const struct comm *other)
 {
     const struct comm *comm = suspect->early->comm;
     struct draft draft = draft_new(&check_communicator_order, POSSIBLE, comm);
@@ -147,8 +147,8 @@ static void report(struct analyzer *analyzer, const struct suspect *suspect,
     draft.finding.has_number = true;
     draft.finding.first_ns = suspect->early_x.site.time_ns;
     draft.finding.last_ns = suspect->late_x.site.time_ns;
-    add_side(&draft, suspect->early, &suspect->early_y, DID_ISSUED_UNORDERED);
-    add_side(&draft, suspect->late, &suspect->late_x, DID_ISSUED_FIRST);
+    order_add_side(&draft, suspect->early, &suspect->early_y, DID_ISSUED_UNORDERED);
+    order_add_side(&draft, suspect->late, &suspect->late_x, DID_ISSUED_FIRST);
     struct text what = {0};
     text_add(&what, "rank %d issued ", member_shown_rank(suspect->early));
     add_operation(&what, &suspect->early_y, other);
@@ -175,7 +175,7 @@ static void confirm(struct analyzer *analyzer, struct crossing *crossing, const 
     crossing->suspect.used = false;
     crossing->told = true;
     if (!(told))
-        report(analyzer, &crossing->suspect, other);
+        order_report(analyzer, &crossing->suspect, other);
 }
 
 /* The member issues an operation that a suspicion about its neighbour waits for. */
@@ -190,7 +190,7 @@ static void confirm_neighbour(struct analyzer *analyzer, const struct operation 
     confirm(analyzer, crossing, operation->member->comm);
 }
 
-static bool has_issued(const struct member *late, const struct comm *other, uint64_t number)
+static bool order_has_issued(const struct member *late, const struct comm *other, uint64_t number)
 {
     for (const struct member *member = late->process->members; member;
          member = member->process_next)
@@ -199,9 +199,9 @@ static bool has_issued(const struct member *late, const struct comm *other, uint
     return false;
 }
 
-static void compare(struct analyzer *analyzer, struct crossing *crossing,
-                    const struct standing *first, const struct standing *now,
-                    const struct comm *other)
+static void order_compare(struct analyzer *analyzer, struct crossing *crossing,
+                          const struct standing *first, const struct standing *now,
+                          const struct comm *other)
 {
     const struct standing *high = first->count > now->count ? first : now,
                           *low = high == first ? now : first;
@@ -216,7 +216,7 @@ static void compare(struct analyzer *analyzer, struct crossing *crossing,
         .early_y = high->before,
         .late_x = low->mine,
     };
-    if (has_issued(low->member, other, high->count - 1))
+    if (order_has_issued(low->member, other, high->count - 1))
         confirm(analyzer, crossing, other);
 }
 
@@ -246,7 +246,7 @@ static void stand(struct analyzer *analyzer, const struct operation *operation,
     if (!first->used || first->number < now.number)
         *first = now;
     else if (first->number == now.number && first->count != now.count) {
-        compare(analyzer, crossing, first, &now, neighbour->comm);
+        order_compare(analyzer, crossing, first, &now, neighbour->comm);
         return;
     } else if (first->number == now.number && now.free && !first->free)
         *first = now;

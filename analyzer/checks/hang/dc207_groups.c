@@ -10,8 +10,8 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t number,
-                    const struct process *process)
+static bool open_group_is_reported(const struct analyzer *analyzer, uint64_t comm, uint64_t number,
+                                   const struct process *process)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
@@ -22,11 +22,12 @@ static bool is_told(const struct analyzer *analyzer, uint64_t comm, uint64_t num
     return false;
 }
 
-static void report(struct analyzer *analyzer, const struct operation *held,
-                   enum certainty certainty, const struct site *wait, const struct act *now)
+static void open_group_report(struct analyzer *analyzer, const struct operation *held,
+                              enum certainty certainty, const struct site *wait,
+                              const struct act *now)
 {
     uint64_t comm = held->member->comm->id, number = held->record.op.number;
-    if (is_told(analyzer, comm, number, held->process))
+    if (open_group_is_reported(analyzer, comm, number, held->process))
         return;
     char name[16];
     struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
@@ -74,7 +75,7 @@ static void groups_on_call(struct analyzer *analyzer, const struct event *event)
         return;
     const struct act now = {.did = DID_WAITS_IN, .call = call_of_api(record->api)};
     struct site site = thread_site(thread, record);
-    report(analyzer, held, POSSIBLE, &site, &now);
+    open_group_report(analyzer, held, POSSIBLE, &site, &now);
 }
 
 /* Nobody else is stuck for it, but what was called never ran. */
@@ -89,7 +90,8 @@ static void groups_on_waits(struct analyzer *analyzer, const struct event *event
         struct site end = {.time_ns = process->end_ns};
         for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
             if (thread->group_depth && thread->group_calls)
-                report(analyzer, &thread->group[0], CERTAIN, &end, &(struct act){.did = DID_ENDED});
+                open_group_report(analyzer, &thread->group[0], CERTAIN, &end,
+                                  &(struct act){.did = DID_ENDED});
     }
 }
 

@@ -1,3 +1,4 @@
+/* dc208_callbacks.c: reports host functions that keep their stream from going on (DC208). */
 #include "analyzer/checks/hang/dc208_callbacks.h"
 
 #include <stdio.h>
@@ -32,8 +33,8 @@ static const struct blocked *waiter_of(const struct wait_graph *graph,
     return NULL;
 }
 
-static bool is_told(const struct analyzer *analyzer, const struct process *process,
-                    enum certainty certainty)
+static bool host_function_is_reported(const struct analyzer *analyzer,
+                                      const struct process *process, enum certainty certainty)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
@@ -45,8 +46,9 @@ static bool is_told(const struct analyzer *analyzer, const struct process *proce
     return false;
 }
 
-static void add_side(struct draft *draft, const struct process *process, const struct act *act,
-                     const struct site *site, const struct act *now, const struct site *now_site)
+static void host_function_add_side(struct draft *draft, const struct process *process,
+                                   const struct act *act, const struct site *site,
+                                   const struct act *now, const struct site *now_site)
 {
     struct finding_side *side = draft_side(draft, act, site);
     int rank = process_shown_rank(process);
@@ -57,9 +59,9 @@ static void add_side(struct draft *draft, const struct process *process, const s
     draft_cover(draft, process);
 }
 
-static void report(struct analyzer *analyzer, const struct wait_graph *graph,
-                   const struct waiting_op *function, const struct blocked *waiter,
-                   enum certainty certainty)
+static void host_function_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                                 const struct waiting_op *function, const struct blocked *waiter,
+                                 enum certainty certainty)
 {
     const struct callback *callback = function->callback;
     const struct thread *thread = callback->thread;
@@ -78,8 +80,8 @@ static void report(struct analyzer *analyzer, const struct wait_graph *graph,
         text_add(&what, " for %.1f s", (double)(graph->now_ns - callback->begin_ns) / 1e9);
     if (thread->in_call)
         now = (struct act){.did = DID_IN_CALL, .call = call_of_record(&thread->enter)};
-    add_side(&draft, process, &function_act, &callback->site, &now,
-             thread->in_call ? &thread->enter_site : NULL);
+    host_function_add_side(&draft, process, &function_act, &callback->site, &now,
+                           thread->in_call ? &thread->enter_site : NULL);
     text_add(&what, ": it is ");
     act_add(&what, &now);
     if (certainty == CERTAIN)
@@ -87,8 +89,8 @@ static void report(struct analyzer *analyzer, const struct wait_graph *graph,
     if (waiter) {
         const struct act waits = {.did = DID_WAITS_HOST_FUNCTION},
                          call = {.did = DID_CALLED, .call = call_of_record(&waiter->thread->enter)};
-        add_side(&draft, process, &call, &waiter->thread->enter_site, &waits,
-                 &waiter->thread->enter_site);
+        host_function_add_side(&draft, process, &call, &waiter->thread->enter_site, &waits,
+                               &waiter->thread->enter_site);
         text_add(&what, "; ");
         act_add(&what, &call);
         text_add(&what, " of another thread waits for it");
@@ -105,12 +107,12 @@ void callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
 {
     for (const struct waiting_op *op = graph->ops; op; op = op->next) {
         if (!op->callback || !op->callback->thread || op->can_finish ||
-            is_told(analyzer, op->process, certainty))
+            host_function_is_reported(analyzer, op->process, certainty))
             continue;
         const struct blocked *own = wait_graph_blocked(graph, op->callback->thread);
         const struct blocked *waiter = waiter_of(graph, op);
         if (own ? waits_for(own, op) : waiter != NULL)
-            report(analyzer, graph, op, waiter, certainty);
+            host_function_report(analyzer, graph, op, waiter, certainty);
     }
 }
 

@@ -47,7 +47,7 @@ static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
     return false;
 }
 
-static void report(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
+static void unfinished_report(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
 {
     struct draft draft = draft_new(&check_late_rank, POSSIBLE, comm);
     struct finding_side *late = NULL, *done = NULL;
@@ -92,7 +92,7 @@ static void unfinished_on_finish(struct analyzer *analyzer, const struct event *
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         uint64_t number = first_unfinished(comm);
         if (number != UINT64_MAX && !is_known(analyzer, comm))
-            report(analyzer, comm, number);
+            unfinished_report(analyzer, comm, number);
     }
 }
 

@@ -139,7 +139,7 @@ static bool is_stuck(const struct wait_graph *graph)
     return false;
 }
 
-static void report(struct analyzer *analyzer, struct wait_graph *graph)
+static void waits_report(struct analyzer *analyzer, struct wait_graph *graph)
 {
     callbacks_report(analyzer, graph, CERTAIN);
     report_stuck(analyzer, graph, CERTAIN);
@@ -156,7 +156,7 @@ static void waits_on_waits(struct analyzer *analyzer, const struct event *event)
 {
     struct wait_graph *graph = event->graph;
     hang_resolve(analyzer, graph);
-    report(analyzer, graph);
+    waits_report(analyzer, graph);
     hang_close_restarted(analyzer);
 }
 

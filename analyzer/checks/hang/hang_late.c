@@ -1,3 +1,4 @@
+/* hang_late.c: reports ranks that are late or silent, and resolves hangs that the job got over. */
 #include "analyzer/checks/hang/hang_late.h"
 
 #include <stdio.h>
@@ -24,8 +25,8 @@ static bool is_candidate(const struct member *member, const struct thread *threa
     return false;
 }
 
-static enum standing standing_of(const struct wait_graph *graph, const struct wait_node *wait,
-                                 const struct missing *missing)
+static enum standing missing_standing(const struct wait_graph *graph, const struct wait_node *wait,
+                                      const struct missing *missing)
 {
     const struct process *process = missing->process;
     if (!process)
@@ -83,7 +84,7 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
             continue;
         bool working = false, elsewhere = false;
         for (uint32_t i = 0; i < wait->missing_count && !elsewhere; i++) {
-            enum standing standing = standing_of(graph, wait, &wait->missing[i]);
+            enum standing standing = missing_standing(graph, wait, &wait->missing[i]);
             elsewhere = standing == STANDS_ELSEWHERE;
             working |= standing == STANDS_WORKING;
         }

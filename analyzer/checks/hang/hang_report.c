@@ -1,3 +1,4 @@
+/* hang_report.c: makes one finding of a wait whose missing ranks do not come. */
 #include "analyzer/checks/hang/hang_report.h"
 
 #include <string.h>
@@ -75,8 +76,8 @@ static void add_work(const struct draft *draft, const struct wait_node *wait, st
         text_add(what, ", in phase \"%s\"", side->phase);
 }
 
-static void say(struct draft *draft, enum hang_kind kind, const struct wait_node *wait,
-                uint64_t now_ns, bool in_one_thread)
+static void hang_describe(struct draft *draft, enum hang_kind kind, const struct wait_node *wait,
+                          uint64_t now_ns, bool in_one_thread)
 {
     struct text what = {0};
     char waiting[RANKS_BYTES], missing[RANKS_BYTES];
@@ -159,7 +160,7 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
-    say(&draft, kind, wait, graph->now_ns, hang_in_one_thread(graph, wait));
+    hang_describe(&draft, kind, wait, graph->now_ns, hang_in_one_thread(graph, wait));
     if (better && draft.finding.certainty == POSSIBLE) {
         draft_drop(&draft);
         return;

@@ -1,3 +1,4 @@
+/* hang_restart.c: closes the findings that a restart of the job got over. */
 #include "analyzer/checks/hang/hang_restart.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include "analyzer/findings.h"
 #include "lib/trace/lacks.h"
 
-static bool has_issued(const struct process *process)
+static bool has_issued_any(const struct process *process)
 {
     for (const struct member *member = process->members; member; member = member->process_next)
         if (member->next > 0)
@@ -19,7 +20,7 @@ static bool succeeds(const struct process *later, const struct process *process)
 {
     return process->info.restart >= 0 && later->info.restart > process->info.restart &&
            !strncmp(later->info.job, process->info.job, sizeof later->info.job) &&
-           later->info.realtime_ns > process->info.realtime_ns && has_issued(later);
+           later->info.realtime_ns > process->info.realtime_ns && has_issued_any(later);
 }
 
 static const struct process *successor(const struct analyzer *analyzer,

@@ -1,3 +1,4 @@
+/* hang_sides.c: fills in who waits and who is missing as the sides of a finding. */
 #include "analyzer/checks/hang/hang_sides.h"
 
 #include <stdio.h>
@@ -172,8 +173,8 @@ static struct finding_side *missing_side(struct draft *draft, const struct act *
     return side;
 }
 
-static void add_missing(struct draft *draft, const struct wait_graph *graph,
-                        const struct wait_node *wait, const struct missing *missing)
+static void add_missing_side(struct draft *draft, const struct wait_graph *graph,
+                             const struct wait_node *wait, const struct missing *missing)
 {
     struct where where;
     const struct act act = missing_act(wait, missing);
@@ -200,7 +201,7 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
         draft_cover(draft, wait->missing[i].process);
         if (!ended_as(&wait->missing[i], END_CLASS_CAUSE))
             continue;
-        add_missing(draft, graph, wait, &wait->missing[i]);
+        add_missing_side(draft, graph, wait, &wait->missing[i]);
         has_cause = true;
     }
     /* Ranks that ended because another did may have been on their way: how far they came is chance.
@@ -208,7 +209,7 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
     for (uint32_t i = 0; i < wait->missing_count; i++)
         if (!ended_as(&wait->missing[i], END_CLASS_CAUSE) &&
             !(has_cause && ended_as(&wait->missing[i], END_CLASS_CONSEQUENCE)))
-            add_missing(draft, graph, wait, &wait->missing[i]);
+            add_missing_side(draft, graph, wait, &wait->missing[i]);
 }
 
 bool hang_lost_records(const struct wait_node *wait)

@@ -10,7 +10,7 @@
 #include "analyzer/hazard/hazards.h"
 #include "lib/trace/lacks.h"
 
-static bool applies(const struct conflict *conflict)
+static bool write_applies(const struct conflict *conflict)
 {
     return conflict->earlier->kind == FLIGHT_OPERATION &&
            conflict->later->kind != FLIGHT_OPERATION && conflict->after.writes;
@@ -18,17 +18,18 @@ static bool applies(const struct conflict *conflict)
 
 /* One of several pointers that are not const may be only read through: no harm where the operation
  * only reads, too. */
-static enum certainty certainty(const struct conflict *conflict)
+static enum certainty write_certainty(const struct conflict *conflict)
 {
     bool may_only_read = conflict->after.sureness == ASSUMED && !conflict->before.writes &&
                          !conflict->after.sole;
     return conflict->after.sureness == GUESSED || may_only_read ? POSSIBLE : CERTAIN;
 }
 
-static void say(const struct conflict *conflict, struct text *what)
+static void write_describe(const struct conflict *conflict, struct text *what)
 {
     flight_text(conflict->process, conflict->later, what);
-    text_add(what, " %s the buffer that ", certainty(conflict) == CERTAIN ? "writes" : "may write");
+    text_add(what, " %s the buffer that ",
+             write_certainty(conflict) == CERTAIN ? "writes" : "may write");
     flight_text(conflict->process, conflict->earlier, what);
     text_add(what, " %s, and nothing orders it after that operation, which may still run",
              conflict->before.writes ? "writes" : "reads");
@@ -36,9 +37,9 @@ static void say(const struct conflict *conflict, struct text *what)
 
 const struct hazard_rule hazard_write = {
     &check_write_in_flight,
-    applies,
-    certainty,
-    say,
+    write_applies,
+    write_certainty,
+    write_describe,
     "Let the writing stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
     "behind it; in PyTorch work.wait()).",
 };

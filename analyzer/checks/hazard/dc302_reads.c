@@ -6,31 +6,32 @@
 #include "analyzer/hazard/hazards.h"
 #include "lib/trace/lacks.h"
 
-static bool applies(const struct conflict *conflict)
+static bool read_applies(const struct conflict *conflict)
 {
     return conflict->earlier->kind == FLIGHT_OPERATION && conflict->before.writes &&
            conflict->later->kind != FLIGHT_OPERATION && !conflict->after.writes;
 }
 
 /* A kernel need not read through each pointer that it is given. */
-static enum certainty certainty(const struct conflict *conflict)
+static enum certainty read_certainty(const struct conflict *conflict)
 {
     return conflict->after.sureness == SURE ? CERTAIN : POSSIBLE;
 }
 
-static void say(const struct conflict *conflict, struct text *what)
+static void read_describe(const struct conflict *conflict, struct text *what)
 {
     flight_text(conflict->process, conflict->later, what);
-    text_add(what, " %s the result of ", certainty(conflict) == CERTAIN ? "reads" : "may read");
+    text_add(what, " %s the result of ",
+             read_certainty(conflict) == CERTAIN ? "reads" : "may read");
     flight_text(conflict->process, conflict->earlier, what);
     text_add(what, ", and nothing orders it after that operation, which may not be done");
 }
 
 const struct hazard_rule hazard_read = {
     &check_early_read,
-    applies,
-    certainty,
-    say,
+    read_applies,
+    read_certainty,
+    read_describe,
     "Let the reading stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
     "behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
 };

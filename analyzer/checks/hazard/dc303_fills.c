@@ -6,14 +6,14 @@
 #include "analyzer/hazard/hazards.h"
 #include "lib/trace/lacks.h"
 
-static bool applies(const struct conflict *conflict)
+static bool fill_applies(const struct conflict *conflict)
 {
     return conflict->earlier->kind != FLIGHT_OPERATION && conflict->later->kind == FLIGHT_OPERATION;
 }
 
 /* Of a kernel's pointer that is not const it is assumed that the kernel writes: certain where it
  * can only be so, or where reading is as wrong. One that is const need not be read through. */
-static enum certainty certainty(const struct conflict *conflict)
+static enum certainty fill_certainty(const struct conflict *conflict)
 {
     if (conflict->before.sureness != ASSUMED)
         return conflict->before.sureness == SURE ? CERTAIN : POSSIBLE;
@@ -22,23 +22,23 @@ static enum certainty certainty(const struct conflict *conflict)
     return conflict->after.writes || conflict->before.sole ? CERTAIN : POSSIBLE;
 }
 
-static void say(const struct conflict *conflict, struct text *what)
+static void fill_describe(const struct conflict *conflict, struct text *what)
 {
     flight_text(conflict->process, conflict->later, what);
     text_add(what, " %s the buffer that ", conflict->after.writes ? "writes" : "reads");
     flight_text(conflict->process, conflict->earlier, what);
     text_add(what, " %s%s, and nothing orders it after that, which may not be done",
-             certainty(conflict) == CERTAIN ? "" : "may ",
-             conflict->before.writes          ? certainty(conflict) == CERTAIN ? "writes" : "write"
-             : certainty(conflict) == CERTAIN ? "reads"
-                                              : "read");
+             fill_certainty(conflict) == CERTAIN ? "" : "may ",
+             conflict->before.writes ? fill_certainty(conflict) == CERTAIN ? "writes" : "write"
+             : fill_certainty(conflict) == CERTAIN ? "reads"
+                                                   : "read");
 }
 
 const struct hazard_rule hazard_fill = {
     &check_early_start,
-    applies,
-    certainty,
-    say,
+    fill_applies,
+    fill_certainty,
+    fill_describe,
     "Let the operation's stream wait for the earlier work first (record an event behind it and "
     "cudaStreamWaitEvent on the operation's stream), or issue both on one stream.",
 };

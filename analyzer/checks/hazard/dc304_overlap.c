@@ -56,8 +56,8 @@ static void add_expected(struct text *what, const struct record *record, uint64_
                  recv > place ? "behind" : "before");
 }
 
-static void report(struct analyzer *analyzer, const struct operation *operation, bool has_form,
-                   uint64_t place)
+static void overlap_report(struct analyzer *analyzer, const struct operation *operation,
+                           bool has_form, uint64_t place)
 {
     const struct record *record = &operation->record;
     struct one_call one = {
@@ -103,7 +103,7 @@ static void overlap_on_operation(struct analyzer *analyzer, const struct event *
     if (!has_form && send == recv && analyzer->options.no_inferred)
         return;
     if (!(has_form && send == place))
-        report(analyzer, operation, has_form, place);
+        overlap_report(analyzer, operation, has_form, place);
 }
 
 const struct check check_overlapping_buffers = {

@@ -8,18 +8,18 @@
 #include "analyzer/hazard/hazards.h"
 #include "lib/trace/lacks.h"
 
-static bool applies(const struct conflict *conflict)
+static bool operations_apply(const struct conflict *conflict)
 {
     return conflict->earlier->kind == FLIGHT_OPERATION && conflict->later->kind == FLIGHT_OPERATION;
 }
 
-static enum certainty certainty(const struct conflict *conflict)
+static enum certainty operations_certainty(const struct conflict *conflict)
 {
     (void)conflict;
     return CERTAIN;
 }
 
-static void say(const struct conflict *conflict, struct text *what)
+static void operations_describe(const struct conflict *conflict, struct text *what)
 {
     const struct flight *a = conflict->earlier, *b = conflict->later;
     bool one_group = a->member == b->member && a->record.op.group &&
@@ -34,9 +34,9 @@ static void say(const struct conflict *conflict, struct text *what)
 
 const struct hazard_rule hazard_operations = {
     &check_concurrent_operations,
-    applies,
-    certainty,
-    say,
+    operations_apply,
+    operations_certainty,
+    operations_describe,
     "Give each operation memory of its own, or order them: issue them on one stream and not in one "
     "group, or let the second stream wait for an event behind the first operation.",
 };

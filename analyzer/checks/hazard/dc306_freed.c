@@ -31,15 +31,15 @@ struct ending {
     enum certainty certainty;
 };
 
-static void add_side(struct draft *draft, const struct ending *ending, const struct record *record,
-                     const struct site *site)
+static void freed_add_side(struct draft *draft, const struct ending *ending,
+                           const struct record *record, const struct site *site)
 {
     draft_rank(draft, draft_side_record(draft, record, site), ending->member);
 }
 
 /* Takes `what`, which goes on after "rank 3: ". */
-static void report(struct analyzer *analyzer, const struct ending *ending,
-                   const struct record *operation, struct text *what, const char *todo)
+static void freed_report(struct analyzer *analyzer, const struct ending *ending,
+                         const struct record *operation, struct text *what, const char *todo)
 {
     struct hazard_key key = {
         .comm = ending->member->comm->id,
@@ -58,9 +58,9 @@ static void report(struct analyzer *analyzer, const struct ending *ending,
     }
     *draft = draft_new(&check_use_after_free, ending->certainty, ending->member->comm);
     draft->merges_sides = true;
-    add_side(draft, ending, ending->later, &ending->later_site);
+    freed_add_side(draft, ending, ending->later, &ending->later_site);
     if (ending->earlier)
-        add_side(draft, ending, ending->earlier, &ending->earlier_site);
+        freed_add_side(draft, ending, ending->earlier, &ending->earlier_site);
     draft->finding.number = operation->op.number;
     draft->finding.has_number = !(operation->flags & RECORD_FLAG_CAPTURE);
     draft->finding.first_ns = draft->finding.last_ns = ending->later_site.time_ns;
@@ -85,14 +85,14 @@ static void freed_in_flight(struct analyzer *analyzer, struct thread *thread,
              record_text(record, freeing, sizeof freeing));
     flight_text(thread->process, flight, &what);
     text_add(&what, " uses, and nothing orders it after that operation, which may still run");
-    report(analyzer, &ending, &flight->record, &what,
-           "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
-           "for it, other calls after the host waited.");
+    freed_report(analyzer, &ending, &flight->record, &what,
+                 "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
+                 "for it, other calls after the host waited.");
 }
 
 /* An operation is given memory that was freed before, or that its stream can't use yet. */
-static void check_use(struct analyzer *analyzer, const struct operation *operation,
-                      const struct use *use)
+static void freed_check_use(struct analyzer *analyzer, const struct operation *operation,
+                            const struct use *use)
 {
     struct process *process = operation->process;
     const struct allocation *allocation = memory_find(process, use->stretch.begin);
@@ -120,13 +120,13 @@ static void check_use(struct analyzer *analyzer, const struct operation *operati
     else
         text_add(&what,
                  "was allocated on another stream, and nothing orders it after the allocation");
-    report(analyzer, &ending, &operation->record, &what,
-           freed ? "Keep the memory until the last operation on it is over."
-                 : "Let the operation's stream wait for an event recorded behind "
-                   "cudaMallocAsync, or allocate on its own stream.");
+    freed_report(analyzer, &ending, &operation->record, &what,
+                 freed ? "Keep the memory until the last operation on it is over."
+                       : "Let the operation's stream wait for an event recorded behind "
+                         "cudaMallocAsync, or allocate on its own stream.");
 }
 
-static void check_stream(struct analyzer *analyzer, const struct operation *operation)
+static void freed_check_stream(struct analyzer *analyzer, const struct operation *operation)
 {
     const struct site *destroyed = dead_streams_find(operation->process, operation->record.stream);
     if (!destroyed)
@@ -143,8 +143,8 @@ static void check_stream(struct analyzer *analyzer, const struct operation *oper
              record_text(&operation->record, call, sizeof call),
              (unsigned long long)operation->record.op.number,
              comm_name(operation->member->comm->id, name));
-    report(analyzer, &ending, &operation->record, &what,
-           "Destroy the stream after the last operation on it was issued.");
+    freed_report(analyzer, &ending, &operation->record, &what,
+                 "Destroy the stream after the last operation on it was issued.");
 }
 
 static void freed_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -154,11 +154,11 @@ static void freed_on_operation(struct analyzer *analyzer, const struct event *ev
     if (operation->record.flags & (RECORD_FLAG_REPLAY | RECORD_FLAG_CAPTURE) ||
         !operation->stream || hazards_are_off(operation->process->hazards))
         return;
-    check_stream(analyzer, operation);
+    freed_check_stream(analyzer, operation);
 
     uint32_t uses = uses_of_operation(&operation->record, operation->member->comm->nranks, use);
     for (uint32_t i = 0; i < uses; i++)
-        check_use(analyzer, operation, &use[i]);
+        freed_check_use(analyzer, operation, &use[i]);
 }
 
 static void memory_freed(struct analyzer *analyzer, struct thread *thread,
@@ -209,8 +209,8 @@ static void graph_launched_late(struct analyzer *analyzer, struct thread *thread
         text_add(&what, "rank %d: cudaGraphLaunch runs ", member_shown_rank(flight->member));
         flight_text(thread->process, flight, &what);
         text_add(&what, ", whose communicator was destroyed before");
-        report(analyzer, &ending, &flight->record, &what,
-               "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+        freed_report(analyzer, &ending, &flight->record, &what,
+                     "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
         return;
     }
 }

@@ -115,7 +115,7 @@ static bool versions_of(const struct process *process, const struct record *reco
 
 /* Of a process with several ranks: the one whose operations this thread issues, else whose device
  * it works on. */
-static int rank_of(const struct thread *thread, const struct record *record)
+static int version_rank(const struct thread *thread, const struct record *record)
 {
     for (const struct member *member = thread->process->members; member;
          member = member->process_next)
@@ -172,7 +172,7 @@ static void use(struct analyzer *analyzer, const struct versions *versions, stru
     const struct act reads = {.did = DID_READS_SAVED, .name = name};
     struct draft draft = draft_new(&check_in_place_write, CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, &reads, &site);
-    if (rankset_add(&side->ranks, rank_of(thread, record)))
+    if (rankset_add(&side->ranks, version_rank(thread, record)))
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;

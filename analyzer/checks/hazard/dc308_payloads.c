@@ -19,8 +19,8 @@ static void note_times(struct draft *draft, const struct payload_cell *cell)
 }
 
 /* One side for each group of ranks that hold the same. */
-static void add_sides(struct draft *draft, const struct payload *payload,
-                      const struct payload_group *groups, int count)
+static void payload_add_sides(struct draft *draft, const struct payload *payload,
+                              const struct payload_group *groups, int count)
 {
     for (int i = 0; i < count; i++)
         draft_side_signature(draft, &payload->signature, &payload->cell[groups[i].first].site);
@@ -46,7 +46,7 @@ static void check_alike(struct analyzer *analyzer, const struct payload *payload
     struct draft draft = draft_new(&check_different_results, CERTAIN, payload->comm);
     struct text what = {0};
     char call[CALL_BYTES], name[16], ranks[RANKS_BYTES];
-    add_sides(&draft, payload, groups, count);
+    payload_add_sides(&draft, payload, groups, count);
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
     text_add(&what, "after %s #%llu of %s ", signature_text(&payload->signature, call, sizeof call),

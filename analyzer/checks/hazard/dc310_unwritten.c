@@ -12,8 +12,8 @@
 
 enum { CALL_BYTES = 256 };
 
-static void report(struct analyzer *analyzer, const struct operation *operation,
-                   const struct allocation *allocation)
+static void unwritten_report(struct analyzer *analyzer, const struct operation *operation,
+                             const struct allocation *allocation)
 {
     const struct record *record = &operation->record;
     struct one_call one = {
@@ -51,7 +51,7 @@ static void unwritten_on_operation(struct analyzer *analyzer, const struct event
         extent.send_bytes && !__builtin_add_overflow(send, extent.send_bytes, &end)) {
         const struct allocation *allocation = unwritten_find(process, send, end);
         if (allocation)
-            report(analyzer, operation, allocation);
+            unwritten_report(analyzer, operation, allocation);
         unwritten_wrote(process, send, end); /* said once */
     }
     if (recv && extent.recv_bytes && !__builtin_add_overflow(recv, extent.recv_bytes, &end))

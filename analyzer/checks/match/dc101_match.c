@@ -112,8 +112,8 @@ static void say_shift(struct text *what, const struct finding *finding, int side
                        : "made a call too many");
 }
 
-static void say(struct draft *draft, const struct comm *comm, unsigned fields,
-                const struct field_rule *rule)
+static void match_describe(struct draft *draft, const struct comm *comm, unsigned fields,
+                           const struct field_rule *rule)
 {
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16];
@@ -138,7 +138,7 @@ static void say(struct draft *draft, const struct comm *comm, unsigned fields,
     draft_say(draft, &what, rule->todo);
 }
 
-static const struct field_rule *rule_of(unsigned fields)
+static const struct field_rule *match_rule(unsigned fields)
 {
     for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
         if (fields & field_rules[i].fields)
@@ -158,7 +158,7 @@ static void find_shifts(const struct comm *comm, const uint32_t *order)
 }
 
 /* The finding about where the communicator's members part, as far as it is known now. */
-static void report(struct analyzer *analyzer, struct comm *comm)
+static void match_report(struct analyzer *analyzer, struct comm *comm)
 {
     struct divergence *divergence = comm->divergence;
     struct slot *slot = &divergence->slot[0];
@@ -173,7 +173,7 @@ static void report(struct analyzer *analyzer, struct comm *comm)
     unsigned fields = 0;
     for (uint32_t i = 1; i < slot->variants; i++)
         fields |= signature_differs(&most->signature, &slot_variant(slot, order[i])->signature);
-    const struct field_rule *rule = rule_of(fields);
+    const struct field_rule *rule = match_rule(fields);
     if (empty_report(analyzer, comm, divergence->number, most, &divergence->finding)) {
         free(order);
         return;
@@ -188,7 +188,7 @@ static void report(struct analyzer *analyzer, struct comm *comm)
         add_variant_side(&draft, comm, slot_variant(slot, order[i]), fields & FIELD_GROUP);
     free(order);
     draft_cover_comm(&draft, comm);
-    say(&draft, comm, fields, rule);
+    match_describe(&draft, comm, fields, rule);
     if (divergence->finding) {
         findings_replace(analyzer, divergence->finding, &draft);
         return;
@@ -196,7 +196,7 @@ static void report(struct analyzer *analyzer, struct comm *comm)
     findings_report(analyzer, &draft, &divergence->finding);
 }
 
-static void follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
+static void match_follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
 {
     struct divergence *divergence = comm->divergence;
     if (!divergence->finding || number < divergence->number ||
@@ -207,7 +207,7 @@ static void follow(struct analyzer *analyzer, struct comm *comm, uint64_t number
         return;
     }
     if (number == divergence->number) {
-        report(analyzer, comm);
+        match_report(analyzer, comm);
         return;
     }
     struct slot *slot = &divergence->slot[0];
@@ -223,7 +223,7 @@ static void follow(struct analyzer *analyzer, struct comm *comm, uint64_t number
     find_shifts(comm, order);
     free(order);
     if (memcmp(before, divergence->shift, sizeof before))
-        report(analyzer, comm);
+        match_report(analyzer, comm);
 }
 
 static void report_block(struct analyzer *analyzer, const struct operation *operation)
@@ -269,14 +269,14 @@ static void match_on_operation(struct analyzer *analyzer, const struct event *ev
             analyzer->failed = true;
             return;
         }
-        report(analyzer, comm);
+        match_report(analyzer, comm);
         return;
     }
     if (!comm->divergence)
         return;
     if (match->fresh && comm->divergence->finding)
         findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
-    follow(analyzer, comm, number);
+    match_follow(analyzer, comm, number);
 }
 
 const struct check check_different_operations = {

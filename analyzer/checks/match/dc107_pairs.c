@@ -7,8 +7,8 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-static void add_side(struct analyzer *analyzer, struct draft *draft,
-                     const struct channel_call *call, uint64_t comm, int rank)
+static void pair_add_side(struct analyzer *analyzer, struct draft *draft,
+                          const struct channel_call *call, uint64_t comm, int rank)
 {
     struct finding_side *side = draft_side_signature(draft, &call->signature, &call->site);
     const struct member *member = member_find(analyzer, comm, rank);
@@ -16,7 +16,7 @@ static void add_side(struct analyzer *analyzer, struct draft *draft,
         draft_rank(draft, side, member);
 }
 
-static uint64_t bytes_of(const struct signature *signature)
+static uint64_t signature_bytes(const struct signature *signature)
 {
     return signature->count * datatype_bytes(signature->datatype);
 }
@@ -48,7 +48,7 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
                 operation->pair->doubtful;
     /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the
      * same. */
-    bool only_types = bytes_of(&send->signature) == bytes_of(&recv->signature);
+    bool only_types = signature_bytes(&send->signature) == signature_bytes(&recv->signature);
     struct draft draft =
         draft_new(&check_different_messages, lost || only_types ? POSSIBLE : CERTAIN, comm);
     if (only_types)
@@ -58,8 +58,8 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
     draft.finding.number = send->number;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
-    add_side(analyzer, &draft, send, comm->id, sender);
-    add_side(analyzer, &draft, recv, comm->id, receiver);
+    pair_add_side(analyzer, &draft, send, comm->id, sender);
+    pair_add_side(analyzer, &draft, recv, comm->id, receiver);
     text_add(&what, "rank %d sends %llu %s to rank %d on %s (send #%llu), which receives %llu %s",
              from ? member_shown_rank(from) : sender, (unsigned long long)send->signature.count,
              datatype_name(send->signature.datatype), to ? member_shown_rank(to) : receiver,

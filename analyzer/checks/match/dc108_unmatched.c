@@ -84,7 +84,7 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
     findings_report(analyzer, &draft, NULL);
 }
 
-static void look_at(struct analyzer *analyzer, const struct channel_waiting *waiting)
+static void unmatched_check(struct analyzer *analyzer, const struct channel_waiting *waiting)
 {
     const struct comm *comm = comm_find(analyzer, waiting->comm);
     if (!comm || !comm->has_ended || *waiting->told)
@@ -106,7 +106,7 @@ static void unmatched_on_waits(struct analyzer *analyzer, const struct event *ev
 {
     (void)event;
 
-    channels_visit_waiting(analyzer, look_at);
+    channels_visit_waiting(analyzer, unmatched_check);
 }
 
 static void report_call(struct analyzer *analyzer, const struct operation *operation, enum did did,
@@ -170,7 +170,7 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
                 "first and the last rank of a chain have one neighbour.");
 }
 
-static bool is_to_itself(const struct operation *call, const struct member *member)
+static bool unmatched_is_to_itself(const struct operation *call, const struct member *member)
 {
     return api_class_of(call->record.api) == CLASS_P2P && call->member == member &&
            call->record.op.root == call->record.op.rank;
@@ -184,7 +184,7 @@ static void check_itself(struct analyzer *analyzer, const struct operation *call
     const struct operation *last[2] = {NULL, NULL};
     int balance = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!is_to_itself(&calls[i], member))
+        if (!unmatched_is_to_itself(&calls[i], member))
             continue;
         if (i < first)
             return; /* counted from there */
@@ -208,7 +208,7 @@ static void unmatched_on_group(struct analyzer *analyzer, const struct event *ev
     const struct operation *calls = event->operation;
     uint32_t count = event->count;
     for (uint32_t i = 0; i < count && !thread->process->lost_control; i++)
-        if (is_to_itself(&calls[i], calls[i].member))
+        if (unmatched_is_to_itself(&calls[i], calls[i].member))
             check_itself(analyzer, calls, count, i);
 }
 

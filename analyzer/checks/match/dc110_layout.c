@@ -67,8 +67,8 @@ static void layout_end(void *state)
 }
 
 /* NULL: there is nothing to follow, or memory is short. */
-static struct layout *begin(struct analyzer *analyzer, const struct comm *comm,
-                            const struct operation *operation)
+static struct layout *layout_begin(struct analyzer *analyzer, const struct comm *comm,
+                                   const struct operation *operation)
 {
     const struct slot *slot = &comm->divergence->slot[0];
     if (slot->variants < 2)
@@ -105,8 +105,8 @@ static struct act pieces_act(const struct layout *layout, int side, char *counts
 }
 
 /* The side's ranks are those that parted with its rank at the first piece. */
-static void add_side(struct draft *draft, const struct comm *comm, const struct layout *layout,
-                     int side)
+static void layout_add_side(struct draft *draft, const struct comm *comm,
+                            const struct layout *layout, int side)
 {
     struct slot *slot = &comm->divergence->slot[0];
     int variant = slot_variant_of(slot, layout->rank[side]);
@@ -125,7 +125,7 @@ static void add_side(struct draft *draft, const struct comm *comm, const struct 
         draft->finding.last_ns = part->site.time_ns;
 }
 
-static void report(struct analyzer *analyzer, const struct comm *comm, struct layout *layout)
+static void layout_report(struct analyzer *analyzer, const struct comm *comm, struct layout *layout)
 {
     struct slot *slot = &comm->divergence->slot[0];
     int a = slot_variant_of(slot, layout->rank[0]), b = slot_variant_of(slot, layout->rank[1]);
@@ -138,8 +138,8 @@ static void report(struct analyzer *analyzer, const struct comm *comm, struct la
     char ranks[RANKS_BYTES], name[16];
     draft.finding.number = layout->number;
     draft.finding.has_number = true;
-    add_side(&draft, comm, layout, swap);
-    add_side(&draft, comm, layout, !swap);
+    layout_add_side(&draft, comm, layout, swap);
+    layout_add_side(&draft, comm, layout, !swap);
     for (int i = 0; i < draft.finding.sides; i++)
         text_add(&what, "%s%s make%s %s", i ? ", " : "",
                  draft_ranks_text(&draft, i, ranks, sizeof ranks),
@@ -173,7 +173,7 @@ static void judge(struct analyzer *analyzer, const struct comm *comm, struct lay
     enum layout_answer answer = layout_judge(layout, is_all);
     layout->other_order = answer == LAYOUT_OTHER_ORDER;
     if (answer == LAYOUT_OTHER_PIECES || answer == LAYOUT_OTHER_ORDER)
-        report(analyzer, comm, layout);
+        layout_report(analyzer, comm, layout);
 }
 
 static void layout_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -191,7 +191,7 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
         *kept = NULL;
     }
     if (kept && !*kept && number == divergence->number)
-        *kept = begin(analyzer, comm, operation);
+        *kept = layout_begin(analyzer, comm, operation);
     struct layout *layout = kept ? *kept : NULL;
     if (!layout)
         return;
@@ -200,7 +200,7 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
         side = 0;
     bool is_next = side >= 0 && number == layout->number + layout->pieces[side];
     if (layout->finding && number == layout->number) {
-        report(analyzer, comm, layout);
+        layout_report(analyzer, comm, layout);
         return;
     }
     if (!is_next || layout->finding)

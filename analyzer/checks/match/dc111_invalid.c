@@ -44,9 +44,10 @@ void invalid_note_group(struct analyzer *analyzer, struct thread *thread)
 }
 
 /* One finding for each call, and one for what a group makes of it. */
-static void report(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                   const struct member *member, const struct comm *comm, enum certainty certainty,
-                   struct text *what, const char *todo)
+static void invalid_report(struct analyzer *analyzer, struct thread *thread,
+                           const struct record *record, const struct member *member,
+                           const struct comm *comm, enum certainty certainty, struct text *what,
+                           const char *todo)
 {
     const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
     struct one_call one = {
@@ -79,8 +80,8 @@ static void report_use(const struct use *use, enum certainty certainty, const ch
     text_add(&what, "rank %d calls %s on %s: %s", member_shown_rank(use->member),
              record_text(use->record, call, sizeof call), comm_name(use->member->comm->id, name),
              why);
-    report(use->analyzer, use->thread, use->record, use->member, use->member->comm, certainty,
-           &what, todo);
+    invalid_report(use->analyzer, use->thread, use->record, use->member, use->member->comm,
+                   certainty, &what, todo);
 }
 
 /* The handle was made for another communicator, or is gone, or never was one. */
@@ -157,7 +158,7 @@ static void check_arguments(const struct use *use)
                "Give the buffer, or a count of 0 if there is nothing (on every rank).");
 }
 
-static void check_use(const struct use *use)
+static void invalid_check_use(const struct use *use)
 {
     if (use->member->aborted) {
         report_use(use, CERTAIN, "it was revoked before",
@@ -185,11 +186,11 @@ static void after_end(struct analyzer *analyzer, struct thread *thread, const st
     text_add(&what, "rank %d calls %s on %s after it had %s it", one_call_rank(&one),
              record_text(record, call, sizeof call), comm_name(id, name),
              member && member->aborted ? "aborted" : "destroyed");
-    report(analyzer, thread, record, member, comm, CERTAIN, &what,
-           again ? "End each communicator once: ncclCommDestroy or ncclCommAbort, and set "
-                   "the handle to NULL."
-                 : "Keep the communicator until the last call that uses it, and set the "
-                   "handle to NULL when it ends.");
+    invalid_report(analyzer, thread, record, member, comm, CERTAIN, &what,
+                   again ? "End each communicator once: ncclCommDestroy or ncclCommAbort, and set "
+                           "the handle to NULL."
+                         : "Keep the communicator until the last call that uses it, and set the "
+                           "handle to NULL when it ends.");
 }
 
 static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event)
@@ -220,9 +221,9 @@ static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event
         struct text what = {0};
         text_add(&what, "rank %d calls ncclGroupEnd without ncclGroupStart",
                  process_shown_rank(thread->process));
-        report(analyzer, thread, record, NULL, NULL,
-               thread->process->lost_control ? POSSIBLE : CERTAIN, &what,
-               "Pair each ncclGroupEnd with one ncclGroupStart on the same thread.");
+        invalid_report(analyzer, thread, record, NULL, NULL,
+                       thread->process->lost_control ? POSSIBLE : CERTAIN, &what,
+                       "Pair each ncclGroupEnd with one ncclGroupStart on the same thread.");
         return;
     }
     struct member *member = is_operation && record->op.comm
@@ -230,7 +231,7 @@ static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event
                                 : NULL;
     const struct use use = {analyzer, thread, record, member};
     if (member && member->process == thread->process)
-        check_use(&use);
+        invalid_check_use(&use);
 }
 
 /* Calls whose arguments can be wrong; registration is left out: it is refused where the system
@@ -278,9 +279,9 @@ static void invalid_on_leave(struct analyzer *analyzer, const struct event *even
              record_text(entered, call, sizeof call),
              record->result == NCCL_INVALID_ARGUMENT ? "an argument is invalid"
                                                      : "it is not used as NCCL demands");
-    report(analyzer, thread, entered, one.member, comm, CERTAIN, &what,
-           "Run it with NCCL_DEBUG=WARN, which names the argument, and check the result of "
-           "every NCCL call.");
+    invalid_report(analyzer, thread, entered, one.member, comm, CERTAIN, &what,
+                   "Run it with NCCL_DEBUG=WARN, which names the argument, and check the result of "
+                   "every NCCL call.");
 }
 
 const struct check check_invalid_call = {

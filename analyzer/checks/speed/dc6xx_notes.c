@@ -158,7 +158,7 @@ static bool is_small(const struct operation *operation, uint64_t bytes)
            !operation->member->comm->divergence;
 }
 
-static uint64_t alike(const struct operation *operation)
+static uint64_t small_alike(const struct operation *operation)
 {
     const struct signature *signature = &operation->signature;
     const uint64_t words[] = {
@@ -194,7 +194,7 @@ static void count_small(struct analyzer *analyzer, const struct operation *opera
 {
     struct small_run *run = small_run_of(analyzer, operation->member);
     uint64_t bytes = operation->record.op.count * datatype_bytes(operation->record.op.datatype);
-    uint64_t kind = alike(operation);
+    uint64_t kind = small_alike(operation);
     if (!run || operation->record.op.flags & RECORD_OP_NO_COUNT ||
         operation->record.op.datatype == TYPE_NONE)
         return;

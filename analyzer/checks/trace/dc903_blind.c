@@ -17,8 +17,8 @@ struct blind {
 #define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
 #define ALL_MEMORY     "hazards and devices (DC301 to DC310, DC401 to DC407)"
 
-static void report(struct analyzer *analyzer, struct process *process, const struct act *unseen,
-                   const char *weaker, uint64_t time_ns)
+static void blind_report(struct analyzer *analyzer, struct process *process,
+                         const struct act *unseen, const char *weaker, uint64_t time_ns)
 {
     struct draft draft = draft_new(&check_unseen_calls, CERTAIN, NULL);
     const struct site site = {.process = process};
@@ -64,7 +64,7 @@ static void blind_on_blind(struct analyzer *analyzer, const struct event *event)
     while (!strstr(text, weaker_for[i].words))
         i++;
     const struct act act = {.name = *text ? text : "something that the shim gave no name"};
-    report(analyzer, process, &act, weaker_for[i].weaker, record_realtime(process, record));
+    blind_report(analyzer, process, &act, weaker_for[i].weaker, record_realtime(process, record));
 }
 
 static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
@@ -81,7 +81,7 @@ static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
     blind->told_nccl = true;
     const struct act unseen = {
         .did = DID_NEWER_NCCL, .value = version / 10000, .number = (uint64_t)(version / 100 % 100)};
-    report(analyzer, process, &unseen, ALL_OPERATIONS, record_realtime(process, record));
+    blind_report(analyzer, process, &unseen, ALL_OPERATIONS, record_realtime(process, record));
 }
 
 static void blind_on_runtime_call(struct analyzer *analyzer, const struct event *event)
@@ -117,8 +117,8 @@ static void blind_on_finish(struct analyzer *analyzer, const struct event *event
                       !saw_runtime(analyzer, process) && issued_operations(process);
         const struct act act = {.did = DID_NO_RUNTIME};
         if (unseen)
-            report(analyzer, process, &act, "waits of the host (DC201 to DC208), " ALL_MEMORY,
-                   process->last_ns);
+            blind_report(analyzer, process, &act, "waits of the host (DC201 to DC208), " ALL_MEMORY,
+                         process->last_ns);
     }
 }
 

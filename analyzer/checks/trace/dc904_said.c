@@ -14,7 +14,7 @@ enum { KIND_BYTES = 160 };
 
 /* The same message with other numbers, addresses and sizes is the same kind: they differ from rank
  * to rank. */
-static void kind_of(const char *text, char *kind, size_t bytes)
+static void message_kind(const char *text, char *kind, size_t bytes)
 {
     size_t used = 0;
     while (*text && used + 1 < bytes) {
@@ -27,7 +27,7 @@ static void kind_of(const char *text, char *kind, size_t bytes)
     kind[used] = '\0';
 }
 
-static enum severity severity_of(uint64_t said)
+static enum severity message_severity(uint64_t said)
 {
     return said == SAID_ERROR  ? SEVERITY_ERROR
            : said == SAID_NOTE ? SEVERITY_NOTE
@@ -44,7 +44,7 @@ static void said_on_said(struct analyzer *analyzer, const struct event *event)
     char kind[KIND_BYTES];
     if (!*text)
         return;
-    kind_of(text, kind, sizeof kind);
+    message_kind(text, kind, sizeof kind);
     struct draft draft = draft_new(&check_tool_message, CERTAIN, NULL);
     struct finding_side *side = draft_side(&draft, &(struct act){.name = kind}, &site);
     struct text what = {0};
@@ -53,7 +53,7 @@ static void said_on_said(struct analyzer *analyzer, const struct event *event)
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;
-    draft.finding.severity = severity_of(record->range.id);
+    draft.finding.severity = message_severity(record->range.id);
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
     text_add(&what, "%s: %s", *by ? by : "another tool", text);
     draft_say(&draft, &what,

@@ -16,7 +16,7 @@
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
 /* Another finding says what is wrong on this communicator. */
-static bool is_explained(const struct analyzer *analyzer, const struct comm *comm)
+static bool behind_is_explained(const struct analyzer *analyzer, const struct comm *comm)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
@@ -37,8 +37,8 @@ static struct act progress_act(const struct member *member, bool finished)
                         .number = member->next};
 }
 
-static void add_side(struct draft *draft, const struct comm *comm,
-                     const struct standing_apart *apart, bool behind, bool finished)
+static void behind_add_side(struct draft *draft, const struct comm *comm,
+                            const struct standing_apart *apart, bool behind, bool finished)
 {
     const struct member *example = NULL;
     struct finding_side *side = NULL;
@@ -59,15 +59,15 @@ static void add_side(struct draft *draft, const struct comm *comm,
     }
 }
 
-static void report(struct analyzer *analyzer, const struct comm *comm,
-                   const struct standing_apart *apart, bool finished)
+static void behind_report(struct analyzer *analyzer, const struct comm *comm,
+                          const struct standing_apart *apart, bool finished)
 {
     struct draft draft = draft_new(&check_different_progress, POSSIBLE, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], name[16], call[CALL_BYTES];
     const struct slot *slot = window_slot(comm, apart->least);
-    add_side(&draft, comm, apart, true, finished);
-    add_side(&draft, comm, apart, false, finished);
+    behind_add_side(&draft, comm, apart, true, finished);
+    behind_add_side(&draft, comm, apart, false, finished);
     draft.finding.number = apart->least;
     draft.finding.has_number = true;
     for (uint32_t i = 0; i < comm->members; i++)
@@ -105,8 +105,8 @@ static void behind_on_finish(struct analyzer *analyzer, const struct event *even
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         bool finished = comm_stands_apart(comm, LACKS_UNFINISHED, &apart);
         if ((finished || comm_stands_apart(comm, LACKS_STATE, &apart)) &&
-            !is_explained(analyzer, comm)) {
-            report(analyzer, comm, &apart, finished);
+            !behind_is_explained(analyzer, comm)) {
+            behind_report(analyzer, comm, &apart, finished);
         }
     }
 }

@@ -58,7 +58,7 @@ static bool is_float(uint8_t datatype)
 }
 
 /* Whether it says anything about what the ranks compute. */
-static bool counts(const struct payload *payload)
+static bool gradients_count(const struct payload *payload)
 {
     const struct signature *s = &payload->signature;
     const struct kind *kind = kind_find(s->api);
@@ -117,8 +117,8 @@ static bool seen_lately(struct likeness *likeness, uint64_t hash)
     return false;
 }
 
-static void report(struct analyzer *analyzer, const struct payload *payload,
-                   struct likeness *likeness)
+static void gradients_report(struct analyzer *analyzer, const struct payload *payload,
+                             struct likeness *likeness)
 {
     struct draft draft = draft_new(&check_identical_gradients, POSSIBLE, payload->comm);
     struct text what = {0};
@@ -158,7 +158,7 @@ static void report(struct analyzer *analyzer, const struct payload *payload,
 static void gradients_on_payload(struct analyzer *analyzer, const struct event *event)
 {
     const struct payload *payload = event->payload;
-    if (!counts(payload))
+    if (!gradients_count(payload))
         return;
     struct likeness *likeness = likeness_of(analyzer, payload);
     if (!likeness || likeness->ranks != payload->cells)
@@ -182,7 +182,7 @@ static void gradients_on_payload(struct analyzer *analyzer, const struct event *
     if (likeness->finding)
         findings_count(analyzer, likeness->finding, payload->cell[shared].site.time_ns);
     if (likeness->operations == OPERATIONS)
-        report(analyzer, payload, likeness);
+        gradients_report(analyzer, payload, likeness);
 }
 
 const struct check check_identical_gradients = {

@@ -51,8 +51,8 @@ static const struct payload_cell *first_bad(const struct payload *payload)
     return first;
 }
 
-static void add_sides(struct draft *draft, const struct payload *payload,
-                      const struct payload_cell *first, uint64_t *nans, uint64_t *infs)
+static void nonfinite_add_sides(struct draft *draft, const struct payload *payload,
+                                const struct payload_cell *first, uint64_t *nans, uint64_t *infs)
 {
     struct finding_side *bad = draft_side_signature(draft, &payload->signature, &first->site);
     for (uint32_t i = 0; i < payload->cells; i++) {
@@ -75,8 +75,8 @@ static void add_sides(struct draft *draft, const struct payload *payload,
     }
 }
 
-static void report(struct analyzer *analyzer, const struct payload *payload,
-                   const struct payload_cell *first)
+static void nonfinite_report(struct analyzer *analyzer, const struct payload *payload,
+                             const struct payload_cell *first)
 {
     struct nonfinite *state = nonfinite_of(analyzer);
     uint64_t nans = 0, infs = 0;
@@ -84,7 +84,7 @@ static void report(struct analyzer *analyzer, const struct payload *payload,
     struct text what = {0};
     char call[CALL_BYTES], name[16], ranks[128];
     draft.finding.first_ns = first->site.time_ns;
-    add_sides(&draft, payload, first, &nans, &infs);
+    nonfinite_add_sides(&draft, payload, first, &nans, &infs);
     draft.finding.certainty = nans ? CERTAIN : POSSIBLE;
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
@@ -121,7 +121,7 @@ static void another(struct analyzer *analyzer, const struct payload *payload,
     struct nonfinite *state = nonfinite_of(analyzer);
     state->finite = 0;
     if (first->site.time_ns < state->first_ns) {
-        report(analyzer, payload, first);
+        nonfinite_report(analyzer, payload, first);
         return;
     }
     findings_count(analyzer, state->finding, first->site.time_ns);
@@ -147,7 +147,7 @@ static void nonfinite_on_payload(struct analyzer *analyzer, const struct event *
         if (state->finding) {
             another(analyzer, payload, first);
         } else {
-            report(analyzer, payload, first);
+            nonfinite_report(analyzer, payload, first);
         }
         return;
     }

@@ -28,8 +28,9 @@ static uint64_t lowest_before(const struct payload *payload)
     return lowest == UINT64_MAX ? 0 : lowest;
 }
 
-static void add_sides(struct draft *draft, const struct payload *payload, const struct act *act,
-                      const struct payload_group *groups, int count)
+static void parameters_add_sides(struct draft *draft, const struct payload *payload,
+                                 const struct act *act, const struct payload_group *groups,
+                                 int count)
 {
     for (int i = 0; i < count; i++)
         draft_side(draft, act, &payload->cell[groups[i].first].site);
@@ -46,8 +47,9 @@ static void add_sides(struct draft *draft, const struct payload *payload, const 
     }
 }
 
-static void say(struct draft *draft, const struct equality *state, const struct payload *payload,
-                const struct act *act, const struct payload_group *groups, int count)
+static void parameters_describe(struct draft *draft, const struct equality *state,
+                                const struct payload *payload, const struct act *act,
+                                const struct payload_group *groups, int count)
 {
     struct text what = {0};
     char name[16], ranks[RANKS_BYTES];
@@ -104,8 +106,8 @@ static void parameters_on_payload(struct analyzer *analyzer, const struct event 
     const struct act act = {.did = DID_HASHED,
                             .name = process_string(cell->member->process, payload->key.name),
                             .number = payload->key.number};
-    add_sides(&draft, payload, &act, groups, count);
-    say(&draft, state, payload, &act, groups, count);
+    parameters_add_sides(&draft, payload, &act, groups, count);
+    parameters_describe(&draft, state, payload, &act, groups, count);
     findings_report(analyzer, &draft, &state->finding);
 }
 

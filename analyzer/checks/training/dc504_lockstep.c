@@ -27,14 +27,14 @@ enum {
     RANKS_BYTES = 160
 };
 
-static bool is_reduction(const struct signature *signature)
+static bool lockstep_is_reduction(const struct signature *signature)
 {
     return kind_has(signature->api, KIND_REDUCES) && !kind_has(signature->api, KIND_ROOTED);
 }
 
 static bool is_in_reduction(const struct arrival *arrival)
 {
-    return is_reduction(&arrival->signature) &&
+    return lockstep_is_reduction(&arrival->signature) &&
            (arrival->loop.in_backward || arrival->loop.phase == RANGE_REDUCE);
 }
 
@@ -116,8 +116,8 @@ static bool is_next_round(const struct comm *comm, uint64_t number, const struct
     uint32_t place;
     const struct round *round = period_place(lockstep_period(comm), number, &place);
     return round && place && signature_hash(&usual->signature) == round->hash[place] &&
-           signature_hash(&early->signature) == round->hash[0] && is_reduction(&usual->signature) &&
-           is_reduction(&early->signature);
+           signature_hash(&early->signature) == round->hash[0] &&
+           lockstep_is_reduction(&usual->signature) && lockstep_is_reduction(&early->signature);
 }
 
 static void keep_round(struct parting *parting, const struct comm *comm)
@@ -239,7 +239,8 @@ static bool are_of_two_models(const struct arrival *a, const struct arrival *b, 
            (mismatch ? reduces_a || reduces_b : reduces_a && reduces_b);
 }
 
-static enum parting_kind kind_of(const struct arrival *a, const struct arrival *b, bool mismatch)
+static enum parting_kind lockstep_kind(const struct arrival *a, const struct arrival *b,
+                                       bool mismatch)
 {
     enum sameness iteration = arrivals_iteration(a, b);
     if (iteration == DIFFERENT)
@@ -255,13 +256,13 @@ static enum parting_kind kind_of(const struct arrival *a, const struct arrival *
                : PARTING_NONE;
 }
 
-static bool is_told(const struct parting *parting)
+static bool lockstep_is_reported(const struct parting *parting)
 {
     return parting->kind == PARTING_ITERATION || parting->kind == PARTING_ROUND ||
            (parting->seen[0] && parting->seen[1]);
 }
 
-static void report(struct analyzer *analyzer, struct comm *comm)
+static void lockstep_report(struct analyzer *analyzer, struct comm *comm)
 {
     struct parting *parting = comm->parting;
     const struct parting_rule *rule = &rules[parting->kind];
@@ -274,13 +275,13 @@ static void report(struct analyzer *analyzer, struct comm *comm)
  * nothing out. */
 static bool see_swap(struct parting *parting, const struct arrival *arrival)
 {
-    bool was_told = is_told(parting);
+    bool was_told = lockstep_is_reported(parting);
     for (int i = 0; i < 2; i++)
         if (rankset_has(&parting->side[i].ranks, arrival->member->rank) &&
             arrival->loop.model == parting->side[!i].example.loop.model &&
             arrivals_iteration(arrival, &parting->side[i].example) != DIFFERENT)
             parting->seen[i] = true;
-    return !was_told && is_told(parting);
+    return !was_told && lockstep_is_reported(parting);
 }
 
 /* Who came first may have gone further already. */
@@ -296,11 +297,11 @@ static void see_swaps_before(struct parting *parting, const struct comm *comm)
 /* Ranks that only keep others company (Join) make other passes, and are not compared. */
 static bool see_totals(struct parting *parting)
 {
-    if (parting->kind != PARTING_MICRO_STEP || is_told(parting))
+    if (parting->kind != PARTING_MICRO_STEP || lockstep_is_reported(parting))
         return false;
     uint32_t a = parting->side[0].example.micro_steps, b = parting->side[1].example.micro_steps;
     parting->seen[0] = parting->seen[1] = a && a == b;
-    return is_told(parting);
+    return lockstep_is_reported(parting);
 }
 
 static void part(struct analyzer *analyzer, const struct operation *operation,
@@ -312,8 +313,9 @@ static void part(struct analyzer *analyzer, const struct operation *operation,
         (first->laps <= LAPS_AGREED || arrival->laps <= LAPS_AGREED))
         comm->counts_apart = true; /* each rank numbers its iterations in its own way */
     enum parting_kind kind =
-        comm->counts_apart ? PARTING_NONE
-                           : kind_of(first, arrival, operation->match->result == WINDOW_DIFFERS);
+        comm->counts_apart
+            ? PARTING_NONE
+            : lockstep_kind(first, arrival, operation->match->result == WINDOW_DIFFERS);
     bool no_ranges = !first->loop.iteration && !arrival->loop.iteration &&
                      operation->match->result == WINDOW_DIFFERS;
     if (no_ranges && (is_next_round(comm, meeting->number, first, arrival) ||
@@ -331,8 +333,8 @@ static void part(struct analyzer *analyzer, const struct operation *operation,
         keep_round(comm->parting, comm);
     see_totals(comm->parting);
     see_swaps_before(comm->parting, comm);
-    if (is_told(comm->parting))
-        report(analyzer, comm);
+    if (lockstep_is_reported(comm->parting))
+        lockstep_report(analyzer, comm);
 }
 
 static void lockstep_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -354,16 +356,16 @@ static void lockstep_on_operation(struct analyzer *analyzer, const struct event 
         (arrival.loop.iteration || parting->kind == PARTING_ROUND)) {
         parting_join(parting, &arrival);
         parting->mismatch = parting->mismatch || operation->match->result == WINDOW_DIFFERS;
-        if (is_told(parting))
-            report(analyzer, comm);
+        if (lockstep_is_reported(parting))
+            lockstep_report(analyzer, comm);
         return;
     }
     if (parting && parting->kind == PARTING_MODEL && number > parting->number &&
         see_swap(parting, &arrival)) {
-        report(analyzer, comm);
+        lockstep_report(analyzer, comm);
         return;
     }
-    if (parting && !is_told(parting) && number > parting->number + REACH) {
+    if (parting && !lockstep_is_reported(parting) && number > parting->number + REACH) {
         parting_free(parting);
         parting = comm->parting = NULL;
     }
@@ -394,7 +396,7 @@ static void lockstep_on_iteration(struct analyzer *analyzer, const struct event 
             continue;
         end_lap(member, loop->micro_steps ? loop->micro_steps : loop->backwards);
         if (comm->parting && see_totals(comm->parting))
-            report(analyzer, comm);
+            lockstep_report(analyzer, comm);
     }
 }
 

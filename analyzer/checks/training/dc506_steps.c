@@ -23,7 +23,7 @@ enum {
     RANKS_BYTES = 128
 };
 
-static bool is_reduction(unsigned api)
+static bool step_is_reduction(unsigned api)
 {
     return kind_has(api, KIND_REDUCES) && !kind_has(api, KIND_ROOTED);
 }
@@ -61,7 +61,7 @@ static void steps_on_operation(struct analyzer *analyzer, const struct event *ev
     const struct operation *operation = event->operation;
     const struct record *record = &operation->record;
     const struct loop_place *loop = &operation->loop;
-    if (!loop->iteration || !is_reduction(record->api))
+    if (!loop->iteration || !step_is_reduction(record->api))
         return;
     struct tally *tally =
         state_get(analyzer, &check_skipped_step, OWNER_MEMBER, &operation->member->states);
@@ -94,7 +94,7 @@ static void ballots_end(void *state)
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static struct act step_act(const struct ballot_side *side, const char *name)
+static struct act optimizer_step_act(const struct ballot_side *side, const char *name)
 {
     if (side->count <= 1)
         return (struct act){.did = side->count ? DID_ONE_STEP : DID_NO_STEP, .name = name};
@@ -111,7 +111,7 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm, str
     char ranks[RANKS_BYTES], id[16];
     for (int i = 0; i < ballot->sides; i++) {
         const struct ballot_side *from = &ballot->side[i];
-        const struct act act = step_act(from, *name ? name : "step");
+        const struct act act = optimizer_step_act(from, *name ? name : "step");
         struct finding_side *side = draft_side(&draft, &act, &from->site);
         for (uint32_t k = 0; k < comm->members; k++)
             if (rankset_has(&from->ranks, comm->member[k]->rank))
