@@ -96,6 +96,6 @@ const struct check check_different_messages = {
     .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nelse           "
              "ncclRecv(x, n, ncclFloat, 0, comm, stream);   /* n sent first, or known to both */\n",
     .fix_torch = "dist.send(torch.tensor(x.shape, device=x.device), dst=1); dist.send(x, dst=1)    "
-                 "# tell the shape first\n",
+                 "# send the shape first\n",
     .on = {[EVENT_OPERATION] = pairs_on_operation},
 };
