@@ -11,7 +11,7 @@
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
 #error \
-    "libddpcheck.so is built with the headers of NCCL 2.28 or newer (it then works with older libraries as well)"
+    "libddpcheck.so is built with the headers of NCCL 2.28 or newer (older libraries work as well)"
 #endif
 
 struct ncclDevCommRequirements;

@@ -166,7 +166,7 @@ static CUcontext current_context(int device)
 
 /* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if
  * there is none. */
-static const struct kernel_context *find_kernel(struct shim_thread *thread, int device)
+static const struct kernel_context *find_hashing_kernel(struct shim_thread *thread, int device)
 {
     CUcontext context = current_context(device);
     if (!context)
@@ -194,7 +194,7 @@ void hashing_prepare(struct shim_thread *thread, int device)
         return;
     bool switched = gpu_switch_device(thread, device);
     if (prepare_page(thread))
-        find_kernel(thread, device);
+        find_hashing_kernel(thread, device);
     gpu_restore_device(thread, switched);
 }
 
@@ -255,7 +255,7 @@ bool hashing_kernel_run(struct shim_thread *thread, const struct hash_job *job, 
     if (atomic_load_explicit(&kernel.page_state, memory_order_acquire) != PAGE_READY || !bytes)
         return false;
     bool switched = gpu_switch_device(thread, job->device), launched = false;
-    const struct kernel_context *loaded = find_kernel(thread, job->device);
+    const struct kernel_context *loaded = find_hashing_kernel(thread, job->device);
     uint64_t ticket;
     struct hash_entry *entry = loaded ? take_hash_entry(&ticket) : NULL;
     if (entry) {

@@ -57,8 +57,8 @@ static CUfunction function_of(const void *symbol)
 }
 
 /* The layout of one parameter, queried in the ways that the kind of handle allows. */
-static bool layout_of(const void *handle, enum kernel_kind kind, CUfunction function,
-                      uint32_t index, size_t *offset, size_t *bytes)
+static bool query_parameter(const void *handle, enum kernel_kind kind, CUfunction function,
+                            uint32_t index, size_t *offset, size_t *bytes)
 {
     __typeof__(&cuFuncGetParamInfo) of_function = REAL_HELPER(cuFuncGetParamInfo);
     __typeof__(&cuKernelGetParamInfo) of_kernel = REAL_HELPER(cuKernelGetParamInfo);
@@ -76,7 +76,8 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
         function = function_of(handle);
     size_t offset, bytes;
     uint32_t count = 0;
-    while (count < KERNEL_PARAMETERS && layout_of(handle, kind, function, count, &offset, &bytes)) {
+    while (count < KERNEL_PARAMETERS &&
+           query_parameter(handle, kind, function, count, &offset, &bytes)) {
         kernel->parameter[count].offset = (uint32_t)offset;
         kernel->parameter[count].bytes = (uint32_t)bytes;
         kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_VALUE;

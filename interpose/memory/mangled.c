@@ -340,9 +340,10 @@ int mangled_parameters(const char *name, enum mangled_kind *kinds, int max)
         struct type type = read_type(&r);
         if (count == max)
             return -1;
-        kinds[count++] = !type.pointer   ? MANGLED_VALUE
-                         : type.to_const ? MANGLED_READS
-                                         : MANGLED_WRITES;
+        kinds[count] = MANGLED_VALUE;
+        if (type.pointer)
+            kinds[count] = type.to_const ? MANGLED_READS : MANGLED_WRITES;
+        count++;
     }
     return r.failed ? -1 : count;
 }

@@ -101,7 +101,8 @@ static const void *unpack_stream(const void *packed)
     return (const void *)((uintptr_t)packed >> 4);
 }
 
-static bool begin_call(struct recorded_call *call, enum api api, struct profiler_place place)
+static bool begin_profiled_call(struct recorded_call *call, enum api api,
+                                struct profiler_place place)
 {
     return call_begin(call, api, false, false, place.site, place.frame);
 }
@@ -196,7 +197,7 @@ static void open_group(struct recorded_call *call)
 static void close_group(struct profiler_place place)
 {
     struct recorded_call call;
-    if (!thread_self.group || !begin_call(&call, API_ncclGroupEnd, place))
+    if (!thread_self.group || !begin_profiled_call(&call, API_ncclGroupEnd, place))
         return;
     struct record record = {
         .group = {.group = call.thread->group, .depth = 1, .calls = call.thread->group_calls}};
@@ -309,7 +310,7 @@ static void record_task(struct profiler_place place, void *context,
                         const struct profiler_task *task, bool grouped, struct event_handle *handle)
 {
     struct recorded_call call;
-    if (task->api == API_NONE || !begin_call(&call, task->api, place))
+    if (task->api == API_NONE || !begin_profiled_call(&call, task->api, place))
         return;
     struct local_member *member = find_or_add_member(&call, context, task);
     if (member) {
@@ -327,7 +328,7 @@ static void report_replays(struct profiler_place place)
                                "interface reports them on some ranks only";
     struct recorded_call call;
     if (atomic_load(&shim.profiled) & PROFILED_REPLAYS ||
-        !begin_call(&call, API_notice_blind, place))
+        !begin_profiled_call(&call, API_notice_blind, place))
         return;
     if (!(atomic_fetch_or(&shim.profiled, PROFILED_REPLAYS) & PROFILED_REPLAYS)) {
         struct record record = {0};

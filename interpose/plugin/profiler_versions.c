@@ -48,6 +48,11 @@ static int32_t profile_root(uint16_t api, int root)
     return kind_has(api, KIND_ROOTED | KIND_TO_PEER) ? root : -1;
 }
 
+static const void *buffer_if(bool used, const void *buffer)
+{
+    return used ? buffer : NULL;
+}
+
 #define COLL(event, api_, type, hash, channels_)                                             \
     (struct profiler_task)                                                                   \
     {                                                                                        \
@@ -60,11 +65,11 @@ static int32_t profile_root(uint16_t api, int root)
     {                                                                                      \
         .api = (api_), .datatype = (type), .channels = (channels_), .rank = (event)->rank, \
         .root = (event)->p2p.peer, .comm_hash = (hash), .count = (event)->p2p.count,       \
-        .send = (api_) == API_ncclSend ? (event)->p2p.buffer : NULL,                       \
-        .recv = (api_) == API_ncclRecv ? (event)->p2p.buffer : NULL                        \
+        .send = buffer_if((api_) == API_ncclSend, (event)->p2p.buffer),                    \
+        .recv = buffer_if((api_) == API_ncclRecv, (event)->p2p.buffer)                     \
     }
 
-static ncclResult_t start_event_v1(void *context, void **handle, struct profile_event_v1 *event)
+static ncclResult_t start_profile_v1(void *context, void **handle, struct profile_event_v1 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -88,7 +93,7 @@ static ncclResult_t start_event_v1(void *context, void **handle, struct profile_
     return ncclSuccess;
 }
 
-static ncclResult_t start_event_v2(void *context, void **handle, struct profile_event_v2 *event)
+static ncclResult_t start_profile_v2(void *context, void **handle, struct profile_event_v2 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -113,7 +118,7 @@ static ncclResult_t start_event_v2(void *context, void **handle, struct profile_
 }
 
 /* v3's number of channels is only a limit, so its first channel that is done counts. */
-static ncclResult_t start_event_v3(void *context, void **handle, struct profile_event_v3 *event)
+static ncclResult_t start_profile_v3(void *context, void **handle, struct profile_event_v3 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -140,7 +145,7 @@ static ncclResult_t start_event_v3(void *context, void **handle, struct profile_
     return ncclSuccess;
 }
 
-static ncclResult_t start_event_v4(void *context, void **handle, struct profile_event_v4 *event)
+static ncclResult_t start_profile_v4(void *context, void **handle, struct profile_event_v4 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -169,7 +174,7 @@ static ncclResult_t start_event_v4(void *context, void **handle, struct profile_
 
 /* A P2P_API event names no peer: sends and receives are recorded when they are launched, on the
  * stream that it named. */
-static ncclResult_t start_event_v5(void *context, void **handle, struct profile_event_v5 *event)
+static ncclResult_t start_profile_v5(void *context, void **handle, struct profile_event_v5 *event)
 {
     struct profiler_task task;
     *handle = NULL;
@@ -270,7 +275,7 @@ static ncclResult_t finalize_profiler(void *context)
 
 #define TABLE(version, init)                                           \
     EXPORT struct nccl_profiler_v##version ncclProfiler_v##version = { \
-        "ddpcheck", init, start_event_v##version, stop_event, record_state, finalize_profiler}
+        "ddpcheck", init, start_profile_v##version, stop_event, record_state, finalize_profiler}
 TABLE(1, init_profiler_v1);
 TABLE(2, init_profiler_v1);
 TABLE(3, init_profiler_v3);

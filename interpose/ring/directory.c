@@ -45,7 +45,7 @@ static int make_directories(const char *path)
 }
 
 /* A directory that only we can use, and no link to somewhere else. */
-static bool is_private_directory(const char *path)
+static bool is_usable_directory(const char *path)
 {
     struct stat info;
     return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
@@ -59,10 +59,10 @@ static bool read_rings_file(const char *rings_file, char *rings, uint32_t bytes)
     if (length <= 0)
         return false;
     rings[strcspn(rings, "\n")] = 0;
-    return rings[0] == '/' && is_private_directory(rings);
+    return rings[0] == '/' && is_usable_directory(rings);
 }
 
-static bool make_rings_directory(const char *directory, char *rings, uint32_t bytes)
+static bool create_rings(const char *directory, char *rings, uint32_t bytes)
 {
     const char *parents[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
     uint64_t hash = string_id(directory, strlen(directory));
@@ -73,7 +73,7 @@ static bool make_rings_directory(const char *directory, char *rings, uint32_t by
                               (unsigned)geteuid(), (unsigned long long)hash);
         if (length < 0 || (uint32_t)length >= bytes)
             continue;
-        if ((mkdir(rings, 0700) == 0 || errno == EEXIST) && is_private_directory(rings))
+        if ((mkdir(rings, 0700) == 0 || errno == EEXIST) && is_usable_directory(rings))
             return true;
     }
     return false;
@@ -81,8 +81,7 @@ static bool make_rings_directory(const char *directory, char *rings, uint32_t by
 
 /* Writes `rings` so that readers see all of it or nothing. The first process of a directory wins; a
  * name that can't be used any more is replaced. */
-static int write_rings_file(const char *directory, const char *rings_file, char *rings,
-                            uint32_t bytes)
+static int publish_rings(const char *directory, const char *rings_file, char *rings, uint32_t bytes)
 {
     char temporary[PATH_MAX], text[PATH_MAX];
     int length = snprintf(temporary, sizeof temporary, "%s/.rings-%d", directory, (int)getpid());
@@ -130,13 +129,13 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
     snprintf(rings_file, sizeof rings_file, "%s/rings", real);
     if (read_rings_file(rings_file, rings, rings_bytes))
         return true;
-    if (!make_rings_directory(real, rings, rings_bytes)) {
+    if (!create_rings(real, rings, rings_bytes)) {
         problem_print(PROBLEM_DIRECTORY,
                       "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp "
                       "lets this user make a directory; nothing is recorded");
         return false;
     }
-    error = write_rings_file(real, rings_file, rings, rings_bytes);
+    error = publish_rings(real, rings_file, rings, rings_bytes);
     if (error)
         problem_print(
             PROBLEM_DIRECTORY,

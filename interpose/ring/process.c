@@ -45,7 +45,7 @@ static int32_t number_in(const char *name)
     return text && *text && !*end && value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
 }
 
-static void copy_cut(char *to, size_t bytes, const char *from)
+static void copy_truncated(char *to, size_t bytes, const char *from)
 {
     size_t length = strnlen(from, bytes - 1);
     memcpy(to, from, length);
@@ -55,7 +55,7 @@ static void copy_cut(char *to, size_t bytes, const char *from)
 static void describe_launcher(struct process_info *info)
 {
     info->rank = info->local_rank = info->world_size = info->restart = -1;
-    copy_cut(info->launcher, sizeof info->launcher, "none");
+    copy_truncated(info->launcher, sizeof info->launcher, "none");
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const struct launcher *launcher = &launchers[i];
         int32_t rank = *launcher->needs && !getenv(launcher->needs) ? -1
@@ -66,9 +66,9 @@ static void describe_launcher(struct process_info *info)
         info->local_rank = number_in(launcher->local_rank);
         info->world_size = number_in(launcher->world_size);
         info->restart = number_in(launcher->restart);
-        copy_cut(info->launcher, sizeof info->launcher, launcher->name);
+        copy_truncated(info->launcher, sizeof info->launcher, launcher->name);
         const char *job = *launcher->job ? getenv(launcher->job) : NULL;
-        copy_cut(info->job, sizeof info->job, job ? job : "");
+        copy_truncated(info->job, sizeof info->job, job ? job : "");
         return;
     }
 }

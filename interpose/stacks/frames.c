@@ -42,7 +42,7 @@ struct description {
     bool is_signal;
 };
 
-static uint64_t take_bytes(struct bytes *bytes, unsigned count)
+static uint64_t take_code(struct bytes *bytes, unsigned count)
 {
     uint64_t value = 0;
     if (bytes->end - bytes->at < (long)count) {
@@ -60,7 +60,7 @@ static uint64_t take_groups(struct bytes *bytes, bool is_signed)
     uint64_t value = 0, byte;
     unsigned shift = 0;
     do {
-        byte = take_bytes(bytes, 1);
+        byte = take_code(bytes, 1);
         value |= shift < 64 ? (byte & 0x7f) << shift : 0;
         shift += 7;
     } while (byte & 0x80 && !bytes->bad);
@@ -77,7 +77,7 @@ static int64_t take_signed_number(struct bytes *bytes)
     return (int64_t)take_groups(bytes, true);
 }
 
-static void skip_bytes(struct bytes *bytes, uint64_t count)
+static void skip_code(struct bytes *bytes, uint64_t count)
 {
     if (count > (uint64_t)(bytes->end - bytes->at))
         bytes->bad = true;
@@ -119,17 +119,16 @@ static bool read_common(struct description *description, uint64_t address, unsig
 {
     struct bytes *bytes = &description->common_code;
     char augmentation[8] = "";
-    if (!copy_entry(address, description->common, bytes) || take_bytes(bytes, 4) != 0)
+    if (!copy_entry(address, description->common, bytes) || take_code(bytes, 4) != 0)
         return false;
-    uint64_t version = take_bytes(bytes, 1);
-    for (unsigned i = 0; i < sizeof augmentation && (augmentation[i] = (char)take_bytes(bytes, 1));
+    uint64_t version = take_code(bytes, 1);
+    for (unsigned i = 0; i < sizeof augmentation && (augmentation[i] = (char)take_code(bytes, 1));
          i++)
         if (i == sizeof augmentation - 1)
             return false;
     description->code_factor = take_unsigned_number(bytes);
     description->data_factor = take_signed_number(bytes);
-    description->return_register = version == 1 ? take_bytes(bytes, 1)
-                                                : take_unsigned_number(bytes);
+    description->return_register = version == 1 ? take_code(bytes, 1) : take_unsigned_number(bytes);
     if (augmentation[0] != 'z')
         return false;
     uint64_t length = take_unsigned_number(bytes);
@@ -138,11 +137,11 @@ static bool read_common(struct description *description, uint64_t address, unsig
     const unsigned char *end = bytes->at + length;
     for (const char *letter = augmentation + 1; *letter; letter++) {
         if (*letter == 'R')
-            *encoding = (unsigned)take_bytes(bytes, 1);
+            *encoding = (unsigned)take_code(bytes, 1);
         else if (*letter == 'L')
-            take_bytes(bytes, 1);
+            take_code(bytes, 1);
         else if (*letter == 'P')
-            skip_bytes(bytes, pointer_bytes((unsigned)take_bytes(bytes, 1)));
+            skip_code(bytes, pointer_bytes((unsigned)take_code(bytes, 1)));
         else if (*letter == 'S')
             description->is_signal = true;
         else
@@ -161,13 +160,13 @@ static bool read_description(struct description *description, uint64_t at, uint6
     unsigned encoding = 0;
     if (!entry || !copy_entry(entry, description->entry, bytes))
         return false;
-    uint64_t back = take_bytes(bytes, 4);
+    uint64_t back = take_code(bytes, 4);
     description->is_signal = false;
     if (!read_common(description, entry + 4 - back, &encoding) || !pointer_bytes(encoding) ||
         description->return_register != REGISTER_RETURN)
         return false;
-    skip_bytes(bytes, 2 * pointer_bytes(encoding)); /* where the function begins, and its length */
-    skip_bytes(bytes, take_unsigned_number(bytes));
+    skip_code(bytes, 2 * pointer_bytes(encoding)); /* where the function begins, and its length */
+    skip_code(bytes, take_unsigned_number(bytes));
     *function = (uintptr_t)bases.function;
     return !bytes->bad;
 }
@@ -193,7 +192,7 @@ static bool step_extended(const struct description *description, struct bytes *c
     case 0x02:
     case 0x03:
     case 0x04: /* advance_loc1, 2, 4 */
-        *location += take_bytes(code, 1u << (what - 2)) * description->code_factor;
+        *location += take_code(code, 1u << (what - 2)) * description->code_factor;
         return true;
     case 0x05:
     case 0x11: /* offset_extended, _sf */
@@ -232,12 +231,12 @@ static bool step_extended(const struct description *description, struct bytes *c
         return true;
     case 0x0f: /* def_cfa_expression */
         row->has_frame = false;
-        skip_bytes(code, take_unsigned_number(code));
+        skip_code(code, take_unsigned_number(code));
         return true;
     case 0x10:
     case 0x16: /* expression, val_expression */
         set_rule(row, take_unsigned_number(code), RULE_UNKNOWN, 0);
-        skip_bytes(code, take_unsigned_number(code));
+        skip_code(code, take_unsigned_number(code));
         return true;
     case 0x14:
     case 0x15: /* val_offset, _sf */
@@ -262,7 +261,7 @@ static bool execute_frame_code(const struct description *description, struct byt
     struct frame_row state[STATES_MAX];
     unsigned states = 0;
     while (code->at < code->end && location <= target && !code->bad) {
-        unsigned byte = (unsigned)take_bytes(code, 1), low_bits = byte & 0x3f;
+        unsigned byte = (unsigned)take_code(code, 1), low_bits = byte & 0x3f;
         if (byte >> 6 == 1) { /* advance_loc */
             location += low_bits * description->code_factor;
         } else if (byte >> 6 == 2) { /* offset */
