@@ -1,3 +1,4 @@
+/* findings.c: loads the findings of all databases, the worst first. */
 #include "tui/findings.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* members.c: loads the members of all communicators and judges how each stands. */
 #include "tui/members.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* operations.c: loads the collectives of one communicator by number. */
 #include "tui/operations.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* reader.c: fills views in a thread of its own. */
 #include "tui/reader.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* rows.c: builds, lays out and prints the rows of a view. */
 #include "tui/rows.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* screen.c: draws text on the terminal and reads its keys, with ncurses. */
 #include "tui/screen.h"
 
 #include <langinfo.h>

@@ -1,3 +1,4 @@
+/* source.c: opens the databases, follows their changes and runs queries over them. */
 #include "tui/source.h"
 
 #include <dirent.h>

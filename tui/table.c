@@ -1,3 +1,4 @@
+/* table.c: draws a table and keeps its selection, filter and order. */
 #include "tui/table.h"
 
 #include <ctype.h>

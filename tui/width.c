@@ -1,3 +1,4 @@
+/* width.c: measures and wraps text by its width on the terminal. */
 #include "tui/width.h"
 
 #include <stdlib.h>

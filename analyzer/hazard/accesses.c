@@ -1,3 +1,4 @@
+/* accesses.c: finds which memory the work of a record reads and writes. */
 #include "analyzer/hazard/accesses.h"
 
 #include "analyzer/model/memory.h"

@@ -1,3 +1,4 @@
+/* hazard_sites.c: groups hazards by the two call sites that they lie between. */
 #include "analyzer/hazard/hazard_sites.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* hazards.c: finds conflicting accesses that nothing orders. */
 #include "analyzer/hazard/hazards.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* unwritten.c: tracks which bytes of an allocation have been written. */
 #include "analyzer/hazard/unwritten.h"
 
 #include <stdlib.h>

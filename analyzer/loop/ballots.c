@@ -1,3 +1,4 @@
+/* ballots.c: counts which members stepped which optimizer in the last iterations. */
 #include "analyzer/loop/ballots.h"
 
 #include <errno.h>

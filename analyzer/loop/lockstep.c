@@ -1,3 +1,4 @@
+/* lockstep.c: gathers when and where in its loop each member reached an operation. */
 #include "analyzer/loop/lockstep.h"
 
 #include <errno.h>

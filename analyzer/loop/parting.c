@@ -1,3 +1,4 @@
+/* parting.c: groups the members of a communicator by their position in the training loop. */
 #include "analyzer/loop/parting.h"
 
 #include <stdio.h>

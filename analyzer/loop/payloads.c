@@ -1,3 +1,4 @@
+/* payloads.c: gathers the payload hashes of an operation from all ranks. */
 #include "analyzer/loop/payloads.h"
 
 #include <stdlib.h>

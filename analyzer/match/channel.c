@@ -1,3 +1,4 @@
+/* channel.c: matches sends and receives between two ranks. */
 #include "analyzer/match/channel.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* divergence.c: keeps the first operation in which the members of a communicator differ. */
 #include "analyzer/match/divergence.h"
 
 #include <stdlib.h>

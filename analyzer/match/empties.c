@@ -1,3 +1,4 @@
+/* empties.c: keeps collectives of no elements apart, as NCCL drops them. */
 #include "analyzer/match/empties.h"
 
 #include <stdlib.h>

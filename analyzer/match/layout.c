@@ -1,3 +1,4 @@
+/* layout.c: compares how two ranks divide the same data into operations. */
 #include "analyzer/match/layout.h"
 
 enum { SHIFT_PROOF = 2, SEQUEL_PROOF = 2, ORDER_PIECES = 3 };

@@ -1,3 +1,4 @@
+/* one_call.c: reports findings that concern one call of one rank. */
 #include "analyzer/match/one_call.h"
 
 #include "analyzer/model/process.h"

@@ -1,3 +1,4 @@
+/* period.c: finds the period in which the operations of a communicator repeat. */
 #include "analyzer/match/period.h"
 
 #include <stddef.h>

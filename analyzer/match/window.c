@@ -1,3 +1,4 @@
+/* window.c: keeps the operations that not every member has passed yet. */
 #include "analyzer/match/window.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* array.c: makes room in arrays by doubling them. */
 #include "analyzer/model/array.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* callbacks.c: tracks host functions on streams from their launch to their return. */
 #include "analyzer/model/callbacks.h"
 
 #include <stdlib.h>

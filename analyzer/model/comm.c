@@ -1,3 +1,4 @@
+/* comm.c: creates and finds communicators and their members. */
 #include "analyzer/model/comm.h"
 
 #include <errno.h>

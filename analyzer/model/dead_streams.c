@@ -1,3 +1,4 @@
+/* dead_streams.c: remembers destroyed streams until their handles are used again. */
 #include "analyzer/model/dead_streams.h"
 
 #include <stdlib.h>

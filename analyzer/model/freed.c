@@ -1,3 +1,4 @@
+/* freed.c: remembers freed memory until it is allocated again. */
 #include "analyzer/model/freed.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* graphs.c: keeps what was captured into CUDA graphs, and replays it at each launch. */
 #include "analyzer/model/graphs.h"
 
 #include <errno.h>

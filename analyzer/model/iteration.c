@@ -1,3 +1,4 @@
+/* iteration.c: finds where in its training loop a thread is, from NVTX ranges. */
 #include "analyzer/model/iteration.h"
 
 #include <string.h>

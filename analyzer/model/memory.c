@@ -1,3 +1,4 @@
+/* memory.c: tracks the allocations of a process. */
 #include "analyzer/model/memory.h"
 
 #include <stdlib.h>

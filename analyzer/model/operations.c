@@ -1,3 +1,4 @@
+/* operations.c: turns the records of NCCL calls into operations of members. */
 #include "analyzer/model/operations.h"
 
 #include <errno.h>

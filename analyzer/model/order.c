@@ -1,3 +1,4 @@
+/* order.c: keeps the happens-before order of the work of a process. */
 #include "analyzer/model/order.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* process.c: creates processes and threads, and hands each record to what it concerns. */
 #include "analyzer/model/process.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* progress.c: applies the progress that the GPU reported to the operations of members. */
 #include "analyzer/model/progress.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* ranges.c: classifies NVTX ranges by their names. */
 #include "analyzer/model/ranges.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* redops.c: tracks the reduction operators that a process has created. */
 #include "analyzer/model/redops.h"
 
 #include "analyzer/model/array.h"

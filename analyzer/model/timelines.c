@@ -1,3 +1,4 @@
+/* timelines.c: tracks the streams of a process and their handles. */
 #include "analyzer/model/timelines.h"
 
 #include <stdlib.h>
