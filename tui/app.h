@@ -11,14 +11,14 @@ enum { APP_DEPTH_MAX = 8, APP_MESSAGE = 256, APP_HELD_MAX = 256 };
 enum app_mode { MODE_USUAL, MODE_SEARCH, MODE_FILTER, MODE_POPUP };
 
 /* A view as the user left it. */
-struct place {
+struct view_place {
     struct query query;
     struct table table;
 };
 
 struct app {
     struct reader *reader;
-    struct place place[APP_DEPTH_MAX]; /* the last is shown; Esc goes back to the one before */
+    struct view_place place[APP_DEPTH_MAX]; /* the last is shown; Esc goes back to the one before */
     int depth;
     enum app_mode mode;
     char typed[TABLE_TEXT];    /* in MODE_SEARCH and MODE_FILTER */
@@ -34,7 +34,7 @@ struct app {
     int rows_line, room; /* where the table was drawn, and for how many rows there was room */
 };
 
-static inline struct place *app_place(struct app *app)
+static inline struct view_place *app_place(struct app *app)
 {
     return &app->place[app->depth - 1];
 }

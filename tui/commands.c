@@ -37,7 +37,7 @@ void app_say(struct app *app, const char *format, ...)
 /* At the end of what a long sequence shows the next stretch of it is fetched. */
 void app_do_move(struct app *app, int by)
 {
-    struct place *place = app_place(app);
+    struct view_place *place = app_place(app);
     if (!app->shown || table_move(&place->table, rows_shown(app), by) ||
         place->query.view != VIEW_SEQUENCE)
         return;
@@ -55,7 +55,7 @@ void app_do_page(struct app *app, int pages)
 
 void app_do_jump(struct app *app, int last)
 {
-    struct place *place = app_place(app);
+    struct view_place *place = app_place(app);
     if (app->shown)
         table_move(&place->table, rows_shown(app), last ? INT_MAX : INT_MIN);
     if (place->query.view != VIEW_SEQUENCE)

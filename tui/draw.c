@@ -20,7 +20,7 @@ static const char *place_text(const struct app *app, const struct table *table, 
     return text;
 }
 
-static void draw_title(const struct app *app, const struct place *at, int width)
+static void draw_title(const struct app *app, const struct view_place *at, int width)
 {
     char left[512], right[256], clock[64], place[TABLE_TEXT + 48];
     const struct picture *picture = &app->picture;
@@ -86,7 +86,7 @@ static bool draw_message(const struct app *app, int line, int width)
 void app_draw(struct app *app)
 {
     int width = screen_width(), height = screen_height(), line = 1, last = height - 2;
-    struct place *place = app_place(app);
+    struct view_place *place = app_place(app);
     const struct rows *rows = &app->picture.rows;
     if (width < 20 || height < 5) {
         screen_text(0, 0, width, TONE_PLAIN, LOOK_USUAL, "too small");

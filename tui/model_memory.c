@@ -13,7 +13,7 @@
 enum { CELL_RANK, CELL_RANGE, CELL_BYTES, CELL_STATE, CELL_USE };
 enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10 };
 
-struct use {
+struct buffer_use {
     int process, rank; /* rank: -1 not known */
     uint64_t begin, bytes, comm, number, seq;
     bool collective, in_flight,
@@ -42,7 +42,7 @@ static const struct tui_member *member_of(const struct members *members, uint64_
     return NULL;
 }
 
-static void take_use(struct use *use, int *uses, const struct members *members, int process,
+static void take_use(struct buffer_use *use, int *uses, const struct members *members, int process,
                      struct record *record, uint64_t seq)
 {
     uint64_t begin = record->op.recvbuff ? record->op.recvbuff : record->op.sendbuff;
@@ -53,21 +53,21 @@ static void take_use(struct use *use, int *uses, const struct members *members, 
     if (*uses == USES_MAX || !begin)
         return;
     const struct tui_member *member = member_of(members, record->op.comm, record->op.rank, &nranks);
-    struct use *here = &use[(*uses)++];
-    *here = (struct use){.process = process,
-                         .begin = begin,
-                         .comm = record->op.comm,
-                         .number = record->op.number,
-                         .seq = seq,
-                         .bytes = bytes_of(record, nranks),
-                         .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
+    struct buffer_use *here = &use[(*uses)++];
+    *here = (struct buffer_use){.process = process,
+                                .begin = begin,
+                                .comm = record->op.comm,
+                                .number = record->op.number,
+                                .seq = seq,
+                                .bytes = bytes_of(record, nranks),
+                                .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
     here->rank = member ? member->shown_rank : record->op.rank;
     here->in_flight = here->collective && member && member->done <= record->op.number;
     here->over = member && member->ended;
     operation_text(record, here->text);
 }
 
-static int load_uses(struct source *source, const struct members *members, struct use *use,
+static int load_uses(struct source *source, const struct members *members, struct buffer_use *use,
                      int *uses, struct error *err)
 {
     static const char sql[] =
@@ -90,7 +90,7 @@ static int load_uses(struct source *source, const struct members *members, struc
 
 static int in_flight_first(const void *left, const void *right)
 {
-    const struct use *a = left, *b = right;
+    const struct buffer_use *a = left, *b = right;
     if (a->in_flight != b->in_flight)
         return b->in_flight - a->in_flight;
     if (a->rank != b->rank)
@@ -135,7 +135,7 @@ static int add_hazards(struct source *source, struct rows *rows, struct error *e
     return 0;
 }
 
-static void add_use(const struct use *use, struct rows *rows)
+static void add_use(const struct buffer_use *use, struct rows *rows)
 {
     char bytes[32], name[16];
     struct row *row = rows_add(rows, use->begin ^ (uint64_t)use->process << 56, 0);
@@ -161,7 +161,7 @@ static void add_use(const struct use *use, struct rows *rows)
 int model_memory(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct members members;
-    struct use *use = calloc(USES_MAX, sizeof *use);
+    struct buffer_use *use = calloc(USES_MAX, sizeof *use);
     int uses = 0;
     (void)query;
     if (!use)

@@ -24,22 +24,22 @@ struct process_view {
 
 /* Who called an operation when. Numbers of one communicator share a place of the table when they
  * are LATE_NUMBERS apart. */
-struct arrival {
+struct rank_arrival {
     uint64_t comm, number, first_ns, sum;
 };
 
-struct lateness {
-    struct arrival *arrival;
+struct rank_lateness {
+    struct rank_arrival *arrival;
     struct process_view *process;
 };
 
-static struct arrival *arrival_of(struct arrival *table, uint64_t comm, uint64_t number)
+static struct rank_arrival *arrival_of(struct rank_arrival *table, uint64_t comm, uint64_t number)
 {
     return &table[(comm * 0x9e3779b97f4a7c15u + number) % LATE_NUMBERS];
 }
 
 /* Twice over the last events: who was first, then how much later the others were. */
-static int read_arrivals(struct source *source, struct lateness *late, bool second,
+static int read_arrivals(struct source *source, struct rank_lateness *late, bool second,
                          struct error *err)
 {
     static const char sql[] = "SELECT e.process, e.w0, e.w1, e.time_ns + p.realtime_ns - "
@@ -52,11 +52,11 @@ static int read_arrivals(struct source *source, struct lateness *late, bool seco
     while ((result = cursor_next(&row, err)) == 1) {
         uint64_t comm = (uint64_t)cursor_number(&row, 1), number = (uint64_t)cursor_number(&row, 2);
         uint64_t time_ns = (uint64_t)cursor_number(&row, 3);
-        struct arrival *arrival = arrival_of(late->arrival, comm, number);
+        struct rank_arrival *arrival = arrival_of(late->arrival, comm, number);
         int process = cursor_process(&row, 0);
         bool same = arrival->comm == comm && arrival->number == number;
         if (!second && (!same || time_ns < arrival->first_ns))
-            *arrival = (struct arrival){.comm = comm, .number = number, .first_ns = time_ns};
+            *arrival = (struct rank_arrival){.comm = comm, .number = number, .first_ns = time_ns};
         if (second && same && process >= 0) {
             late->process[process].late_ns += (double)(time_ns - arrival->first_ns);
             late->process[process].late_count++;
@@ -67,7 +67,7 @@ static int read_arrivals(struct source *source, struct lateness *late, bool seco
 
 static int measure_lateness(struct source *source, struct process_view *process, struct error *err)
 {
-    struct lateness late = {calloc(LATE_NUMBERS, sizeof *late.arrival), process};
+    struct rank_lateness late = {calloc(LATE_NUMBERS, sizeof *late.arrival), process};
     if (!late.arrival)
         return error_set(err, "can't show the ranks: memory is short");
     int result = read_arrivals(source, &late, false, err);

@@ -20,7 +20,7 @@ enum {
 };
 
 /* Calls of one number that are alike. */
-struct variant {
+struct sequence_variant {
     const char *text;
     struct rankset ranks;
     int count;
@@ -29,7 +29,7 @@ struct variant {
 enum { VARIANTS_MAX = 8 };
 
 static int find_variants(const struct tui_operation *operation, int count,
-                         struct variant variant[VARIANTS_MAX])
+                         struct sequence_variant variant[VARIANTS_MAX])
 {
     int variants = 0;
     for (int i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static int find_variants(const struct tui_operation *operation, int count,
         if (k == VARIANTS_MAX)
             continue;
         if (k == variants)
-            variant[variants++] = (struct variant){.text = operation[i].text};
+            variant[variants++] = (struct sequence_variant){.text = operation[i].text};
         rankset_add(&variant[k].ranks, operation[i].rank);
         variant[k].count++;
     }
@@ -47,7 +47,7 @@ static int find_variants(const struct tui_operation *operation, int count,
     for (int k = 1; k < variants; k++)
         if (variant[k].count > variant[most].count)
             most = k;
-    struct variant first = variant[0];
+    struct sequence_variant first = variant[0];
     variant[0] = variant[most];
     variant[most] = first;
     return variants;
@@ -55,7 +55,7 @@ static int find_variants(const struct tui_operation *operation, int count,
 
 /* A mark for each stretch of ranks: different beats not called beats the same. */
 static void add_marks(const struct query *query, const struct tui_comm *comm,
-                      const struct variant *variant, int variants, struct text *text)
+                      const struct sequence_variant *variant, int variants, struct text *text)
 {
     const struct signs *signs = signs_of(query);
     int ranks = comm->nranks > comm->members ? comm->nranks : comm->members;
@@ -79,7 +79,7 @@ static void add_marks(const struct query *query, const struct tui_comm *comm,
 static void add_number(const struct query *query, const struct tui_comm *comm,
                        const struct tui_operation *operation, int count, struct rows *rows)
 {
-    struct variant variant[VARIANTS_MAX];
+    struct sequence_variant variant[VARIANTS_MAX];
     char ranks[RANKS_BYTES];
     struct text marks = {0}, others = {0};
     int variants = find_variants(operation, count, variant);

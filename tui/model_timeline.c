@@ -23,7 +23,7 @@ static const uint64_t usual_ns = 10000000000;
 enum level { LEVEL_NONE, LEVEL_ISSUED, LEVEL_STARTED };
 
 /* An operation that is not known to be done. */
-struct pending {
+struct pending_bar {
     int process;
     uint32_t slot;
     uint64_t launch, issued_ns, started_ns;
@@ -43,7 +43,7 @@ struct timeline {
     int width;
     const struct tui_comm *comm;
     uint8_t *level; /* members * width */
-    struct pending *pending;
+    struct pending_bar *pending;
     int pendings;
     struct reached reached[SLOTS_MAX];
     int slots;
@@ -70,7 +70,7 @@ static void fill(struct timeline *timeline, int line, uint64_t from_ns, uint64_t
     }
 }
 
-static void finish(struct timeline *timeline, const struct pending *pending, uint64_t done_ns)
+static void finish(struct timeline *timeline, const struct pending_bar *pending, uint64_t done_ns)
 {
     uint64_t started_ns = pending->started_ns ? pending->started_ns : done_ns;
     fill(timeline, pending->line, pending->issued_ns, started_ns, LEVEL_ISSUED);
@@ -101,11 +101,11 @@ static void take_operation(struct timeline *timeline, int process, const struct 
 {
     uint64_t slot_and_rank = (uint64_t)cursor_number(row, 4);
     int line = line_of(timeline, (int)(int32_t)(slot_and_rank >> 32));
-    struct pending pending = {.process = process,
-                              .slot = (uint32_t)slot_and_rank,
-                              .launch = (uint64_t)cursor_number(row, 5),
-                              .issued_ns = time_ns,
-                              .line = line};
+    struct pending_bar pending = {.process = process,
+                                  .slot = (uint32_t)slot_and_rank,
+                                  .launch = (uint64_t)cursor_number(row, 5),
+                                  .issued_ns = time_ns,
+                                  .line = line};
     const struct reached *reached = reached_of(timeline, process, pending.slot);
     if (line < 0)
         return;
@@ -127,7 +127,7 @@ static void take_progress(struct timeline *timeline, int process, const struct c
     if (reached)
         *reached = (struct reached){process, slot, started, done};
     for (int i = 0; i < timeline->pendings; i++) {
-        struct pending *pending = &timeline->pending[i];
+        struct pending_bar *pending = &timeline->pending[i];
         if (pending->process == process && pending->slot == slot && pending->launch <= started &&
             !pending->started_ns)
             pending->started_ns = time_ns;

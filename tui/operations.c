@@ -155,19 +155,19 @@ static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint
 }
 
 /* What the members' blocks of one number say, over all databases. */
-struct block {
+struct row_block {
     int64_t members, hash;
     bool open, differs; /* open: a member has not filled it yet */
 };
 
-static int read_block(struct source *source, uint64_t comm, int64_t number, struct block *block,
+static int read_block(struct source *source, uint64_t comm, int64_t number, struct row_block *block,
                       struct error *err)
 {
     static const char sql[] = "SELECT hash FROM operation_block WHERE comm = ? AND block = ?";
     const int64_t parameter[] = {(int64_t)comm, number};
     struct cursor row = cursor_new(source->trace, sql, parameter, 2);
     int result;
-    *block = (struct block){0};
+    *block = (struct row_block){0};
     while ((result = cursor_next(&row, err)) == 1) {
         int64_t hash = cursor_number(&row, 0);
         block->members++;
@@ -187,7 +187,7 @@ static int block_to_search(struct source *source, uint64_t comm, int64_t *number
         "SELECT coalesce(max(block), 0) FROM operation_block WHERE comm = ?";
     const int64_t parameter[] = {(int64_t)comm};
     struct cursor row = cursor_new(source->trace, last_sql, parameter, 1);
-    struct block block;
+    struct row_block block;
     int64_t members = 0;
     int result;
     *last = 0;

@@ -31,7 +31,7 @@ void app_open(struct app *app, const struct query *query)
 {
     if (app->depth == APP_DEPTH_MAX)
         return;
-    app->place[app->depth++] = (struct place){.query = *query};
+    app->place[app->depth++] = (struct view_place){.query = *query};
     app->shown = false;
     app_ask(app);
 }
@@ -101,7 +101,7 @@ void app_take(struct app *app)
         app_switch(app, app->place[0].query.view);
         return;
     }
-    struct place *place = app_place(app);
+    struct view_place *place = app_place(app);
     bool wanted = !place->table.has_selected && place->query.view == VIEW_SEQUENCE;
     settle(&place->query, &picture.query);
     app->shown = true;

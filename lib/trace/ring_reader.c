@@ -21,7 +21,7 @@ static const uint64_t patience_ns = 20000000; /* how long a missing serial is wa
 static const uint64_t hashes_interval_ns =
     50000000; /* how often all hash entries are looked at, whatever is known */
 
-struct cursor {
+struct ring_cursor {
     uint64_t position, head; /* next to take; end of what may be taken */
 };
 
@@ -35,7 +35,7 @@ struct ring_reader {
     uint64_t segment_bytes,
         header_bytes; /* as checked; the file's may be overwritten at any time */
     unsigned rings;
-    struct cursor cursor[RINGS_MAX];
+    struct ring_cursor cursor[RINGS_MAX];
     unsigned heap[RINGS_MAX],
         heap_size; /* rings with records left, by the serial of the next one */
     uint64_t lost[RING_KINDS];
@@ -271,7 +271,7 @@ static int look_at_segments(struct ring_reader *reader, struct error *err)
         unsigned ring = reader->rings++;
         uint64_t tail = atomic_load_explicit(
             &segment_of(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
-        reader->cursor[ring] = (struct cursor){tail, tail};
+        reader->cursor[ring] = (struct ring_cursor){tail, tail};
     }
     return 0;
 }
@@ -346,7 +346,7 @@ static int look_at_rings(struct ring_reader *reader, struct error *err)
     reader->lost[RING_BULK] = 0;
     reader->heap_size = 0;
     for (unsigned ring = 0; ring < reader->rings; ring++) {
-        struct cursor *cursor = &reader->cursor[ring];
+        struct ring_cursor *cursor = &reader->cursor[ring];
         unsigned kind = ring % RING_KINDS;
         struct ring *from = &segment_of(reader, ring)->ring[kind];
         reader->lost[kind] += atomic_load_explicit(&from->lost, memory_order_relaxed);
@@ -415,7 +415,7 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
 {
     while (taking->count < taking->max && reader->heap_size > 0) {
         unsigned ring = reader->heap[0];
-        struct cursor *cursor = &reader->cursor[ring];
+        struct ring_cursor *cursor = &reader->cursor[ring];
         struct record *record = &taking->records[taking->count];
         *record = *record_at(reader, ring, cursor->position);
         if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
@@ -470,7 +470,7 @@ uint64_t ring_reader_position(const struct ring_reader *reader, unsigned ring)
 
 void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t position)
 {
-    struct cursor *cursor = &reader->cursor[ring];
+    struct ring_cursor *cursor = &reader->cursor[ring];
     if (position > 0)
         reader->resumed = true;
     if (position > cursor->position)

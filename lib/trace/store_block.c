@@ -14,17 +14,18 @@ struct block_key {
 };
 
 /* The block that a member is in. */
-struct block {
+struct store_block {
     struct block_key key;
     uint64_t next; /* number of its next collective */
     uint64_t hash; /* of those since the block began; 0 if some were not seen */
     UT_hash_handle hh;
 };
 
-static struct block *block_of(struct store *store, const struct record *record, struct error *err)
+static struct store_block *block_of(struct store *store, const struct record *record,
+                                    struct error *err)
 {
     struct block_key key = {record->op.comm, record->op.rank};
-    struct block *block;
+    struct store_block *block;
     HASH_FIND(hh, store->blocks, &key, sizeof key, block);
     if (block)
         return block;
@@ -71,7 +72,8 @@ static int begin(struct store *store, int process, const struct record *record, 
     return store_run(store, statement, err);
 }
 
-static int end(struct store *store, const struct block *block, uint64_t number, struct error *err)
+static int end(struct store *store, const struct store_block *block, uint64_t number,
+               struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_BLOCK_HASH, err);
     if (!statement)
@@ -89,7 +91,7 @@ int store_block_note(struct store *store, int process, const struct record *reco
     uint64_t number = record->op.number;
     bool first = number % BLOCK_OPERATIONS == 0,
          last = number % BLOCK_OPERATIONS == BLOCK_OPERATIONS - 1;
-    struct block *block = block_of(store, record, err);
+    struct store_block *block = block_of(store, record, err);
     if (!block || (first && begin(store, process, record, seq, err) < 0))
         return -1;
     if (first)
@@ -102,13 +104,13 @@ int store_block_note(struct store *store, int process, const struct record *reco
 
 void store_block_undone(struct store *store)
 {
-    for (struct block *block = store->blocks; block; block = block->hh.next)
+    for (struct store_block *block = store->blocks; block; block = block->hh.next)
         block->hash = 0;
 }
 
 void store_block_free(struct store *store)
 {
-    struct block *block, *next;
+    struct store_block *block, *next;
     HASH_ITER(hh, store->blocks, block, next) {
         HASH_DEL(store->blocks, block);
         free(block);

@@ -44,7 +44,7 @@ struct store {
     char *path;
     int failure; /* SQLite's extended code of the last failure */
     sqlite3_stmt *statement[STORE_STATEMENTS];
-    struct block *blocks; /* store_block.c */
+    struct store_block *blocks; /* store_block.c */
 };
 
 /* The prepared statement, reset; NULL with err. */

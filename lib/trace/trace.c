@@ -20,20 +20,20 @@ struct trace_process {
 };
 
 /* A string that was handed out. */
-struct text {
+struct trace_text {
     int process;
     uint64_t id;
-    struct text *next;
+    struct trace_text *next;
     char bytes[];
 };
 
 struct trace {
-    struct source *sources;
+    struct trace_source *sources;
     int source_count;
     struct trace_process **processes; /* pointers, so that handed-out infos stay where they are */
     int process_count;
     int adding; /* the source whose processes are being read */
-    struct text *strings[STRING_BUCKETS];
+    struct trace_text *strings[STRING_BUCKETS];
     struct symbols *symbols;
 };
 
@@ -56,7 +56,8 @@ static int add_process(void *context, const struct process_info *info)
 
 static int add_source(struct trace *trace, const char *path, struct error *err)
 {
-    struct source *more = realloc(trace->sources, ((size_t)trace->source_count + 1) * sizeof *more);
+    struct trace_source *more =
+        realloc(trace->sources, ((size_t)trace->source_count + 1) * sizeof *more);
     if (!more)
         return error_set(err, "can't read %s: out of memory", path);
     trace->sources = more;
@@ -136,7 +137,7 @@ void trace_close(struct trace *trace)
     for (int i = 0; i < trace->process_count; i++)
         free(trace->processes[i]);
     for (int i = 0; i < STRING_BUCKETS; i++)
-        for (struct text *text = trace->strings[i], *next; text; text = next) {
+        for (struct trace_text *text = trace->strings[i], *next; text; text = next) {
             next = text->next;
             free(text);
         }
@@ -169,7 +170,7 @@ int trace_refresh(struct trace *trace, struct error *err)
     return trace->process_count - before;
 }
 
-static uint64_t head_time(const struct trace *trace, const struct source *source)
+static uint64_t head_time(const struct trace *trace, const struct trace_source *source)
 {
     const struct process_info *info = trace_process(trace, source->processes[source->head_process]);
     return source->head.time_ns + info->realtime_ns - info->monotonic_ns;
@@ -177,9 +178,9 @@ static uint64_t head_time(const struct trace *trace, const struct source *source
 
 int trace_next(struct trace *trace, int *process, struct record *record, struct error *err)
 {
-    struct source *earliest = NULL;
+    struct trace_source *earliest = NULL;
     for (int i = 0; i < trace->source_count; i++) {
-        struct source *source = &trace->sources[i];
+        struct trace_source *source = &trace->sources[i];
         if (!source->has_head) {
             int got = source_fetch(source, err);
             if (got < 0)
@@ -215,7 +216,7 @@ const char *trace_database_path(const struct trace *trace, int database)
 
 int trace_process_of(const struct trace *trace, int database, int process)
 {
-    const struct source *source = &trace->sources[database];
+    const struct trace_source *source = &trace->sources[database];
     return process >= 0 && process < source->process_count ? source->processes[process] : -1;
 }
 
@@ -223,7 +224,7 @@ uint64_t trace_event_count(struct trace *trace)
 {
     uint64_t count = 0;
     for (int i = 0; i < trace->source_count; i++) {
-        const struct source *source = &trace->sources[i];
+        const struct trace_source *source = &trace->sources[i];
         count += (uint64_t)(source->limit == INT64_MAX ? source->last : source->limit);
     }
     return count;
@@ -248,7 +249,7 @@ uint64_t trace_hang_after_ns(struct trace *trace)
     return shortest;
 }
 
-static struct source *source_of(struct trace *trace, int process, int *local)
+static struct trace_source *source_of(struct trace *trace, int process, int *local)
 {
     if (process < 0 || process >= trace->process_count)
         return NULL;
@@ -259,11 +260,11 @@ static struct source *source_of(struct trace *trace, int process, int *local)
 static const char *keep_string(struct trace *trace, int process, uint64_t id, const void *bytes,
                                size_t count)
 {
-    struct text *text = malloc(sizeof *text + count + 1);
+    struct trace_text *text = malloc(sizeof *text + count + 1);
     if (!text)
         return NULL;
-    struct text **bucket = &trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS];
-    *text = (struct text){process, id, *bucket};
+    struct trace_text **bucket = &trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS];
+    *text = (struct trace_text){process, id, *bucket};
     memcpy(text->bytes, bytes, count);
     text->bytes[count] = 0;
     *bucket = text;
@@ -273,10 +274,10 @@ static const char *keep_string(struct trace *trace, int process, uint64_t id, co
 const char *trace_string(struct trace *trace, int process, uint64_t id)
 {
     int local;
-    struct source *source = source_of(trace, process, &local);
+    struct trace_source *source = source_of(trace, process, &local);
     if (!source || id == 0)
         return NULL;
-    for (struct text *text = trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS]; text;
+    for (struct trace_text *text = trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS]; text;
          text = text->next)
         if (text->process == process && text->id == id)
             return text->bytes;
@@ -299,7 +300,8 @@ const char *trace_string(struct trace *trace, int process, uint64_t id)
 }
 
 /* From the table that the collector filled. */
-static bool find_symbol(struct source *source, int local, uint64_t address, struct frame *frame)
+static bool find_symbol(struct trace_source *source, int local, uint64_t address,
+                        struct frame *frame)
 {
     sqlite3_stmt *row = source_prepare(source, &source->symbol,
                                        "SELECT module, function, coalesce(file, ''), line FROM "
@@ -323,7 +325,7 @@ static bool find_symbol(struct source *source, int local, uint64_t address, stru
 }
 
 /* From the object file, if it is still there. */
-static void symbolise(struct trace *trace, struct source *source, int local, uint64_t address,
+static void symbolise(struct trace *trace, struct trace_source *source, int local, uint64_t address,
                       struct frame *frame)
 {
     sqlite3_stmt *row = source_prepare(
@@ -355,8 +357,8 @@ static void copy_column(char *to, size_t bytes, sqlite3_stmt *row, int column)
 
 /* The Python frames of a stack. *native becomes the id of the stack beneath them, if there are any.
  * A trace of schema 1.0 has none. */
-static int python_frames(struct source *source, int local, uint64_t *native, struct frame *frames,
-                         int max)
+static int python_frames(struct trace_source *source, int local, uint64_t *native,
+                         struct frame *frames, int max)
 {
     sqlite3_stmt *row =
         source_prepare(source, &source->python,
@@ -380,8 +382,8 @@ static int python_frames(struct source *source, int local, uint64_t *native, str
     return count;
 }
 
-static int native_frames(struct source *source, int local, uint64_t stack, struct frame *frames,
-                         int max)
+static int native_frames(struct trace_source *source, int local, uint64_t stack,
+                         struct frame *frames, int max)
 {
     sqlite3_stmt *row = source_prepare(
         source, &source->frames,
@@ -402,7 +404,7 @@ int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_addre
                  struct frame *frames, int max)
 {
     int local, count = 0;
-    struct source *source = source_of(trace, process, &local);
+    struct trace_source *source = source_of(trace, process, &local);
     if (!source || stack == 0 || max <= 0)
         return 0;
     if (is_address) {

@@ -13,7 +13,7 @@
 
 enum { BUSY_TIMEOUT_MS = 5000 };
 
-int source_failed(struct source *source, const char *doing, struct error *err)
+int source_failed(struct trace_source *source, const char *doing, struct error *err)
 {
     int code = sqlite3_extended_errcode(source->db);
     if ((code & 0xff) == SQLITE_NOTADB)
@@ -30,7 +30,7 @@ int source_failed(struct source *source, const char *doing, struct error *err)
     return error_set(err, "can't %s %s: %s", doing, source->path, sqlite3_errmsg(source->db));
 }
 
-sqlite3_stmt *source_prepare(struct source *source, sqlite3_stmt **statement, const char *sql)
+sqlite3_stmt *source_prepare(struct trace_source *source, sqlite3_stmt **statement, const char *sql)
 {
     if (*statement)
         sqlite3_reset(*statement);
@@ -70,7 +70,7 @@ static char *file_uri(const char *path, const char *parameters)
     return uri;
 }
 
-static int open_with(struct source *source, const char *parameters)
+static int open_with(struct trace_source *source, const char *parameters)
 {
     char *uri = file_uri(source->path, parameters);
     if (!uri)
@@ -97,7 +97,7 @@ static bool has_log(const char *path)
 
 /* The file's size if it does not end with a page, else 0. SQLite would take the rest of the page
  * for zeroes. */
-static int64_t partial_page(struct source *source)
+static int64_t partial_page(struct trace_source *source)
 {
     struct stat status;
     int code;
@@ -110,7 +110,7 @@ static int64_t partial_page(struct source *source)
 
 /* Opens the file as it can be opened: usual; with no place for the log's index (read-only
  * directory); cut off. */
-static int open_database(struct source *source, struct error *err)
+static int open_database(struct trace_source *source, struct error *err)
 {
     int code = open_with(source, "?mode=ro");
     if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY) {
@@ -140,7 +140,7 @@ static int open_database(struct source *source, struct error *err)
     return source_failed(source, "read", err);
 }
 
-static int check_version(struct source *source, struct error *err)
+static int check_version(struct trace_source *source, struct error *err)
 {
     int code;
     int64_t application = query_integer(source->db, "PRAGMA application_id", &code);
@@ -160,10 +160,10 @@ static int check_version(struct source *source, struct error *err)
     return 0;
 }
 
-int source_open(struct source *source, const char *path, struct error *err)
+int source_open(struct trace_source *source, const char *path, struct error *err)
 {
     struct stat status;
-    *source = (struct source){.path = strdup(path)};
+    *source = (struct trace_source){.path = strdup(path)};
     if (!source->path)
         return error_set(err, "can't read %s: out of memory", path);
     if (stat(path, &status) < 0)
@@ -176,7 +176,7 @@ int source_open(struct source *source, const char *path, struct error *err)
     return -1;
 }
 
-void source_close(struct source *source)
+void source_close(struct trace_source *source)
 {
     sqlite3_stmt *const statements[] = {source->events, source->string, source->frames,
                                         source->python, source->symbol, source->module};
@@ -185,10 +185,10 @@ void source_close(struct source *source)
     sqlite3_close(source->db);
     free(source->path);
     free(source->processes);
-    *source = (struct source){0};
+    *source = (struct trace_source){0};
 }
 
-int source_refresh(struct source *source, struct error *err)
+int source_refresh(struct trace_source *source, struct error *err)
 {
     int code;
     if (source->damaged)
@@ -242,7 +242,7 @@ static void read_process(sqlite3_stmt *statement, struct process_info *info)
     "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, " \
     "command, "
 
-int source_read_processes(struct source *source,
+int source_read_processes(struct trace_source *source,
                           int (*add)(void *context, const struct process_info *info), void *context,
                           struct error *err)
 {
@@ -303,7 +303,7 @@ static void read_record(sqlite3_stmt *row, struct record *record)
         record->word[i] = (uint64_t)sqlite3_column_int64(row, 12 + i);
 }
 
-int source_fetch(struct source *source, struct error *err)
+int source_fetch(struct trace_source *source, struct error *err)
 {
     if (source->damaged || (source->last >= source->limit && !source->cut_at))
         return 0;
@@ -351,14 +351,14 @@ int source_fetch(struct source *source, struct error *err)
     return result;
 }
 
-bool source_complete(struct source *source)
+bool source_complete(struct trace_source *source)
 {
     int code;
     return !source->damaged && !source->cut_at &&
            query_integer(source->db, "SELECT count(*) FROM meta WHERE key = 'ended'", &code) == 1;
 }
 
-uint64_t source_hang_after_ns(struct source *source)
+uint64_t source_hang_after_ns(struct trace_source *source)
 {
     int code;
     int64_t value = query_integer(

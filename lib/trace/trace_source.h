@@ -10,7 +10,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-struct source {
+struct trace_source {
     sqlite3 *db;
     char *path;
     sqlite3_stmt *events, *string, *frames, *python, *symbol, *module;
@@ -24,28 +24,29 @@ struct source {
 };
 
 /* Opens a database for reading. Returns 0, or -1 with err. */
-int source_open(struct source *source, const char *path, struct error *err);
-void source_close(struct source *source);
+int source_open(struct trace_source *source, const char *path, struct error *err);
+void source_close(struct trace_source *source);
 
 /* Looks how many events there are now. Returns 0, or -1 with err. */
-int source_refresh(struct source *source, struct error *err);
+int source_refresh(struct trace_source *source, struct error *err);
 /* Calls add(context, info) for each process that is new. add returns the trace's number of it, or
  * -1. */
-int source_read_processes(struct source *source,
+int source_read_processes(struct trace_source *source,
                           int (*add)(void *context, const struct process_info *info), void *context,
                           struct error *err);
 
 /* Reads the next event into head. Returns 1, 0 at the end, -1 with err. */
-int source_fetch(struct source *source, struct error *err);
+int source_fetch(struct trace_source *source, struct error *err);
 
 /* True if its collector ended in order. */
-bool source_complete(struct source *source);
+bool source_complete(struct trace_source *source);
 /* What its collector took for a hang; 0 if it does not say. */
-uint64_t source_hang_after_ns(struct source *source);
+uint64_t source_hang_after_ns(struct trace_source *source);
 
 /* Describes SQLite's last failure on reading. Returns -1. */
-int source_failed(struct source *source, const char *doing, struct error *err);
+int source_failed(struct trace_source *source, const char *doing, struct error *err);
 /* A prepared statement, reset, made on first use; NULL if that fails. */
-sqlite3_stmt *source_prepare(struct source *source, sqlite3_stmt **statement, const char *sql);
+sqlite3_stmt *source_prepare(struct trace_source *source, sqlite3_stmt **statement,
+                             const char *sql);
 
 #endif
