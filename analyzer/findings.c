@@ -1,3 +1,5 @@
+/* findings.c: builds findings, merges repetitions, suppresses consequences and passes the rest on.
+ */
 #include "analyzer/findings.h"
 
 #include <stdlib.h>

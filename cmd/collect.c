@@ -22,7 +22,7 @@ struct collect_request {
     bool daemon, foreground, quiet, fresh;
     double hang_after;
     long notify_fd;
-    struct choice_options choice; /* of what is told through notify_fd */
+    struct choice_options choice; /* of what is reported through notify_fd */
 };
 
 static const double daemon_wait_s =

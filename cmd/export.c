@@ -20,7 +20,7 @@ struct export_request {
     double hang_after_s;
 };
 
-/* A write that failed is told by the commit, which knows the file. */
+/* A write that failed is reported by the commit, which knows the file. */
 static int write_to(struct output *output, const struct export *export,
                     const struct export_format *format, struct error *err)
 {
@@ -99,15 +99,15 @@ static const struct export_format *format_of_path(const char *path)
 /* "jsonl|sarif|...", and a line for each in --help. */
 static void list_export_formats(char *names, char *details)
 {
-    size_t used = 0, told = (size_t)snprintf(details, DETAILS_BYTES, "Formats:\n");
+    size_t used = 0, reported = (size_t)snprintf(details, DETAILS_BYTES, "Formats:\n");
     *names = '\0';
     for (const struct export_format *format = export_formats; format->name; format++) {
         used += (size_t)snprintf(names + used, FORMATS_BYTES - used, "%s%s", used ? "|" : "",
                                  format->name);
-        told += (size_t)snprintf(details + told, DETAILS_BYTES - told, "  %-12s%s\n", format->name,
-                                 format->what);
+        reported += (size_t)snprintf(details + reported, DETAILS_BYTES - reported, "  %-12s%s\n",
+                                     format->name, format->what);
     }
-    snprintf(details + told, DETAILS_BYTES - told,
+    snprintf(details + reported, DETAILS_BYTES - reported,
              "\nExit status: 0 written, whatever was found; 2 usage error, or input or output that "
              "can't be\n"
              "read or written. See docs/export.md for each format.\n");

@@ -1,3 +1,4 @@
+/* import_judge.c: analyses a trace during its import and stores the findings. */
 #include "cmd/import_judge.h"
 
 #include <stdlib.h>

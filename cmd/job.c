@@ -1,3 +1,5 @@
+/* job.c: starts the program of `ddpcheck run`, forwards signals and waits for all that it starts.
+ */
 #include "cmd/job.h"
 
 #include <dirent.h>

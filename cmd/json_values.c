@@ -1,3 +1,4 @@
+/* json_values.c: builds the JSON values that all commands have in common. */
 #include "cmd/json_values.h"
 
 #include <inttypes.h>

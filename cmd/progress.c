@@ -1,3 +1,4 @@
+/* progress.c: prints the progress of an operation that takes more than a second. */
 #include "cmd/progress.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* run_environment.c: sets the environment variables of a watched program. */
 #include "cmd/run_environment.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* run_tui.c: runs a job beside the TUI. */
 #include "cmd/run_tui.h"
 
 #include <errno.h>

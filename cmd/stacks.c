@@ -163,8 +163,8 @@ static int show_live(const int *pids, int count, const struct stacks_request *re
     return status;
 }
 
-/* What the processes told of themselves when the job hung. */
-static int show_told(const char *const *paths, int count, const struct stacks_request *request)
+/* What the processes reported of themselves when the job hung. */
+static int show_reported(const char *const *paths, int count, const struct stacks_request *request)
 {
     struct report report;
     struct choice choice;
@@ -238,5 +238,5 @@ int command_stacks(int argc, char **argv)
         return options_usage_error(&options, argc ? "--python goes with --pid"
                                                   : "--pid PID, or a trace's directory, is needed");
     return count ? show_live(pids, count, &request)
-                 : show_told((const char *const *)argv, argc, &request);
+                 : show_reported((const char *const *)argv, argc, &request);
 }

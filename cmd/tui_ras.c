@@ -1,3 +1,4 @@
+/* tui_ras.c: polls the RAS of a running job and turns its answers into a trace for the TUI. */
 #include "cmd/tui_ras.h"
 
 #include <jansson.h>

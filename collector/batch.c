@@ -1,3 +1,4 @@
+/* batch.c: keeps the records of one pass until they are stored. */
 #include "collector/batch.h"
 
 #include <stdlib.h>

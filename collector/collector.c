@@ -1,3 +1,4 @@
+/* collector.c: drains the rings of a trace directory, pass by pass, until its jobs have ended. */
 #include "collector/collector.h"
 
 #include <errno.h>
@@ -46,9 +47,9 @@ static int wait_for_space(struct collector *collector, const struct error *err)
 {
     if (!store_may_retry(collector->store))
         return -1;
-    if (!collector->no_space_told)
+    if (!collector->no_space_reported)
         fprintf(stderr, "ddpcheck: %s; trying again every second\n", err->text);
-    collector->no_space_told = true;
+    collector->no_space_reported = true;
     if (collector_stopping())
         return -1;
     poll(NULL, 0, 1000);
@@ -95,9 +96,9 @@ int collector_write_batch(struct collector *collector, struct error *err)
         if (wait_for_space(collector, &why) < 0)
             return error_set(err, "%s; what is not stored stays in %s", why.text, collector->rings);
     }
-    if (collector->no_space_told)
+    if (collector->no_space_reported)
         fprintf(stderr, "ddpcheck: %s takes records again\n", collector->database);
-    collector->no_space_told = false;
+    collector->no_space_reported = false;
     for (int i = 0; i < collector->producer_count; i++)
         if (producer_stored(collector->producers[i], &why) < 0)
             collector_set_aside(collector->producers[i]->path, &why);
@@ -216,15 +217,15 @@ static int collect_passes(struct collector *collector, struct error *err)
 {
     int sleep_ms = SLEEP_MIN_MS;
     bool job_over = false;
-    uint64_t told_ns = 0;
+    uint64_t reported_ns = 0;
     for (;;) {
         bool last = collector_stopping(); /* seen before the pass: that one takes all there was */
         int result = run_pass(collector, err);
         if (result < 0)
             return -1;
-        if (result > 0 && monotonic_now_ns() - told_ns > second_ns / 10) {
+        if (result > 0 && monotonic_now_ns() - reported_ns > second_ns / 10) {
             notify(collector->options.notify_fd, "activity");
-            told_ns = monotonic_now_ns();
+            reported_ns = monotonic_now_ns();
         }
         if (result < 2 && (last || is_session_over(collector, job_over)))
             return 0;

@@ -31,7 +31,7 @@ struct collector_options {
     /* Whether a finding is reported and counted; its stacks can be looked up in `trace`. */
     bool (*is_shown)(void *context, const struct finding *finding, struct trace *trace);
     void *context;
-    int notify_fd; /* -1, or where findings and activity are told (collector_notify.h) */
+    int notify_fd; /* -1, or where findings and activity are reported (collector_notify.h) */
 };
 
 /* What a session came to. */
@@ -64,7 +64,7 @@ struct collector {
     int process_count;   /* processes that the analyzer knows */
     bool *process_ended; /* by process: its notice_end is stored */
     bool recovering;     /* finishing what a dead collector left, before a new job's database */
-    bool no_space_told, replaying, memory_short;
+    bool no_space_reported, replaying, memory_short;
     bool saw_living;           /* a producer that ran while we did: others may follow it */
     uint32_t highest_notified; /* findings up to this id were reported */
     uint64_t began_ns, last_tick_ns, last_producer_ns;

@@ -1,3 +1,4 @@
+/* collector_notify.c: notifies `ddpcheck run` of events over a socket. */
 #include "collector/collector_notify.h"
 
 #include <poll.h>

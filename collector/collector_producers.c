@@ -126,7 +126,7 @@ static int admit_file(struct collector *collector, const char *path, struct erro
                          : 1;
     }
     if (result == 1)
-        producer->end_told = collector->process_ended[producer->process];
+        producer->end_reported = collector->process_ended[producer->process];
     else
         producer_free(producer);
     return result;
@@ -160,7 +160,7 @@ void collector_dismiss(struct collector *collector)
     for (int i = 0; i < collector->producer_count; i++) {
         struct producer *producer = collector->producers[i];
         bool is_drained = !producer->reader || ring_reader_drained(producer->reader);
-        if (!producer->end_told || !is_drained || !producer->liveness.ended) {
+        if (!producer->end_reported || !is_drained || !producer->liveness.ended) {
             collector->producers[kept++] = producer;
             continue;
         }

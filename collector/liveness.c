@@ -1,3 +1,4 @@
+/* liveness.c: finds out whether a process still runs and how it ended. */
 #include "collector/liveness.h"
 
 #include <errno.h>

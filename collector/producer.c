@@ -1,3 +1,4 @@
+/* producer.c: opens and closes the ring file of one watched process. */
 #include "collector/producer.h"
 
 #include <stdlib.h>
@@ -6,9 +7,9 @@
 static const uint64_t how_patience_ns =
     300000000; /* how long the kernel may take to say how a process ended */
 static const uint64_t lost_interval_ns =
-    100000000; /* how often a growing number of losses is told */
+    100000000; /* how often a growing number of losses is reported */
 static const uint64_t progress_interval_ns =
-    200000000; /* progress is told after the records before it, but not later than this */
+    200000000; /* progress is reported after the records before it, but not later than this */
 
 /* Positions that an earlier collector stored, for rings seen for the first time. Returns 1 if there
  * were such rings, 0, or -1 with err. */
@@ -45,7 +46,7 @@ static struct record make_notice(enum api api, uint64_t now_ns)
 static void note_progress(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     unsigned slots = ring_reader_slots(producer->reader);
-    producer->progress_told_ns = now_ns;
+    producer->progress_reported_ns = now_ns;
     for (unsigned i = 0; i < slots; i++) {
         struct ring_progress slot = ring_reader_slot(producer->reader, i);
         if (slot.started == producer->slot[i].started && slot.done == producer->slot[i].done)
@@ -84,7 +85,7 @@ static bool tell_hashes(struct producer *producer, struct record_batch *batch, b
         record.hash.name = hash->name;
         if (!batch_add(batch, producer->process, &record))
             return false;
-        ring_reader_hash_told(producer->reader, i);
+        ring_reader_hash_reported(producer->reader, i);
     }
     return true;
 }
@@ -97,7 +98,7 @@ static void tell_lost(struct producer *producer, struct record_batch *batch, uin
     uint64_t hashes = ring_reader_hashes_lost(producer->reader);
     bool changed = control != producer->lost[RING_CONTROL] || bulk != producer->lost[RING_BULK] ||
                    hashes != producer->hashes_lost;
-    if (!changed || (!last && now_ns - producer->lost_told_ns < lost_interval_ns))
+    if (!changed || (!last && now_ns - producer->lost_reported_ns < lost_interval_ns))
         return;
     struct record record = make_notice(API_notice_lost, now_ns);
     record.lost.control = control;
@@ -108,7 +109,7 @@ static void tell_lost(struct producer *producer, struct record_batch *batch, uin
     producer->lost[RING_CONTROL] = control;
     producer->lost[RING_BULK] = bulk;
     producer->hashes_lost = hashes;
-    producer->lost_told_ns = now_ns;
+    producer->lost_reported_ns = now_ns;
 }
 
 static void tell_end(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
@@ -127,7 +128,7 @@ static void tell_end(struct producer *producer, struct record_batch *batch, uint
         record.end.how = END_EXIT;
         record.end.value = producer->exit_value;
     }
-    producer->end_told = batch_add(batch, producer->process, &record);
+    producer->end_reported = batch_add(batch, producer->process, &record);
 }
 
 static int drain_rings(struct producer *producer, struct store *store, struct record_batch *batch,
@@ -153,7 +154,7 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
     /* Asked before the rings are looked at: what a process wrote before its end is seen then. */
     bool ended = liveness_ended(&producer->liveness);
     int taken = 0;
-    bool drained = true, hashes_told = true;
+    bool drained = true, hashes_reported = true;
     if (producer->reader) {
         taken = drain_rings(producer, store, batch, quota, ended, now_ns, err);
         if (taken < 0) {
@@ -162,12 +163,12 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
             return -1;
         }
         drained = ring_reader_drained(producer->reader);
-        if (drained || now_ns - producer->progress_told_ns > progress_interval_ns)
+        if (drained || now_ns - producer->progress_reported_ns > progress_interval_ns)
             note_progress(producer, batch, now_ns);
-        hashes_told = tell_hashes(producer, batch, drained, now_ns);
+        hashes_reported = tell_hashes(producer, batch, drained, now_ns);
         tell_lost(producer, batch, now_ns, ended && drained);
     }
-    if (ended && drained && hashes_told && !producer->end_told)
+    if (ended && drained && hashes_reported && !producer->end_reported)
         tell_end(producer, batch, now_ns);
     return taken;
 }

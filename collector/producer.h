@@ -15,15 +15,15 @@ struct producer {
     int process;                /* number in the database */
     struct liveness liveness;
     unsigned rings;                            /* rings whose stored position is known */
-    struct ring_progress slot[RING_SLOTS_MAX]; /* as last told */
+    struct ring_progress slot[RING_SLOTS_MAX]; /* as last reported */
     uint64_t lost[RING_KINDS], hashes_lost;
     uint64_t highest_serial; /* of the records taken so far */
-    uint64_t lost_told_ns, progress_told_ns, gone_ns;
+    uint64_t lost_reported_ns, progress_reported_ns, gone_ns;
     uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS]; /* positions in the database */
     int open_calls;                                  /* calls entered and not left yet */
     bool said_exit;                                  /* it wrote notice_exit */
     int exit_value;
-    bool end_told; /* notice_end is in the batch or stored */
+    bool end_reported; /* notice_end is in the batch or stored */
 };
 
 /* Takes records into the batch, at most `quota`, and what changed (progress, losses, the end) as

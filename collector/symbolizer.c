@@ -1,3 +1,4 @@
+/* symbolizer.c: resolves addresses to functions and lines in a thread of its own. */
 #include "collector/symbolizer.h"
 
 #include <stdlib.h>

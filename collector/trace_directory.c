@@ -1,3 +1,4 @@
+/* trace_directory.c: names and finds the files of a trace directory. */
 #include "collector/trace_directory.h"
 
 #include <errno.h>

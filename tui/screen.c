@@ -90,8 +90,8 @@ bool screen_is_wide(void)
     return !strcmp(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* getch waits for ever, whatever it was told, after a report that is not asked for: so all that the
- * terminal sends is. */
+/* getch waits for ever, whatever it was reported, after a report that is not asked for: so all that
+ * the terminal sends is. */
 void screen_mouse(bool on)
 {
     const mmask_t reported = BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON1_RELEASED |

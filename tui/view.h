@@ -60,7 +60,7 @@ extern const struct view views[VIEWS];
 /* The view's number for a name, "now", or -1. */
 int view_find(const char *name);
 
-/* The characters by which states are told apart besides colour. */
+/* The characters by which states are distinguished besides colour. */
 struct signs {
     const char *done, *started, *issued, *behind, *missing, *exited, *unseen, *same, *differs, *bar,
         *dot;

@@ -218,7 +218,7 @@ static int add_initialising(struct wait_graph *graph)
 
 /* Of imported operations nobody may say how far they are; one that a member has not issued yet is
  * done on none. */
-static int add_untold(struct wait_graph *graph)
+static int add_unreported(struct wait_graph *graph)
 {
     struct standing_apart apart;
     for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
@@ -249,7 +249,7 @@ static int build(struct wait_graph *graph)
     for (struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         if (may_be_blocked(graph, thread) && add_blocked(graph, thread))
             return -1;
-    if (add_ops_of_all(graph) || add_initialising(graph) || add_untold(graph) ||
+    if (add_ops_of_all(graph) || add_initialising(graph) || add_unreported(graph) ||
         wait_ops_expand(graph) || add_waits_of_blocked(graph))
         return -1;
     return wait_graph_solve(graph);

@@ -112,8 +112,8 @@ uint32_t uses_of_kernel(const struct record *record, struct use use[USES_MAX])
     uint32_t pointers = record->launch.count < USES_MAX ? record->launch.count : USES_MAX,
              count = 0;
     unsigned written = record->launch.written & ((1u << pointers) - 1);
-    bool all_told = record->launch.count < USES_MAX && !record->launch.inferred &&
-                    !record->launch.known && !(record->flags & RECORD_FLAG_MORE);
+    bool all_reported = record->launch.count < USES_MAX && !record->launch.inferred &&
+                        !record->launch.known && !(record->flags & RECORD_FLAG_MORE);
     for (uint32_t i = 0; i < pointers; i++) {
         uint64_t pointer = record->launch.pointer[i];
         if (!pointer || pointer == UINT64_MAX)
@@ -122,7 +122,7 @@ uint32_t uses_of_kernel(const struct record *record, struct use use[USES_MAX])
         use[count++] = (struct use){
             {pointer, pointer + 1, 1, 0},
             {.writes = writes,
-             .sole = writes && all_told && !(written & (written - 1)),
+             .sole = writes && all_reported && !(written & (written - 1)),
              .sureness = record->launch.inferred >> i & 1 ? GUESSED : ASSUMED},
         };
     }

@@ -25,12 +25,12 @@ struct stretch {
     uint64_t begin, end, width, pitch;
 };
 
-enum { FLIGHT_UNTOLD, FLIGHT_TOLD_POSSIBLE, FLIGHT_TOLD_CERTAIN };
+enum { FLIGHT_UNREPORTED, FLIGHT_REPORTED_POSSIBLE, FLIGHT_REPORTED_CERTAIN };
 
 struct flight {
     uint32_t ranges;     /* that hold it */
     uint8_t kind;        /* enum flight_kind */
-    uint8_t told;        /* it is in a finding, or one in the making */
+    uint8_t reported;    /* it is in a finding, or one in the making */
     bool from_graph;     /* it runs as part of a graph, or would */
     struct flight *copy; /* hazards.c: while a graph is launched */
     struct place place;

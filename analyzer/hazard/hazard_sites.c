@@ -14,10 +14,10 @@ enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240 };
 
 struct hazard_site {
     struct hazard_key key;
-    bool told, holds_draft;
-    uint32_t finding;         /* 0 while not told, or kept quiet */
-    uint64_t untold, last_ns; /* since it was told */
-    struct draft draft;       /* of the first */
+    bool reported, holds_draft;
+    uint32_t finding;             /* 0 while not reported, or kept quiet */
+    uint64_t unreported, last_ns; /* since it was reported */
+    struct draft draft;           /* of the first */
 };
 
 struct hazard_place hazard_place_of(const struct record *record)
@@ -65,10 +65,10 @@ struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard
     struct hazard_site *site = site_get(sites, key);
     if (!site)
         return NULL;
-    site->untold++;
+    site->unreported++;
     site->last_ns = time_ns;
-    sites->has_untold = true;
-    if (site->told || site->holds_draft)
+    sites->has_unreported = true;
+    if (site->reported || site->holds_draft)
         return NULL;
     site->holds_draft = true;
     return &site->draft;
@@ -76,11 +76,11 @@ struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard
 
 static void tell(struct analyzer *analyzer, struct hazard_site *site)
 {
-    uint64_t times = site->untold;
-    site->untold = 0;
+    uint64_t times = site->unreported;
+    site->unreported = 0;
     if (site->holds_draft) {
         site->holds_draft = false;
-        site->told = true;
+        site->reported = true;
         findings_report(analyzer, &site->draft, &site->finding);
         times--;
     }
@@ -90,27 +90,27 @@ static void tell(struct analyzer *analyzer, struct hazard_site *site)
 
 void hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites)
 {
-    if (!sites->has_untold)
+    if (!sites->has_unreported)
         return;
-    sites->has_untold = false;
+    sites->has_unreported = false;
     for (uint32_t i = 0; i < sites->count; i++)
         tell(analyzer, &sites->site[i]);
 }
 
-void hazard_sites_drop_untold(struct hazard_sites *sites)
+void hazard_sites_drop_unreported(struct hazard_sites *sites)
 {
     for (uint32_t i = 0; i < sites->count; i++) {
         if (sites->site[i].holds_draft)
             draft_drop(&sites->site[i].draft);
         sites->site[i].holds_draft = false;
-        sites->site[i].untold = 0;
+        sites->site[i].unreported = 0;
     }
-    sites->has_untold = false;
+    sites->has_unreported = false;
 }
 
 void hazard_sites_free(struct hazard_sites *sites)
 {
-    hazard_sites_drop_untold(sites);
+    hazard_sites_drop_unreported(sites);
     free(sites->site);
     *sites = (struct hazard_sites){0};
 }

@@ -11,7 +11,7 @@ struct hazard_site;
 struct hazard_sites {
     struct hazard_site *site;
     uint32_t count, capacity;
-    bool has_untold;
+    bool has_unreported;
 };
 
 /* Counts one; returns where its draft is to be made if it is new, else NULL. */
@@ -19,7 +19,7 @@ struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard
                                  uint64_t time_ns);
 /* Reports what was counted. */
 void hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites);
-void hazard_sites_drop_untold(struct hazard_sites *sites);
+void hazard_sites_drop_unreported(struct hazard_sites *sites);
 void hazard_sites_free(struct hazard_sites *sites);
 
 #endif

@@ -49,7 +49,7 @@ bool hazards_are_off(const struct hazards *hazards)
 void hazards_switch_off(struct hazards *hazards)
 {
     hazards->off = true;
-    hazard_sites_drop_untold(&hazards->sites);
+    hazard_sites_drop_unreported(&hazards->sites);
     intervals_free(&hazards->ranges);
 }
 
@@ -105,9 +105,10 @@ static bool is_better(const struct interval *range, const struct search *search)
     return range->flight->place.position > search->best->place.position;
 }
 
-static bool was_told(const struct flight *flight, enum certainty certainty)
+static bool was_reported(const struct flight *flight, enum certainty certainty)
 {
-    return flight->told == FLIGHT_TOLD_CERTAIN || (flight->told && certainty == POSSIBLE);
+    return flight->reported == FLIGHT_REPORTED_CERTAIN ||
+           (flight->reported && certainty == POSSIBLE);
 }
 
 static void consider(struct search *search, struct interval *range)
@@ -124,7 +125,7 @@ static void consider(struct search *search, struct interval *range)
     const struct hazard_rule *rule = rule_of(&conflict);
     enum certainty certainty = rule ? rule->certainty(&conflict) : POSSIBLE;
     if (!rule || (certainty == POSSIBLE && search->no_inferred) ||
-        was_told(range->flight, certainty) || was_told(search->later, certainty))
+        was_reported(range->flight, certainty) || was_reported(search->later, certainty))
         return;
     search->best = range->flight;
     search->conflict = conflict;
@@ -232,8 +233,8 @@ static void tell_conflict(struct search *search, struct flight *later)
     const struct hazard_rule *rule = rule_of(&search->conflict);
     enum certainty certainty = rule->certainty(&search->conflict);
     struct hazard_key key = key_of(&search->conflict, certainty);
-    uint8_t told = certainty == CERTAIN ? FLIGHT_TOLD_CERTAIN : FLIGHT_TOLD_POSSIBLE;
-    search->best->told = later->told = told;
+    uint8_t reported = certainty == CERTAIN ? FLIGHT_REPORTED_CERTAIN : FLIGHT_REPORTED_POSSIBLE;
+    search->best->reported = later->reported = reported;
     struct draft *draft = hazards_found(search->process, &key, later->site.time_ns);
     if (draft)
         make_draft(draft, rule, &search->conflict, certainty);
@@ -339,7 +340,7 @@ static int copy_content(struct analyzer *analyzer, struct thread *thread,
                 return -1;
             *copy = *range->flight;
             copy->ranges = 1;
-            copy->told = FLIGHT_UNTOLD;
+            copy->reported = FLIGHT_UNREPORTED;
             copy->place = thread->work.place;
             copy->site.time_ns = record_realtime(process, launch);
             range->flight->copy = copy;

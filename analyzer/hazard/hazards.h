@@ -8,9 +8,10 @@
  * after it: who comes after that one comes after both.
  *
  * Conflicts between the same two places of the program are one finding, whichever comes first, and
- * a piece of work is told of once: the first conflict is the fault, what follows from it is not. A
- * finding is told at the next tick, which comes after all rings were read: records that were lost,
- * and could hold the missing order, have been counted by then, and what was not told is dropped. */
+ * a piece of work is reported of once: the first conflict is the fault, what follows from it is
+ * not. A finding is reported at the next tick, which comes after all rings were read: records that
+ * were lost, and could hold the missing order, have been counted by then, and what was not reported
+ * is dropped. */
 #ifndef DDPCHECK_HAZARDS_H
 #define DDPCHECK_HAZARDS_H
 

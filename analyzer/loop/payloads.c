@@ -187,10 +187,10 @@ static int feed_hash(struct analyzer *analyzer, struct process *process,
             : operation_key(process, record->hash.api, record->hash.number, record->hash.serial);
     struct payload *payload = comm ? payload_get(analyzer, comm, &key, false) : NULL;
     struct payload_cell *cell = payload ? cell_of(payload, record->hash.rank) : NULL;
-    if (!cell || !cell->member || cell->member->process != process || cell->told & 1u << what)
+    if (!cell || !cell->member || cell->member->process != process || cell->reported & 1u << what)
         return ENGINE_OK;
     cell->hash[what] = record->hash.hash;
-    cell->told |= (uint8_t)(1u << what);
+    cell->reported |= (uint8_t)(1u << what);
     cell->expects = record->hash.flags >> HASH_EXPECTS;
     if (record->hash.flags & HASH_UNIFORM)
         cell->uniform |= (uint8_t)(1u << what);
@@ -198,7 +198,7 @@ static int feed_hash(struct analyzer *analyzer, struct process *process,
         cell->nans = record->hash.nans;
         cell->infs = record->hash.infs;
     }
-    if (cell->told != cell->expects)
+    if (cell->reported != cell->expects)
         return ENGINE_OK;
     complete(analyzer, payload);
     return ENGINE_OK;
@@ -246,7 +246,7 @@ int payload_groups(const struct payload *payload, enum hash_what what,
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
         const struct payload_cell *cell = &payload->cell[rank];
         int i = 0;
-        if (!(cell->told & 1u << what))
+        if (!(cell->reported & 1u << what))
             continue;
         while (i < count && groups[i].hash != cell->hash[what])
             i++;
@@ -263,7 +263,7 @@ int payload_groups(const struct payload *payload, enum hash_what what,
 int payload_group_of(const struct payload_cell *cell, enum hash_what what,
                      const struct payload_group *groups, int count)
 {
-    if (!(cell->told & 1u << what))
+    if (!(cell->reported & 1u << what))
         return -1;
     for (int i = 0; i < count; i++)
         if (groups[i].hash == cell->hash[what])

@@ -1,7 +1,7 @@
 /* payloads.h: what operations sent and left behind, as hashes (ddpcheck run --hash), gathered from
  * all ranks.
  *
- * An operation's payload is kept from the first rank's call until each rank has told all its
+ * An operation's payload is kept from the first rank's call until each rank has reported all its
  * hashes, and then given to the checks and dropped. What never becomes complete (hashes were lost,
  * a rank does not hash, ...) is given as it is when many later ones are through, or too many are
  * kept: memory follows the lag, and what is not known is not compared. */
@@ -22,10 +22,10 @@ enum {
 struct payload_cell {
     struct member *member; /* NULL: its call was not seen (yet) */
     struct site site;
-    uint64_t hash[HASH_WHATS];      /* 0: not known */
-    uint32_t nans, infs;            /* of HASH_SEND_BEFORE or HASH_NAMED */
-    uint8_t expects, told, uniform; /* bits by hash_what */
-    uint64_t bytes;                 /* HASH_NAMED */
+    uint64_t hash[HASH_WHATS];          /* 0: not known */
+    uint32_t nans, infs;                /* of HASH_SEND_BEFORE or HASH_NAMED */
+    uint8_t expects, reported, uniform; /* bits by hash_what */
+    uint64_t bytes;                     /* HASH_NAMED */
     uint64_t before; /* HASH_NAMED: the number of the member's next collective then */
 };
 
@@ -57,12 +57,12 @@ struct payload_group {
 };
 enum { PAYLOAD_GROUPS_MAX = FINDING_SIDES_MAX };
 
-/* Groups the cells that told `what` (with any hash), largest group first, then by lowest rank; more
- * than PAYLOAD_GROUPS_MAX different ones are counted with the last. Returns how many groups there
- * are. */
+/* Groups the cells that reported `what` (with any hash), largest group first, then by lowest rank;
+ * more than PAYLOAD_GROUPS_MAX different ones are counted with the last. Returns how many groups
+ * there are. */
 int payload_groups(const struct payload *payload, enum hash_what what,
                    struct payload_group groups[PAYLOAD_GROUPS_MAX]);
-/* The group of a cell, as payload_groups made them; -1 if it told nothing. */
+/* The group of a cell, as payload_groups made them; -1 if it reported nothing. */
 int payload_group_of(const struct payload_cell *cell, enum hash_what what,
                      const struct payload_group *groups, int count);
 

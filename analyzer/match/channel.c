@@ -17,7 +17,7 @@ struct channel_key {
 struct channel {
     struct channel_key key;
     bool receives;             /* which side waits */
-    bool told;                 /* a finding was made of those that wait */
+    bool reported;             /* a finding was made of those that wait */
     bool doubtful;             /* calls were captured, or records lost */
     struct channel_call *call; /* ring */
     uint32_t head, count, capacity;
@@ -150,7 +150,7 @@ void channels_visit_waiting(struct analyzer *analyzer,
             continue;
         const struct channel_waiting waiting = {
             channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives,
-            channel->count,    front(channel),      all_empty(channel),    &channel->told,
+            channel->count,    front(channel),      all_empty(channel),    &channel->reported,
         };
         visit(analyzer, &waiting);
     }

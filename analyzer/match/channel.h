@@ -38,7 +38,7 @@ struct channel_waiting {
     uint32_t count;
     const struct channel_call *first; /* valid until the channel changes */
     bool is_empty;                    /* all of them are messages of no elements */
-    bool *told;                       /* the visitor's */
+    bool *reported;                   /* the visitor's */
 };
 /* Calls `visit` for each channel in which calls wait, the oldest channel first. A channel is left
  * out if records of its calls were lost, or if one of its calls was captured into a graph: a replay

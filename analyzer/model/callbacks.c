@@ -10,11 +10,11 @@ enum { CALLBACKS_MAX = 1024 }; /* later ones are not followed */
 int callbacks_launched(struct thread *thread, const struct record *record)
 {
     struct process *process = thread->process;
-    bool told =
+    bool reported =
         (record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) &&
         !record->result && (record->launch.known & LAUNCH_TELLS_RUN) &&
         !(record->flags & RECORD_FLAG_CAPTURE);
-    if (!told || !thread->work.stream || process->callback_count == CALLBACKS_MAX)
+    if (!reported || !thread->work.stream || process->callback_count == CALLBACKS_MAX)
         return 0;
     struct callback *callback = malloc(sizeof *callback);
     if (!callback)

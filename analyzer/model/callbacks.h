@@ -16,7 +16,8 @@ struct callback {
     struct callback *next;
 };
 
-/* LAUNCH of one whose begin and end are told; thread->work says where it stands. 0 or -1 (ENOMEM).
+/* LAUNCH of one whose begin and end are reported; thread->work says where it stands. 0 or -1
+ * (ENOMEM).
  */
 int callbacks_launched(struct thread *thread, const struct record *record);
 /* notice_host_function, notice_host_function_end. ENGINE_*. */

@@ -8,7 +8,7 @@
 #include "analyzer/model/array.h"
 #include "analyzer/match/divergence.h"
 #include "analyzer/loop/lockstep.h"
-#include "analyzer/loop/parting.h"
+#include "analyzer/loop/loop_divergence.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
 #include "analyzer/match/window.h"
@@ -54,7 +54,7 @@ void comm_free(struct comm *comm)
     divergence_free(comm->divergence);
     payloads_free(comm);
     lockstep_free(comm->lockstep);
-    parting_free(comm->parting);
+    loop_divergence_free(comm->loop_divergence);
     free(comm->member);
     free(comm);
 }

@@ -5,7 +5,7 @@
  * records and event waits count (CUDA programming guide, "Creating a Graph Using Stream Capture",
  * "Cross-stream Dependencies and Events"). A stream joins a capture by waiting for an event that
  * was recorded in it. So hazards inside of a graph are found while it is captured, and its edges
- * need not be told.
+ * need not be reported.
  *
  * What captured work touches is kept with the graph. A launch puts it on its stream as one piece of
  * work. Graphs, or parts of them, that were not captured before our eyes do things that nobody

@@ -1,4 +1,4 @@
-/* iteration.h: where in its training loop a thread is, told by NVTX ranges.
+/* iteration.h: where in its training loop a thread is, reported by NVTX ranges.
  *
  * An iteration is the outermost range whose name says so (ranges.h), or, in a program without such
  * ranges, what lies between two steps of the same optimizer (PyTorch's emit_nvtx gives no more).
@@ -20,7 +20,7 @@ struct operation;
 
 enum {
     THREAD_RANGES_MAX = 64, /* ranges kept of one thread; deeper ones are only counted */
-    LOOP_STEPS_MAX = 8      /* optimizers of one iteration that are told apart */
+    LOOP_STEPS_MAX = 8      /* optimizers of one iteration that are distinguished */
 };
 
 struct open_range {

@@ -102,7 +102,7 @@ int memory_notice(struct process *process, const struct record *record)
     }
     const struct allocation *known = memory_find(process, allocation.base);
     if (known && known->base == allocation.base && known->bytes >= allocation.bytes)
-        return ENGINE_OK; /* its allocation was seen, which told more */
+        return ENGINE_OK; /* its allocation was seen, which reported more */
     return memory_add(process, &allocation);
 }
 

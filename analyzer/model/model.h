@@ -134,7 +134,7 @@ struct stream_state {
     struct pending *queue;   /* ring (progress.h) */
     uint32_t head, count, capacity, counted_started;
     struct clock
-        told; /* what `before` of its operations names: later ones need not name it again */
+        reported; /* what `before` of its operations names: later ones need not name it again */
     UT_hash_handle hh;
 };
 
@@ -302,8 +302,8 @@ struct comm {
     struct window *window;
     struct lockstep *lockstep; /* lockstep.h; NULL before the first operation */
     bool counts_apart;         /* its members never agreed on which iteration they are in */
-    struct parting *parting; /* checks/dc504_lockstep.c: where its members were in different places
-                                of their loops */
+    struct loop_divergence *loop_divergence; /* checks/dc504_lockstep.c: where its members were in
+                                different places of their loops */
     struct divergence
         *divergence; /* checks/dc101_match.c: where its members part; NULL while they agree */
     struct payloads *payloads; /* payloads.h; NULL until one is hashed */

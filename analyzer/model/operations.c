@@ -259,7 +259,8 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (!member)
         return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
     if (member->process != thread->process)
-        return ENGINE_OK; /* a rank given twice: DC109 says so, and its calls can't be told apart */
+        return ENGINE_OK; /* a rank given twice: DC109 says so, and its calls can't be distinguished
+                           */
     struct operation operation = {
         .process = thread->process,
         .thread = thread,

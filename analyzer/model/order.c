@@ -292,8 +292,8 @@ int order_notice(struct process *process, const struct record *record)
     return ENGINE_OK;
 }
 
-/* Work that the shim told late stands where it was issued; a stream that was made since is another
- * one. */
+/* Work that the shim reported late stands where it was issued; a stream that was made since is
+ * another one. */
 static int find_late_work(struct thread *thread, const struct record *record)
 {
     struct work *work = &thread->work;

@@ -140,8 +140,8 @@ static void note_launch(struct pending *pending)
     pending->unit = member->last_unit;
     member->last_launch = pending->place;
     member->last_group = pending->group;
-    bool told = !(member->process->info.lacks & LACKS_STREAM);
-    if (told && member->launch_before.position &&
+    bool reported = !(member->process->info.lacks & LACKS_STREAM);
+    if (reported && member->launch_before.position &&
         member->launch_before.timeline != pending->place.timeline)
         pending->serial = member->launch_before;
 }
@@ -150,13 +150,13 @@ static void note_launch(struct pending *pending)
 static int note_before(const struct process *process, struct stream_state *stream,
                        struct pending *pending)
 {
-    timelines_prune(process, &stream->told);
+    timelines_prune(process, &stream->reported);
     for (uint32_t i = 0; i < stream->ahead.count; i++) {
         const struct place *place = &stream->ahead.entry[i];
         if (place->timeline == stream->timeline ||
-            clock_at(&stream->told, place->timeline) >= place->position)
+            clock_at(&stream->reported, place->timeline) >= place->position)
             continue;
-        if (clock_raise(&stream->told, *place) || clock_raise(&pending->before, *place)) {
+        if (clock_raise(&stream->reported, *place) || clock_raise(&pending->before, *place)) {
             clock_free(&pending->before);
             return -1;
         }
@@ -235,7 +235,7 @@ void progress_forget(struct process *process, struct stream_state *stream)
             slot->stream = NULL;
     while (stream->count)
         queue_pop(stream);
-    clock_free(&stream->told);
+    clock_free(&stream->reported);
     free(stream->queue);
     stream->queue = NULL;
     stream->count = stream->capacity = 0;

@@ -1,3 +1,4 @@
+/* diff_compare.c: compares the calls of paired ranks and groups ranks that differ alike. */
 #include "cmd/diff/diff_compare.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
-enum { OPERATIONS_MAX = 16 }; /* told of each side */
+enum { OPERATIONS_MAX = 16 }; /* reported of each side */
 
 static int print_diff_json(FILE *out, json_t *object, struct error *err)
 {

@@ -1,3 +1,4 @@
+/* diff_order.c: compares the order in which ranks go over their communicators. */
 #include "cmd/diff/diff_order.h"
 
 #include <stdlib.h>

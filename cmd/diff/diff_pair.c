@@ -1,3 +1,4 @@
+/* diff_pair.c: pairs the communicators and ranks of two traces. */
 #include "cmd/diff/diff_pair.h"
 
 #include <stdlib.h>

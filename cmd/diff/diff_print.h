@@ -14,7 +14,7 @@ struct diff_report {
     const struct diff_result *result;
     const struct diff_orders *orders;
     const struct diff_setup *setup;
-    int limit; /* differences that are told; the others are counted */
+    int limit; /* differences that are reported; the others are counted */
 };
 
 /* True if the ranks of both sides, their communicators and what they called are alike. */

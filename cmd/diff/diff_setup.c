@@ -1,3 +1,4 @@
+/* diff_setup.c: compares how two jobs were started: versions, launcher, program. */
 #include "cmd/diff/diff_setup.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* diff_side.c: reads one of the two traces that are compared. */
 #include "cmd/diff/diff_side.h"
 
 #include <stdio.h>

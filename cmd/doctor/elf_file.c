@@ -1,3 +1,4 @@
+/* elf_file.c: reads the parts of an ELF file that doctor needs. */
 #include "cmd/doctor/elf_file.h"
 
 #include <elf.h>

@@ -1,3 +1,4 @@
+/* comms.c: collects the communicators and processes of a report for exports. */
 #include "cmd/export/comms.h"
 
 #include <inttypes.h>

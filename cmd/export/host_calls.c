@@ -1,3 +1,4 @@
+/* host_calls.c: pairs the beginnings and ends of host calls and ranges. */
 #include "cmd/export/host_calls.h"
 
 #include <stdlib.h>

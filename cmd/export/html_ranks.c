@@ -135,23 +135,23 @@ static void put_rank_row(const struct html *html, const struct report_member *me
 /* Ranks in one state as one row. */
 static void put_rows(const struct html *html, const struct rank_group *group)
 {
-    bool *told = calloc((size_t)group->count, sizeof *told);
+    bool *reported = calloc((size_t)group->count, sizeof *reported);
     int rows = 0, left = 0;
     fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>called<th "
           "scope=col>started<th scope=col>done"
           "<th scope=col>where it is<th scope=col>last call</thead><tbody>",
           html->out);
-    for (int i = 0; told && i < group->count; i++) {
+    for (int i = 0; reported && i < group->count; i++) {
         struct rankset ranks = {0};
-        if (told[i])
+        if (reported[i])
             continue;
         if (rows++ >= ROWS_MOST) {
             left++;
             continue;
         }
         for (int j = i; j < group->count; j++)
-            if (!told[j] && is_alike(&group->member[i], &group->member[j]))
-                told[j] = rankset_add(&ranks, group->member[j].shown_rank) == 0;
+            if (!reported[j] && is_alike(&group->member[i], &group->member[j]))
+                reported[j] = rankset_add(&ranks, group->member[j].shown_rank) == 0;
         put_rank_row(html, &group->member[i], &ranks,
                      find_rank_state(&group->member[i], group->most_issued));
         rankset_free(&ranks);
@@ -159,7 +159,7 @@ static void put_rows(const struct html *html, const struct rank_group *group)
     if (left)
         fprintf(html->out, "<tr><td colspan=6>and %d ranks more", left);
     fputs("</table></div>", html->out);
-    free(told);
+    free(reported);
 }
 
 static void put_key(const struct html *html)

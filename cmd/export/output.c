@@ -1,3 +1,4 @@
+/* output.c: writes an export to standard output or atomically to a file. */
 #include "cmd/export/output.h"
 
 #include <errno.h>

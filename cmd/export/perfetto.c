@@ -93,7 +93,7 @@ static void forget_interned(struct perfetto_writer *writer)
     writer->cleared = true;
 }
 
-/* The number of a text, told to the reader with the packet at hand if it is new. */
+/* The number of a text, reported to the reader with the packet at hand if it is new. */
 static uint64_t intern(struct perfetto_writer *writer, enum table table, const char *text)
 {
     char key[TEXT_BYTES + 4];

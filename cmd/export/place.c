@@ -1,3 +1,4 @@
+/* place.c: finds a finding's source location relative to the user's checkout. */
 #include "cmd/export/place.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* protobuf.c: encodes protobuf's wire format. */
 #include "cmd/export/protobuf.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* text.c: writes text of the job by the rules of each export format. */
 #include "cmd/export/text.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* timeline.c: streams the operations and host calls of traces with their begin and end times. */
 #include "cmd/export/timeline.h"
 
 #include <stdlib.h>

@@ -41,7 +41,7 @@ struct timeline_visitor {
 };
 
 /* Reads the traces from their beginning. A damaged database ends where it is damaged; that is no
- * error here, report_load told of it. Returns 0, or -1 with err. */
+ * error here, report_load reported of it. Returns 0, or -1 with err. */
 int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor,
                   struct error *err);
 

@@ -1,3 +1,4 @@
+/* tracks.c: assigns streams and host threads to the tracks of a timeline. */
 #include "cmd/export/tracks.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* choice.c: decides which findings are reported: codes, suppressions, baseline. */
 #include "cmd/options/choice.h"
 
 #include <errno.h>

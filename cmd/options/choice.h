@@ -1,4 +1,4 @@
-/* choice.h: which findings are told: those of the codes that are wanted, that no line of a
+/* choice.h: which findings are reported: those of the codes that are wanted, that no line of a
  * suppressions file names, and that an earlier report did not have.
  *
  * `ddpcheck report` and `ddpcheck run` take the same options for it. Nothing is left out of the

@@ -1,3 +1,4 @@
+/* codes.c: parses the codes of findings that a user types. */
 #include "cmd/options/codes.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* options.c: parses a command's options by its table and prints its --help. */
 #include "cmd/options/options.h"
 
 #include <errno.h>

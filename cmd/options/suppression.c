@@ -1,3 +1,4 @@
+/* suppression.c: reads a suppressions file and matches findings against its lines. */
 #include "cmd/options/suppression.h"
 
 #include <errno.h>

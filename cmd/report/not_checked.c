@@ -1,3 +1,4 @@
+/* not_checked.c: lists the checks that a trace's source can't support, with their ranks. */
 #include "cmd/report/not_checked.h"
 
 #include <sqlite3.h>

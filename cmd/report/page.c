@@ -1,3 +1,4 @@
+/* page.c: wraps, indents and colours text for the terminal. */
 #include "cmd/report/page.h"
 
 #include <stdarg.h>

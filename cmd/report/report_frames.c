@@ -1,3 +1,4 @@
+/* report_frames.c: prints the frames of a call stack. */
 #include "cmd/report/report_print.h"
 
 void report_print_frames(struct page *page, const char *label, const int column[2],

@@ -1,3 +1,4 @@
+/* report_json.c: prints a report as lines of JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>

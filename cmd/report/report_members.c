@@ -1,3 +1,4 @@
+/* report_members.c: prints the tables of communicators and their members. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

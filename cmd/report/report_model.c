@@ -1,3 +1,4 @@
+/* report_model.c: replays the events of one or several traces and collects what a report shows. */
 #include "cmd/report/report_model.h"
 
 #include <errno.h>

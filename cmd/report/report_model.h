@@ -45,13 +45,13 @@ struct report {
     bool collecting;       /* some collector runs now: the job goes on */
     int count[3];          /* chosen findings that are still true, by severity */
     int resolved;          /* chosen findings that the job got over */
-    struct choice *choice; /* which findings are told; the caller's */
+    struct choice *choice; /* which findings are reported; the caller's */
     struct error damage;   /* a database could be read only up to here */
 };
 
 struct report_options {
     uint64_t hang_after_ns; /* 0: what the collectors took */
-    struct choice *choice;  /* which findings are told */
+    struct choice *choice;  /* which findings are reported */
 };
 
 /* Opens `paths` (databases or directories of databases), replays every event and gathers what there

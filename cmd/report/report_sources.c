@@ -1,3 +1,4 @@
+/* report_sources.c: finds and opens the databases of a report. */
 #include "cmd/report/report_sources.h"
 
 #include <dirent.h>

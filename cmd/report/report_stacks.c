@@ -1,3 +1,4 @@
+/* report_stacks.c: groups the stacks that the threads of a hanging job had in common. */
 #include "cmd/report/report_stacks.h"
 
 #include <stdio.h>

@@ -14,7 +14,7 @@
 struct finding_side;
 struct report;
 
-/* A thread as it was told last. */
+/* A thread as it was reported last. */
 struct report_standing {
     int process;
     uint32_t thread;

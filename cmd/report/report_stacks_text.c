@@ -1,3 +1,4 @@
+/* report_stacks_text.c: prints the grouped stacks of a report as text. */
 #include <stdlib.h>
 
 #include "cmd/report/report_print.h"

@@ -1,3 +1,4 @@
+/* report_text.c: prints a report as text. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -134,7 +134,7 @@ static void *run_monitor(void *unused)
     thread->inside = 1;                        /* what this thread calls is not the program's */
     thread->device_queries = NEVER_QUERY_CUDA; /* CUDA may be what hangs */
     prctl(PR_SET_NAME, "ddpcheck");
-    uint32_t answered = atomic_load(&file->stacks_told);
+    uint32_t answered = atomic_load(&file->stacks_reported);
     for (;;) {
         uint32_t wanted = atomic_load(&file->stacks_wanted);
         if (wanted == answered) {
@@ -144,7 +144,7 @@ static void *run_monitor(void *unused)
         if (thread->attached || attach_thread(thread))
             record_all_threads(thread, wanted);
         answered = wanted;
-        atomic_store(&file->stacks_told, answered);
+        atomic_store(&file->stacks_reported, answered);
     }
     return NULL;
 }

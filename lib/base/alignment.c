@@ -1,3 +1,4 @@
+/* alignment.c: aligns two long sequences and lists their differences. */
 #include "lib/base/alignment.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct alignment {
     struct alignment_side side[2];
     int (*on_hunk)(void *user, const struct hunk *hunk);
     void *user;
-    struct hunk hunk; /* begun and not told: words are added to it */
+    struct hunk hunk; /* begun and not reported: words are added to it */
     bool in_hunk;
     /* furthest[d]: after d edits, by diagonal: how far in side 0. Kept for each d to walk back. */
     int32_t *furthest;

@@ -1,3 +1,4 @@
+/* error.c: formats error messages. */
 #include "lib/base/error.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* moment.c: formats times for people. */
 #include "lib/base/moment.h"
 
 #include <inttypes.h>

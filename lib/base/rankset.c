@@ -1,3 +1,4 @@
+/* rankset.c: keeps sets of ranks and prints them as ranges. */
 #include "lib/base/rankset.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* terminal.c: decides whether output is coloured. */
 #include "lib/base/terminal.h"
 
 #include <stdlib.h>

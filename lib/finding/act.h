@@ -59,7 +59,7 @@ const char *awaited_key(enum awaited_kind kind);
 /* Adds "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
 void awaited_add(struct text *text, const struct awaited *awaited);
 
-/* Of the fields, never of the words; without the peer of a send or receive where told so. */
+/* Of the fields, never of the words; without the peer of a send or receive where reported so. */
 uint64_t act_hash(const struct act *act, bool without_peer);
 /* Of the words, as fingerprints of version 1 have it; 0 if memory is short. */
 uint64_t act_first_hash(const struct act *act, bool without_peer);

@@ -1,3 +1,4 @@
+/* flight_entry.c: reads one entry of a Flight Recorder dump and maps it to an NCCL call. */
 #include "lib/import/flight_entry.h"
 
 #include <stdio.h>

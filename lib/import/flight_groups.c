@@ -113,10 +113,10 @@ int flight_read_groups(struct flight_dump *dump)
     if (!config || config->kind != VALUE_DICT)
         return 0;
     for (uint32_t i = 0; i + 1 < config->list->count; i += 2) {
-        const struct value *key = &config->list->item[i], *told = &config->list->item[i + 1];
-        if (told->kind != VALUE_DICT)
+        const struct value *key = &config->list->item[i], *reported = &config->list->item[i + 1];
+        if (reported->kind != VALUE_DICT)
             continue;
-        flight_fields(told->list, field);
+        flight_fields(reported->list, field);
         const struct value *name = key->kind == VALUE_TEXT ? key
                                    : field[FIELD_name]     ? field[FIELD_name]
                                                            : field[FIELD_pg_name];

@@ -3,8 +3,8 @@
  * Two sides. A *reader* (one file of lib/import, one line in sources.def) knows a format: it says
  * whether a file is one of its own (sniff) and tells what the file says (read), in plain terms,
  * piece by piece, without holding the file. The *sink* (import_process and the functions below it)
- * makes records (lib/trace/record.h) of what it is told, sorts them by time over all files, outside
- * of memory if there are many, and stores them (lib/trace/store.h).
+ * makes records (lib/trace/record.h) of what it is reported, sorts them by time over all files,
+ * outside of memory if there are many, and stores them (lib/trace/store.h).
  *
  *     static int read(struct import *import, struct import_input *input, struct error *err)
  *     {
@@ -50,8 +50,8 @@ struct import_source {
     /* How sure the reader is that the file is its own: 0 not at all, 100 quite. */
     int (*sniff)(const struct import_head *head);
     /* Tells the sink what the file says. Returns 0; or -1 with err, which names the file and the
-     * place (byte offset or line) and why: what was told before stays. Of a lesser damage (a line
-     * that can't be read) tell import_refuse and go on. */
+     * place (byte offset or line) and why: what was reported before stays. Of a lesser damage (a
+     * line that can't be read) tell import_refuse and go on. */
     int (*read)(struct import *import, struct import_input *input, struct error *err);
 };
 
@@ -87,7 +87,7 @@ struct import_process import_process_new(void); /* all unknown */
 /* Makes a process known. The same (format, host, pid, rank, key) gives the same number; known
  * fields take the place of unknown ones, and `lacks` are added. Returns its number. */
 int import_process(struct import *import, const struct import_process *process);
-/* The file that told of the process's calls before; NULL if none did. */
+/* The file that reported of the process's calls before; NULL if none did. */
 const char *import_process_file(const struct import *import, int process);
 /* It turns out that the process has this rank, or lacks this too. */
 void import_process_rank(struct import *import, int process, int rank);
@@ -138,7 +138,7 @@ struct import_call {
 struct import_call import_call_new(int member, enum api api);
 
 int import_call(struct import *import, const struct import_call *call);
-/* The call that was told last, for what comes to be known of it later; its state was ISSUED or
+/* The call that was reported last, for what comes to be known of it later; its state was ISSUED or
  * more. */
 struct import_launch {
     struct lane *lane; /* the sink's */
@@ -153,7 +153,7 @@ int import_launch_state(struct import *import, struct import_launch launch, enum
  * time_ns: when that was seen; 0 not known. */
 int import_reached(struct import *import, int member, uint64_t issued, uint64_t done,
                    uint64_t time_ns);
-/* All that the process did until then is told: the time of the dump. */
+/* All that the process did until then is reported: the time of the dump. */
 int import_known_until(struct import *import, int process, uint64_t time_ns);
 /* The process ended (enum end_how; value: exit status or signal). */
 int import_process_end(struct import *import, int process, enum end_how how, int value,

@@ -1,3 +1,4 @@
+/* input.c: opens and closes the files of an import. */
 #include "lib/import/input.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* kineto_event.c: reads one event of a Kineto trace. */
 #include "lib/import/kineto_event.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* kineto_group.c: keeps the process groups of one Kineto trace. */
 #include "lib/import/kineto_group.h"
 
 #include <stdio.h>

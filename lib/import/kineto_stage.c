@@ -1,3 +1,4 @@
+/* kineto_stage.c: sorts the events of one Kineto file by time and joins them with their kernels. */
 #include "lib/import/kineto_stage.h"
 
 #include <sqlite3.h>

@@ -49,17 +49,17 @@ static struct import_call make_log_call(struct log_process *process, const struc
 }
 
 /* NCCL_DEBUG=TRACE prints each call twice. */
-static bool told_already(struct log_comm *comm, const struct log_line *line,
-                         const struct log_event *event)
+static bool reported_already(struct log_comm *comm, const struct log_line *line,
+                             const struct log_event *event)
 {
     if (line->level != LOG_CALL) {
-        comm->told = *event;
+        comm->reported = *event;
         return false;
     }
-    bool same = comm->told.api == event->api && comm->told.sendbuff == event->sendbuff &&
-                comm->told.recvbuff == event->recvbuff && comm->told.count == event->count &&
-                comm->told.stream == event->stream;
-    comm->told = (struct log_event){0};
+    bool same = comm->reported.api == event->api && comm->reported.sendbuff == event->sendbuff &&
+                comm->reported.recvbuff == event->recvbuff &&
+                comm->reported.count == event->count && comm->reported.stream == event->stream;
+    comm->reported = (struct log_event){0};
     return same;
 }
 
@@ -90,7 +90,7 @@ int log_calls_operation(struct log_job *job, struct log_process *process,
             job->widest = comm->nranks;
     }
     comm->used = true;
-    if (told_already(comm, line, event))
+    if (reported_already(comm, line, event))
         return 0;
     if (log_comm_tell(job, process, comm, line->time_ns))
         return -1;

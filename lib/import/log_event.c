@@ -1,3 +1,4 @@
+/* log_event.c: parses messages of NCCL's log. */
 #include "lib/import/log_event.h"
 
 #include <ctype.h>

@@ -29,15 +29,15 @@ enum { LOG_RANK_NONE = -1 };
 /* Fields that the message does not have are 0; numbers that may be 0 have the values named. */
 struct log_event {
     enum log_event_kind kind;
-    uint16_t api;          /* enum api; 0: not told (NCCL 2.3) */
+    uint16_t api;          /* enum api; 0: not reported (NCCL 2.3) */
     uint64_t comm, parent; /* pointers in the process */
-    uint64_t
-        comm_id; /* NCCL's commId, the same on every rank; 0: not told (before 2.16, and splits) */
+    uint64_t comm_id; /* NCCL's commId, the same on every rank; 0: not reported (before 2.16, and
+                         splits) */
     uint64_t sendbuff, recvbuff, count, stream;
     uint64_t bus;              /* PCI bus id */
-    int datatype, redop, root; /* NCCL's own numbers; -1 not told */
+    int datatype, redop, root; /* NCCL's own numbers; -1 not reported */
     int rank, nranks, device, ordinal, color,
-        key; /* -1 not told; ordinal: splitCount or childCount */
+        key; /* -1 not reported; ordinal: splitCount or childCount */
 };
 
 /* What the message of an INFO or TRACE line says. text[bytes] need not be readable. */

@@ -1,3 +1,4 @@
+/* log_job.c: keeps the processes and communicators of a log while it is read. */
 #include "lib/import/log_job.h"
 
 #include <stdio.h>
@@ -75,14 +76,14 @@ struct log_process *log_job_process(struct log_job *job, const struct log_line *
     if (!process)
         process = known_by_end(job, line);
     if (!process) {
-        struct import_process told = import_process_new();
-        told.host = key.host;
-        told.pid = key.pid;
+        struct import_process reported = import_process_new();
+        reported.host = key.host;
+        reported.pid = key.pid;
         process = calloc(1, sizeof *process);
         if (!process)
             return NULL;
         *process = (struct log_process){
-            .key = key, .hint = -1, .rank = -1, .index = import_process(job->import, &told)};
+            .key = key, .hint = -1, .rank = -1, .index = import_process(job->import, &reported)};
         if (process->index < 0) {
             free(process);
             return NULL;
@@ -106,11 +107,11 @@ void log_job_time(struct log_job *job, const char *text, size_t bytes)
 
 int log_job_version(struct log_job *job, struct log_process *process, int version)
 {
-    struct import_process told = import_process_new();
-    told.host = process->key.host;
-    told.pid = process->key.pid;
-    told.nccl_version = process->version = version;
-    return import_process(job->import, &told) < 0 ? -1 : 0;
+    struct import_process reported = import_process_new();
+    reported.host = process->key.host;
+    reported.pid = process->key.pid;
+    reported.nccl_version = process->version = version;
+    return import_process(job->import, &reported) < 0 ? -1 : 0;
 }
 
 int log_job_warning(struct log_job *job, struct log_process *process, const struct log_line *line)

@@ -1,3 +1,4 @@
+/* log_line.c: finds NCCL's messages in the lines of a job's log. */
 #include "lib/import/log_line.h"
 
 #include <ctype.h>

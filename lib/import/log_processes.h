@@ -38,13 +38,13 @@ struct comm_key {
 struct log_comm {
     struct comm_key key;
     int rank, nranks, device;
-    int member; /* the sink's; -1: not told yet, or unnamed */
+    int member; /* the sink's; -1: not reported yet, or unnamed */
     uint64_t comm_id;
     char name[LOG_NAME_BYTES]; /* of a split */
     int splits;
     bool is_unnamed, complete, used;
     uint32_t unnamed;
-    struct log_event told; /* the last operation of an INFO line, until its CALL line came */
+    struct log_event reported; /* the last operation of an INFO line, until its CALL line came */
     UT_hash_handle hh;
 };
 

@@ -1,3 +1,4 @@
+/* log_torch.c: parses the messages of PyTorch's NCCL watchdog. */
 #include "lib/import/log_torch.h"
 
 #include <ctype.h>

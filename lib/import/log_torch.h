@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 struct watchdog_line {
-    int rank;       /* -1: not told */
+    int rank;       /* -1: not reported */
     char group[64]; /* "0(default_pg)", "1"; "": the line does not say which process group */
     int64_t seq;    /* the collective that timed out; -1: the line names none */
     char op[32];    /* "ALLREDUCE", "_ALLGATHER_BASE"; "" */
-    int64_t numel_in, numel_out;                         /* -1: not told */
+    int64_t numel_in, numel_out;                         /* -1: not reported */
     int64_t timeout_ms, ran_ms;                          /* -1 */
-    int64_t last_enqueued, last_completed, last_started; /* -1: not told, or none */
+    int64_t last_enqueued, last_completed, last_started; /* -1: not reported, or none */
     uint64_t time_ns;                                    /* the caller's: torch_line_time */
-    bool has_last; /* last_enqueued and last_completed were told */
+    bool has_last; /* last_enqueued and last_completed were reported */
 };
 
 /* True if the line (text[bytes] is NUL) is one of the watchdog's. */
@@ -32,7 +32,7 @@ uint64_t torch_line_time(const char *text, uint64_t near_ns);
 
 /* The NCCL call of PyTorch's name of an operation ("_REDUCE_SCATTER_BASE": ncclReduceScatter), enum
  * api; 0: several, or none known. *count: the elements that this call is given, as NCCL counts
- * them, -1 if that can't be told. */
+ * them, -1 if that can't be reported. */
 uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count);
 
 #endif

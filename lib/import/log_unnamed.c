@@ -2,8 +2,8 @@
  * each, and nothing that is the same on all ranks.
  *
  * One that has all ranks of the job has the same place among the communicators of that size on
- * every rank. Smaller ones can't be told apart: two groups of four look alike. To guess would be to
- * invent mismatches. So calls wait for the end of the log, which knows the largest size. */
+ * every rank. Smaller ones can't be distinguished: two groups of four look alike. To guess would be
+ * to invent mismatches. So calls wait for the end of the log, which knows the largest size. */
 #include <stdio.h>
 #include <stdlib.h>
 

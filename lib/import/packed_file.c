@@ -1,3 +1,4 @@
+/* packed_file.c: reads files that may be compressed by gzip or zstd. */
 #include "lib/import/packed_file.h"
 
 #include <errno.h>

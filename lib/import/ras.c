@@ -20,7 +20,7 @@ struct seen_key {
     int member;
 };
 
-/* What was told of a member last. */
+/* What was reported of a member last. */
 struct seen {
     struct seen_key key;
     struct ras_rank rank; /* as it was in the snapshot before */
@@ -255,14 +255,16 @@ static int tell_comm(struct ras_reader *reader, const struct ras_status *status,
         reader->ranks++;
         bool silent = rank->missing && !rank->dead; /* nothing is known of where it stands */
         int process = get_ras_process(reader, status, comm, rank);
-        struct import_member told = import_member_new();
-        told.comm = is_hash_alone(status, comm) ? NULL : name;
-        told.comm_id = comm->hash;
-        told.rank = rank->rank;
-        told.nranks = comm->size > 0 ? comm->size : -1;
-        told.device = rank->device;
-        told.time_ns = time_ns;
-        int member = process < 0 ? -1 : silent ? 0 : import_member(reader->import, process, &told);
+        struct import_member reported = import_member_new();
+        reported.comm = is_hash_alone(status, comm) ? NULL : name;
+        reported.comm_id = comm->hash;
+        reported.rank = rank->rank;
+        reported.nranks = comm->size > 0 ? comm->size : -1;
+        reported.device = rank->device;
+        reported.time_ns = time_ns;
+        int member = process < 0 ? -1
+                     : silent    ? 0
+                                 : import_member(reader->import, process, &reported);
         if (member < 0 || emit_rank_state(reader, process, comm, rank, time_ns) ||
             (!rank->missing && tell_counts(reader, process, member, comm, rank, time_ns)) ||
             (!rank->missing && import_known_until(reader->import, process, time_ns)))

@@ -1,3 +1,4 @@
+/* ras_client.c: queries the RAS of a running job over TCP. */
 #include "lib/import/ras_client.h"
 
 #include <errno.h>

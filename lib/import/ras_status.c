@@ -1,3 +1,4 @@
+/* ras_status.c: parses the status that NCCL's RAS prints as JSON. */
 #include "lib/import/ras_status.h"
 
 #include <stdlib.h>

@@ -207,27 +207,29 @@ static struct sink_member *new_member(struct import *import, const struct lane_k
 }
 
 static int tell_member(struct import *import, struct sink_member *member,
-                       const struct import_member *told)
+                       const struct import_member *reported)
 {
     struct record record = {.api = API_notice_member, .device = member->device};
     record.comm.comm = member->comm->id;
-    record.comm.parent = told->parent ? string_id(told->parent, strlen(told->parent)) : 0;
-    record.comm.nranks = told->nranks;
+    record.comm.parent = reported->parent ? string_id(reported->parent, strlen(reported->parent))
+                                          : 0;
+    record.comm.nranks = reported->nranks;
     record.comm.rank = member->rank;
     record.comm.device = member->device;
-    record.comm.gpu = told->gpu;
-    return sink_record(import, import->process[member->process], told->time_ns, &record, 0);
+    record.comm.gpu = reported->gpu;
+    return sink_record(import, import->process[member->process], reported->time_ns, &record, 0);
 }
 
-int import_member(struct import *import, int process, const struct import_member *told)
+int import_member(struct import *import, int process, const struct import_member *reported)
 {
-    struct lane_key key = {told->comm ? string_id(told->comm, strlen(told->comm)) : told->comm_id,
-                           told->rank};
+    struct lane_key key = {reported->comm ? string_id(reported->comm, strlen(reported->comm))
+                                          : reported->comm_id,
+                           reported->rank};
     struct sink_comm *comm = comm_get(import, key.stream);
     if (!comm)
         return sink_no_memory(import);
     if (comm->nranks < 0)
-        comm->nranks = told->nranks;
+        comm->nranks = reported->nranks;
     struct sink_member *member;
     HASH_FIND(hh, import->member_table, &key, sizeof key, member);
     while (member && member->process != process)
@@ -237,9 +239,9 @@ int import_member(struct import *import, int process, const struct import_member
     if (!(member = new_member(import, &key, import->process[process])))
         return sink_no_memory(import);
     member->comm = comm;
-    member->rank = told->rank;
-    member->device = told->device;
-    return tell_member(import, member, told) ? -1 : member->index;
+    member->rank = reported->rank;
+    member->device = reported->device;
+    return tell_member(import, member, reported) ? -1 : member->index;
 }
 
 int import_member_end(struct import *import, int index, bool aborted, uint64_t time_ns)

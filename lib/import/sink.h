@@ -13,7 +13,7 @@ struct sink_process {
     int index;
     struct process_info info;
     const struct import_source *source;
-    char *file;        /* the first that told of it */
+    char *file;        /* the first that reported of it */
     uint64_t key;      /* of its last record: they do not fall */
     uint64_t first_ns; /* of its first record of a known time; 0: none */
     uint64_t serial;
@@ -49,7 +49,7 @@ struct lane_key {
 struct lane {
     struct lane_key key;
     uint32_t slot;
-    uint64_t launch, started, done, told_started, told_done;
+    uint64_t launch, started, done, reported_started, reported_done;
     struct lane *next; /* of all */
     UT_hash_handle hh;
 };
@@ -68,7 +68,7 @@ struct sink_member {
     struct sink_comm *comm;
     uint64_t next;            /* number of its next collective */
     struct lane *lane;        /* of its last collective */
-    struct sink_member *same; /* of another process: one rank told by two */
+    struct sink_member *same; /* of another process: one rank reported by two */
     UT_hash_handle hh;
 };
 
@@ -91,9 +91,9 @@ struct import {
     struct sink_comm *comms;
     struct lane *lanes, *first_lane;
     struct sink_peer *peers;
-    struct import_launch last; /* call that was told */
-    uint64_t *told; /* open addressing: texts and stacks that a process has told already */
-    uint64_t told_count, told_capacity;
+    struct import_launch last; /* call that was reported */
+    uint64_t *reported; /* open addressing: texts and stacks that a process has reported already */
+    uint64_t reported_count, reported_capacity;
 };
 
 /* Remembers the failure. Returns -1. */
@@ -102,12 +102,12 @@ int sink_no_memory(struct import *import);
 /* Gives the record its time, serial and place among the process's records. */
 int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns,
                 struct record *record, uint32_t part);
-/* What is only known at the end of all files: open groups, progress that was not told yet, until
- * when all is known. */
+/* What is only known at the end of all files: open groups, progress that was not reported yet,
+ * until when all is known. */
 int sink_finish(struct import *import);
 void sink_free(struct import *import);
 
-/* Stores all that was told in a new database. 0, or -1 with import->failure. */
+/* Stores all that was reported in a new database. 0, or -1 with import->failure. */
 int sink_store(struct import *import, const char *path);
 
 #endif

@@ -7,9 +7,9 @@
 #include "lib/trace/names.h"
 
 enum {
-    PROGRESS_EVERY =
-        256, /* operations of a lane that are done before that is told: memory of the analyzer */
-    TOLD_FIRST = 1024,
+    PROGRESS_EVERY = 256, /* operations of a lane that are done before that is reported: memory of
+                             the analyzer */
+    REPORTED_FIRST = 1024,
     FRAMES_MAX = 512,
     STRING_MAX_BYTES = 4096
 };
@@ -64,8 +64,8 @@ static int emit_lane_progress(struct import *import, struct lane *lane, uint64_t
     struct sink_process *process = import->process[import->member[lane->key.member]->process];
     struct record record = {.api = API_notice_progress, .device = RECORD_NO_DEVICE};
     record.progress.slot = lane->slot;
-    record.progress.started = lane->told_started = lane->started;
-    record.progress.done = lane->told_done = lane->done;
+    record.progress.started = lane->reported_started = lane->started;
+    record.progress.done = lane->reported_done = lane->done;
     return sink_record(import, process, time_ns, &record, 0);
 }
 
@@ -180,7 +180,7 @@ int import_call(struct import *import, const struct import_call *call)
     if (sink_record(import, process, call->time_ns, &record, is_p2p ? 0 : call->part))
         return -1;
     import->last = (struct import_launch){lane, record.op.launch};
-    return lane && lane->done >= lane->told_done + PROGRESS_EVERY
+    return lane && lane->done >= lane->reported_done + PROGRESS_EVERY
                ? emit_lane_progress(import, lane, 0)
                : 0;
 }
@@ -219,43 +219,43 @@ int import_reached(struct import *import, int index, uint64_t issued, uint64_t d
     return sink_record(import, import->process[member->process], time_ns, &record, 0);
 }
 
-static uint64_t told_key(int process, uint64_t id, char kind)
+static uint64_t reported_key(int process, uint64_t id, char kind)
 {
     uint64_t key = (id ^ ((uint64_t)(uint32_t)process << 8 | (uint8_t)kind)) * 0x9e3779b97f4a7c15u;
     key ^= key >> 32;
     return key ? key : 1;
 }
 
-static int told_grow(struct import *import)
+static int reported_grow(struct import *import)
 {
-    uint64_t capacity = import->told_capacity ? 2 * import->told_capacity : TOLD_FIRST;
+    uint64_t capacity = import->reported_capacity ? 2 * import->reported_capacity : REPORTED_FIRST;
     uint64_t *table = calloc(capacity, sizeof *table);
     if (!table)
         return -1;
-    for (uint64_t i = 0; i < import->told_capacity; i++)
-        if (import->told[i]) {
-            uint64_t at = import->told[i] & (capacity - 1);
+    for (uint64_t i = 0; i < import->reported_capacity; i++)
+        if (import->reported[i]) {
+            uint64_t at = import->reported[i] & (capacity - 1);
             while (table[at])
                 at = (at + 1) & (capacity - 1);
-            table[at] = import->told[i];
+            table[at] = import->reported[i];
         }
-    free(import->told);
-    import->told = table;
-    import->told_capacity = capacity;
+    free(import->reported);
+    import->reported = table;
+    import->reported_capacity = capacity;
     return 0;
 }
 
-/* 1: it is new, and noted; 0: it was told before; -1 when memory is short. */
+/* 1: it is new, and noted; 0: it was reported before; -1 when memory is short. */
 static int emit_once(struct import *import, int process, uint64_t id, char kind)
 {
-    if (2 * import->told_count >= import->told_capacity && told_grow(import))
+    if (2 * import->reported_count >= import->reported_capacity && reported_grow(import))
         return sink_no_memory(import);
-    uint64_t key = told_key(process, id, kind), at = key & (import->told_capacity - 1);
-    for (; import->told[at]; at = (at + 1) & (import->told_capacity - 1))
-        if (import->told[at] == key)
+    uint64_t key = reported_key(process, id, kind), at = key & (import->reported_capacity - 1);
+    for (; import->reported[at]; at = (at + 1) & (import->reported_capacity - 1))
+        if (import->reported[at] == key)
             return 0;
-    import->told[at] = key;
-    import->told_count++;
+    import->reported[at] = key;
+    import->reported_count++;
     return 1;
 }
 
@@ -353,7 +353,7 @@ int sink_finish(struct import *import)
         if (import->process[i]->group)
             result = end_group(import, import->process[i]);
     for (struct lane *lane = import->first_lane; lane && !result; lane = lane->next)
-        if (lane->done != lane->told_done || lane->started != lane->told_started)
+        if (lane->done != lane->reported_done || lane->started != lane->reported_started)
             result = emit_lane_progress(import, lane, 0);
     for (int i = 0; i < import->processes && !result; i++) {
         struct sink_process *process = import->process[i];

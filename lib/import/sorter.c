@@ -1,3 +1,4 @@
+/* sorter.c: merges records of many files by time in bounded memory. */
 #include "lib/import/sorter.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* value.c: keeps the values of a Flight Recorder dump: numbers, texts, lists and dictionaries. */
 #include "lib/import/value.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* live.c: reads where the threads of a running process are. */
 #include "lib/live/live_internal.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* live_groups.c: groups threads of running processes that have the same stack. */
 #include "lib/live/live_groups.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static bool are_groups_alike(const struct live_group *a, const struct live_group
     for (int i = 0; i < a->frames; i++)
         if (!are_frames_alike(&a->frame[i], &b->frame[i]))
             return false;
-    /* Threads without any frame are told apart by their names. */
+    /* Threads without any frame are distinguished by their names. */
     return a->frames || !strcmp(a->first->name, b->first->name);
 }
 

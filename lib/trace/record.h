@@ -266,7 +266,7 @@ struct record {
         } progress;
         struct { /* notice_reached */
             uint64_t comm;
-            uint64_t issued; /* collectives numbered below this were issued, told or not */
+            uint64_t issued; /* collectives numbered below this were issued, reported or not */
             uint64_t done;   /* likewise done; UINT64_MAX: not known */
             int32_t rank;    /* the member's */
         } reached;
@@ -318,7 +318,7 @@ enum {
         16, /* NCCL calls: issued again by the launch of a graph that they were captured in */
     RECORD_FLAG_OVER = 128, /* ENTER: the call is over as well, there is no LEAVE (importers) */
     RECORD_FLAG_LATE =
-        32 /* COPY, LAUNCH: told only now; it was issued at the serial in word[RECORD_ISSUED] */
+        32 /* COPY, LAUNCH: reported only now; it was issued at the serial in word[RECORD_ISSUED] */
 };
 
 enum { RECORD_ISSUED = 9 };

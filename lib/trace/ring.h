@@ -121,7 +121,7 @@ struct ring_file {
     _Atomic uint64_t hash_lost;    /* hashes not made: no entry was free, or the driver refused */
     _Atomic uint32_t
         stacks_wanted; /* goes up when the collector asks where the threads stand; a futex */
-    _Atomic uint32_t stacks_told; /* the last request that was answered */
+    _Atomic uint32_t stacks_reported; /* the last request that was answered */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 

@@ -1,3 +1,4 @@
+/* ring_reader.c: reads the records of one ring file and checks all that it reads. */
 #include "lib/trace/ring_reader.h"
 
 #include <errno.h>
@@ -41,8 +42,8 @@ struct ring_reader {
     uint64_t lost[RING_KINDS];
     unsigned hash_entries, hashes;
     struct ring_hash *hash; /* room for hash_entries; NULL without hashing */
-    uint64_t *hash_told,
-        hashes_lost; /* by entry: the ticket that was told and is to be given back */
+    uint64_t *hash_reported,
+        hashes_lost; /* by entry: the ticket that was reported and is to be given back */
     uint64_t hash_tickets, hashes_seen_ns; /* at the last look at all entries, */
     bool hashes_pending; /* which found some that are not done, or not given back */
     unsigned slots;
@@ -194,8 +195,8 @@ int ring_reader_open(struct ring_reader **result, const char *path, struct error
     int opened = open_file(reader, err);
     if (opened == RING_READER_OPEN && reader->hash_entries) {
         reader->hash = calloc(reader->hash_entries, sizeof *reader->hash);
-        reader->hash_told = calloc(reader->hash_entries, sizeof *reader->hash_told);
-        if (!reader->hash || !reader->hash_told)
+        reader->hash_reported = calloc(reader->hash_entries, sizeof *reader->hash_reported);
+        if (!reader->hash || !reader->hash_reported)
             opened = error_set(err, "can't read ring file %s: out of memory", path);
     }
     if (opened == RING_READER_OPEN)
@@ -214,7 +215,7 @@ void ring_reader_close(struct ring_reader *reader)
     if (reader->fd >= 0)
         close(reader->fd);
     free(reader->hash);
-    free(reader->hash_told);
+    free(reader->hash_reported);
     free(reader->path);
     free(reader);
 }
@@ -315,7 +316,7 @@ static void look_at_hashes(struct ring_reader *reader)
         if (!ticket)
             continue;
         reader->hashes_pending = true;
-        if (ticket == reader->hash_told[i] ||
+        if (ticket == reader->hash_reported[i] ||
             atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
             continue;
         reader->hash[reader->hashes++] = (struct ring_hash){
@@ -481,11 +482,11 @@ static void publish_hashes(struct ring_reader *reader)
 {
     struct hash_entry *entries = ring_hashes(reader->file);
     for (unsigned i = 0; i < reader->hash_entries; i++) {
-        uint64_t told = reader->hash_told[i];
-        if (told)
-            atomic_compare_exchange_strong_explicit(&entries[i].taken, &told, 0,
+        uint64_t reported = reader->hash_reported[i];
+        if (reported)
+            atomic_compare_exchange_strong_explicit(&entries[i].taken, &reported, 0,
                                                     memory_order_release, memory_order_relaxed);
-        reader->hash_told[i] = 0;
+        reader->hash_reported[i] = 0;
     }
 }
 
@@ -529,9 +530,9 @@ const struct ring_hash *ring_reader_hash(const struct ring_reader *reader, unsig
     return &reader->hash[index];
 }
 
-void ring_reader_hash_told(struct ring_reader *reader, unsigned index)
+void ring_reader_hash_reported(struct ring_reader *reader, unsigned index)
 {
-    reader->hash_told[reader->hash[index].entry] = reader->hash[index].ticket;
+    reader->hash_reported[reader->hash[index].entry] = reader->hash[index].ticket;
 }
 
 uint64_t ring_reader_hashes_lost(const struct ring_reader *reader)

@@ -52,9 +52,10 @@ void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t positi
 /* Gives the taken records' room back to the producer. Only when they are safely stored. */
 int ring_reader_publish(struct ring_reader *reader, struct error *err);
 
-/* Payload hashes that were finished at the last look and not told yet: their number, each (valid
- * until the next look), and that it was told: its entry is given back at the next publish. The same
- * hash may come again, to another reader, if the collector is killed before that. */
+/* Payload hashes that were finished at the last look and not reported yet: their number, each
+ * (valid until the next look), and that it was reported: its entry is given back at the next
+ * publish. The same hash may come again, to another reader, if the collector is killed before that.
+ */
 struct ring_hash {
     uint64_t comm, number, bytes, serial, name, hash;
     uint32_t nans, infs, flags;
@@ -66,7 +67,7 @@ struct ring_hash {
 };
 unsigned ring_reader_hashes(const struct ring_reader *reader);
 const struct ring_hash *ring_reader_hash(const struct ring_reader *reader, unsigned index);
-void ring_reader_hash_told(struct ring_reader *reader, unsigned index);
+void ring_reader_hash_reported(struct ring_reader *reader, unsigned index);
 uint64_t ring_reader_hashes_lost(const struct ring_reader *reader);
 
 /* As of the last look: records lost so far, and the progress of the GPU. */

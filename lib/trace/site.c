@@ -1,3 +1,4 @@
+/* site.c: reduces call stacks to the program's own frames. */
 #include "lib/trace/site.h"
 
 #include <inttypes.h>

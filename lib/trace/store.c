@@ -1,3 +1,4 @@
+/* store.c: creates and opens the trace database and writes its tables. */
 #include "lib/trace/store.h"
 
 #include <errno.h>

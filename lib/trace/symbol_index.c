@@ -1,3 +1,4 @@
+/* symbol_index.c: finds the function of an address in a large object file. */
 #include <stdlib.h>
 
 #ifdef HAVE_LIBDW

@@ -1,3 +1,4 @@
+/* symbols.c: finds the function, file and line of an address by the object files on disk. */
 #include "lib/trace/symbols.h"
 
 #include <inttypes.h>

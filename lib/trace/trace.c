@@ -1,3 +1,4 @@
+/* trace.c: reads one or several trace databases as one stream of events. */
 #include "lib/trace/trace.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* trace_source.c: reads the events of one trace database in order. */
 #include "lib/trace/trace_source.h"
 
 #include <ctype.h>

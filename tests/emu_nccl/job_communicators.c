@@ -13,10 +13,10 @@ enum { RANKS = 4, COUNT = 1000 };
 static void use(ncclComm_t comm, cudaStream_t stream, int ranks)
 {
     void *buffer = floats_new(COUNT, 1);
-    int told;
+    int reported;
 
-    NCCL(ncclCommCount(comm, &told));
-    CHECK_EQUAL(told, ranks);
+    NCCL(ncclCommCount(comm, &reported));
+    CHECK_EQUAL(reported, ranks);
     NCCL(ncclAllReduce(buffer, buffer, COUNT, ncclFloat32, ncclSum, comm, stream));
     CUDA(cudaStreamSynchronize(stream));
     floats_check(buffer, 0, COUNT, (float)ranks);

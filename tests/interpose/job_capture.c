@@ -225,14 +225,14 @@ static void run_selection(void)
     TRY(cudaMalloc((void **)&scratch, MEGABYTE));
     TRY(cudaMalloc((void **)&late, MEGABYTE));
     TRY(cudaMemsetAsync(scratch, 0, 10, stream));    /* never of use to NCCL */
-    TRY(cudaMemsetAsync(late + 100, 0, 11, stream)); /* told late */
+    TRY(cudaMemsetAsync(late + 100, 0, 11, stream)); /* reported late */
     TRY(cudaMemsetAsync(late + MEGABYTE / 2, 0, 12,
                         stream)); /* of the same allocation, but not what NCCL uses */
     TRY(cudaMemcpyAsync(scratch, late + 100, 13, cudaMemcpyDeviceToDevice,
-                        stream));                    /* told late: reads it */
+                        stream));                    /* reported late: reads it */
     TRY(cudaMemsetAsync(late + 100, 0, 14, stream)); /* later than the first, on the same stream */
     TRY(ncclAllReduce(late, late, 256, ncclFloat32, ncclSum, comm, stream));
-    TRY(cudaMemsetAsync(late, 0, 15, stream)); /* told at once */
+    TRY(cudaMemsetAsync(late, 0, 15, stream)); /* reported at once */
     TRY(cudaMemsetAsync(scratch, 0, 16, 0));   /* the first on the default stream */
     TRY(cudaMemsetAsync(scratch, 0, 17, 0));
     TRY(cudaStreamSynchronize(stream));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a 16-bit format is told to reference.h, and the two casts. */
+/* How a 16-bit format is reported to reference.h, and the two casts. */
 struct format {
     const char *name;
     int fraction, least;

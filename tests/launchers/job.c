@@ -1,4 +1,4 @@
-/* job.c: a rank of a small job, started by somebody else's launcher. It is told which variable
+/* job.c: a rank of a small job, started by somebody else's launcher. It is reported which variable
  * holds its rank, so that it knows nothing of what the shim finds out by itself.
  *
  * job RANK-VARIABLE LOCAL-RANK-VARIABLE RANKS FOLDER [skip]: with skip the last rank leaves the

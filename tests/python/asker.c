@@ -49,7 +49,7 @@ static int ask(struct ring_file *file)
     uint32_t wanted = atomic_fetch_add(&file->stacks_wanted, 1) + 1;
     syscall(SYS_futex, &file->stacks_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     for (int i = 0; i < 10 * PATIENCE_MS; i++) {
-        if (atomic_load(&file->stacks_told) == wanted)
+        if (atomic_load(&file->stacks_reported) == wanted)
             return 1;
         if (atomic_load(&file->closed))
             return 0;

@@ -15,7 +15,7 @@ struct board {
     ncclUniqueId id[SUITE_IDS_MAX];
     atomic_int posted[SUITE_IDS_MAX];
     atomic_int came[SUITE_MEETINGS_MAX];
-    atomic_int told[SUITE_MEETINGS_MAX];
+    atomic_int reported[SUITE_MEETINGS_MAX];
 };
 
 void suite_failed(const char *file, int line, const char *call, const char *why)
@@ -65,12 +65,12 @@ void suite_meet(struct rank *me, int number)
 
 void suite_tell(struct rank *me, int number)
 {
-    atomic_store(&me->board->told[number], 1);
+    atomic_store(&me->board->reported[number], 1);
 }
 
 void suite_await(struct rank *me, int number)
 {
-    while (!atomic_load(&me->board->told[number]))
+    while (!atomic_load(&me->board->reported[number]))
         suite_nap_ms(1);
 }
 

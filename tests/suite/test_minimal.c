@@ -33,7 +33,7 @@ static void each_is_two_whole_programs(void **state)
 }
 
 /* One known program, as it is with the fault and with the mend. */
-static void fault_and_mend_are_told_apart(void **state)
+static void fault_and_mend_are_reported_apart(void **state)
 {
     const struct suite_minimal *minimal = suite_minimal_find("DC103");
 
@@ -48,7 +48,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_is_two_whole_programs),
-        cmocka_unit_test(fault_and_mend_are_told_apart),
+        cmocka_unit_test(fault_and_mend_are_reported_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

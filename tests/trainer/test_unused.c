@@ -53,7 +53,7 @@ static struct tensor *forward(struct model *model, bool whole)
     return whole ? op_linear(x, model->second, NULL) : x;
 }
 
-/* An armed forward pass; the reducer is told what came out. */
+/* An armed forward pass; the reducer is reported what came out. */
 static struct tensor *forward_to_reduce(struct model *model, bool whole)
 {
     struct error err = {0};

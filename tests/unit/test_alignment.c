@@ -211,7 +211,7 @@ static void what_has_nothing_in_common_is_open(void **state)
     assert_int_equal(found[0].count[1], 150000);
 }
 
-static void it_stops_when_told(void **state)
+static void it_stops_when_reported(void **state)
 {
     (void)state;
     put_job(&a, 6000);
@@ -282,7 +282,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_empty_side_is_one_hunk, setup, teardown),
         cmocka_unit_test_setup_teardown(long_insertions_are_one_hunk, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_nothing_in_common_is_open, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_stops_when_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(it_stops_when_reported, setup, teardown),
         cmocka_unit_test_setup_teardown(random_changes_are_found, setup, teardown),
         cmocka_unit_test_setup_teardown(random_sequences_hold_together, setup, teardown),
     };

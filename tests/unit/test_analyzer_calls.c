@@ -93,7 +93,7 @@ static void empty_send_may_pass(void **state)
 }
 
 /* A crash, an abort, lost records, a capture: something else is the fault, or nothing is known. */
-static void unmatched_but_not_told(void **state)
+static void unmatched_but_not_reported(void **state)
 {
     (void)state;
     enum { CRASH, ABORT, LOST, CAPTURED, RUNNING, CASES };
@@ -431,14 +431,22 @@ static void what_is_not_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(send_that_nobody_receives), cmocka_unit_test(empty_send_may_pass),
-        cmocka_unit_test(unmatched_but_not_told),    cmocka_unit_test(peer_that_is_no_rank),
-        cmocka_unit_test(message_to_itself),         cmocka_unit_test(types_of_one_size),
-        cmocka_unit_test(call_after_the_end),        cmocka_unit_test(operators),
-        cmocka_unit_test(arguments_that_are_none),   cmocka_unit_test(refused_calls),
-        cmocka_unit_test(group_end_alone),           cmocka_unit_test(stream_of_another_device),
-        cmocka_unit_test(pageable_memory),           cmocka_unit_test(launch_on_another_device),
-        cmocka_unit_test(event_of_another_device),   cmocka_unit_test(what_is_not_seen),
+        cmocka_unit_test(send_that_nobody_receives),
+        cmocka_unit_test(empty_send_may_pass),
+        cmocka_unit_test(unmatched_but_not_reported),
+        cmocka_unit_test(peer_that_is_no_rank),
+        cmocka_unit_test(message_to_itself),
+        cmocka_unit_test(types_of_one_size),
+        cmocka_unit_test(call_after_the_end),
+        cmocka_unit_test(operators),
+        cmocka_unit_test(arguments_that_are_none),
+        cmocka_unit_test(refused_calls),
+        cmocka_unit_test(group_end_alone),
+        cmocka_unit_test(stream_of_another_device),
+        cmocka_unit_test(pageable_memory),
+        cmocka_unit_test(launch_on_another_device),
+        cmocka_unit_test(event_of_another_device),
+        cmocka_unit_test(what_is_not_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

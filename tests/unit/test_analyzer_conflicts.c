@@ -299,16 +299,16 @@ static void unknown_order(void **state)
                         1); /* what was issued later can't be ahead */
         }
     enum { UNSEEN = 0x99 };
-    for (int told = 0; told < 2; told++) { /* with its flags, the stream is known */
+    for (int reported = 0; reported < 2; reported++) { /* with its flags, the stream is known */
         struct job *job = hazard_job_new(true);
         reduce(job, COMMUNICATION, BASE, BASE);
         struct record notice = {.api = API_notice_stream, .stream = UNSEEN};
         notice.event.flags = 1;
-        if (told)
+        if (reported)
             job_record(job, 1, notice);
         memset_async(job, 1, DEFAULT, ELSEWHERE, 4);
         memset_async(job, 1, UNSEEN, BASE, 4);
-        expect_code(job, told ? "DC301" : NULL, CERTAIN, 1);
+        expect_code(job, reported ? "DC301" : NULL, CERTAIN, 1);
     }
 }
 
@@ -336,7 +336,7 @@ static void loops(void **state)
 
 /* Work that the shim kept back until the memory was used by an operation stands where it was
  * issued. */
-static void told_late(void **state)
+static void reported_late(void **state)
 {
     (void)state;
     for (int ordered = 0; ordered < 2; ordered++) {
@@ -369,7 +369,7 @@ int main(void)
         cmocka_unit_test(host_functions),
         cmocka_unit_test(unknown_order),
         cmocka_unit_test(loops),
-        cmocka_unit_test(told_late),
+        cmocka_unit_test(reported_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,7 @@ static void one_communicator_on_two_streams(void **state)
     }
 }
 
-/* The rank that did not what the others did is told as missing, although its peers' next call
+/* The rank that did not what the others did is reported as missing, although its peers' next call
  * stands behind. */
 static void missing_rank_with_queued_work(void **state)
 {

@@ -452,7 +452,7 @@ static void receive_without_send(void **state)
     job_free(job);
 }
 
-/* What a mismatch makes hang is not told again. */
+/* What a mismatch makes hang is not reported again. */
 static void consequences_keep_quiet(void **state)
 {
     (void)state;

@@ -48,8 +48,8 @@ static void analyze(struct job *job, struct notes *notes)
     analyzer_free(analyzer);
 }
 
-/* Rank 3 works on for a minute: told once it is late, again when the wait has doubled, and taken
- * back when it comes. */
+/* Rank 3 works on for a minute: reported once it is late, again when the wait has doubled, and
+ * taken back when it comes. */
 static void working_rank_is_late(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void supposition_is_taken_back(void **state)
 }
 
 /* At the end of the run rank 0 saves while its peers exit; rank 3 has one more batch. Who left is
- * told when it is known of rank 0: it exits as well, or stays. */
+ * reported when it is known of rank 0: it exits as well, or stays. */
 static void last_to_leave(void **state)
 {
     (void)state;

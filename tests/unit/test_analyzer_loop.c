@@ -418,9 +418,9 @@ static void reduced_in_every_micro_step(void **state)
                     end_of_range(job, rank);
                 }
             struct verdict verdict;
-            bool told = named || micro_steps > 2; /* two backward passes alone are a GAN's */
-            const struct found *found = expect_always(job, &verdict, told ? "DC505" : NULL);
-            if (told) {
+            bool reported = named || micro_steps > 2; /* two backward passes alone are a GAN's */
+            const struct found *found = expect_always(job, &verdict, reported ? "DC505" : NULL);
+            if (reported) {
                 assert_string_equal(found->ranks[0], "0-3");
                 assert_int_equal(found->severity, SEVERITY_WARNING);
                 assert_int_equal(found->times, RANKS * (ITERATIONS - 1));

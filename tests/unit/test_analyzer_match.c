@@ -101,7 +101,7 @@ static void fingerprint_is_stable(void **state)
     job_free(other);
 }
 
-/* Rank 3 leaves out operation 2: it is said, and what follows is counted, not told. */
+/* Rank 3 leaves out operation 2: it is said, and what follows is counted, not reported. */
 static void skipped_call_is_recognised(void **state)
 {
     (void)state;

@@ -164,12 +164,13 @@ static void any_allocation_may_fail(void **state)
     assert_int_equal(analyze(job), 0);
     uint64_t all = allocations;
     assert_true(all > 100);
-    int told = 0;
+    int reported = 0;
     for (fail_at = 1; fail_at <= all; fail_at++) {
         allocations = 0;
-        told += analyze(job) != 0;
+        reported += analyze(job) != 0;
     }
-    assert_true(told > (int)all / 2); /* the rest were for words or tables that can do without */
+    assert_true(reported >
+                (int)all / 2); /* the rest were for words or tables that can do without */
     job_free(job);
 }
 

@@ -1,4 +1,4 @@
-/* One process that drives several devices, and is not told to look for a condition on the rank:
+/* One process that drives several devices, and is not reported to look for a condition on the rank:
  * DC201's advice. */
 #include <setjmp.h>
 #include <stdarg.h>

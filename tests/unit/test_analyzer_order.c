@@ -152,7 +152,7 @@ static void halves_are_none(void **state)
     job_free(job);
 }
 
-/* What was foretold is told as what came. */
+/* What was foretold is reported as what came. */
 static void a_hang_takes_its_place(void **state)
 {
     (void)state;

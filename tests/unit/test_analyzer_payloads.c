@@ -45,7 +45,7 @@ static void finish(struct job *job)
 }
 
 /* What one rank's GPU tells; a field of 0 is left out where it can be. */
-struct told {
+struct reported {
     uint16_t api;
     uint64_t number, hash, serial, name;
     enum hash_what what;
@@ -53,21 +53,22 @@ struct told {
     uint32_t nans, infs;
     bool uniform;
 };
-static void tell(struct job *job, int rank, struct told told)
+static void tell(struct job *job, int rank, struct reported reported)
 {
     struct record record = {.api = API_notice_hash};
     record.hash.comm = WORLD;
-    record.hash.number = told.number;
-    record.hash.hash = told.hash;
-    record.hash.nans = told.nans;
-    record.hash.infs = told.infs;
+    record.hash.number = reported.number;
+    record.hash.hash = reported.hash;
+    record.hash.nans = reported.nans;
+    record.hash.infs = reported.infs;
     record.hash.bytes = 4 * COUNT;
-    record.hash.serial = told.serial;
-    record.hash.name = told.name;
+    record.hash.serial = reported.serial;
+    record.hash.name = reported.name;
     record.hash.rank = rank;
-    record.hash.what = (uint8_t)told.what;
-    record.hash.flags = (uint8_t)(told.expects << HASH_EXPECTS | (told.uniform ? HASH_UNIFORM : 0));
-    record.hash.api = told.api ? told.api : API_ncclAllReduce;
+    record.hash.what = (uint8_t)reported.what;
+    record.hash.flags =
+        (uint8_t)(reported.expects << HASH_EXPECTS | (reported.uniform ? HASH_UNIFORM : 0));
+    record.hash.api = reported.api ? reported.api : API_ncclAllReduce;
     job_record(job, rank, record);
 }
 
@@ -76,10 +77,10 @@ static void reduced(struct job *job, int rank, uint64_t number, uint64_t before,
 {
     ALL_REDUCE(job, rank, WORLD, COUNT);
     tell(job, rank,
-         (struct told){
+         (struct reported){
              .number = number, .hash = before, .what = HASH_SEND_BEFORE, .expects = IN_PLACE});
     tell(job, rank,
-         (struct told){
+         (struct reported){
              .number = number, .hash = after, .what = HASH_RECV_AFTER, .expects = IN_PLACE});
 }
 
@@ -133,10 +134,10 @@ static void what_may_differ(void **state)
         for (int rank = 0; rank < RANKS; rank++) {
             issue(job, rank, (struct call){.api = cases[i].api, .comm = WORLD, .count = COUNT});
             tell(job, rank,
-                 (struct told){.api = cases[i].api,
-                               .hash = 100 + (unsigned)rank,
-                               .what = HASH_RECV_AFTER,
-                               .expects = 1 << HASH_RECV_AFTER});
+                 (struct reported){.api = cases[i].api,
+                                   .hash = 100 + (unsigned)rank,
+                                   .what = HASH_RECV_AFTER,
+                                   .expects = 1 << HASH_RECV_AFTER});
         }
         finish(job);
         expect(job, cases[i].code);
@@ -146,9 +147,9 @@ static void what_may_differ(void **state)
     for (int rank = 0; rank < RANKS; rank++) {
         ALL_REDUCE(job, rank, WORLD, COUNT - (rank == 1));
         tell(job, rank,
-             (struct told){.hash = 100 + (unsigned)rank,
-                           .what = HASH_RECV_AFTER,
-                           .expects = 1 << HASH_RECV_AFTER});
+             (struct reported){.hash = 100 + (unsigned)rank,
+                               .what = HASH_RECV_AFTER,
+                               .expects = 1 << HASH_RECV_AFTER});
     }
     expect(job, "DC102");
     job_free(job);
@@ -167,10 +168,10 @@ static void a_hash_is_lost(void **state)
                 if (number == 5 && rank == 3)
                     continue;
                 tell(job, rank,
-                     (struct told){.number = number,
-                                   .hash = differs && number == 5 && rank == 0 ? 5 : 7,
-                                   .what = HASH_RECV_AFTER,
-                                   .expects = 1 << HASH_RECV_AFTER});
+                     (struct reported){.number = number,
+                                       .hash = differs && number == 5 && rank == 0 ? 5 : 7,
+                                       .what = HASH_RECV_AFTER,
+                                       .expects = 1 << HASH_RECV_AFTER});
             }
         uint64_t last = job_now(job);
         finish(job);
@@ -185,15 +186,16 @@ static void a_hash_is_lost(void **state)
     }
 }
 
-/* A collector that was killed tells again what it had told. */
-static void told_twice(void **state)
+/* A collector that was killed tells again what it had reported. */
+static void reported_twice(void **state)
 {
     (void)state;
     struct job *job = hashing_job();
     for (int rank = 0; rank < RANKS; rank++) {
         reduced(job, rank, 0, 11, 7);
-        tell(job, rank, (struct told){.hash = 11, .what = HASH_SEND_BEFORE, .expects = IN_PLACE});
-        tell(job, rank, (struct told){.hash = 8, .what = HASH_RECV_AFTER, .expects = IN_PLACE});
+        tell(job, rank,
+             (struct reported){.hash = 11, .what = HASH_SEND_BEFORE, .expects = IN_PLACE});
+        tell(job, rank, (struct reported){.hash = 8, .what = HASH_RECV_AFTER, .expects = IN_PLACE});
     }
     finish(job);
     expect(job, NULL);
@@ -210,19 +212,19 @@ static void sent_and_changed(void **state)
             uint64_t before = 50 * number + (unsigned)rank + 1,
                      after = before + (number >= 2 && rank % 2);
             tell(job, rank,
-                 (struct told){.number = number,
-                               .hash = before,
-                               .what = HASH_SEND_BEFORE,
-                               .expects = OUT_OF_PLACE});
+                 (struct reported){.number = number,
+                                   .hash = before,
+                                   .what = HASH_SEND_BEFORE,
+                                   .expects = OUT_OF_PLACE});
             tell(
                 job, rank,
-                (struct told){
+                (struct reported){
                     .number = number, .hash = 7, .what = HASH_RECV_AFTER, .expects = OUT_OF_PLACE});
             tell(job, rank,
-                 (struct told){.number = number,
-                               .hash = after,
-                               .what = HASH_SEND_AFTER,
-                               .expects = OUT_OF_PLACE});
+                 (struct reported){.number = number,
+                                   .hash = after,
+                                   .what = HASH_SEND_AFTER,
+                                   .expects = OUT_OF_PLACE});
         }
     finish(job);
     struct verdict verdict;
@@ -246,19 +248,19 @@ static void a_message_changed(void **state)
         issue(job, 2, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = COUNT, .root = 1});
         const uint8_t both = 1 << HASH_SEND_BEFORE | 1 << HASH_SEND_AFTER;
         tell(job, 1,
-             (struct told){.api = API_ncclSend,
-                           .number = (uint64_t)step,
-                           .serial = serial,
-                           .hash = 3,
-                           .what = HASH_SEND_BEFORE,
-                           .expects = both});
+             (struct reported){.api = API_ncclSend,
+                               .number = (uint64_t)step,
+                               .serial = serial,
+                               .hash = 3,
+                               .what = HASH_SEND_BEFORE,
+                               .expects = both});
         tell(job, 1,
-             (struct told){.api = API_ncclSend,
-                           .number = (uint64_t)step,
-                           .serial = serial,
-                           .hash = step == 1 ? 4 : 3,
-                           .what = HASH_SEND_AFTER,
-                           .expects = both});
+             (struct reported){.api = API_ncclSend,
+                               .number = (uint64_t)step,
+                               .serial = serial,
+                               .hash = step == 1 ? 4 : 3,
+                               .what = HASH_SEND_AFTER,
+                               .expects = both});
     }
     finish(job);
     struct verdict verdict;
@@ -287,11 +289,11 @@ static void send_gradients(struct job *job, const struct gradients *g)
                             (late ? 50 + (unsigned)rank : g->seed[rank]) + 1;
             ALL_REDUCE(job, rank, WORLD, g->count, .type = g->type, .redop = g->redop);
             tell(job, rank,
-                 (struct told){.number = number,
-                               .hash = hash,
-                               .what = HASH_SEND_BEFORE,
-                               .uniform = g->uniform,
-                               .expects = 1 << HASH_SEND_BEFORE});
+                 (struct reported){.number = number,
+                                   .hash = hash,
+                                   .what = HASH_SEND_BEFORE,
+                                   .uniform = g->uniform,
+                                   .expects = 1 << HASH_SEND_BEFORE});
         }
 }
 
@@ -343,13 +345,13 @@ static void nonfinite_op(struct job *job, uint64_t number, int rank, uint16_t ap
 {
     issue(job, rank, (struct call){.api = api, .comm = WORLD, .count = COUNT, .redop = redop});
     tell(job, rank,
-         (struct told){.api = api,
-                       .number = number,
-                       .hash = 10 * number + (unsigned)rank + 1,
-                       .nans = nans,
-                       .infs = infs,
-                       .what = HASH_SEND_BEFORE,
-                       .expects = 1 << HASH_SEND_BEFORE});
+         (struct reported){.api = api,
+                           .number = number,
+                           .hash = 10 * number + (unsigned)rank + 1,
+                           .nans = nans,
+                           .infs = infs,
+                           .what = HASH_SEND_BEFORE,
+                           .expects = 1 << HASH_SEND_BEFORE});
 }
 
 /* Rank 2 brings it, one operation later all have it. */
@@ -430,13 +432,13 @@ static void announce(struct job *job, int rank, uint64_t name, uint64_t number, 
     record.named.rank = rank;
     uint64_t serial = job_record(job, rank, record);
     tell(job, rank,
-         (struct told){.api = API_ddpcheck_hash,
-                       .number = number,
-                       .name = name,
-                       .serial = serial,
-                       .hash = hash,
-                       .what = HASH_NAMED,
-                       .expects = 1 << HASH_NAMED});
+         (struct reported){.api = API_ddpcheck_hash,
+                           .number = number,
+                           .name = name,
+                           .serial = serial,
+                           .hash = hash,
+                           .what = HASH_NAMED,
+                           .expects = 1 << HASH_NAMED});
 }
 
 static void replicas_drift_apart(void **state)
@@ -515,10 +517,10 @@ static void memory_is_bounded(void **state)
             ALL_REDUCE(job, rank, WORLD, COUNT);
             if (rank != 2)
                 tell(job, rank,
-                     (struct told){.number = number,
-                                   .hash = 7,
-                                   .what = HASH_RECV_AFTER,
-                                   .expects = 1 << HASH_RECV_AFTER});
+                     (struct reported){.number = number,
+                                       .hash = 7,
+                                       .what = HASH_RECV_AFTER,
+                                       .expects = 1 << HASH_RECV_AFTER});
         }
     struct analyzer *analyzer = analyzer_new(NULL);
     struct process_info info = {.pid = 1, .world_size = RANKS};
@@ -545,7 +547,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_alike),    cmocka_unit_test(a_rank_has_other_bytes),
         cmocka_unit_test(what_may_differ),      cmocka_unit_test(a_hash_is_lost),
-        cmocka_unit_test(told_twice),           cmocka_unit_test(sent_and_changed),
+        cmocka_unit_test(reported_twice),       cmocka_unit_test(sent_and_changed),
         cmocka_unit_test(a_message_changed),    cmocka_unit_test(ranks_compute_the_same),
         cmocka_unit_test(nan_enters),           cmocka_unit_test(infinity_by_kind),
         cmocka_unit_test(overflow_is_skipped),  cmocka_unit_test(replicas_drift_apart),

@@ -213,7 +213,7 @@ static void even_ring(struct step *step)
     step->call[1] = step->call[0];
 }
 
-/* Each rank's own buffer; told to be there, and large enough, by change() where it is not. */
+/* Each rank's own buffer; reported to be there, and large enough, by change() where it is not. */
 static void with_buffer(struct step *step)
 {
     step->call[0].api = API_ncclAllReduce;

@@ -165,8 +165,9 @@ static void make_ordered(struct program *program, int stream, int comm, const st
     if (skip) {
         program->planted = true;
         program->allowed =
-            others ? "DC30"
-                   : program->plant; /* it conflicts in several ways: which is told is a choice */
+            others
+                ? "DC30"
+                : program->plant; /* it conflicts in several ways: which is reported is a choice */
     }
 }
 

@@ -71,7 +71,7 @@ static void names_have_meanings(void **state)
     }
 }
 
-static void models_are_told_apart(void **state)
+static void models_are_reported_apart(void **state)
 {
     (void)state;
     uint64_t generator = range_meaning_of("generator backward", NULL).model;
@@ -212,7 +212,7 @@ static void lost_marks_make_it_silent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_have_meanings),       cmocka_unit_test(models_are_told_apart),
+        cmocka_unit_test(names_have_meanings),       cmocka_unit_test(models_are_reported_apart),
         cmocka_unit_test(a_name_can_be_given),       cmocka_unit_test(modified_before_its_use),
         cmocka_unit_test(lost_marks_make_it_silent),
     };

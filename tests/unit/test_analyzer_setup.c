@@ -93,7 +93,7 @@ static void lists_of_excluded_ranks(void **state)
     }
 }
 
-/* NCCL refuses two ranks on one GPU, unless it is told not to. */
+/* NCCL refuses two ranks on one GPU, unless it is reported not to. */
 static void gpu_that_is_shared(void **state)
 {
     (void)state;
@@ -200,7 +200,8 @@ static void operators_that_are_not_known(void **state)
     }
 }
 
-/* Eight ranks: 5 leaves out a call, 6 makes one twice. Each is told how it stands to the rest. */
+/* Eight ranks: 5 leaves out a call, 6 makes one twice. Each is reported how it stands to the rest.
+ */
 static void sides_are_ahead_and_behind(void **state)
 {
     (void)state;

@@ -111,13 +111,13 @@ static void finished_hashes_are_seen_once_and_given_back(void **state)
     assert_int_equal(ring_reader_hash(reader, 0)->number, 20);
     assert_int_equal(ring_reader_hash(reader, 0)->what, HASH_RECV_AFTER);
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
-    assert_int_equal(ring_reader_hashes(reader), 1); /* not told yet, so it is there again */
-    ring_reader_hash_told(reader, 0);
+    assert_int_equal(ring_reader_hashes(reader), 1); /* not reported yet, so it is there again */
+    ring_reader_hash_reported(reader, 0);
     finish_entry(0, 11);
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
     assert_int_equal(ring_reader_hashes(reader), 1);
     assert_int_equal(ring_reader_hash(reader, 0)->hash, 11);
-    assert_int_equal(ring_hashes(file)[5].taken, 2); /* told, but not stored */
+    assert_int_equal(ring_hashes(file)[5].taken, 2); /* reported, but not stored */
     assert_int_equal(ring_reader_publish(reader, NULL), 0);
     assert_int_equal(ring_hashes(file)[5].taken, 0);
     assert_int_equal(ring_hashes(file)[0].taken, 1);

@@ -195,7 +195,7 @@ static void python_frames_stand_before_native_ones(void **state)
                                       .line = {12, 34, 56}}};
     assert_int_equal(store_event(store, 0, &native, NULL), 0);
     assert_int_equal(store_event(store, 0, &piece, NULL), 0);
-    assert_int_equal(store_event(store, 0, &piece, NULL), 0); /* told again */
+    assert_int_equal(store_event(store, 0, &piece, NULL), 0); /* reported again */
     piece.python.offset = 3;
     piece.python.line[0] = 78;
     assert_int_equal(store_event(store, 0, &piece, NULL), 0);

@@ -41,8 +41,9 @@ static void check_device(struct analyzer *analyzer, const struct operation *oper
 {
     int device = operation->member->device >= 0 ? operation->member->device
                                                 : operation->record.device;
-    bool mapped = allocation->type ==
-                  MEMORY_DEVICE_MAPPED; /* who reaches it was told to its pool or mapping, unseen */
+    bool mapped =
+        allocation->type ==
+        MEMORY_DEVICE_MAPPED; /* who reaches it was reported to its pool or mapping, unseen */
     if ((allocation->type != MEMORY_DEVICE && !mapped) || allocation->device < 0 || device < 0 ||
         allocation->device == device)
         return;

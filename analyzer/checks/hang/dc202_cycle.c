@@ -8,7 +8,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { RANKS_BYTES = 128, STEPS_TOLD = 8 };
+enum { RANKS_BYTES = 128, STEPS_REPORTED = 8 };
 
 static const struct wait_node *wait_of(const struct waiting_op *op)
 {
@@ -46,7 +46,7 @@ static const struct wait_node *cycle_follow(const struct wait_graph *graph, stru
     return NULL;
 }
 
-/* The same cycle is told the same way wherever it was entered. */
+/* The same cycle is reported the same way wherever it was entered. */
 static bool begins_before(const struct wait_node *a, const struct wait_node *b)
 {
     if (a->comm != b->comm)
@@ -89,7 +89,7 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
     cycle->steps = 0;
 }
 
-/* More ranks wait than are missing: then those are told, who did not do what the others did. */
+/* More ranks wait than are missing: then those are reported, who did not do what the others did. */
 static bool few_are_missing(const struct wait_node *wait)
 {
     return wait->missing_count && wait->kind == WAIT_COLLECTIVE &&
@@ -180,7 +180,7 @@ static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
     if (example)
         draft_side_at(draft, side, &example->site);
     side->since_ns = step->wait->begin_ns;
-    if (place >= STEPS_TOLD)
+    if (place >= STEPS_REPORTED)
         return;
     text_add(what, "%s%s %s in ", place ? "; " : "",
              rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
@@ -217,8 +217,8 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     for (int i = 0; i < cycle->steps; i++)
         cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait,
                        &what, i);
-    if (cycle->steps > STEPS_TOLD)
-        text_add(&what, "; and %d more", cycle->steps - STEPS_TOLD);
+    if (cycle->steps > STEPS_REPORTED)
+        text_add(&what, "; and %d more", cycle->steps - STEPS_REPORTED);
     cover_rest(&draft, cycle);
     draft_say(&draft, &what,
               check == &check_message_cycle

@@ -35,7 +35,7 @@ struct last_collective {
     struct site site;
     struct signature signature;
     bool is_set;
-    bool known; /* it can be told what is ordered after it */
+    bool known; /* it can be reported what is ordered after it */
 };
 
 /* How X's operation `number` stands to Y's on the first member that issued it. */
@@ -47,7 +47,7 @@ struct standing {
     struct last_collective mine, before; /* the operation, and Y's last before it */
 };
 
-/* Two members stand differently; it is told when `late` issues Y's operation `number`. */
+/* Two members stand differently; it is reported when `late` issues Y's operation `number`. */
 struct suspect {
     bool used;
     const struct member *early, *late; /* of X: `early` issued Y's operation first */
@@ -62,7 +62,7 @@ struct crossing {
     struct crossing_key key;
     struct standing ring[RING];
     struct suspect suspect;
-    bool told;
+    bool reported;
     UT_hash_handle hh;
 };
 
@@ -171,10 +171,10 @@ static void confirm(struct analyzer *analyzer, struct crossing *crossing, const 
 {
     const struct crossing *turned =
         crossing_find(analyzer, crossing->key.other, crossing->key.comm);
-    bool told = crossing->told || (turned && turned->told);
+    bool reported = crossing->reported || (turned && turned->reported);
     crossing->suspect.used = false;
-    crossing->told = true;
-    if (!(told))
+    crossing->reported = true;
+    if (!(reported))
         order_report(analyzer, &crossing->suspect, other);
 }
 
@@ -240,7 +240,7 @@ static void stand(struct analyzer *analyzer, const struct operation *operation,
         now.before = *last;
     struct crossing *crossing =
         crossing_get(analyzer, operation->member->comm->id, neighbour->comm->id);
-    if (!crossing || crossing->told)
+    if (!crossing || crossing->reported)
         return;
     struct standing *first = &crossing->ring[now.number % RING];
     if (!first->used || first->number < now.number)

@@ -69,7 +69,7 @@ static void report_root(struct analyzer *analyzer, const struct wait_graph *grap
         if (culprit)
             root = culprit;
         if (!root->missing_count)
-            return; /* what it is behind can't be told */
+            return; /* what it is behind can't be reported */
     }
     hang_report(analyzer, graph, root, hang_kind(root), certainty, root->component);
 }

@@ -63,7 +63,7 @@ static bool is_first(const struct wait_graph *graph, const struct wait_node *wai
     return true;
 }
 
-/* It is told anew each time the wait has doubled. */
+/* It is reported anew each time the wait has doubled. */
 static void report_working(struct analyzer *analyzer, const struct wait_graph *graph,
                            const struct wait_node *wait)
 {

@@ -124,7 +124,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
 
 /* Some have left, and others are about to or are not: at the end of a training run rank 0 still
  * saves when its peers have exited. Until that is seen, or nothing has come of it for so long, who
- * is missing would be half told. */
+ * is missing would be half reported. */
 static bool is_settling(const struct wait_graph *graph, const struct wait_node *wait)
 {
     bool some_left = false, some_here = false;

@@ -15,7 +15,7 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait);
 /* The call that those who wait made: "ncclAllReduce(count=1, float32, sum)", "ncclCommSplit". */
 struct act hang_call(const struct wait_node *wait);
-/* Records that would have told more were lost. */
+/* Records that would have reported more were lost. */
 bool hang_lost_records(const struct wait_node *wait);
 /* The member's own operation in the wait can't start: it does not wait in it yet. */
 bool hang_is_behind(const struct wait_node *wait, const struct member *member);

@@ -71,7 +71,8 @@ static void check_unchanged(struct analyzer *analyzer, const struct payload *pay
                             const struct payload_cell *cell)
 {
     enum { BOTH = 1 << HASH_SEND_BEFORE | 1 << HASH_SEND_AFTER };
-    if ((cell->told & BOTH) != BOTH || cell->hash[HASH_SEND_BEFORE] == cell->hash[HASH_SEND_AFTER])
+    if ((cell->reported & BOTH) != BOTH ||
+        cell->hash[HASH_SEND_BEFORE] == cell->hash[HASH_SEND_AFTER])
         return;
     struct draft draft = draft_new(&check_send_buffer_changed, CERTAIN, payload->comm);
     struct text what = {0};

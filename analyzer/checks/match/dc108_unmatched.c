@@ -87,7 +87,7 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
 static void unmatched_check(struct analyzer *analyzer, const struct channel_waiting *waiting)
 {
     const struct comm *comm = comm_find(analyzer, waiting->comm);
-    if (!comm || !comm->has_ended || *waiting->told)
+    if (!comm || !comm->has_ended || *waiting->reported)
         return;
     const struct member *waiter =
         member_find(analyzer, comm->id, waiting->receives ? waiting->receiver : waiting->sender);
@@ -98,7 +98,7 @@ static void unmatched_check(struct analyzer *analyzer, const struct channel_wait
         waiter->process->end_class == END_CLASS_CAUSE || waiter->process->lost_control ||
         peer->process->lost_control)
         return;
-    *waiting->told = true;
+    *waiting->reported = true;
     report_waiting(analyzer, waiting, waiter, peer, &how);
 }
 

@@ -339,7 +339,8 @@ static void check_list(struct analyzer *analyzer, struct process *process,
                     "List each device once; NULL stands for the first ndev devices.");
 }
 
-/* NCCL made the communicator all the same: it was told to allow it (NCCL_MULTI_RANK_GPU_ENABLE). */
+/* NCCL made the communicator all the same: it was reported to allow it
+ * (NCCL_MULTI_RANK_GPU_ENABLE). */
 static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
 {
     uint32_t finding = findings_find(analyzer, DC405, comm->id, 0);

@@ -14,7 +14,7 @@
 #include "analyzer/match/divergence.h"
 #include "analyzer/findings.h"
 #include "analyzer/match/layout.h"
-#include "analyzer/loop/parting.h"
+#include "analyzer/loop/loop_divergence.h"
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
@@ -182,7 +182,7 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
     struct comm *comm = operation->member->comm;
     struct divergence *divergence = comm->divergence;
     uint64_t number = operation->record.op.number;
-    if (!divergence || !divergence->finding || comm->parting ||
+    if (!divergence || !divergence->finding || comm->loop_divergence ||
         api_class_of(operation->record.api) != CLASS_COLLECTIVE)
         return;
     struct layout **kept = layout_of(analyzer, comm);

@@ -1,4 +1,4 @@
-/* dc6xx_notes.c: DC601 and DC602: what costs time and is no fault. (DC603 is told with the
+/* dc6xx_notes.c: DC601 and DC602: what costs time and is no fault. (DC603 is reported with the
  * iterations, dc506_steps.c.) */
 #include <inttypes.h>
 #include <stdio.h>

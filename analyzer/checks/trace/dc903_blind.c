@@ -11,7 +11,7 @@
 enum { NCCL_KNOWN = 22899 }; /* the newest NCCL whose calls calls.def has: 2.28 */
 
 struct blind {
-    bool told_nccl, saw_runtime;
+    bool reported_nccl, saw_runtime;
 };
 
 #define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
@@ -76,9 +76,9 @@ static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
     int version = process->info.nccl_version;
     if (!blind)
         return;
-    if (version <= NCCL_KNOWN || blind->told_nccl)
+    if (version <= NCCL_KNOWN || blind->reported_nccl)
         return;
-    blind->told_nccl = true;
+    blind->reported_nccl = true;
     const struct act unseen = {
         .did = DID_NEWER_NCCL, .value = version / 10000, .number = (uint64_t)(version / 100 % 100)};
     blind_report(analyzer, process, &unseen, ALL_OPERATIONS, record_realtime(process, record));

@@ -55,7 +55,7 @@ static void report_lost(struct analyzer *analyzer, struct process *process)
             analyzer->reported[i].finding.side[0].process == process->index)
             known = &analyzer->reported[i];
     if (known && known->finding.severity == draft.finding.severity) {
-        /* The counts only grow; they are told again at each doubling. */
+        /* The counts only grow; they are reported again at each doubling. */
         if (control + bulk + hashes < 2 * *reported) {
             draft_drop(&draft);
             return;

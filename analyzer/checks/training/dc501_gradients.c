@@ -2,9 +2,9 @@
  * compute the same.
  *
  * Counted are reductions (sum, average, scaled sum) of at least ELEMENTS floats whose hashes all
- * ranks told, that hold no single value throughout (zeros, a token), no NaN or Inf, and not what
- * one of the last few held. The classes of ranks that have been alike in all of them are kept; when
- * none of two ranks or more is left it begins again. */
+ * ranks reported, that hold no single value throughout (zeros, a token), no NaN or Inf, and not
+ * what one of the last few held. The classes of ranks that have been alike in all of them are kept;
+ * when none of two ranks or more is left it begins again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ static bool gradients_count(const struct payload *payload)
         return false;
     for (uint32_t rank = 0; rank < payload->cells; rank++) {
         const struct payload_cell *cell = &payload->cell[rank];
-        if (!(cell->told & 1 << HASH_SEND_BEFORE) || cell->uniform & 1 << HASH_SEND_BEFORE ||
+        if (!(cell->reported & 1 << HASH_SEND_BEFORE) || cell->uniform & 1 << HASH_SEND_BEFORE ||
             cell->nans || cell->infs)
             return false;
     }

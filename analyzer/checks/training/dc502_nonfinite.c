@@ -36,7 +36,7 @@ static bool spreads(const struct signature *signature)
 
 static bool is_bad(const struct payload *payload, const struct payload_cell *cell)
 {
-    return cell->told & 1 << HASH_SEND_BEFORE &&
+    return cell->reported & 1 << HASH_SEND_BEFORE &&
            (cell->nans || (cell->infs && spreads(&payload->signature)));
 }
 
@@ -67,7 +67,7 @@ static void nonfinite_add_sides(struct draft *draft, const struct payload *paylo
     }
     for (uint32_t i = 0; i < payload->cells; i++) {
         const struct payload_cell *cell = &payload->cell[i];
-        if (!(cell->told & 1 << HASH_SEND_BEFORE) || is_bad(payload, cell))
+        if (!(cell->reported & 1 << HASH_SEND_BEFORE) || is_bad(payload, cell))
             continue;
         if (draft->finding.sides == 1)
             draft_side(draft, &(struct act){.did = DID_SENDS_FINITE}, &cell->site);
@@ -127,10 +127,10 @@ static void another(struct analyzer *analyzer, const struct payload *payload,
     findings_count(analyzer, state->finding, first->site.time_ns);
 }
 
-static bool all_told(const struct payload *payload)
+static bool all_reported(const struct payload *payload)
 {
     for (uint32_t i = 0; i < payload->cells; i++)
-        if (!(payload->cell[i].told & 1 << HASH_SEND_BEFORE))
+        if (!(payload->cell[i].reported & 1 << HASH_SEND_BEFORE))
             return false;
     return true;
 }
@@ -152,7 +152,7 @@ static void nonfinite_on_payload(struct analyzer *analyzer, const struct event *
         return;
     }
     bool like_it = state->finding && !signature_differs(&payload->signature, &state->signature) &&
-                   all_told(payload);
+                   all_reported(payload);
     if (like_it && ++state->finite == FINITE_AGAIN) {
         findings_resolve(
             analyzer, state->finding,

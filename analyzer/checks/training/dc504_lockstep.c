@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "analyzer/match/divergence.h"
-#include "analyzer/loop/parting.h"
+#include "analyzer/loop/loop_divergence.h"
 #include "analyzer/model/process.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/names.h"
@@ -67,18 +67,20 @@ static bool went_on_early(const struct arrival *a, const struct arrival *b)
     return made < usual && behind->now.operations <= behind->before.operations;
 }
 
-static struct act describe_iteration(const struct parting *parting, const struct arrival *arrival)
+static struct act describe_iteration(const struct loop_divergence *loop_divergence,
+                                     const struct arrival *arrival)
 {
     bool ahead = false;
-    for (int i = 0; i < parting->sides; i++)
-        ahead = ahead || is_ahead_of(arrival, &parting->side[i].example);
+    for (int i = 0; i < loop_divergence->sides; i++)
+        ahead = ahead || is_ahead_of(arrival, &loop_divergence->side[i].example);
     return (struct act){.did = ahead ? DID_NEXT_ITERATION : DID_LAST_ITERATION};
 }
 
-static void say_iteration(struct draft *draft, const struct parting *parting,
+static void say_iteration(struct draft *draft, const struct loop_divergence *loop_divergence,
                           const struct comm *comm)
 {
-    const struct arrival *a = parting_example(parting, 0), *b = parting_example(parting, 1);
+    const struct arrival *a = loop_divergence_example(loop_divergence, 0),
+                         *b = loop_divergence_example(loop_divergence, 1);
     int early = is_ahead_of(a, b) ? 0 : 1;
     const struct arrival *ahead = early ? b : a, *behind = early ? a : b;
     char ranks[RANKS_BYTES], others[RANKS_BYTES], next[PLACE_BYTES], before[PLACE_BYTES], name[16];
@@ -91,14 +93,14 @@ static void say_iteration(struct draft *draft, const struct parting *parting,
              "at operation #%" PRIu64 " %s %s still in %s",
              draft_ranks_text(draft, early, ranks, sizeof ranks),
              arrival_iteration_text(ahead, next, sizeof next), made, usual,
-             comm_name(comm->id, name), parting->number,
+             comm_name(comm->id, name), loop_divergence->number,
              draft_ranks_text(draft, !early, others, sizeof others),
              rankset_count(&draft->finding.side[!early].ranks) == 1 ? "is" : "are",
              arrival_iteration_text(behind, before, sizeof before));
     if (*site_phase(&behind->site))
         text_add(&what, " (%s)", site_phase(&behind->site));
-    text_add(&what, parting->mismatch ? ", and the calls there do not match"
-                                      : ": what is reduced there mixes two iterations");
+    text_add(&what, loop_divergence->mismatch ? ", and the calls there do not match"
+                                              : ": what is reduced there mixes two iterations");
     draft_say(draft, &what,
               "Make every rank reduce all buckets in every iteration: reduce zeros where a batch "
               "is skipped, "
@@ -120,37 +122,40 @@ static bool is_next_round(const struct comm *comm, uint64_t number, const struct
            lockstep_is_reduction(&usual->signature) && lockstep_is_reduction(&early->signature);
 }
 
-static void keep_round(struct parting *parting, const struct comm *comm)
+static void keep_round(struct loop_divergence *loop_divergence, const struct comm *comm)
 {
     const struct round *round =
-        period_place(lockstep_period(comm), parting->number, &parting->place);
-    parting->round = round->operations;
-    parting->round_begin = round->begin;
-    parting->round_first = round->hash[0];
+        period_place(lockstep_period(comm), loop_divergence->number, &loop_divergence->place);
+    loop_divergence->round = round->operations;
+    loop_divergence->round_begin = round->begin;
+    loop_divergence->round_first = round->hash[0];
 }
 
-static bool is_early(const struct parting *parting, const struct arrival *arrival)
+static bool is_early(const struct loop_divergence *loop_divergence, const struct arrival *arrival)
 {
-    return signature_hash(&arrival->signature) == parting->round_first;
+    return signature_hash(&arrival->signature) == loop_divergence->round_first;
 }
 
-static struct act describe_round(const struct parting *parting, const struct arrival *arrival)
+static struct act describe_round(const struct loop_divergence *loop_divergence,
+                                 const struct arrival *arrival)
 {
-    return (struct act){.did = is_early(parting, arrival) ? DID_NEXT_ROUND : DID_LAST_ROUND};
+    return (struct act){.did = is_early(loop_divergence, arrival) ? DID_NEXT_ROUND
+                                                                  : DID_LAST_ROUND};
 }
 
-static void say_round(struct draft *draft, const struct parting *parting, const struct comm *comm)
+static void say_round(struct draft *draft, const struct loop_divergence *loop_divergence,
+                      const struct comm *comm)
 {
-    int early = is_early(parting, parting_example(parting, 0)) ? 0 : 1;
+    int early = is_early(loop_divergence, loop_divergence_example(loop_divergence, 0)) ? 0 : 1;
     char ranks[RANKS_BYTES], others[RANKS_BYTES], name[16];
     struct text what = {0};
     text_add(&what,
              "%s began the next round after %" PRIu32 " of the %" PRIu32
              " operations that all ranks repeat on %s since #%" PRIu64 "; at operation #%" PRIu64
              " %s still %s the one before, and the calls there do not match",
-             draft_ranks_text(draft, early, ranks, sizeof ranks), parting->place, parting->round,
-             comm_name(comm->id, name), parting->round_begin, parting->number,
-             draft_ranks_text(draft, !early, others, sizeof others),
+             draft_ranks_text(draft, early, ranks, sizeof ranks), loop_divergence->place,
+             loop_divergence->round, comm_name(comm->id, name), loop_divergence->round_begin,
+             loop_divergence->number, draft_ranks_text(draft, !early, others, sizeof others),
              rankset_count(&draft->finding.side[!early].ranks) == 1 ? "makes" : "make");
     draft_say(draft, &what,
               "Make every rank reduce all buckets in every iteration: reduce zeros where a batch "
@@ -161,26 +166,29 @@ static void say_round(struct draft *draft, const struct parting *parting, const 
 /* --- DC505: another micro-step
  * ------------------------------------------------------------------------------------- */
 
-static struct act describe_micro(const struct parting *parting, const struct arrival *arrival)
+static struct act describe_micro(const struct loop_divergence *loop_divergence,
+                                 const struct arrival *arrival)
 {
-    (void)parting;
+    (void)loop_divergence;
     return (struct act){.did = DID_IN_MICRO_STEP, .number = arrival->loop.micro};
 }
 
-static void say_micro(struct draft *draft, const struct parting *parting, const struct comm *comm)
+static void say_micro(struct draft *draft, const struct loop_divergence *loop_divergence,
+                      const struct comm *comm)
 {
     char ranks[RANKS_BYTES], iteration[PLACE_BYTES], name[16];
     struct text what = {0};
-    for (int i = 0; i < parting->sides; i++)
+    for (int i = 0; i < loop_divergence->sides; i++)
         text_add(&what, "%s%s %s in micro-step %" PRIu32, i ? ", " : "",
                  draft_ranks_text(draft, i, ranks, sizeof ranks),
                  rankset_count(&draft->finding.side[i].ranks) == 1 ? "reduces" : "reduce",
-                 parting_example(parting, i)->loop.micro);
+                 loop_divergence_example(loop_divergence, i)->loop.micro);
     text_add(&what,
              " of %s, as operation #%" PRIu64
              " of %s: gradients of different micro-steps are reduced together",
-             arrival_iteration_text(parting_example(parting, 0), iteration, sizeof iteration),
-             parting->number, comm_name(comm->id, name));
+             arrival_iteration_text(loop_divergence_example(loop_divergence, 0), iteration,
+                                    sizeof iteration),
+             loop_divergence->number, comm_name(comm->id, name));
     draft_say(draft, &what,
               "Reduce after the same micro-step on every rank: no_sync() must not depend on the "
               "rank or its data.");
@@ -189,27 +197,29 @@ static void say_micro(struct draft *draft, const struct parting *parting, const 
 /* --- DC507: another model
  * ------------------------------------------------------------------------------------------ */
 
-static struct act describe_model(const struct parting *parting, const struct arrival *arrival)
+static struct act describe_model(const struct loop_divergence *loop_divergence,
+                                 const struct arrival *arrival)
 {
-    (void)parting;
+    (void)loop_divergence;
     const char *phase = site_phase(&arrival->site);
     return (struct act){.did = *phase ? DID_IN_MODEL : DID_IN_OTHER_MODEL, .phase = phase};
 }
 
-static void say_model(struct draft *draft, const struct parting *parting, const struct comm *comm)
+static void say_model(struct draft *draft, const struct loop_divergence *loop_divergence,
+                      const struct comm *comm)
 {
     char ranks[RANKS_BYTES], name[16];
     struct text what = {0};
-    for (int i = 0; i < parting->sides; i++)
+    for (int i = 0; i < loop_divergence->sides; i++)
         text_add(&what, "%s%s %s in %s", i ? ", " : "",
                  draft_ranks_text(draft, i, ranks, sizeof ranks),
                  rankset_count(&draft->finding.side[i].ranks) == 1 ? "is" : "are",
-                 site_phase(&parting_example(parting, i)->site));
+                 site_phase(&loop_divergence_example(loop_divergence, i)->site));
     text_add(&what,
              " at operation #%" PRIu64
              " of %s: two models share the communicator, and their reductions come in "
              "another order",
-             parting->number, comm_name(comm->id, name));
+             loop_divergence->number, comm_name(comm->id, name));
     draft_say(draft, &what,
               "Give each model a communicator of its own (new_group, ncclCommSplit), or reduce the "
               "models in one order on every rank.");
@@ -219,15 +229,15 @@ static void say_model(struct draft *draft, const struct parting *parting, const 
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static const struct parting_rule {
+static const struct loop_divergence_rule {
     const struct check *check;
-    struct act (*describe)(const struct parting *, const struct arrival *);
-    void (*say)(struct draft *, const struct parting *, const struct comm *);
+    struct act (*describe)(const struct loop_divergence *, const struct arrival *);
+    void (*say)(struct draft *, const struct loop_divergence *, const struct comm *);
 } rules[] = {
-    [PARTING_ITERATION] = {&check_incomplete_iteration, describe_iteration, say_iteration},
-    [PARTING_ROUND] = {&check_incomplete_iteration, describe_round, say_round},
-    [PARTING_MICRO_STEP] = {&check_different_micro_steps, describe_micro, say_micro},
-    [PARTING_MODEL] = {&check_model_order, describe_model, say_model},
+    [LOOP_DIVERGENCE_ITERATION] = {&check_incomplete_iteration, describe_iteration, say_iteration},
+    [LOOP_DIVERGENCE_ROUND] = {&check_incomplete_iteration, describe_round, say_round},
+    [LOOP_DIVERGENCE_MICRO_STEP] = {&check_different_micro_steps, describe_micro, say_micro},
+    [LOOP_DIVERGENCE_MODEL] = {&check_model_order, describe_model, say_model},
 };
 
 /* One reduces a model. Where the calls do not match the other may be at any collective of another
@@ -239,69 +249,72 @@ static bool are_of_two_models(const struct arrival *a, const struct arrival *b, 
            (mismatch ? reduces_a || reduces_b : reduces_a && reduces_b);
 }
 
-static enum parting_kind lockstep_kind(const struct arrival *a, const struct arrival *b,
-                                       bool mismatch)
+static enum loop_divergence_kind lockstep_kind(const struct arrival *a, const struct arrival *b,
+                                               bool mismatch)
 {
     enum sameness iteration = arrivals_iteration(a, b);
     if (iteration == DIFFERENT)
-        return went_on_early(a, b) ? PARTING_ITERATION : PARTING_NONE;
+        return went_on_early(a, b) ? LOOP_DIVERGENCE_ITERATION : LOOP_DIVERGENCE_NONE;
     if (iteration == NOT_KNOWN)
-        return PARTING_NONE;
+        return LOOP_DIVERGENCE_NONE;
     if (are_of_two_models(a, b, mismatch))
-        return PARTING_MODEL;
+        return LOOP_DIVERGENCE_MODEL;
     if (!is_in_reduction(a) || !is_in_reduction(b))
-        return PARTING_NONE;
+        return LOOP_DIVERGENCE_NONE;
     return a->loop.micro != b->loop.micro && a->loop.backward == b->loop.backward
-               ? PARTING_MICRO_STEP
-               : PARTING_NONE;
+               ? LOOP_DIVERGENCE_MICRO_STEP
+               : LOOP_DIVERGENCE_NONE;
 }
 
-static bool lockstep_is_reported(const struct parting *parting)
+static bool lockstep_is_reported(const struct loop_divergence *loop_divergence)
 {
-    return parting->kind == PARTING_ITERATION || parting->kind == PARTING_ROUND ||
-           (parting->seen[0] && parting->seen[1]);
+    return loop_divergence->kind == LOOP_DIVERGENCE_ITERATION ||
+           loop_divergence->kind == LOOP_DIVERGENCE_ROUND ||
+           (loop_divergence->seen[0] && loop_divergence->seen[1]);
 }
 
 static void lockstep_report(struct analyzer *analyzer, struct comm *comm)
 {
-    struct parting *parting = comm->parting;
-    const struct parting_rule *rule = &rules[parting->kind];
-    struct draft draft = parting_draft(parting, rule->check, comm, rule->describe);
-    rule->say(&draft, parting, comm);
-    parting_report(analyzer, parting, &draft);
+    struct loop_divergence *loop_divergence = comm->loop_divergence;
+    const struct loop_divergence_rule *rule = &rules[loop_divergence->kind];
+    struct draft draft = loop_divergence_draft(loop_divergence, rule->check, comm, rule->describe);
+    rule->say(&draft, loop_divergence, comm);
+    loop_divergence_report(analyzer, loop_divergence, &draft);
 }
 
 /* The other model's turn has come at this member, in the same iteration: its order differs, it left
  * nothing out. */
-static bool see_swap(struct parting *parting, const struct arrival *arrival)
+static bool see_swap(struct loop_divergence *loop_divergence, const struct arrival *arrival)
 {
-    bool was_told = lockstep_is_reported(parting);
+    bool was_reported = lockstep_is_reported(loop_divergence);
     for (int i = 0; i < 2; i++)
-        if (rankset_has(&parting->side[i].ranks, arrival->member->rank) &&
-            arrival->loop.model == parting->side[!i].example.loop.model &&
-            arrivals_iteration(arrival, &parting->side[i].example) != DIFFERENT)
-            parting->seen[i] = true;
-    return !was_told && lockstep_is_reported(parting);
+        if (rankset_has(&loop_divergence->side[i].ranks, arrival->member->rank) &&
+            arrival->loop.model == loop_divergence->side[!i].example.loop.model &&
+            arrivals_iteration(arrival, &loop_divergence->side[i].example) != DIFFERENT)
+            loop_divergence->seen[i] = true;
+    return !was_reported && lockstep_is_reported(loop_divergence);
 }
 
 /* Who came first may have gone further already. */
-static void see_swaps_before(struct parting *parting, const struct comm *comm)
+static void see_swaps_before(struct loop_divergence *loop_divergence, const struct comm *comm)
 {
-    for (uint64_t i = 1; parting->kind == PARTING_MODEL && i <= REACH; i++) {
-        const struct meeting *meeting = lockstep_find(comm, parting->number + i);
+    for (uint64_t i = 1; loop_divergence->kind == LOOP_DIVERGENCE_MODEL && i <= REACH; i++) {
+        const struct meeting *meeting = lockstep_find(comm, loop_divergence->number + i);
         if (meeting)
-            see_swap(parting, &meeting->first);
+            see_swap(loop_divergence, &meeting->first);
     }
 }
 
 /* Ranks that only keep others company (Join) make other passes, and are not compared. */
-static bool see_totals(struct parting *parting)
+static bool see_totals(struct loop_divergence *loop_divergence)
 {
-    if (parting->kind != PARTING_MICRO_STEP || lockstep_is_reported(parting))
+    if (loop_divergence->kind != LOOP_DIVERGENCE_MICRO_STEP ||
+        lockstep_is_reported(loop_divergence))
         return false;
-    uint32_t a = parting->side[0].example.micro_steps, b = parting->side[1].example.micro_steps;
-    parting->seen[0] = parting->seen[1] = a && a == b;
-    return lockstep_is_reported(parting);
+    uint32_t a = loop_divergence->side[0].example.micro_steps,
+             b = loop_divergence->side[1].example.micro_steps;
+    loop_divergence->seen[0] = loop_divergence->seen[1] = a && a == b;
+    return lockstep_is_reported(loop_divergence);
 }
 
 static void part(struct analyzer *analyzer, const struct operation *operation,
@@ -312,28 +325,28 @@ static void part(struct analyzer *analyzer, const struct operation *operation,
     if (arrivals_iteration(first, arrival) == DIFFERENT &&
         (first->laps <= LAPS_AGREED || arrival->laps <= LAPS_AGREED))
         comm->counts_apart = true; /* each rank numbers its iterations in its own way */
-    enum parting_kind kind =
+    enum loop_divergence_kind kind =
         comm->counts_apart
-            ? PARTING_NONE
+            ? LOOP_DIVERGENCE_NONE
             : lockstep_kind(first, arrival, operation->match->result == WINDOW_DIFFERS);
     bool no_ranges = !first->loop.iteration && !arrival->loop.iteration &&
                      operation->match->result == WINDOW_DIFFERS;
     if (no_ranges && (is_next_round(comm, meeting->number, first, arrival) ||
                       is_next_round(comm, meeting->number, arrival, first)))
-        kind = PARTING_ROUND;
-    if (kind == PARTING_NONE)
+        kind = LOOP_DIVERGENCE_ROUND;
+    if (kind == LOOP_DIVERGENCE_NONE)
         return;
-    comm->parting = parting_new(kind, comm, meeting, arrival);
-    if (!comm->parting) {
+    comm->loop_divergence = loop_divergence_new(kind, comm, meeting, arrival);
+    if (!comm->loop_divergence) {
         analyzer->failed = true;
         return;
     }
-    comm->parting->mismatch = operation->match->result == WINDOW_DIFFERS;
-    if (kind == PARTING_ROUND)
-        keep_round(comm->parting, comm);
-    see_totals(comm->parting);
-    see_swaps_before(comm->parting, comm);
-    if (lockstep_is_reported(comm->parting))
+    comm->loop_divergence->mismatch = operation->match->result == WINDOW_DIFFERS;
+    if (kind == LOOP_DIVERGENCE_ROUND)
+        keep_round(comm->loop_divergence, comm);
+    see_totals(comm->loop_divergence);
+    see_swaps_before(comm->loop_divergence, comm);
+    if (lockstep_is_reported(comm->loop_divergence))
         lockstep_report(analyzer, comm);
 }
 
@@ -351,39 +364,41 @@ static void lockstep_on_operation(struct analyzer *analyzer, const struct event 
             analyzer->failed = true;
         return;
     }
-    struct parting *parting = comm->parting;
-    if (parting && number == parting->number &&
-        (arrival.loop.iteration || parting->kind == PARTING_ROUND)) {
-        parting_join(parting, &arrival);
-        parting->mismatch = parting->mismatch || operation->match->result == WINDOW_DIFFERS;
-        if (lockstep_is_reported(parting))
+    struct loop_divergence *loop_divergence = comm->loop_divergence;
+    if (loop_divergence && number == loop_divergence->number &&
+        (arrival.loop.iteration || loop_divergence->kind == LOOP_DIVERGENCE_ROUND)) {
+        loop_divergence_join(loop_divergence, &arrival);
+        loop_divergence->mismatch = loop_divergence->mismatch ||
+                                    operation->match->result == WINDOW_DIFFERS;
+        if (lockstep_is_reported(loop_divergence))
             lockstep_report(analyzer, comm);
         return;
     }
-    if (parting && parting->kind == PARTING_MODEL && number > parting->number &&
-        see_swap(parting, &arrival)) {
+    if (loop_divergence && loop_divergence->kind == LOOP_DIVERGENCE_MODEL &&
+        number > loop_divergence->number && see_swap(loop_divergence, &arrival)) {
         lockstep_report(analyzer, comm);
         return;
     }
-    if (parting && !lockstep_is_reported(parting) && number > parting->number + REACH) {
-        parting_free(parting);
-        parting = comm->parting = NULL;
+    if (loop_divergence && !lockstep_is_reported(loop_divergence) &&
+        number > loop_divergence->number + REACH) {
+        loop_divergence_free(loop_divergence);
+        loop_divergence = comm->loop_divergence = NULL;
     }
     bool diverged = comm->divergence && comm->divergence->number < number;
-    if (!(parting || diverged || meeting->arrivals < 2))
+    if (!(loop_divergence || diverged || meeting->arrivals < 2))
         part(analyzer, operation, meeting, &arrival);
 }
 
-/* Its arrivals in the parting, and those that others may yet be compared with, learn what the
- * iteration was. */
+/* Its arrivals in the loop_divergence, and those that others may yet be compared with, learn what
+ * the iteration was. */
 static void end_lap(struct member *member, uint32_t micro_steps)
 {
-    struct parting *parting = member->comm->parting;
+    struct loop_divergence *loop_divergence = member->comm->loop_divergence;
     lockstep_end_lap(member, micro_steps);
-    for (int i = 0; parting && i < parting->sides; i++)
-        if (parting->side[i].example.member == member &&
-            parting->side[i].example.loop.iteration == member->lap[0].iteration)
-            parting->side[i].example.micro_steps = micro_steps;
+    for (int i = 0; loop_divergence && i < loop_divergence->sides; i++)
+        if (loop_divergence->side[i].example.member == member &&
+            loop_divergence->side[i].example.loop.iteration == member->lap[0].iteration)
+            loop_divergence->side[i].example.micro_steps = micro_steps;
 }
 
 static void lockstep_on_iteration(struct analyzer *analyzer, const struct event *event)
@@ -395,7 +410,7 @@ static void lockstep_on_iteration(struct analyzer *analyzer, const struct event 
         if (member->lap[0].owner != thread || member->lap[0].iteration != loop->ordinal)
             continue;
         end_lap(member, loop->micro_steps ? loop->micro_steps : loop->backwards);
-        if (comm->parting && see_totals(comm->parting))
+        if (comm->loop_divergence && see_totals(comm->loop_divergence))
             lockstep_report(analyzer, comm);
     }
 }

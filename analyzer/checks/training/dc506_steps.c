@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analyzer/states.h"
-#include "analyzer/loop/ballots.h"
+#include "analyzer/loop/vote_rounds.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
@@ -85,32 +85,32 @@ static void steps_on_operation(struct analyzer *analyzer, const struct event *ev
     tally->bytes += record->op.count * datatype_bytes(record->op.datatype);
 }
 
-static void ballots_end(void *state)
+static void vote_rounds_end(void *state)
 {
-    ballots_clear(state);
+    vote_rounds_clear(state);
 }
 
 /* --- DC506
  * ---------------------------------------------------------------------------------------------------------
  */
 
-static struct act optimizer_step_act(const struct ballot_side *side, const char *name)
+static struct act optimizer_step_act(const struct vote_round_side *side, const char *name)
 {
     if (side->count <= 1)
         return (struct act){.did = side->count ? DID_ONE_STEP : DID_NO_STEP, .name = name};
     return (struct act){.did = DID_STEPS, .number = side->count, .name = name};
 }
 
-static void report_steps(struct analyzer *analyzer, const struct comm *comm, struct ballot *ballot,
-                         const struct vote *vote)
+static void report_steps(struct analyzer *analyzer, const struct comm *comm,
+                         struct vote_round *vote_round, const struct vote *vote)
 {
     const struct process *process = vote->member->process;
-    const char *name = process_string(process, ballot->text);
+    const char *name = process_string(process, vote_round->text);
     struct draft draft = draft_new(&check_skipped_step, POSSIBLE, comm);
     struct text what = {0};
     char ranks[RANKS_BYTES], id[16];
-    for (int i = 0; i < ballot->sides; i++) {
-        const struct ballot_side *from = &ballot->side[i];
+    for (int i = 0; i < vote_round->sides; i++) {
+        const struct vote_round_side *from = &vote_round->side[i];
         const struct act act = optimizer_step_act(from, *name ? name : "step");
         struct finding_side *side = draft_side(&draft, &act, &from->site);
         for (uint32_t k = 0; k < comm->members; k++)
@@ -128,16 +128,16 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm, str
     text_add(&what,
              " in iteration %" PRIu64
              ", though all had reduced the gradients on %s: from here on their parameters differ",
-             ballot->key, comm_name(comm->id, id));
+             vote_round->key, comm_name(comm->id, id));
     draft_cover_comm(&draft, comm);
     draft_say(&draft, &what,
               "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as "
               "GradScaler does on reduced gradients.");
-    if (ballot->finding) {
-        findings_replace(analyzer, ballot->finding, &draft);
+    if (vote_round->finding) {
+        findings_replace(analyzer, vote_round->finding, &draft);
         return;
     }
-    findings_report(analyzer, &draft, &ballot->finding);
+    findings_report(analyzer, &draft, &vote_round->finding);
 }
 
 /* Of its last step; without one, where it reduced last: there the step should follow. */
@@ -173,15 +173,16 @@ static void compare_steps(struct analyzer *analyzer, struct thread *thread, stru
             .count = loop->steps[i].count,
             .site = step_site(thread, &loop->steps[i], tally),
         };
-        struct ballots *ballots =
+        struct vote_rounds *vote_rounds =
             state_get(analyzer, &check_skipped_step, OWNER_COMM, &member->comm->states);
-        struct ballot *ballot = ballots ? ballots_enter(ballots, member->comm, &vote) : NULL;
-        if (ballots && !ballot && errno == ENOMEM) {
+        struct vote_round *vote_round =
+            vote_rounds ? vote_rounds_enter(vote_rounds, member->comm, &vote) : NULL;
+        if (vote_rounds && !vote_round && errno == ENOMEM) {
             analyzer->failed = true;
             return;
         }
-        if (ballot && ballot->sides > 1)
-            report_steps(analyzer, member->comm, ballot, &vote);
+        if (vote_round && vote_round->sides > 1)
+            report_steps(analyzer, member->comm, vote_round, &vote);
     }
 }
 
@@ -299,8 +300,9 @@ const struct check check_skipped_step = {
     .fix_torch = "scaler.unscale_(optimizer)      # after the reduction: all ranks see the same "
                  "inf or NaN\nscaler.step(optimizer)\nscaler.update()\n",
     .on = {[EVENT_OPERATION] = steps_on_operation, [EVENT_ITERATION] = steps_on_iteration},
-    .state_bytes = {[OWNER_MEMBER] = sizeof(struct tally), [OWNER_COMM] = sizeof(struct ballots)},
-    .state_end = {[OWNER_COMM] = ballots_end},
+    .state_bytes =
+        {[OWNER_MEMBER] = sizeof(struct tally), [OWNER_COMM] = sizeof(struct vote_rounds)},
+    .state_end = {[OWNER_COMM] = vote_rounds_end},
 };
 
 const struct check check_no_overlap = {

@@ -1,28 +1,28 @@
-/* ballots.h: what the members of a communicator did in the iterations that ended last: who stepped
- * which optimizer.
+/* vote_rounds.h: what the members of a communicator did in the iterations that ended last: who
+ * stepped which optimizer.
  *
- * An iteration's ballot is kept until all members have voted, but no more than BALLOTS_MAX: a
- * member that is further behind is not compared. */
-#ifndef DDPCHECK_BALLOTS_H
-#define DDPCHECK_BALLOTS_H
+ * The votes on an iteration are kept until all members have voted, but no more than
+ * VOTE_ROUNDS_MAX: a member that is further behind is not compared. */
+#ifndef DDPCHECK_VOTE_ROUNDS_H
+#define DDPCHECK_VOTE_ROUNDS_H
 
 #include "analyzer/model/model.h"
 
-enum { BALLOTS_MAX = 1024, BALLOT_SIDES_MAX = 4 };
+enum { VOTE_ROUNDS_MAX = 1024, VOTE_ROUND_SIDES_MAX = 4 };
 
 /* Members that stepped one optimizer equally often. */
-struct ballot_side {
+struct vote_round_side {
     uint32_t count;       /* steps */
     struct rankset ranks; /* in the communicator */
     struct site site;     /* of an example: its last step, or the end of its iteration */
 };
 
-struct ballot {
+struct vote_round {
     bool numbered;
     uint64_t key;         /* number or ordinal of the iteration */
     uint64_t model, text; /* the optimizer; text: string id of its range */
     uint32_t backwards;   /* of the first that came: others are compared if they had as many */
-    struct ballot_side side[BALLOT_SIDES_MAX];
+    struct vote_round_side side[VOTE_ROUND_SIDES_MAX];
     int sides;
     uint32_t votes, finding;
 };
@@ -37,16 +37,16 @@ struct vote {
 };
 
 /* Zero-initialised is empty. */
-struct ballots {
-    struct ballot *ballot; /* oldest first */
+struct vote_rounds {
+    struct vote_round *vote_round; /* oldest first */
     uint32_t count, capacity;
 };
 
-/* Enters it. Returns the ballot of that iteration and optimizer, valid until the next call; NULL if
+/* Enters it. Returns the votes on that iteration and optimizer, valid until the next call; NULL if
  * the vote can't be compared with those before it, or with errno = ENOMEM. */
-struct ballot *ballots_enter(struct ballots *ballots, const struct comm *comm,
-                             const struct vote *vote);
+struct vote_round *vote_rounds_enter(struct vote_rounds *vote_rounds, const struct comm *comm,
+                                     const struct vote *vote);
 /* Frees what they hold. */
-void ballots_clear(struct ballots *ballots);
+void vote_rounds_clear(struct vote_rounds *vote_rounds);
 
 #endif
