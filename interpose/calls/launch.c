@@ -105,7 +105,7 @@ static int fill_record(struct record *record, const struct launch_pointers *poin
 }
 
 static struct record launch_record(const struct recorded_call *call, dim3 grid, dim3 block,
-                                   uint8_t flags)
+                                   uint16_t flags)
 {
     const struct kernel *kernel = call->token;
     const struct launch_pointers *pointers = &call->thread->caches->launch;
@@ -121,7 +121,7 @@ static struct record launch_record(const struct recorded_call *call, dim3 grid, 
 /* A launch of more pointers than fit is kept in pieces, none of which is all that the kernel
  * touches. */
 static bool keep_launch(struct recorded_call *call, cudaError_t result, dim3 grid, dim3 block,
-                        cudaStream_t stream, uint8_t flags)
+                        cudaStream_t stream, uint16_t flags)
 {
     const struct launch_pointers *pointers = &call->thread->caches->launch;
     int done = 0;
@@ -145,7 +145,7 @@ void kernel_launched(struct recorded_call *call, cudaError_t result, dim3 grid, 
                      cudaStream_t stream)
 {
     const struct launch_pointers *pointers = &call->thread->caches->launch;
-    uint8_t flags = gpu_capture_flag(stream);
+    uint16_t flags = gpu_capture_flag(stream);
     if (keep_launch(call, result, grid, block, stream, flags))
         return;
     for (int i = 0; i < pointers->count; i++)

@@ -21,7 +21,7 @@ struct recorded_call {
     int error;         /* errno as the program has it */
     uint16_t api;      /* enum api */
     bool per_thread;   /* the default stream is the thread's own */
-    uint8_t flags;     /* RECORD_FLAG_*s of all its records */
+    uint16_t flags;    /* RECORD_FLAG_*s of all its records */
     uint64_t capture;  /* id of the capture that it ends */
     void *token;       /* what goes from before the real call to after it */
 };

@@ -7,18 +7,30 @@
 #include "interpose/ring/emit.h"
 #include "interpose/stacks/stacks.h"
 
-static bool announces_tensor(uint16_t api)
+/* Calls whose whole stack is worth its time: NCCL's, host waits, and what announces a tensor. */
+static bool wants_whole_stack(uint16_t api)
 {
-    return api == API_ddpcheck_save || api == API_ddpcheck_modify || api == API_ddpcheck_use;
+    switch (emit_class(api)) {
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+    case CLASS_GROUP:
+    case CLASS_COMM:
+    case CLASS_REDOP:
+    case CLASS_QUERY:
+    case CLASS_WAIT:
+        return true;
+    default:
+        return api == API_ncclMemAlloc || api == API_ncclMemFree || api == API_ddpcheck_hash ||
+               api == API_ddpcheck_save || api == API_ddpcheck_modify || api == API_ddpcheck_use;
+    }
 }
 
 void emit_describe(struct recorded_call *call, struct record *record, enum record_phase phase,
                    const void *stream)
 {
     if (phase != RECORD_LEAVE) {
-        bool wanted = call->api < 80 || call->api == API_ddpcheck_hash ||
-                      emit_class(call->api) == CLASS_WAIT || announces_tensor(call->api);
-        bool whole = shim.stacks == STACKS_ALL || (shim.stacks == STACKS_NCCL && wanted);
+        bool whole = shim.stacks == STACKS_ALL ||
+                     (shim.stacks == STACKS_NCCL && wants_whole_stack(call->api));
         record->stack = stacks_take(call->thread, call->site, call->frame, whole);
         if (!whole || !record->stack) {
             record->stack = (uintptr_t)call->site;

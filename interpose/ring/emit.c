@@ -2,9 +2,7 @@
 #include "interpose/ring/emit.h"
 
 #include <string.h>
-#include <time.h>
 
-#include "interpose/real/gpu.h"
 #include "interpose/shim/known.h"
 
 static struct emitted_ids strings; /* that were emitted */
@@ -14,56 +12,17 @@ void emit_forked(void)
     memset((void *)&strings, 0, sizeof strings);
 }
 
-static const uint8_t class_of[API_COUNT] = {
+const uint8_t emit_class_of[API_COUNT] = {
 #define API(number, name, class) [number] = CLASS_##class,
 #include "lib/trace/apis.def"
 #undef API
 };
-
-int emit_ring(uint16_t api)
-{
-    switch (class_of[api]) {
-    case CLASS_COPY:
-    case CLASS_LAUNCH:
-    case CLASS_RANGE:
-        return RING_BULK;
-    default:
-        return RING_CONTROL;
-    }
-}
-
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void emit_stamp(struct record *record)
-{
-    record->time_ns = monotonic_ns();
-    record->serial = atomic_fetch_add_explicit(&shim.file->serial, 1, memory_order_relaxed) + 1;
-}
-
-void emit_name(struct shim_thread *thread, struct record *record, uint16_t api,
-               enum record_phase phase)
-{
-    record->api = api;
-    record->phase = (uint8_t)phase;
-    record->thread = thread->id;
-    record->device = gpu_thread_device(thread);
-}
 
 static void prepare_notice(struct shim_thread *thread, struct record *record, uint16_t api,
                            enum record_phase phase)
 {
     emit_name(thread, record, api, phase);
     emit_stamp(record);
-}
-
-enum api_class emit_class(uint16_t api)
-{
-    return class_of[api];
 }
 
 void emit_late(struct shim_thread *thread, struct record *record)
@@ -92,7 +51,7 @@ bool emit_notice(struct shim_thread *thread, struct record *record, enum api api
 bool emit_notice_on(struct shim_thread *thread, struct record *record, enum api api, int32_t device)
 {
     prepare_notice(thread, record, (uint16_t)api, RECORD_POINT);
-    record->device = device;
+    record->device = (int16_t)device;
     return emit(thread, record, RING_CONTROL);
 }
 

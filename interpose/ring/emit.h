@@ -4,18 +4,49 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
+#include "interpose/real/gpu.h"
 #include "interpose/shim/thread.h"
 
+extern const uint8_t emit_class_of[API_COUNT]; /* enum api_class */
+
+static inline enum api_class emit_class(uint16_t api)
+{
+    return emit_class_of[api];
+}
+
 /* The ring of a call's records: bulk for copies, kernels and ranges, control for all else. */
-int emit_ring(uint16_t api);
-enum api_class emit_class(uint16_t api);
+static inline int emit_ring(uint16_t api)
+{
+    switch (emit_class(api)) {
+    case CLASS_COPY:
+    case CLASS_LAUNCH:
+    case CLASS_RANGE:
+        return RING_BULK;
+    default:
+        return RING_CONTROL;
+    }
+}
 
 /* Fills in who did what (thread, device, call). */
-void emit_name(struct shim_thread *thread, struct record *record, uint16_t api,
-               enum record_phase phase);
+static inline void emit_name(struct shim_thread *thread, struct record *record, uint16_t api,
+                             enum record_phase phase)
+{
+    record->api = api;
+    record->phase = (uint8_t)phase;
+    record->thread = thread->id;
+    record->device = (int16_t)gpu_thread_device(thread);
+}
+
 /* Fills in time and serial of now. */
-void emit_stamp(struct record *record);
+static inline void emit_stamp(struct record *record)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    record->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    record->serial = atomic_fetch_add_explicit(&shim.file->serial, 1, memory_order_relaxed) + 1;
+}
 
 /* Appends. Returns false if the record was lost (it was counted). */
 bool emit(struct shim_thread *thread, const struct record *record, int ring);

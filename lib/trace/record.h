@@ -16,7 +16,9 @@
 
 #include <stdint.h>
 
-enum { RECORD_VERSION = 1, RECORD_BYTES = 128 };
+/* Version 2: 16 flags, which took half of `device`. Rings of version 1 are read as well
+ * (record_from_version_1); rows of a database are the same in both. */
+enum { RECORD_VERSION = 2, RECORD_BYTES = 128 };
 
 enum api {
     API_NONE = 0,
@@ -106,10 +108,11 @@ struct record {
                          notices: 0 */
     uint16_t api;     /* enum api */
     uint8_t phase;    /* enum record_phase */
-    uint8_t flags;    /* RECORD_* flags below */
+    uint8_t reserved; /* 0; version 1: the flags */
     uint32_t thread;  /* kernel thread id; 0 for the collector's notices */
     int32_t result;   /* LEAVE, POINT: what the real function returned */
-    int32_t device;   /* the thread's current CUDA device, RECORD_NO_DEVICE if not known */
+    int16_t device;   /* the thread's current CUDA device, RECORD_NO_DEVICE if not known */
+    uint16_t flags;   /* RECORD_FLAG_*; version 1: the upper half of the device */
     uint64_t stack;   /* id of a notice_stack or notice_python_stack, or the caller's return address
                          with   RECORD_FLAG_ADDRESS; 0 none */
     uint64_t stream; /* the CUDA stream handle the call was given; 0 is the legacy default stream */
@@ -320,6 +323,14 @@ enum {
     RECORD_FLAG_LATE =
         32 /* COPY, LAUNCH: reported only now; it was issued at the serial in word[RECORD_ISSUED] */
 };
+
+/* The record as it would have been written today; the lower half of the device stands where it is.
+ */
+static inline void record_from_version_1(struct record *record)
+{
+    record->flags = record->reserved;
+    record->reserved = 0;
+}
 
 enum { RECORD_ISSUED = 9 };
 

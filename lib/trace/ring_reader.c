@@ -32,6 +32,7 @@ struct ring_reader {
     struct ring_file *file;
     uint64_t mapped;
     struct process_info process;
+    uint32_t record_version;
     uint32_t capacity[RING_KINDS];
     uint64_t segment_bytes,
         header_bytes; /* as checked; the file's may be overwritten at any time */
@@ -112,13 +113,14 @@ static int check_header(struct ring_reader *reader, struct error *err)
     if (memcmp(file->magic, RING_MAGIC, sizeof file->magic) != 0)
         return error_set(err, "%s is not a ring file: it does not begin with " RING_MAGIC,
                          reader->path);
-    if (file->version != RING_VERSION || file->record_version != RECORD_VERSION ||
-        file->record_bytes != RECORD_BYTES)
+    if (file->version != RING_VERSION || file->record_version < 1 ||
+        file->record_version > RECORD_VERSION || file->record_bytes != RECORD_BYTES)
         return error_set(err,
                          "ring file %s has version %u.%u, this ddpcheck reads %d.%d; use "
                          "libddpcheck.so and ddpcheck of one version",
                          reader->path, file->version, file->record_version, RING_VERSION,
                          RECORD_VERSION);
+    reader->record_version = file->record_version;
     reader->capacity[RING_CONTROL] = file->control_records;
     reader->capacity[RING_BULK] = file->bulk_records;
     reader->segment_bytes = file->segment_bytes;
@@ -419,6 +421,8 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
         struct ring_cursor *cursor = &reader->cursor[ring];
         struct record *record = &taking->records[taking->count];
         *record = *record_at(reader, ring, cursor->position);
+        if (reader->record_version == 1)
+            record_from_version_1(record);
         if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
             record->phase > RECORD_LEAVE)
             return error_set(err, "ring file %s is damaged: noise in ring %u at position %" PRIu64,

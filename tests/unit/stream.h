@@ -50,7 +50,7 @@ struct call {
     uint64_t stream, scalar;
     uint64_t sendbuff, recvbuff;
     bool no_progress; /* no slot */
-    uint8_t flags;    /* RECORD_FLAG_* */
+    uint16_t flags;   /* RECORD_FLAG_* */
 };
 void issue(struct job *job, int rank, struct call call);
 #define ALL_REDUCE(job, rank, comm_, count_, ...) \

@@ -223,6 +223,35 @@ static void reading_goes_on_where_it_was_stored(void **state)
     ring_reader_close(reader);
 }
 
+/* Version 1 had 8 flags behind the phase and a device of 32 bits. */
+static void records_of_version_1_are_read(void **state)
+{
+    const char *path = scratch_path(state, "1-1.ring");
+    static const int32_t devices[] = {0, 7, RECORD_NO_DEVICE};
+    struct record records[3];
+    struct error err;
+    make(path, 1);
+    file->record_version = 1;
+    for (uint64_t i = 0; i < 3; i++) {
+        struct record record = {.serial = i + 1, .api = API_cudaMalloc, .phase = RECORD_POINT};
+        ((uint8_t *)&record)[offsetof(struct record, phase) + 1] = RECORD_FLAG_OVER |
+                                                                   RECORD_FLAG_ADDRESS;
+        memcpy((char *)&record + offsetof(struct record, device), &devices[i], sizeof devices[i]);
+        struct ring_segment *to = segment(0);
+        ring_append(&to->ring[RING_CONTROL], ring_records(file, to, RING_CONTROL), CONTROL,
+                    &record);
+    }
+    struct ring_reader *reader = open_reader(path);
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
+    assert_int_equal(ring_reader_take(reader, records, 3, &err), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(records[i].device, devices[i]);
+        assert_int_equal(records[i].flags, RECORD_FLAG_OVER | RECORD_FLAG_ADDRESS);
+        assert_int_equal(records[i].reserved, 0);
+    }
+    ring_reader_close(reader);
+}
+
 static void damage_is_an_error(void **state)
 {
     const char *path = scratch_path(state, "1-1.ring");
@@ -292,6 +321,7 @@ int main(void)
         WITH_SCRATCH(a_missing_serial_is_waited_for_a_little),
         WITH_SCRATCH(losses_are_counted_and_not_waited_for),
         WITH_SCRATCH(reading_goes_on_where_it_was_stored),
+        WITH_SCRATCH(records_of_version_1_are_read),
         WITH_SCRATCH(damage_is_an_error),
         WITH_SCRATCH(a_file_cut_under_the_reader_is_an_error),
     };
