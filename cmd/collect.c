@@ -95,7 +95,14 @@ static void say_result(const struct collect_request *request, const char *direct
 
 static bool is_notified(void *context, const struct finding *finding, struct trace *trace)
 {
-    return choice_judge(context, finding, trace) == TELL;
+    return choice_judge(context, finding, trace) == REPORTED;
+}
+
+static double first_wait_seconds(const struct collect_request *request)
+{
+    if (request->notify_fd >= 0)
+        return run_wait_s;
+    return request->daemon ? daemon_wait_s : 0;
 }
 
 static int collect_once(const struct collect_request *request, const char *directory,
@@ -114,9 +121,7 @@ static int collect_once(const struct collect_request *request, const char *direc
         .notify_fd = (int)request->notify_fd,
         .is_shown = is_notified,
         .context = choice,
-        .first_wait_s = request->notify_fd >= 0 ? run_wait_s
-                        : request->daemon       ? daemon_wait_s
-                                                : 0,
+        .first_wait_s = first_wait_seconds(request),
     };
     int result = collector_run(&options, summary, &err);
     close(lock);
@@ -175,7 +180,7 @@ int command_collect(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "collect",
-        .operands = "DIR",
+        .arguments = "DIR",
         .summary = "Stores what watched programs recorded in trace directory DIR, until the last "
                    "of them has ended.",
         .details = "'ddpcheck run' and libddpcheck.so start it by themselves. By hand it takes "

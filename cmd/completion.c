@@ -213,7 +213,7 @@ int command_completion(int argc, char **argv)
     static const char shells[] = "bash|zsh|fish";
     const struct command_options options = {
         .command = "completion",
-        .operands = shells,
+        .arguments = shells,
         .summary = "Prints a completion script for a shell. Packages install them already.",
         .details = "By hand:\n\n"
                    "  source <(ddpcheck completion bash)      in ~/.bashrc\n"

@@ -107,7 +107,7 @@ int command_diff(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "diff",
-        .operands = "DIR|DATABASE [DIR|DATABASE]",
+        .arguments = "DIR|DATABASE [DIR|DATABASE]",
         .summary = "Says where two traces first differ: what their ranks called, on which "
                    "communicators, and how they\n"
                    "were started. A good run and a bad one, or with --rank and --with two ranks of "
@@ -126,7 +126,8 @@ int command_diff(int argc, char **argv)
     bool two_ranks = request.rank != RANK_NONE || request.with != RANK_NONE;
     if (two_ranks && (request.rank == RANK_NONE || request.with == RANK_NONE))
         return options_usage_error(&options, "--rank and --with go together");
-    if (argc != (two_ranks ? 1 : 2))
+    int traces = two_ranks ? 1 : 2;
+    if (argc != traces)
         return options_usage_error(&options, two_ranks ? "one trace with --rank and --with"
                                                        : "two traces: ddpcheck diff GOOD BAD");
     return diff_paths(argv, argc, &request);

@@ -106,14 +106,14 @@ int command_doctor(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "doctor",
-        .operands = "[-- PROGRAM [ARGUMENT...]]",
+        .arguments = "[-- PROGRAM [ARGUMENT...]]",
         .summary =
             "Says what of CUDA and NCCL is here, and whether and how ddpcheck can watch a program.",
         .details = "The program is looked at, not run. Exit status: 0 it will work, 1 something "
                    "prevents it.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
-        .stop_at_operand = true,
+        .stop_at_argument = true,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
@@ -130,6 +130,8 @@ int command_doctor(int argc, char **argv)
             printf("\n%s\n", argv[0]);
         front_end = doctor_program(argv, print_doctor_row, &table);
     }
-    print_end(&table, argc > 0 ? argv[0] : NULL, table.failures ? FRONT_END_NONE : front_end);
+    if (table.failures)
+        front_end = FRONT_END_NONE;
+    print_end(&table, argc > 0 ? argv[0] : NULL, front_end);
     return table.failures ? STATUS_FINDINGS : STATUS_CLEAN;
 }

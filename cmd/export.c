@@ -83,7 +83,7 @@ static bool ends_with(const char *text, const char *end, size_t bytes)
            text[length - bytes - 1] != '/';
 }
 
-/* The format that the file's name asks for, NULL if it tells none. */
+/* The format that the file's name asks for, NULL if it has none. */
 static const struct export_format *format_of_path(const char *path)
 {
     for (const struct export_format *format = export_formats; path && format->name; format++)
@@ -131,7 +131,7 @@ int command_export(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "export",
-        .operands = "[DIR|DATABASE...]",
+        .arguments = "[DIR|DATABASE...]",
         .summary = "Writes what is in traces in a format that other tools read. Traces of several "
                    "hosts are put together.\n"
                    "DIR defaults to ddpcheck-trace.",

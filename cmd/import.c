@@ -133,7 +133,7 @@ int command_import(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "import",
-        .operands = "-o DATABASE FILE|DIR...",
+        .arguments = "-o DATABASE FILE|DIR...",
         .summary = "Makes a trace of what other tools recorded, for `ddpcheck report` and `tui` "
                    "(docs/import.md).\n"
                    "Directories are searched; gzipped files are unpacked on the way.",

@@ -90,7 +90,7 @@ int command_report(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "report",
-        .operands = "[DIR|DATABASE...]",
+        .arguments = "[DIR|DATABASE...]",
         .summary = "Says what was found in traces, in plain words, and where every rank is. Traces "
                    "of several hosts\n"
                    "are judged together. DIR defaults to ddpcheck-trace.",

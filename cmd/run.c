@@ -328,6 +328,12 @@ static int check_choice(const struct watched_run *run, struct error *err)
     return 0;
 }
 
+/* The word of a choice; NULL where none was given. */
+static const char *chosen_word(const char *const *words, int index)
+{
+    return index >= 0 ? words[index] : NULL;
+}
+
 static int run_program(struct watched_run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl",
@@ -352,8 +358,8 @@ static int run_program(struct watched_run *run, char **argv)
         .emulate = run->emulate,
         .hash = run->hash,
         .plugin = run->plugin,
-        .stacks = run->stacks >= 0 ? stacks[run->stacks] : NULL,
-        .cuda = run->cuda >= 0 ? cuda[run->cuda] : NULL,
+        .stacks = chosen_word(stacks, run->stacks),
+        .cuda = chosen_word(cuda, run->cuda),
         .hang_after = run->hang_after > 0 ? hang_after : NULL,
     };
     status = signals < 0 || run_environment_set(&environment, &err) < 0
@@ -431,14 +437,14 @@ int command_run(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "run",
-        .operands = "-- PROGRAM [ARGUMENT...]",
+        .arguments = "-- PROGRAM [ARGUMENT...]",
         .summary = "Runs a program, records its NCCL and CUDA calls, and reports errors as "
                    "soon as they are known.",
         .details = "Exit status: the program's (128 + signal if it was killed; 127 if it is not "
                    "found, 126 if it can't be run).\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
-        .stop_at_operand = true,
+        .stop_at_argument = true,
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)

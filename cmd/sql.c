@@ -196,7 +196,7 @@ int command_sql(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "sql",
-        .operands = "DIR|DATABASE [QUERY]",
+        .arguments = "DIR|DATABASE [QUERY]",
         .summary =
             "Asks a trace database with SQL. It is only read, also while a collector writes it.\n"
             "Without QUERY: reads queries from standard input; on a terminal, opens a prompt.",
@@ -224,7 +224,11 @@ int command_sql(int argc, char **argv)
     struct trace *trace;
     if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0)
         return command_fail(&err);
-    enum sql_rows_format format = json ? SQL_ROWS_JSON : csv ? SQL_ROWS_CSV : SQL_ROWS_TEXT;
+    enum sql_rows_format format = SQL_ROWS_TEXT;
+    if (json)
+        format = SQL_ROWS_JSON;
+    else if (csv)
+        format = SQL_ROWS_CSV;
     status = run_query(trace, views, argv[1], format, &err) < 0 ? command_fail(&err) : STATUS_CLEAN;
     trace_close(trace);
     return status;

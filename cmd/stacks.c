@@ -211,7 +211,7 @@ int command_stacks(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "stacks",
-        .operands = "--pid PID[,PID...] | DIR|DATABASE...",
+        .arguments = "--pid PID[,PID...] | DIR|DATABASE...",
         .summary = "Shows where the threads of processes stand, Python's frames first, equal "
                    "stacks as one group: of running\n"
                    "processes, or of a watched job, captured when it hung.",

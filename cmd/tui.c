@@ -25,7 +25,9 @@ static int width_of_output(void)
     int width = columns ? atoi(columns) : 0;
     if (width <= 0 && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
         width = size.ws_col;
-    return width <= 0 ? WIDTH_USUAL : width < WIDTH_LEAST ? WIDTH_LEAST : width;
+    if (width <= 0)
+        return WIDTH_USUAL;
+    return width < WIDTH_LEAST ? WIDTH_LEAST : width;
 }
 
 static int show_tui(const struct tui_options *tui, bool once, struct error *err)
@@ -75,7 +77,7 @@ int command_tui(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "tui",
-        .operands = "[DIR|DATABASE...]",
+        .arguments = "[DIR|DATABASE...]",
         .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "
                    "leaving it never touches the job.\n"
                    "DIR defaults to ddpcheck-trace.",
@@ -91,8 +93,9 @@ int command_tui(int argc, char **argv)
     if (ras && argc)
         return options_usage_error(&options, "--ras shows a running job, not a trace");
     struct error err = {{0}};
+    const char *const *paths = argc ? (const char *const *)argv : usual_trace;
     struct tui_options tui = {
-        .paths = argc ? (const char *const *)argv : usual_trace,
+        .paths = paths,
         .count = argc ? argc : 1,
         .view = view,
         .ascii = ascii,

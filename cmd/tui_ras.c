@@ -167,7 +167,9 @@ static int go_on(const char *database, struct error *err)
         return -1;
     int failed = store_begin(store, err) || store_meta(store, "ended", NULL, err) ||
                  store_commit(store, err);
-    return store_close(store, failed ? NULL : err) || failed ? -1 : 0;
+    if (store_close(store, failed ? NULL : err))
+        failed = 1;
+    return failed ? -1 : 0;
 }
 
 static void remove_database(const char *path)

@@ -6,7 +6,7 @@
 
 #include "lib/base/hash.h"
 
-enum { HASHED_MAX = 256 }; /* operations of a difference that tell it from others */
+enum { HASHED_MAX = 256 }; /* operations of a difference that identify it */
 
 /* Two members under comparison. */
 struct comparison {
@@ -235,10 +235,10 @@ static int list_compared_ranks(const struct diff_side *side, struct rankset *ran
 static int find_only(struct diff_result *result, struct diff_side *const side[2])
 {
     struct rankset ranks[2] = {{0}, {0}};
-    int status =
-        side[0] == side[1]                                                                   ? 0
-        : list_compared_ranks(side[0], &ranks[0]) || list_compared_ranks(side[1], &ranks[1]) ? -1
-                                                                                             : 0;
+    int status = 0;
+    if (side[0] != side[1] &&
+        (list_compared_ranks(side[0], &ranks[0]) || list_compared_ranks(side[1], &ranks[1])))
+        status = -1;
     for (int which = 0; which < 2; which++)
         for (int rank = rankset_next(&ranks[which], 0); rank >= 0 && !status;
              rank = rankset_next(&ranks[which], rank + 1))

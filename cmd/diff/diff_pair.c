@@ -101,8 +101,8 @@ static int pair_members(const struct pairing *pairing, struct diff_pair *pair)
     const struct diff_comm *of[2] = {&pairing->side[0]->comm[pair->comm[0]],
                                      &pairing->side[1]->comm[pair->comm[1]]};
     bool two_ranks = pairing->rank[0] >= 0, by_shown = two_ranks || of[0]->nranks != of[1]->nranks;
-    int most = of[0]->ranks > of[1]->ranks ? of[0]->ranks : of[1]->ranks,
-        ranks = two_ranks ? 1 : most;
+    int most = of[0]->ranks > of[1]->ranks ? of[0]->ranks : of[1]->ranks;
+    int ranks = two_ranks ? 1 : most;
     for (int which = 0; which < 2; which++) {
         pair->member[which] = malloc(((size_t)ranks + 1) * sizeof(int));
         if (!pair->member[which])

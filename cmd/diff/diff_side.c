@@ -71,7 +71,9 @@ static int index_rank_table(struct diff_side *side, uint64_t comm, int rank, int
 /* One more entry at the end of an array; NULL when memory is short. Grows by doubling. */
 void *diff_grow(void *array, int count, size_t bytes)
 {
-    return count & (count - 1) ? array : reallocarray(array, count ? (size_t)count * 2 : 1, bytes);
+    if (count & (count - 1))
+        return array;
+    return reallocarray(array, count ? (size_t)count * 2 : 1, bytes);
 }
 
 static struct diff_comm *get_diff_comm(struct diff_side *side, uint64_t id)
@@ -230,9 +232,10 @@ static int number_side_ranks(struct diff_side *side)
     for (int i = 0; i < side->members; i++) {
         struct diff_member *member = &side->member[i];
         int known = trace_process(side->trace, member->process)->rank;
-        member->shown_rank = first[member->process] == -2 ? member->rank
-                             : known >= 0                 ? known
-                                                          : first[member->process];
+        if (first[member->process] == -2)
+            member->shown_rank = member->rank;
+        else
+            member->shown_rank = known >= 0 ? known : first[member->process];
     }
     free(first);
     free(last_comm);

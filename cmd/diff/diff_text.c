@@ -107,6 +107,15 @@ static int print_context(const struct diff_report *report, struct page *page,
     return 0;
 }
 
+/* An operation that one side alone has. */
+static void print_lone_op(struct page *page, const struct diff_op *op, int which)
+{
+    if (which)
+        print_op(page, "+", NULL, op);
+    else
+        print_op(page, "-", op, NULL);
+}
+
 static int print_difference_side(const struct diff_report *report, struct page *page,
                                  const struct difference *difference, int which, struct error *err)
 {
@@ -120,7 +129,7 @@ static int print_difference_side(const struct diff_report *report, struct page *
     if (most < 0)
         return -1;
     for (int i = 0; i < most; i++) {
-        print_op(page, which ? "+" : "-", which ? NULL : &op[i], which ? &op[i] : NULL);
+        print_lone_op(page, &op[i], which);
         if (i == 0)
             print_site(page, report->side[which], difference->member[which], &op[i]);
     }
@@ -222,7 +231,7 @@ static void print_order_side(const struct diff_report *report, struct page *page
     struct diff_side *side = report->side[which];
     const struct diff_op *op = &difference->op[which];
     const struct diff_comm *comm = &side->comm[side->member[op->member].comm];
-    print_op(page, which ? "+" : "-", which ? NULL : op, which ? op : NULL);
+    print_lone_op(page, op, which);
     page->indent = CALL_COLUMN;
     page_format(page, STYLE_PLAIN, " on the communicator of ranks %s (%04x)",
                 diff_comm_ranks(side, comm, members, sizeof members), (unsigned)(comm->id >> 48));

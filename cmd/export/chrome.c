@@ -135,8 +135,9 @@ static uint64_t pair_of(const struct record *call)
     bool is_send = call->api == API_ncclSend;
     if (!is_send && call->api != API_ncclRecv)
         return 0;
-    return (uint64_t)(is_send ? call->op.rank : call->op.root) << 32 |
-           (uint32_t)((is_send ? call->op.root : call->op.rank) + 1);
+    int32_t sender = is_send ? call->op.rank : call->op.root;
+    int32_t receiver = is_send ? call->op.root : call->op.rank;
+    return (uint64_t)sender << 32 | (uint32_t)(receiver + 1);
 }
 
 static struct flow *find_flow(struct chrome_writer *writer, const struct record *call)
@@ -187,8 +188,8 @@ static void put_arrow(struct chrome_writer *writer, const struct timeline_operat
     here.begin_ns = operation->begin_ns;
     here.end_ns = end_ns;
     if (flow->met) {
-        const struct flow *from = flow->begin_ns <= here.begin_ns ? flow : &here,
-                          *to = from == flow ? &here : flow;
+        const struct flow *from = flow->begin_ns <= here.begin_ns ? flow : &here;
+        const struct flow *to = from == flow ? &here : flow;
         writer->arrows++;
         put_end_of_arrow(writer, "s", from, from->begin_ns);
         put_end_of_arrow(writer, "f", to, to->end_ns - 1);
@@ -197,7 +198,10 @@ static void put_arrow(struct chrome_writer *writer, const struct timeline_operat
     flow->tid = tid;
     flow->begin_ns = here.begin_ns;
     flow->end_ns = end_ns;
-    if (++flow->met >= (flow->key.pair ? 2 : comm ? comm->nranks : 1)) {
+    int members = comm ? comm->nranks : 1;
+    if (flow->key.pair)
+        members = 2;
+    if (++flow->met >= members) {
         HASH_DEL(writer->flows, flow);
         free(flow);
     }
@@ -251,16 +255,14 @@ static void put_chrome_begin(void *context, int process, uint32_t thread, uint64
     char text[256];
     bool is_range = api_class_of(record->api) == CLASS_RANGE;
     const char *name =
-        is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
+        is_range ? trace_string(writer->export->report->trace, process, record->range.text)
+                 : record_text(record, text, sizeof text);
     uint64_t tid = thread_tid(writer, process, thread);
     put_event(writer, "B", process, tid);
     put_chrome_time(writer, "ts", time_ns);
     fprintf(writer->out,
             ",\"cat\":\"%s\",\"name\":", is_range ? "user_annotation" : "cuda_runtime");
-    text_json(name       ? name
-              : is_range ? "range"
-                         : record_text(record, text, sizeof text),
-              writer->out);
+    text_json(name ? name : "range", writer->out);
     putc('}', writer->out);
 }
 

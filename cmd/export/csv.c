@@ -55,9 +55,9 @@ static void put_csv_row(void *context, const struct timeline_operation *operatio
     const struct process_info *info =
         trace_process(writer->export->report->trace, operation->process);
     FILE *out = writer->export->out;
-    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,", call->op.comm,
-            info->rank >= 0 ? info->rank : call->op.rank, call->op.rank, comm ? comm->nranks : 0,
-            call->op.number, api_name(call->api));
+    int global_rank = info->rank >= 0 ? info->rank : call->op.rank;
+    fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,", call->op.comm, global_rank,
+            call->op.rank, comm ? comm->nranks : 0, call->op.number, api_name(call->api));
     put_what(call, out);
     if (call->op.flags & RECORD_OP_NO_BUFFERS || info->lacks & LACKS_ADDRESSES)
         fputs(",,", out);

@@ -12,7 +12,7 @@ struct html {
     FILE *out;
 };
 
-/* What was found, worst first, each with its ranks, places and mend; what the codes mean. */
+/* What was found, worst first, each with its ranks, places and fix; what the codes mean. */
 void html_findings(const struct html *html);
 
 /* A cell for each rank of each communicator, and where the ranks are, in words. */

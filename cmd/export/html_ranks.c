@@ -44,7 +44,9 @@ static enum state find_rank_state(const struct report_member *member, uint64_t m
         return OVER;
     if (member->issued < most_issued)
         return BEHIND;
-    return member->done < member->issued ? WAITS : member->ended ? BROKEN : RUNS;
+    if (member->done < member->issued)
+        return WAITS;
+    return member->ended ? BROKEN : RUNS;
 }
 
 /* The members of one communicator. */

@@ -72,7 +72,9 @@ struct place_in_order {
 static int by_name_and_pid(const void *left, const void *right)
 {
     const struct place_in_order *a = left, *b = right;
-    return a->named != b->named ? (a->named ? -1 : 1) : a->pid < b->pid ? -1 : a->pid > b->pid;
+    if (a->named != b->named)
+        return a->named ? -1 : 1;
+    return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
 struct naming {
@@ -179,8 +181,11 @@ static int find_name(struct timeline_writer *writer, const struct record *call)
     char text[sizeof name->text], whole[256];
     const struct export_comm *comm = names_comm(&writer->html->names, call->op.comm);
     record_text(call, whole, sizeof whole);
-    snprintf(text, sizeof text, "%s%s%s", !strncmp(whole, "nccl", 4) ? whole + 4 : whole,
-             comm ? " of " : "", comm ? comm->name : "");
+    const char *call_text = !strncmp(whole, "nccl", 4) ? whole + 4 : whole;
+    if (comm)
+        snprintf(text, sizeof text, "%s of %s", call_text, comm->name);
+    else
+        snprintf(text, sizeof text, "%s", call_text);
     HASH_FIND_STR(writer->names, text, name);
     if (name)
         return name->number;
@@ -197,6 +202,13 @@ static int find_name(struct timeline_writer *writer, const struct record *call)
     return name->number;
 }
 
+static enum level level_of_operation(const struct timeline_operation *operation)
+{
+    if (operation->end_ns)
+        return LEVEL_RUNNING;
+    return operation->started ? LEVEL_STUCK : LEVEL_QUEUED;
+}
+
 static void draw_operation(void *context, const struct timeline_operation *operation)
 {
     struct timeline_writer *writer = context;
@@ -204,10 +216,7 @@ static void draw_operation(void *context, const struct timeline_operation *opera
     uint64_t end_ns = operation->end_ns ? operation->end_ns : writer->html->export->report->end_ns;
     if (operation->issued_ns < operation->begin_ns)
         fill_row_span(writer, row, operation->issued_ns, operation->begin_ns, LEVEL_QUEUED);
-    fill_row_span(writer, row, operation->begin_ns, end_ns,
-                  operation->end_ns    ? LEVEL_RUNNING
-                  : operation->started ? LEVEL_STUCK
-                                       : LEVEL_QUEUED);
+    fill_row_span(writer, row, operation->begin_ns, end_ns, level_of_operation(operation));
     if (!row->detail)
         return;
     row->detail[row->details++ % (uint64_t)writer->room] =

@@ -247,9 +247,9 @@ static void put_slice(struct perfetto_writer *writer, enum slice type, uint64_t 
 static uint64_t hash_flow(const struct record *call)
 {
     bool is_send = call->api == API_ncclSend, is_p2p = is_send || call->api == API_ncclRecv;
-    uint64_t pair = !is_p2p   ? 0
-                    : is_send ? (uint64_t)call->op.rank << 32 | (uint32_t)call->op.root
-                              : (uint64_t)call->op.root << 32 | (uint32_t)call->op.rank;
+    int32_t sender = is_send ? call->op.rank : call->op.root;
+    int32_t receiver = is_send ? call->op.root : call->op.rank;
+    uint64_t pair = is_p2p ? (uint64_t)sender << 32 | (uint32_t)receiver : 0;
     uint64_t hash = call->op.comm;
     const uint64_t words[] = {call->op.number, pair, is_p2p};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -282,12 +282,11 @@ static void put_packet_begin(void *context, int process, uint32_t thread, uint64
     char text[TEXT_BYTES];
     bool is_range = api_class_of(record->api) == CLASS_RANGE;
     const char *name =
-        is_range ? trace_string(writer->export->report->trace, process, record->range.text) : NULL;
+        is_range ? trace_string(writer->export->report->trace, process, record->range.text)
+                 : record_text(record, text, sizeof text);
     uint64_t track = thread_track(writer, process, thread);
     put_slice(writer, SLICE_BEGIN, track, is_range ? "user_annotation" : "cuda_runtime",
-              name       ? name
-              : is_range ? "range"
-                         : record_text(record, text, sizeof text));
+              name ? name : "range");
     put_packet(writer, time_ns, PACKET_EVENT, &writer->event);
 }
 

@@ -148,7 +148,9 @@ void place_of_finding(const struct export *export, const struct finding *finding
         if (place_of_side(export, &finding->side[i], place))
             return;
     for (int i = -1; i < trace_process_count(export->report->trace); i++) {
-        int process = i >= 0 ? i : finding->sides ? finding->side[0].process : -1;
+        int process = i;
+        if (i < 0 && finding->sides)
+            process = finding->side[0].process;
         if (process < 0)
             continue;
         const struct process_info *info = trace_process(export->report->trace, process);

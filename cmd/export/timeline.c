@@ -85,7 +85,7 @@ static struct queue *queue_of(struct timeline_reader *reader, int process, uint3
     return queue;
 }
 
-/* Tells of the operation and forgets it. It is in no queue. */
+/* Emits the operation and frees it. It is in no queue. */
 static void emit_operation(struct timeline_reader *reader, struct pending_operation *pending)
 {
     HASH_DEL(reader->pending, pending);
@@ -130,9 +130,9 @@ static void finish_first(struct timeline_reader *reader, struct queue *queue,
         operation->end_ns = later(queue->end_ns, operation->begin_ns);
     } else {
         uint64_t before_ns = reader->progression[operation->process].before_ns;
-        uint64_t earliest_ns =
-            pending->started_ns ? pending->started_ns
-                                : later(operation->issued_ns, before_ns < seen_ns ? before_ns : 0);
+        uint64_t earliest_ns = pending->started_ns;
+        if (!earliest_ns)
+            earliest_ns = later(operation->issued_ns, before_ns < seen_ns ? before_ns : 0);
         operation->begin_ns = later(earliest_ns, queue->end_ns);
         operation->end_ns = later(seen_ns, operation->begin_ns);
         if (next && next->operation.issued_ns > operation->begin_ns &&
@@ -355,7 +355,7 @@ static void read_timeline_record(struct timeline_reader *reader, int process,
 }
 
 /* What is still in flight, in the order of its issue: uthash keeps that order. */
-static void tell_rest(struct timeline_reader *reader)
+static void emit_rest(struct timeline_reader *reader)
 {
     struct pending_operation *pending, *other;
     HASH_ITER(hh, reader->pending, pending, other)
@@ -398,7 +398,7 @@ int timeline_read(const char *const *paths, int count, const struct timeline_vis
     }
     progress_end(&progress);
     if (!reader.failed)
-        tell_rest(&reader);
+        emit_rest(&reader);
     int result = reader.failed ? error_set(err, "can't follow the operations: memory is short") : 0;
     free_reader(&reader);
     return result;

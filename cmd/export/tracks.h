@@ -22,7 +22,7 @@ struct tracks {
     int count;
 };
 
-/* The track of an operation, or of a host thread; *is_new tells that it was not met before. NULL:
+/* The track of an operation, or of a host thread; *is_new: it was not met before. NULL:
  * memory is short. */
 struct track *tracks_operation(struct tracks *tracks, int process, const struct record *call,
                                bool *is_new);

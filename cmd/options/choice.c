@@ -131,7 +131,9 @@ static enum verdict judge_finding_options(const struct choice *choice,
         HASH_FIND(hh, choice->known, &finding->first_fingerprint, sizeof finding->first_fingerprint,
                   *known);
     *line = suppressions_find(&choice->suppressions, finding, trace);
-    return *line ? SUPPRESSED : *known ? KNOWN : TELL;
+    if (*line)
+        return SUPPRESSED;
+    return *known ? KNOWN : REPORTED;
 }
 
 enum verdict choice_judge(const struct choice *choice, const struct finding *finding,

@@ -47,7 +47,7 @@ struct choice {
     int suppressed, known_again; /* findings */
 };
 
-enum verdict { TELL, NOT_WANTED, SUPPRESSED, KNOWN };
+enum verdict { REPORTED, NOT_WANTED, SUPPRESSED, KNOWN };
 
 /* Checks the options and reads the files. Returns 0 (choice_free it), or -1 with err. */
 int choice_load(struct choice *choice, const struct choice_options *options, struct error *err);

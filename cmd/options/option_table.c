@@ -82,14 +82,14 @@ enum value_kind value_kind_of_argument(const struct option_entry *entry)
     return entry->kind == OPTION_TEXT ? kind_of_name(entry->argument) : VALUE_OTHER;
 }
 
-enum value_kind value_kind_of_operands(const char *operands)
+enum value_kind value_kind_of_usage(const char *usage)
 {
-    if (!operands[0])
+    if (!usage[0])
         return VALUE_NONE;
-    if (strchr(operands, '|') &&
-        strspn(operands, "abcdefghijklmnopqrstuvwxyz0123456789-|") == strlen(operands))
+    if (strchr(usage, '|') &&
+        strspn(usage, "abcdefghijklmnopqrstuvwxyz0123456789-|") == strlen(usage))
         return VALUE_WORDS;
-    return kind_of_name(operands);
+    return kind_of_name(usage);
 }
 
 void put_escaped(const char *text, const char *special, const char *before, FILE *out)

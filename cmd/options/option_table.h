@@ -18,7 +18,7 @@
  * STATUS_USAGE after a message about another format. */
 int option_table_print(const struct command_options *options, const char *format, FILE *out);
 
-/* What a shell can offer for an argument or an operand. */
+/* What a shell can offer for the argument of an option or of a command. */
 enum value_kind {
     VALUE_NONE,  /* there is none */
     VALUE_OTHER, /* numbers, names: nothing to offer */
@@ -29,7 +29,7 @@ enum value_kind {
     VALUE_PROGRAM /* a program and its arguments, after -- */
 };
 enum value_kind value_kind_of_argument(const struct option_entry *entry);
-enum value_kind value_kind_of_operands(const char *operands);
+enum value_kind value_kind_of_usage(const char *usage); /* of command_options.arguments */
 
 /* The command's line in `ddpcheck --help`; "" for a name that commands.def lacks. */
 const char *command_help(const char *command);

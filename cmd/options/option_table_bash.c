@@ -33,7 +33,7 @@ void option_table_bash(const struct command_options *options, FILE *out)
         put_names(entry, " ", out);
     }
     fputs("'\n        ", out);
-    put_bash_value(value_kind_of_operands(options->operands), options->operands, out);
+    put_bash_value(value_kind_of_usage(options->arguments), options->arguments, out);
     fputs("\n        case $previous in\n", out);
     for (int i = 0; (entry = option_table_entry(options, i)); i++) {
         enum value_kind kind = value_kind_of_argument(entry);

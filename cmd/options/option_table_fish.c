@@ -46,6 +46,6 @@ void option_table_fish(const struct command_options *options, FILE *out)
         fputs("'\n", out);
     }
     fprintf(out, "complete -c ddpcheck -n '__ddpcheck_command_is %s'", options->command);
-    put_values(value_kind_of_operands(options->operands), options->operands, out);
+    put_values(value_kind_of_usage(options->arguments), options->arguments, out);
     putc('\n', out);
 }

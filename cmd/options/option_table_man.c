@@ -82,9 +82,9 @@ void option_table_man(const struct command_options *options, FILE *out)
     snprintf(page, sizeof page, "ddpcheck-%s", options->command);
     man_head(page, command_help(options->command), out);
     fprintf(out, ".SH SYNOPSIS\n.B ddpcheck %s\n[\\fIoptions\\fR]", options->command);
-    if (options->operands[0]) {
+    if (options->arguments[0]) {
         putc(' ', out);
-        put_line(options->operands, strlen(options->operands), out);
+        put_line(options->arguments, strlen(options->arguments), out);
     }
     fputs("\n.SH DESCRIPTION\n", out);
     man_text(options->summary, out);

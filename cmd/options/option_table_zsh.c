@@ -62,12 +62,12 @@ void option_table_zsh(const struct command_options *options, FILE *out)
     fprintf(out, "    %s)\n        _arguments -s -S", options->command);
     for (int i = 0; (entry = option_table_entry(options, i)); i++)
         put_zsh_option(entry, out);
-    enum value_kind kind = value_kind_of_operands(options->operands);
+    enum value_kind kind = value_kind_of_usage(options->arguments);
     if (kind != VALUE_NONE) {
         fprintf(out, " \\\n            '*:%s", kind == VALUE_PROGRAM ? "::" : "");
-        put_zsh_text(options->operands, out);
+        put_zsh_text(options->arguments, out);
         putc(':', out);
-        put_action(kind, options->operands, out);
+        put_action(kind, options->arguments, out);
         putc('\'', out);
     }
     fputs(" ;;\n", out);

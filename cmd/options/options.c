@@ -90,8 +90,8 @@ static void print_entry(const struct option_entry *entry, FILE *out)
 void options_print_help(const struct command_options *options, FILE *out)
 {
     fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command,
-            options->count ? " [options]" : "", options->operands[0] ? " " : "", options->operands,
-            options->summary);
+            options->count ? " [options]" : "", options->arguments[0] ? " " : "",
+            options->arguments, options->summary);
     for (int i = 0; i < options->count; i++)
         if (options->entries[i].help)
             print_entry(&options->entries[i], out);
@@ -230,7 +230,9 @@ static int parse_short(const struct command_options *options, char **argv, int *
             set_value(options, entry, NULL);
             continue;
         }
-        const char *argument = text[1] ? text + 1 : argv[*at + 1] ? argv[++*at] : NULL;
+        const char *argument = text[1] ? text + 1 : NULL;
+        if (!argument && argv[*at + 1])
+            argument = argv[++*at];
         if (!argument)
             return options_usage_error(options, "-%c needs an argument (%s)", *text,
                                        entry->argument);
@@ -242,7 +244,7 @@ static int parse_short(const struct command_options *options, char **argv, int *
 int options_parse(const struct command_options *options, int *argc, char ***argv)
 {
     char **words = *argv;
-    int operands = 0;
+    int arguments = 0;
     int at = 1;
     if (*argc == 2 && strncmp(words[1], OPTION_TABLE_WORD, strlen(OPTION_TABLE_WORD)) == 0)
         return option_table_print(options, words[1] + strlen(OPTION_TABLE_WORD), stdout);
@@ -253,9 +255,9 @@ int options_parse(const struct command_options *options, int *argc, char ***argv
             break;
         }
         if (word[0] != '-' || !word[1]) {
-            if (options->stop_at_operand)
+            if (options->stop_at_argument)
                 break;
-            words[operands++] = words[at];
+            words[arguments++] = words[at];
             continue;
         }
         int status = word[1] == '-' ? parse_long(options, words, &at)
@@ -264,8 +266,8 @@ int options_parse(const struct command_options *options, int *argc, char ***argv
             return status;
     }
     while (at < *argc)
-        words[operands++] = words[at++];
-    words[operands] = NULL;
-    *argc = operands;
+        words[arguments++] = words[at++];
+    words[arguments] = NULL;
+    *argc = arguments;
     return OPTIONS_GO;
 }

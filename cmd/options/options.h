@@ -9,11 +9,11 @@
  *         {"timeout", 0, OPTION_SECONDS, "S", "end the job after S seconds without progress",
  * &timeout}, OPTION_COLOR(&color),
  *     };
- *     const struct command_options options = {.command = "run", .operands = "-- PROGRAM
+ *     const struct command_options options = {.command = "run", .arguments = "-- PROGRAM
  * [ARGUMENT...]", .summary = "Runs a program and watches it.", .entries = entries, .count =
  * OPTION_COUNT(entries)}; int status = options_parse(&options, &argc, &argv); if (status !=
  * OPTIONS_GO) return status;
- *     // argv[0 .. argc-1] are the operands now
+ *     // argv[0 .. argc-1] are the arguments now
  */
 #ifndef DDPCHECK_OPTIONS_H
 #define DDPCHECK_OPTIONS_H
@@ -49,18 +49,18 @@ struct option_entry {
 #define OPTION_COUNT(entries) ((int)(sizeof(entries) / sizeof(entries)[0]))
 
 struct command_options {
-    const char *command;  /* "run" */
-    const char *operands; /* for the usage line: "[DIR...]" */
-    const char *summary;  /* one sentence for --help */
-    const char *details;  /* more text after the options; NULL none */
+    const char *command;   /* "run" */
+    const char *arguments; /* for the usage line: "[DIR...]" */
+    const char *summary;   /* one sentence for --help */
+    const char *details;   /* more text after the options; NULL none */
     const struct option_entry *entries;
     int count;
-    bool stop_at_operand; /* what follows the first operand belongs to a program */
+    bool stop_at_argument; /* what follows the first argument belongs to a program */
 };
 
 enum { OPTIONS_GO = -1 };
 
-/* Reads argv[1..]; "--" ends the options. Leaves the operands in *argv, *argc (the array is the
+/* Reads argv[1..]; "--" ends the options. Leaves the arguments in *argv, *argc (the array is the
  * caller's, reordered). Returns OPTIONS_GO, or the exit status: STATUS_CLEAN after --help,
  * STATUS_USAGE after a wrong option, about which it printed a line on stderr. The table itself, for
  * manual pages and completions, is printed on --option-table=FORMAT (option_table.h): let a command

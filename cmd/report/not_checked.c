@@ -69,7 +69,9 @@ static int by_title_and_bit(const void *left, const void *right)
 {
     const struct not_checked *a = left, *b = right;
     int titles = strcmp(a->title, b->title);
-    return titles ? titles : a->lack < b->lack ? -1 : a->lack > b->lack;
+    if (titles)
+        return titles;
+    return (a->lack > b->lack) - (a->lack < b->lack);
 }
 
 int not_checked_find(struct trace *trace, struct not_checked **list)

@@ -24,7 +24,9 @@ static int page_width(FILE *out)
         width = size.ws_col;
     if (width <= 0)
         width = WIDTH_USUAL;
-    return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
+    if (width < WIDTH_LEAST)
+        return WIDTH_LEAST;
+    return width > WIDTH_MOST ? WIDTH_MOST : width;
 }
 
 void page_init(struct page *page, FILE *out, enum color_when color)

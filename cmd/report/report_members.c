@@ -198,8 +198,8 @@ static void measure_columns(struct member_table *table)
 
 /* Which start of the job the communicator belongs to, where an elastic launcher started it more
  * than once. */
-static void print_incarnation(const struct report *report, const struct report_member *member,
-                              int count, struct page *page)
+static void print_restart(const struct report *report, const struct report_member *member,
+                          int count, struct page *page)
 {
     int restart = -1, last = 0;
     for (int i = 0; i < count && restart < 0; i++)
@@ -235,7 +235,7 @@ static void print_communicator(const struct report *report, const struct report_
     else
         page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", %d %s", member->comm,
                     member->nranks, member->nranks == 1 ? "rank" : "ranks");
-    print_incarnation(report, member, count, page);
+    print_restart(report, member, count, page);
     page_text(page, STYLE_PLAIN, ")");
     page_line(page);
     measure_columns(&table);

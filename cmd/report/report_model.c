@@ -130,7 +130,7 @@ static void gather_member(void *context, const struct member_view *view)
 static void count_report_finding(void *context, const struct finding *finding)
 {
     struct report *report = context;
-    if (choice_count(report->choice, finding, report->trace) != TELL)
+    if (choice_count(report->choice, finding, report->trace) != REPORTED)
         return;
     if (finding->state == FINDING_RESOLVED)
         report->resolved++;
@@ -206,7 +206,7 @@ static void visit_chosen(void *context, const struct finding *finding)
 {
     const struct chosen *chosen = context;
     if (finding->state == chosen->state &&
-        choice_judge(chosen->report->choice, finding, chosen->report->trace) == TELL)
+        choice_judge(chosen->report->choice, finding, chosen->report->trace) == REPORTED)
         chosen->visit(chosen->context, finding);
 }
 

@@ -82,7 +82,7 @@ char *standing_called(const struct report *report, const struct report_standing 
     return text;
 }
 
-/* What tells two stacks apart: the program's own frames, and the call that the thread is in. */
+/* What distinguishes two stacks: the program's own frames, and the call that the thread is in. */
 static char *stack_text(const struct report *report, const struct report_standing *standing)
 {
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);

@@ -69,15 +69,15 @@ void report_print_stacks(const struct report *report, struct page *page, bool al
 {
     struct stack_group *groups;
     char duration[TIME_BYTES];
-    int count = stack_groups(report, &groups),
-        shown = all || count <= GROUPS_SHOWN ? count : GROUPS_SHOWN;
+    int count = stack_groups(report, &groups);
+    int shown = all || count <= GROUPS_SHOWN ? count : GROUPS_SHOWN;
     if (count) {
         uint64_t time_ns = groups[0].first->time_ns;
         page->indent = 0;
         page_words(page, STYLE_STRONG, "Where the threads stood");
+        uint64_t passed_ns = report->end_ns > time_ns ? report->end_ns - time_ns : 0;
         page_format(page, STYLE_PLAIN, " when the job hung, %s %s",
-                    moment_duration(report->end_ns > time_ns ? report->end_ns - time_ns : 0,
-                                    duration, sizeof duration),
+                    moment_duration(passed_ns, duration, sizeof duration),
                     report->collecting ? "ago" : "before the end");
         page_line(page);
     }

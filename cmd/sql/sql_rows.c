@@ -63,6 +63,13 @@ static char *unique_name(char *const *names, int count, const char *name)
     return unique;
 }
 
+static char *copy_column_name(const struct sql_rows *rows, int column, const char *name)
+{
+    if (rows->format == SQL_ROWS_JSON)
+        return unique_name(rows->name, column, name);
+    return rows->format == SQL_ROWS_TEXT ? width_clean(name) : strdup(name);
+}
+
 struct sql_rows *sql_rows_begin(enum sql_rows_format format, sqlite3_stmt *statement, FILE *out)
 {
     struct sql_rows *rows = calloc(1, sizeof *rows);
@@ -77,10 +84,7 @@ struct sql_rows *sql_rows_begin(enum sql_rows_format format, sqlite3_stmt *state
     bool good = rows->name && rows->width && rows->held;
     for (int i = 0; good && i < rows->columns; i++) {
         const char *name = sqlite3_column_name(statement, i);
-        rows->name[i] = !name                     ? NULL
-                        : format == SQL_ROWS_JSON ? unique_name(rows->name, i, name)
-                        : format == SQL_ROWS_TEXT ? width_clean(name)
-                                                  : strdup(name);
+        rows->name[i] = name ? copy_column_name(rows, i, name) : NULL;
         good = rows->name[i] != NULL;
     }
     if (!good) {

@@ -68,7 +68,7 @@ static void drop_words(struct alignment_side *side, int count)
     side->passed += (uint64_t)count;
 }
 
-/* Tells of the hunk that is under way. Returns 0, or 1 to stop. */
+/* Reports the hunk that is under way. Returns 0, or 1 to stop. */
 static int end_hunk(struct alignment *run)
 {
     if (!run->in_hunk)
@@ -227,7 +227,7 @@ static int take_rest(struct alignment *run, bool open)
 }
 
 /* At a place where the sides differ. */
-static int mend(struct alignment *run)
+static int realign(struct alignment *run)
 {
     struct alignment_side *a = &run->side[0], *b = &run->side[1];
     int n = ahead(a), m = ahead(b);
@@ -265,7 +265,7 @@ static int walk(struct alignment *run)
             drop_words(a, 1);
             drop_words(b, 1);
         } else {
-            result = mend(run);
+            result = realign(run);
         }
         if (result)
             return result;

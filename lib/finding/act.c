@@ -227,7 +227,9 @@ uint64_t act_first_hash(const struct act *act, bool without_peer)
     const char *words = did_first_words(act->did);
     add_words(&text, act, words, words + strlen(words));
     char *all = text_take(&text);
-    uint64_t hash = !all ? 0 : without_peer ? hash_words(all) : hash_text(HASH_START, all);
+    if (!all)
+        return 0;
+    uint64_t hash = without_peer ? hash_words(all) : hash_text(HASH_START, all);
     free(all);
     return hash;
 }

@@ -20,7 +20,7 @@ struct flight_group {
     int64_t seq; /* of the last collective, and how many it was so far */
     uint32_t parts;
     struct {                          /* the coalesced row met last, from the end of the list on */
-        bool open, has_calls, is_p2p; /* is_p2p: as its calls are; the row does not tell */
+        bool open, has_calls, is_p2p; /* is_p2p: as its calls are; not in the row */
         int64_t seq, p2p_seq;
         uint64_t number;
         enum import_state state;

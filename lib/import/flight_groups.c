@@ -96,9 +96,10 @@ int flight_join(struct flight_dump *dump, struct flight_group *group)
             group->own = i;
     if (group->own < 0)
         return 0;
-    snprintf(name, sizeof name, "Flight Recorder %s group %.*s %016llx", dump->job,
-             (int)(group->name_bytes < 256 ? group->name_bytes : 256), group->name,
-             group->rank ? (unsigned long long)hash_ranks(group) : 0);
+    int name_bytes = group->name_bytes < 256 ? (int)group->name_bytes : 256;
+    unsigned long long ranks_hash = group->rank ? hash_ranks(group) : 0;
+    snprintf(name, sizeof name, "Flight Recorder %s group %.*s %016llx", dump->job, name_bytes,
+             group->name, ranks_hash);
     struct import_member member = import_member_new();
     member.comm = name;
     member.rank = group->own;
@@ -117,9 +118,9 @@ int flight_read_groups(struct flight_dump *dump)
         if (reported->kind != VALUE_DICT)
             continue;
         flight_fields(reported->list, field);
-        const struct value *name = key->kind == VALUE_TEXT ? key
-                                   : field[FIELD_name]     ? field[FIELD_name]
-                                                           : field[FIELD_pg_name];
+        const struct value *name = field[FIELD_name] ? field[FIELD_name] : field[FIELD_pg_name];
+        if (key->kind == VALUE_TEXT)
+            name = key;
         char number[24];
         int64_t integer;
         if ((!name || name->kind != VALUE_TEXT) && value_integer(key, &integer)) {
@@ -136,7 +137,7 @@ int flight_read_groups(struct flight_dump *dump)
             continue;
         }
         if (!name || name->kind != VALUE_TEXT || !name->text->count)
-            continue; /* Gloo tells of one group, under no name */
+            continue; /* Gloo records one group, without a name */
         struct flight_group *group = group_add(dump, name->text->bytes, name->text->count);
         if (!group)
             return flight_failed(dump, "memory is short, or it has too many process groups");

@@ -203,9 +203,14 @@ static int refuse_entry(struct flight_dump *dump, uint32_t index, const struct f
                         const char *why)
 {
     const struct value *name = flight_first_text(entry->field[FIELD_profiling_name]);
+    const char *shown = "no name";
+    int bytes = 7;
+    if (name) {
+        shown = name->text->bytes;
+        bytes = name->text->count < 80 ? (int)name->text->count : 80;
+    }
     import_refuse(dump->import, "%s: entry %u (%.*s) is left out: %s", input_path(dump->input),
-                  index, name ? (int)(name->text->count < 80 ? name->text->count : 80) : 7,
-                  name ? name->text->bytes : "no name", why);
+                  index, bytes, shown, why);
     return 0;
 }
 

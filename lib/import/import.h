@@ -1,7 +1,7 @@
 /* import.h: turns what other tools recorded into a trace database.
  *
  * Two sides. A *reader* (one file of lib/import, one line in sources.def) knows a format: it says
- * whether a file is one of its own (sniff) and tells what the file says (read), in plain terms,
+ * whether a file is one of its own (sniff) and imports what the file says (read), in plain terms,
  * piece by piece, without holding the file. The *sink* (import_process and the functions below it)
  * makes records (lib/trace/record.h) of what it is reported, sorts them by time over all files,
  * outside of memory if there are many, and stores them (lib/trace/store.h).
@@ -49,9 +49,9 @@ struct import_source {
     uint32_t lacks;    /* LACKS_*: what the format never says */
     /* How sure the reader is that the file is its own: 0 not at all, 100 quite. */
     int (*sniff)(const struct import_head *head);
-    /* Tells the sink what the file says. Returns 0; or -1 with err, which names the file and the
+    /* Gives the sink what the file says. Returns 0; or -1 with err, which names the file and the
      * place (byte offset or line) and why: what was reported before stays. Of a lesser damage (a
-     * line that can't be read) tell import_refuse and go on. */
+     * line that can't be read) call import_refuse and go on. */
     int (*read)(struct import *import, struct import_input *input, struct error *err);
 };
 
@@ -79,8 +79,8 @@ struct import_process {
     int nccl_version;                 /* 22705; 0 not known */
     const char *job, *program;        /* NULL: not known */
     uint32_t lacks;                   /* LACKS_* beside those of the source */
-    const char
-        *key; /* tells processes apart that the fields above do not; NULL: host, pid and rank do */
+    const char *key; /* differs between processes that the fields above do not identify; NULL: host,
+                        pid and rank do */
 };
 struct import_process import_process_new(void); /* all unknown */
 
@@ -148,7 +148,7 @@ struct import_launch import_last_launch(const struct import *import);
 /* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
 int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
                         uint64_t time_ns);
-/* The member has issued all collectives numbered below `issued`, whether the source tells of them
+/* The member has issued all collectives numbered below `issued`, whether the source has them
  * or not, and no more: of RAS counts, "last enqueued work". done: as many are done; IMPORT_UNKNOWN.
  * time_ns: when that was seen; 0 not known. */
 int import_reached(struct import *import, int member, uint64_t issued, uint64_t done,

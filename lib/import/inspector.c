@@ -52,9 +52,9 @@ static int get_inspected_process(struct inspector_reader *reader, const json_t *
 }
 
 /* A collective that finished at the time at which the line was written, or a little before. */
-static int tell_collective(struct inspector_reader *reader, int process, uint64_t comm,
-                           const struct import_member *header, const json_t *perf,
-                           uint64_t written_ns)
+static int import_inspected_call(struct inspector_reader *reader, int process, uint64_t comm,
+                                 const struct import_member *header, const json_t *perf,
+                                 uint64_t written_ns)
 {
     int64_t number, took_us = 0;
     uint16_t api = find_collective_api(json_string_value(json_object_get(perf, "coll")));
@@ -64,8 +64,8 @@ static int tell_collective(struct inspector_reader *reader, int process, uint64_
     }
     struct import_member member = *header;
     get_integer(perf, "coll_exec_time_us", &took_us);
-    uint64_t took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0,
-             begun_ns = written_ns > took_ns ? written_ns - took_ns : written_ns;
+    uint64_t took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0;
+    uint64_t begun_ns = written_ns > took_ns ? written_ns - took_ns : written_ns;
     member.comm_id = comm ^ api;
     member.time_ns = begun_ns;
     int index = import_member(reader->import, process, &member);
@@ -98,7 +98,8 @@ static int import_inspected(struct inspector_reader *reader, const json_t *line)
     if (process < 0)
         return -1;
     import_process_rank(reader->import, process, (int)rank);
-    return tell_collective(reader, process, strtoull(id, NULL, 16), &member, perf, written_ns);
+    return import_inspected_call(reader, process, strtoull(id, NULL, 16), &member, perf,
+                                 written_ns);
 }
 
 static int parse_inspected_line(struct inspector_reader *reader, const char *text, size_t bytes)

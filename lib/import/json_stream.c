@@ -197,9 +197,9 @@ static enum json_token read_value(struct json_stream *json, int c)
         after_value(json);
         return TOKEN_STRING;
     }
-    return c == '-' || (c >= '0' && c <= '9') ? scan_number(json)
-           : c < 0                            ? unexpected(json, c, "a value")
-                                              : read_word(json);
+    if (c == '-' || (c >= '0' && c <= '9'))
+        return scan_number(json);
+    return c < 0 ? unexpected(json, c, "a value") : read_word(json);
 }
 
 static enum json_token after_comma(struct json_stream *json, int c)

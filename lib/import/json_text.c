@@ -35,10 +35,20 @@ static int append_text(struct json_stream *json, const char *bytes, size_t count
     return 0;
 }
 
+/* Of a character in UTF-8. */
+static size_t count_code_bytes(uint32_t code)
+{
+    if (code < 0x80)
+        return 1;
+    if (code < 0x800)
+        return 2;
+    return code < 0x10000 ? 3 : 4;
+}
+
 static int append_code(struct json_stream *json, uint32_t code)
 {
     char bytes[4];
-    size_t count = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    size_t count = count_code_bytes(code);
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = count; i-- > 1; code >>= 6)
         bytes[i] = (char)(0x80 | (code & 0x3f));
@@ -149,21 +159,31 @@ static int read_escape(struct json_stream *json)
     return forgive(json, "an unknown escape") ? -1 : append_text(json, "\\", 1);
 }
 
+/* Of the character of several bytes that starts so; 0: none does. */
+static size_t count_lead_bytes(unsigned char lead)
+{
+    if (lead < 0xc2 || lead >= 0xf5)
+        return 0;
+    if (lead < 0xe0)
+        return 2;
+    return lead < 0xf0 ? 3 : 4;
+}
+
 /* A character of several bytes (Unicode, table 3-7). What is no character becomes U+FFFD. */
 static int read_multibyte(struct json_stream *json)
 {
     unsigned char lead = (unsigned char)*json->at++;
     char bytes[4] = {(char)lead};
-    size_t count = lead >= 0xc2 && lead < 0xe0   ? 2
-                   : lead >= 0xe0 && lead < 0xf0 ? 3
-                   : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                 : 0;
-    int low = lead == 0xe0   ? 0xa0
-              : lead == 0xf0 ? 0x90
-                             : 0x80,
-        top = lead == 0xed   ? 0x9f
-              : lead == 0xf4 ? 0x8f
-                             : 0xbf;
+    size_t count = count_lead_bytes(lead);
+    int low = 0x80, top = 0xbf;
+    if (lead == 0xe0)
+        low = 0xa0;
+    else if (lead == 0xf0)
+        low = 0x90;
+    else if (lead == 0xed)
+        top = 0x9f;
+    else if (lead == 0xf4)
+        top = 0x8f;
     for (size_t i = 1; i < count; i++) {
         int c = json_peek(json);
         if (c < low || c > top) {

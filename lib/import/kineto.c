@@ -216,7 +216,7 @@ static int read_kineto_file(struct kineto *kineto, struct error *err)
     int damaged = read_document(kineto);
     if (damaged && !kineto->err.text[0])
         error_set(&kineto->err, "%s: %s", kineto->path, json_error(kineto->json));
-    if (kineto_tell(kineto, err))
+    if (kineto_emit(kineto, err))
         return -1;
     if (damaged)
         *err = kineto->err;

@@ -1,5 +1,5 @@
 /* kineto.h: what the two halves of the reader of torch.profiler's traces share: kineto.c reads a
- * file and keeps what concerns collectives, kineto_tell.c tells the import's sink of it in the
+ * file and keeps what concerns collectives, kineto_tell.c imports it in the
  * order of time. */
 #ifndef DDPCHECK_KINETO_H
 #define DDPCHECK_KINETO_H
@@ -41,9 +41,9 @@ struct kineto {
     struct error err;
 };
 
-/* Tells the sink what was kept, also of a file that ended in the middle. Returns 0, or -1 with err.
+/* Imports what was kept, also of a file that ended in the middle. Returns 0, or -1 with err.
  */
-int kineto_tell(struct kineto *kineto, struct error *err);
+int kineto_emit(struct kineto *kineto, struct error *err);
 void kineto_forget_launches(struct kineto *kineto);
 
 #endif

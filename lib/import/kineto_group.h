@@ -22,7 +22,7 @@ struct kineto_group {
 struct kineto_groups {
     struct kineto_group *table, **by_index;
     int count;
-    /* distributedInfo.pg_config: ranks by name, where the calls do not tell all */
+    /* distributedInfo.pg_config: ranks by name, where the calls do not name all */
     struct kineto_config {
         char *name, *ranks;
         UT_hash_handle hh;

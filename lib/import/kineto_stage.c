@@ -143,10 +143,12 @@ int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *eve
 int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *event,
                       struct error *err)
 {
-    const int64_t value[] = {event->ts_ns, event->tid,
-                             event->kind == KINETO_ALONE       ? ROW_ALONE
-                             : event->kind == KINETO_COALESCED ? ROW_COALESCED
-                                                               : MARK_UNEVEN};
+    int64_t mark = MARK_UNEVEN;
+    if (event->kind == KINETO_ALONE)
+        mark = ROW_ALONE;
+    else if (event->kind == KINETO_COALESCED)
+        mark = ROW_COALESCED;
+    const int64_t value[] = {event->ts_ns, event->tid, mark};
     return insert_row(stage, stage->mark, value, sizeof value / sizeof *value, err);
 }
 

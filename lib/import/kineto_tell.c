@@ -1,4 +1,4 @@
-/* kineto_tell.c: tells the sink of one file's calls and kernels, in the order of time. */
+/* kineto_tell.c: imports one file's calls and kernels, in the order of time. */
 #include "lib/import/kineto.h"
 
 #include <inttypes.h>
@@ -187,24 +187,30 @@ static int64_t parse_trace_rank(const char *path)
                : KINETO_UNKNOWN;
 }
 
+/* The number, if it is at least `least` and an int has room for it. */
+static int int_or(int64_t number, int64_t least, int otherwise)
+{
+    return number >= least && number < INT32_MAX ? (int)number : otherwise;
+}
+
 static int make_process(struct kineto *kineto)
 {
     struct import_process process = import_process_new();
     if (kineto->rank == KINETO_UNKNOWN)
         kineto->rank = parse_trace_rank(kineto->path);
-    process.rank = kineto->rank >= 0 && kineto->rank < INT32_MAX ? (int)kineto->rank : -1;
-    process.world_size =
-        kineto->world_size > 0 && kineto->world_size < INT32_MAX ? (int)kineto->world_size : -1;
-    process.pid = kineto->pid > 0 && kineto->pid < INT32_MAX ? (int)kineto->pid : 0;
+    process.rank = int_or(kineto->rank, 0, -1);
+    process.world_size = int_or(kineto->world_size, 1, -1);
+    process.pid = int_or(kineto->pid, 1, 0);
     process.nccl_version = kineto->nccl_version;
-    process.lacks = (kineto->has_address ? 0 : LACKS_ADDRESSES) |
-                    (has_kernels(kineto) ? 0 : LACKS_STATE);
+    process.lacks = kineto->has_address ? 0 : LACKS_ADDRESSES;
+    if (!has_kernels(kineto))
+        process.lacks |= LACKS_STATE;
     if (process.rank < 0)
         process.key = kineto->path;
     return kineto->process = import_process(kineto->import, &process);
 }
 
-int kineto_tell(struct kineto *kineto, struct error *err)
+int kineto_emit(struct kineto *kineto, struct error *err)
 {
     if (!kineto->calls) {
         if (kineto->gloo)

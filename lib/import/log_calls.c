@@ -1,4 +1,4 @@
-/* log_calls.c: the calls that a log tells of: collectives, messages, and the groups that they are
+/* log_calls.c: the calls that a log has: collectives, messages, and the groups that they are
  * in. */
 #include <string.h>
 
@@ -92,7 +92,7 @@ int log_calls_operation(struct log_job *job, struct log_process *process,
     comm->used = true;
     if (reported_already(comm, line, event))
         return 0;
-    if (log_comm_tell(job, process, comm, line->time_ns))
+    if (log_comm_import(job, process, comm, line->time_ns))
         return -1;
     struct import_call call = make_log_call(process, line, event, comm->member);
     return comm->is_unnamed ? log_unnamed_hold(job, comm->unnamed, &call)

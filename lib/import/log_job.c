@@ -54,8 +54,8 @@ static struct log_process *known_by_end(struct log_job *job, const struct log_li
 
 static void take_hint(struct log_job *job, struct log_process *process, const struct log_line *line)
 {
-    process->tells_calls |= line->level == LOG_CALL;
-    process->tells_time |= line->time_ns != 0;
+    process->has_calls |= line->level == LOG_CALL;
+    process->has_times |= line->time_ns != 0;
     if (line->time_ns > job->last_ns)
         job->last_ns = line->time_ns;
     if (line->rank < 0 || process->hint >= 0)
@@ -219,8 +219,8 @@ static bool name_split(struct log_job *job, const struct log_process *process,
 }
 
 /* Makes the communicator known to the sink. */
-int log_comm_tell(struct log_job *job, struct log_process *process, struct log_comm *comm,
-                  uint64_t time_ns)
+int log_comm_import(struct log_job *job, struct log_process *process, struct log_comm *comm,
+                    uint64_t time_ns)
 {
     if (comm->is_unnamed || comm->member >= 0)
         return 0;
@@ -255,7 +255,7 @@ static int init_event(struct log_job *job, struct log_process *process, const st
         learn_rank(job, process, comm);
     }
     comm->complete |= complete;
-    return complete ? log_comm_tell(job, process, comm, line->time_ns) : 0;
+    return complete ? log_comm_import(job, process, comm, line->time_ns) : 0;
 }
 
 static int leave_event(struct log_job *job, struct log_process *process,
@@ -352,10 +352,11 @@ int log_job_end(struct log_job *job)
     }
     say_refused(job);
     HASH_ITER(hh, job->processes, process, next_process) {
-        import_process_lacks(job->import, process->index,
-                             (process->tells_calls ? 0 : LACKS_GROUP) |
-                                 (process->tells_time ? 0 : LACKS_TIMING));
-        if (process->tells_time && import_known_until(job->import, process->index, job->last_ns))
+        uint32_t lacks = process->has_calls ? 0 : LACKS_GROUP;
+        if (!process->has_times)
+            lacks |= LACKS_TIMING;
+        import_process_lacks(job->import, process->index, lacks);
+        if (process->has_times && import_known_until(job->import, process->index, job->last_ns))
             result = -1;
         HASH_DEL(job->processes, process);
         free(process);

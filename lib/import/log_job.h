@@ -1,4 +1,4 @@
-/* log_job.h: the job that a log tells of: its processes and communicators while the log is read
+/* log_job.h: the job that a log describes: its processes and communicators while the log is read
  * line by line.
  *
  * Functions return 0, or -1 when memory or the import's disk is short. */
@@ -23,7 +23,7 @@ struct log_held {
     struct import_call call;
 };
 
-/* A communicator of which NCCL did not print what tells it from others (before 2.16). */
+/* A communicator of which NCCL did not print what identifies it (before 2.16). */
 struct log_unnamed {
     struct log_process *process;
     int rank, nranks, device,
@@ -51,7 +51,7 @@ struct log_job {
 };
 
 void log_job_begin(struct log_job *job, struct import *import, struct import_input *input);
-/* Tells what waited for the end of the log, says what was not taken, frees everything. */
+/* Imports what waited for the end of the log, reports what was refused, frees everything. */
 int log_job_end(struct log_job *job);
 
 /* The process that wrote the line; NULL when memory is short. */

@@ -20,7 +20,7 @@ struct log_process {
     int hint;         /* rank by the launcher's prefix; -1 */
     int widest, rank; /* of its largest communicator; rank -2: it holds several ranks of it */
     int version;
-    bool tells_calls, tells_time;
+    bool has_calls, has_times;
     uint64_t groups; /* ncclGroupStart calls at depth 0 */
     struct {
         int tid, depth;
@@ -58,8 +58,8 @@ void log_comm_forget(struct log_job *job, struct log_comm *comm);
 /* It has no name that other ranks know: its calls wait for the end of the log. */
 int log_comm_hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm);
 /* Makes it known to the sink, unless it has no name. */
-int log_comm_tell(struct log_job *job, struct log_process *process, struct log_comm *comm,
-                  uint64_t time_ns);
+int log_comm_import(struct log_job *job, struct log_process *process, struct log_comm *comm,
+                    uint64_t time_ns);
 
 /* log_calls.c: ncclGroupStart and ncclGroupEnd; a collective, send or receive. */
 void log_calls_group(struct log_process *process, const struct log_line *line, bool starts);

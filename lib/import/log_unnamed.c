@@ -45,7 +45,7 @@ int log_unnamed_hold(struct log_job *job, uint32_t unnamed, const struct import_
 }
 
 /* The sink's number of each that can be named, -1 of the others. */
-static int tell_members(struct log_job *job, int *members)
+static int import_unnamed_members(struct log_job *job, int *members)
 {
     for (uint32_t i = 0; i < job->unnamed_count; i++) {
         const struct log_unnamed *unnamed = &job->unnamed[i];
@@ -66,7 +66,7 @@ static int tell_members(struct log_job *job, int *members)
     return 0;
 }
 
-static int tell_calls(struct log_job *job, const int *members, uint64_t *dropped)
+static int import_unnamed_calls(struct log_job *job, const int *members, uint64_t *dropped)
 {
     for (size_t i = 0; i < job->held_count; i++) {
         struct log_held *held = &job->held[i];
@@ -87,8 +87,10 @@ int log_unnamed_end(struct log_job *job)
 {
     uint64_t dropped = 0;
     int *members = calloc(job->unnamed_count + 1, sizeof *members);
-    int result = members && !tell_members(job, members) && !tell_calls(job, members, &dropped) ? 0
-                                                                                               : -1;
+    int result = members && !import_unnamed_members(job, members) &&
+                         !import_unnamed_calls(job, members, &dropped)
+                     ? 0
+                     : -1;
     if (dropped)
         import_refuse(job->import,
                       "%s: %llu calls on communicators that can't be told from others were not "

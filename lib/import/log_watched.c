@@ -142,9 +142,9 @@ static int emit_watched(struct log_job *job, const struct log_watched *watched, 
     member.comm = name;
     member.rank = line->rank;
     member.nranks = count_group_ranks(job, watched->key.group);
-    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0,
-             said_ns = line->time_ns ? line->time_ns : now_ns,
-             begun_ns = said_ns > ran_ns ? said_ns - ran_ns : said_ns;
+    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0;
+    uint64_t said_ns = line->time_ns ? line->time_ns : now_ns;
+    uint64_t begun_ns = said_ns > ran_ns ? said_ns - ran_ns : said_ns;
     member.time_ns = begun_ns;
     int index = process < 0 ? -1 : import_member(job->import, process, &member);
     if (index < 0)

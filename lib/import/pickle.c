@@ -88,7 +88,7 @@ static int push_integer(struct machine *machine, int64_t integer)
 }
 
 /* Little-endian. */
-static int operand(struct machine *machine, int bytes, uint64_t *value)
+static int read_opcode_argument(struct machine *machine, int bytes, uint64_t *value)
 {
     if (machine->end - machine->at < bytes)
         return damaged(machine, "the file was cut off");
@@ -102,7 +102,7 @@ static int operand(struct machine *machine, int bytes, uint64_t *value)
 /* The bytes that follow a length of so many bytes. */
 static int counted(struct machine *machine, int length_bytes, const char **bytes, uint64_t *count)
 {
-    if (operand(machine, length_bytes, count))
+    if (read_opcode_argument(machine, length_bytes, count))
         return -1;
     if (*count > (uint64_t)(machine->end - machine->at) || *count > INT32_MAX)
         return damaged(machine, "a text is longer than the file");
@@ -142,9 +142,9 @@ static int floating(struct machine *machine)
 {
     uint64_t bits;
     double number;
-    if (operand(machine, 8, &bits))
+    if (read_opcode_argument(machine, 8, &bits))
         return -1;
-    bits = __builtin_bswap64(bits); /* the only big-endian operand */
+    bits = __builtin_bswap64(bits); /* the only big-endian argument */
     memcpy(&number, &bits, sizeof number);
     return push_value(machine, (struct value){.kind = VALUE_FLOAT, .number = number});
 }
@@ -279,13 +279,13 @@ static int recall(struct machine *machine, uint64_t index)
 static int memo(struct machine *machine, int bytes, int (*act)(struct machine *, uint64_t))
 {
     uint64_t index;
-    return operand(machine, bytes, &index) ? -1 : act(machine, index);
+    return read_opcode_argument(machine, bytes, &index) ? -1 : act(machine, index);
 }
 
 static int integer(struct machine *machine, int bytes)
 {
     uint64_t value;
-    if (operand(machine, bytes, &value))
+    if (read_opcode_argument(machine, bytes, &value))
         return -1;
     return push_integer(machine, bytes == 4 ? (int32_t)(uint32_t)value : (int64_t)value);
 }
@@ -293,7 +293,7 @@ static int integer(struct machine *machine, int bytes)
 static int skip_bytes(struct machine *machine, int bytes)
 {
     uint64_t ignored;
-    return operand(machine, bytes, &ignored);
+    return read_opcode_argument(machine, bytes, &ignored);
 }
 
 static int drop_value(struct machine *machine)

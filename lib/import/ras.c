@@ -1,8 +1,8 @@
 /* ras.c: reads RAS's JSON: one snapshot of a job, or several one after the other in one file.
  *
- * A snapshot says how many collectives each rank of each communicator has launched. One can't tell
- * a job that runs from one that hangs; several, taken some seconds apart, can: `while sleep 5; do
- * ncclras -f json; done >job.ras`. */
+ * A snapshot says how many collectives each rank of each communicator has launched. One does not
+ * show whether a job runs or hangs; several, taken some seconds apart, do:
+ * `while sleep 5; do ncclras -f json; done >job.ras`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,8 +207,9 @@ static int emit_ras_call(struct ras_reader *reader, int member, int kind, uint64
 }
 
 /* How far a rank is; and of what kind the first collective is that another one lacks. */
-static int tell_counts(struct ras_reader *reader, int process, int member,
-                       const struct ras_comm *comm, const struct ras_rank *rank, uint64_t time_ns)
+static int import_ras_counts(struct ras_reader *reader, int process, int member,
+                             const struct ras_comm *comm, const struct ras_rank *rank,
+                             uint64_t time_ns)
 {
     const struct ras_rank *least = furthest(comm, true), *most = furthest(comm, false);
     struct seen *seen = seen_of(reader, member);
@@ -245,8 +246,8 @@ static bool is_hash_alone(const struct ras_status *status, const struct ras_comm
     return true;
 }
 
-static int tell_comm(struct ras_reader *reader, const struct ras_status *status,
-                     const struct ras_comm *comm, uint64_t time_ns)
+static int import_ras_comm(struct ras_reader *reader, const struct ras_status *status,
+                           const struct ras_comm *comm, uint64_t time_ns)
 {
     char name[80];
     snprintf(name, sizeof name, "%016llx %s", (unsigned long long)comm->hash, comm->secondary);
@@ -262,11 +263,11 @@ static int tell_comm(struct ras_reader *reader, const struct ras_status *status,
         reported.nranks = comm->size > 0 ? comm->size : -1;
         reported.device = rank->device;
         reported.time_ns = time_ns;
-        int member = process < 0 ? -1
-                     : silent    ? 0
-                                 : import_member(reader->import, process, &reported);
+        if (process < 0)
+            return -1;
+        int member = silent ? 0 : import_member(reader->import, process, &reported);
         if (member < 0 || emit_rank_state(reader, process, comm, rank, time_ns) ||
-            (!rank->missing && tell_counts(reader, process, member, comm, rank, time_ns)) ||
+            (!rank->missing && import_ras_counts(reader, process, member, comm, rank, time_ns)) ||
             (!rank->missing && import_known_until(reader->import, process, time_ns)))
             return -1;
     }
@@ -276,7 +277,7 @@ static int tell_comm(struct ras_reader *reader, const struct ras_status *status,
 /* --- the file
  * --------------------------------------------------------------------------------------------- */
 
-static int tell_snapshot(struct ras_reader *reader, const json_t *document, struct error *err)
+static int import_ras_snapshot(struct ras_reader *reader, const json_t *document, struct error *err)
 {
     struct ras_status status;
     int result = 0;
@@ -286,11 +287,11 @@ static int tell_snapshot(struct ras_reader *reader, const json_t *document, stru
         reader->exact_ns = status.exact_ns;
         return 0;
     }
-    uint64_t time_ns = reader->exact_ns ? reader->exact_ns
-                       : status.time_ns ? status.time_ns
-                                        : input_modified_ns(reader->input);
+    uint64_t time_ns = reader->exact_ns ? reader->exact_ns : status.time_ns;
+    if (!time_ns)
+        time_ns = input_modified_ns(reader->input);
     for (int i = 0; i < status.comms && !result; i++)
-        result = tell_comm(reader, &status, &status.comm[i], time_ns);
+        result = import_ras_comm(reader, &status, &status.comm[i], time_ns);
     ras_status_free(&status);
     return result;
 }
@@ -339,7 +340,7 @@ static int read_snapshots(struct ras_reader *reader, const char *text, size_t by
                              input_path(reader->input),
                              at + (wrong.position > 0 ? (size_t)wrong.position : 0), wrong.text,
                              snapshots);
-        int result = tell_snapshot(reader, document, err);
+        int result = import_ras_snapshot(reader, document, err);
         json_decref(document);
         if (result)
             return err->text[0] ? error_prefix(err, "%s: byte %zu", input_path(reader->input), at)

@@ -27,7 +27,7 @@ struct ras_rank {
 
 struct ras_comm {
     uint64_t hash;      /* NCCL's commHash: what its log prints as commId */
-    char secondary[48]; /* "0xhost:0xpid": tells communicators of one hash apart */
+    char secondary[48]; /* "0xhost:0xpid": differs between communicators of one hash */
     int size;
     struct ras_rank *rank;
     int ranks;

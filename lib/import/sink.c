@@ -206,8 +206,8 @@ static struct sink_member *new_member(struct import *import, const struct lane_k
     return import->member[import->members++] = member;
 }
 
-static int tell_member(struct import *import, struct sink_member *member,
-                       const struct import_member *reported)
+static int emit_member_notice(struct import *import, struct sink_member *member,
+                              const struct import_member *reported)
 {
     struct record record = {.api = API_notice_member, .device = member->device};
     record.comm.comm = member->comm->id;
@@ -241,7 +241,7 @@ int import_member(struct import *import, int process, const struct import_member
     member->comm = comm;
     member->rank = reported->rank;
     member->device = reported->device;
-    return tell_member(import, member, reported) ? -1 : member->index;
+    return emit_member_notice(import, member, reported) ? -1 : member->index;
 }
 
 int import_member_end(struct import *import, int index, bool aborted, uint64_t time_ns)

@@ -124,8 +124,11 @@ static void fill_call_record(struct record *record, const struct sink_member *me
     record->op.redop = call->redop;
     record->op.root = has_root ? call->root : -1;
     bool has_buffers = call->sendbuff != IMPORT_UNKNOWN || call->recvbuff != IMPORT_UNKNOWN;
-    record->op.flags = (has_count ? 0 : RECORD_OP_NO_COUNT) | (has_root ? 0 : RECORD_OP_NO_ROOT) |
-                       (has_buffers ? 0 : RECORD_OP_NO_BUFFERS);
+    record->op.flags = has_buffers ? 0 : RECORD_OP_NO_BUFFERS;
+    if (!has_count)
+        record->op.flags |= RECORD_OP_NO_COUNT;
+    if (!has_root)
+        record->op.flags |= RECORD_OP_NO_ROOT;
 }
 
 static int note_state(struct import *import, struct sink_member *member,

@@ -4,7 +4,7 @@
  * Up to 3.12 they are fixed by the minor version (from the headers of each; they never changed
  * within one). From 3.13 on the interpreter says them itself, in _Py_DebugOffsets at the beginning
  * of _PyRuntime. Only the usual 64-bit build with a GIL is known; debug and free-threaded builds
- * and versions to come are not, and the first read of a code object's type tells. */
+ * and versions to come are not, and the first read of a code object's type shows it. */
 #ifndef DDPCHECK_PYTHON_LAYOUT_H
 #define DDPCHECK_PYTHON_LAYOUT_H
 

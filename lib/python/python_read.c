@@ -112,7 +112,7 @@ static uint64_t load_word(uint64_t address)
 }
 
 /* Notebooks and exec() make code objects that come and go at one address: what the code says of
- * itself (and the contents behind it, since those may come and go as well) tells them apart. */
+ * itself (and the contents behind it, since those may come and go as well) distinguishes them. */
 uint64_t python_walk_key(const struct python_memory *memory, const struct python_frame *frames,
                          uint32_t count)
 {

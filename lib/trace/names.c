@@ -60,16 +60,16 @@ enum api_class api_class_of(unsigned api)
 
 const char *datatype_name(unsigned datatype)
 {
-    return datatype < TYPE_COUNT   ? datatypes[datatype]
-           : datatype == TYPE_NONE ? "no datatype"
-                                   : "unknown datatype";
+    if (datatype < TYPE_COUNT)
+        return datatypes[datatype];
+    return datatype == TYPE_NONE ? "no datatype" : "unknown datatype";
 }
 
 const char *redop_name(unsigned redop)
 {
-    return redop < COUNT(redops) ? redops[redop]
-           : redop == REDOP_NONE ? "no operator"
-                                 : "unknown operator";
+    if (redop < COUNT(redops))
+        return redops[redop];
+    return redop == REDOP_NONE ? "no operator" : "unknown operator";
 }
 
 const char *memory_type_name(unsigned type)

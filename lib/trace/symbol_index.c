@@ -30,7 +30,9 @@ static int by_address(const void *a, const void *b)
 
 static int rank_of(unsigned char info)
 {
-    return GELF_ST_BIND(info) == STB_GLOBAL ? 2 : GELF_ST_BIND(info) == STB_WEAK ? 1 : 0;
+    if (GELF_ST_BIND(info) == STB_GLOBAL)
+        return 2;
+    return GELF_ST_BIND(info) == STB_WEAK ? 1 : 0;
 }
 
 struct symbol_index *symbol_index_new(Dwfl_Module *module)

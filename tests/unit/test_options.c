@@ -22,7 +22,7 @@ struct values {
     int choice;
 };
 
-static int parse(struct values *values, bool stop_at_operand, const char *line, char **operands,
+static int parse(struct values *values, bool stop_at_argument, const char *line, char **arguments,
                  int *count)
 {
     static char copy[512];
@@ -42,15 +42,15 @@ static int parse(struct values *values, bool stop_at_operand, const char *line, 
         {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "h", &values->choice},
     };
     const struct command_options options = {.command = "test",
-                                            .operands = "",
+                                            .arguments = "",
                                             .summary = "",
                                             .entries = entries,
                                             .count = OPTION_COUNT(entries),
-                                            .stop_at_operand = stop_at_operand};
+                                            .stop_at_argument = stop_at_argument};
     char **argv = words;
     int status = options_parse(&options, &argc, &argv);
     for (int i = 0; i <= argc && status == OPTIONS_GO; i++)
-        operands[i] = argv[i];
+        arguments[i] = argv[i];
     *count = argc;
     return status;
 }
@@ -59,11 +59,11 @@ static void options_come_in_every_usual_form(void **state)
 {
     (void)state;
     struct values values;
-    char *operands[64];
+    char *arguments[64];
     int count;
     assert_int_equal(parse(&values, false,
                            "test -qv -oA first --number=7 --timeout 2.5s second --stacks all",
-                           operands, &count),
+                           arguments, &count),
                      OPTIONS_GO);
     assert_true(values.quiet && values.verbose);
     assert_string_equal(values.output, "A");
@@ -71,38 +71,38 @@ static void options_come_in_every_usual_form(void **state)
     assert_true(values.seconds == 2.5);
     assert_int_equal(values.choice, 2);
     assert_int_equal(count, 2);
-    assert_string_equal(operands[0], "first");
-    assert_string_equal(operands[1], "second");
-    assert_null(operands[2]);
+    assert_string_equal(arguments[0], "first");
+    assert_string_equal(arguments[1], "second");
+    assert_null(arguments[2]);
 }
 
 static void a_program_keeps_its_own_options(void **state)
 {
     (void)state;
     struct values values;
-    char *operands[64];
+    char *arguments[64];
     int count;
-    assert_int_equal(parse(&values, true, "test -q prog -v --number x", operands, &count),
+    assert_int_equal(parse(&values, true, "test -q prog -v --number x", arguments, &count),
                      OPTIONS_GO);
     assert_true(values.quiet && !values.verbose);
     assert_int_equal(count, 4);
-    assert_int_equal(parse(&values, true, "test -o B -- -v --", operands, &count), OPTIONS_GO);
+    assert_int_equal(parse(&values, true, "test -o B -- -v --", arguments, &count), OPTIONS_GO);
     assert_string_equal(values.output, "B");
     assert_int_equal(count, 2);
-    assert_string_equal(operands[0], "-v");
-    assert_string_equal(operands[1], "--");
+    assert_string_equal(arguments[0], "-v");
+    assert_string_equal(arguments[1], "--");
 }
 
 static void the_table_is_printed_when_nothing_else_is_asked(void **state)
 {
     (void)state;
     struct values values;
-    char *operands[64];
+    char *arguments[64];
     int count;
-    assert_int_equal(parse(&values, false, "test --option-table=man", operands, &count), 42);
-    assert_int_equal(parse(&values, true, "test -- --option-table=man", operands, &count),
+    assert_int_equal(parse(&values, false, "test --option-table=man", arguments, &count), 42);
+    assert_int_equal(parse(&values, true, "test -- --option-table=man", arguments, &count),
                      OPTIONS_GO);
-    assert_int_equal(parse(&values, false, "test -q --option-table=man", operands, &count),
+    assert_int_equal(parse(&values, false, "test -q --option-table=man", arguments, &count),
                      STATUS_USAGE);
 }
 
@@ -123,10 +123,10 @@ static void wrong_use_is_refused(void **state)
                                         "test --quiet=yes",
                                         "test --number 99999999999999999999"};
     struct values values;
-    char *operands[64];
+    char *arguments[64];
     int count;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(parse(&values, false, wrong[i], operands, &count), STATUS_USAGE);
+        assert_int_equal(parse(&values, false, wrong[i], arguments, &count), STATUS_USAGE);
 }
 
 static void the_nearest_name_is_found(void **state)
