@@ -89,7 +89,7 @@ struct wait_view {
     int process;       /* index, of an example; -1 not known */
     int shown_rank;    /* likewise; -1 */
     bool in_cycle;     /* following the waits leads back here */
-    bool stuck;        /* for certain, as far as the records tell */
+    bool stuck;        /* for certain, as far as the records show */
     bool again;        /* it was shown before; what is below it is not repeated */
     uint64_t since_ns; /* realtime; 0 not known */
     uint64_t stack;    /* of the call that waits; 0 none */

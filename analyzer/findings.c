@@ -60,14 +60,18 @@ struct finding_side *draft_side(struct draft *draft, const struct act *act, cons
     if (draft->finding.sides == FINDING_SIDES_MAX)
         return NULL;
     struct finding_side *side = &draft->finding.side[draft->finding.sides++];
-    *side = (struct finding_side){
-        .process = site && site->process ? site->process->index : -1,
-        .phase = copy_text(draft, site ? site_phase(site) : ""),
-        .where = copy_text(draft, ""),
-        .stack = site ? site->stack : 0,
-        .stack_is_address = site && site->stack_is_address,
-        .since_ns = site ? site->time_ns : 0,
-    };
+    *side = (struct finding_side){.process = -1};
+    const char *phase = "";
+    if (site) {
+        if (site->process)
+            side->process = site->process->index;
+        phase = site_phase(site);
+        side->stack = site->stack;
+        side->stack_is_address = site->stack_is_address;
+        side->since_ns = site->time_ns;
+    }
+    side->phase = copy_text(draft, phase);
+    side->where = copy_text(draft, "");
     set_act(draft, &side->act, &side->call, act);
     return side;
 }
@@ -189,10 +193,15 @@ static bool sets_meet(const struct rankset *a, const struct rankset *b)
     return false;
 }
 
+static uint64_t set_word(const struct rankset *set, uint32_t i)
+{
+    return i < set->words ? set->bits[i] : 0;
+}
+
 static bool sets_equal(const struct rankset *a, const struct rankset *b)
 {
     for (uint32_t i = 0; i < a->words || i < b->words; i++)
-        if ((i < a->words ? a->bits[i] : 0) != (i < b->words ? b->bits[i] : 0))
+        if (set_word(a, i) != set_word(b, i))
             return false;
     return true;
 }

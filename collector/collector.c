@@ -229,9 +229,10 @@ static int collect_passes(struct collector *collector, struct error *err)
         }
         if (result < 2 && (last || is_session_over(collector, job_over)))
             return 0;
-        sleep_ms = result                        ? SLEEP_MIN_MS
-                   : sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5
-                                                 : SLEEP_MAX_MS;
+        if (result)
+            sleep_ms = SLEEP_MIN_MS;
+        else
+            sleep_ms = sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5 : SLEEP_MAX_MS;
         if (result == 2)
             continue;
         if (job_over)

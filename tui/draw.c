@@ -54,8 +54,10 @@ static void draw_keys(const struct app *app, int line, int width)
         char text[32];
         snprintf(text, sizeof text, "%d %s", i + 1, views[i].name);
         int columns = width_of(text);
-        screen_text(line, at, columns, (int)view == i ? TONE_STRONG : TONE_PLAIN,
-                    (int)view == i ? LOOK_BAR : LOOK_USUAL, text);
+        if ((int)view == i)
+            screen_text(line, at, columns, TONE_STRONG, LOOK_BAR, text);
+        else
+            screen_text(line, at, columns, TONE_PLAIN, LOOK_USUAL, text);
         at += columns + 1;
     }
     if (width - at >= (int)sizeof rest)

@@ -110,7 +110,9 @@ static bool is_whole(const struct findings *findings)
 
 static int severity_of(const struct tui_finding *finding)
 {
-    return !strcmp(finding->severity, "error") ? 0 : !strcmp(finding->severity, "warning") ? 1 : 2;
+    if (!strcmp(finding->severity, "error"))
+        return 0;
+    return !strcmp(finding->severity, "warning") ? 1 : 2;
 }
 
 static int worst_first(const void *left, const void *right)
@@ -119,8 +121,12 @@ static int worst_first(const void *left, const void *right)
     int resolved = !strcmp(a->state, "resolved") - !strcmp(b->state, "resolved");
     int severity = severity_of(a) - severity_of(b);
     int possible = !strcmp(a->certainty, "possible") - !strcmp(b->certainty, "possible");
-    if (resolved || severity || possible)
-        return resolved ? resolved : severity ? severity : possible;
+    if (resolved)
+        return resolved;
+    if (severity)
+        return severity;
+    if (possible)
+        return possible;
     return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
 }
 

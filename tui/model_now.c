@@ -36,10 +36,11 @@ static const char *sign_of(const struct signs *signs, enum standing standing)
 
 static enum tone tone_of(enum standing standing)
 {
-    return standing <= STANDS_EXITED   ? TONE_ERROR
-           : standing <= STANDS_BEHIND ? TONE_WARNING
-           : standing == STANDS_DONE   ? TONE_GOOD
-                                       : TONE_PLAIN;
+    if (standing <= STANDS_EXITED)
+        return TONE_ERROR;
+    if (standing <= STANDS_BEHIND)
+        return TONE_WARNING;
+    return standing == STANDS_DONE ? TONE_GOOD : TONE_PLAIN;
 }
 
 /* A mark for each of at most `width` stretches of ranks: that of its worst member. */
@@ -135,17 +136,16 @@ static void set_where(struct source *source, const struct query *query, const st
 {
     const struct tui_member *member = group->first;
     char duration[64] = "", site[SITE_BYTES];
-    const char *in = member->ended ? strstr(member->where, " in ") : NULL,
-               *where = in ? in + 1 : member->where;
+    const char *in = member->ended ? strstr(member->where, " in ") : NULL;
+    const char *where = in ? in + 1 : member->where;
     int call = (int)strcspn(where, ",");
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
+    const char *at = site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site,
+                               sizeof site);
     row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s%s%.*s", call, where,
-            *duration ? " " : "", duration,
-            site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site,
-                      sizeof site),
-            *member->phase ? ", in " : "", member->phase, where + call, in ? "; " : "",
-            in ? (int)(in - member->where) : 0, member->where);
+            *duration ? " " : "", duration, at, *member->phase ? ", in " : "", member->phase,
+            where + call, in ? "; " : "", in ? (int)(in - member->where) : 0, member->where);
 }
 
 static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm,
@@ -182,11 +182,7 @@ static void add_comm(struct source *source, const struct query *query, const str
     char name[16], marks[4096];
     struct text text = {0};
     int width = query->width - NUMBERS_WIDTH - COUNTS_WIDTH, more;
-    strip(comm, signs,
-          width < STRIP_LEAST  ? STRIP_LEAST
-          : width > STRIP_MOST ? STRIP_MOST
-                               : width,
-          marks, sizeof marks);
+    strip(comm, signs, rows_clamp(width, STRIP_LEAST, STRIP_MOST), marks, sizeof marks);
     counts(comm, &text);
     char *said = text_take(&text);
     struct row *row = rows_add(rows, comm->id, 0);

@@ -89,7 +89,9 @@ static void add_number(const struct query *query, const struct tui_comm *comm,
                  rankset_text(&variant[k].ranks, ranks, sizeof ranks), variant[k].text);
     char *marked = text_take(&marks), *other = text_take(&others);
     bool all = count >= comm->nranks;
-    enum tone tone = variants > 1 ? TONE_ERROR : all ? TONE_PLAIN : TONE_WARNING;
+    enum tone tone = all ? TONE_PLAIN : TONE_WARNING;
+    if (variants > 1)
+        tone = TONE_ERROR;
     struct row *row = rows_add(rows, operation->number + 1, 0);
     row_set(row, CELL_NUMBER, tone, "#%llu", (unsigned long long)operation->number);
     row_set(row, CELL_MARKS, tone, "%s", marked ? marked : "");
@@ -139,9 +141,7 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
                   comm->most_issued == 1 ? "" : "s", members.comms, members.comms == 1 ? "" : "s");
         result = choose(source, query, comm, rows, err);
         int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);
-        query->window = window < WINDOW_LEAST  ? WINDOW_LEAST
-                        : window > WINDOW_MOST ? WINDOW_MOST
-                                               : window;
+        query->window = rows_clamp(window, WINDOW_LEAST, WINDOW_MOST);
         uint64_t middle = (uint64_t)query->number, half = (uint64_t)query->window / 2,
                  first = middle > half ? middle - half : 0;
         if (result == 0)

@@ -262,9 +262,7 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
         struct timeline timeline = {.begin_ns = query->begin_ns,
                                     .end_ns = query->end_ns,
                                     .comm = comm,
-                                    .width = width < 16            ? 16
-                                             : width > COLUMNS_MAX ? COLUMNS_MAX
-                                                                   : width};
+                                    .width = rows_clamp(width, 16, COLUMNS_MAX)};
         rows_line(rows, TONE_STRONG, "%s from %s to %s, %s  %s called  %s running",
                   comm_name(comm->id, name),
                   moment_clock(query->begin_ns, source->now_ns, from, sizeof from),

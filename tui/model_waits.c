@@ -37,15 +37,14 @@ int model_waits(struct source *source, struct query *query, struct rows *rows, s
         struct row *line = rows_add(rows,
                                     (uint64_t)row.database << 32 | (uint64_t)cursor_number(&row, 0),
                                     (int)cursor_number(&row, 1));
-        row_set(line, CELL_WHO,
-                cycle   ? TONE_ERROR
-                : stuck ? TONE_WARNING
-                        : TONE_PLAIN,
-                "%s%s%s",
-                !cycle         ? ""
-                : query->ascii ? "(cycle) "
-                               : "↻ ",
-                cursor_number(&row, 9) ? "(as above) " : "", wide ? text : operation_shorten(text));
+        enum tone tone = stuck ? TONE_WARNING : TONE_PLAIN;
+        const char *mark = "";
+        if (cycle) {
+            tone = TONE_ERROR;
+            mark = query->ascii ? "(cycle) " : "↻ ";
+        }
+        row_set(line, CELL_WHO, tone, "%s%s%s", mark, cursor_number(&row, 9) ? "(as above) " : "",
+                wide ? text : operation_shorten(text));
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s",
                     moment_duration(source->now_ns - since_ns, duration, sizeof duration));

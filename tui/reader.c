@@ -109,7 +109,9 @@ static uint64_t clock_ns(clockid_t clock)
 static uint64_t pause_after(uint64_t took_ns)
 {
     uint64_t pause_ns = took_ns * SHARE;
-    return pause_ns < least_ns ? least_ns : pause_ns > most_ns ? most_ns : pause_ns;
+    if (pause_ns < least_ns)
+        return least_ns;
+    return pause_ns > most_ns ? most_ns : pause_ns;
 }
 
 static void *read_on(void *argument)

@@ -205,6 +205,13 @@ void rows_print(const struct rows *rows, int width, FILE *out)
         print_row(rows, &rows->row[i], column_width, out);
 }
 
+int rows_clamp(int number, int least, int most)
+{
+    if (number < least)
+        return least;
+    return number > most ? most : number;
+}
+
 bool row_holds(const struct rows *rows, const struct row *row, const char *text)
 {
     for (int i = 0; i < rows->columns; i++)

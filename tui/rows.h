@@ -77,6 +77,8 @@ void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX]);
 /* Everything as text of at most `width` columns. */
 void rows_print(const struct rows *rows, int width, FILE *out);
+/* The number, or the limit beyond which it is. */
+int rows_clamp(int number, int least, int most);
 /* True if a cell of the row holds the text, without regard to case. */
 bool row_holds(const struct rows *rows, const struct row *row, const char *text);
 

@@ -184,10 +184,13 @@ static void draw_row(const struct table *table, const struct rows *rows, const s
     enum look look = selected ? LOOK_SELECTED : LOOK_USUAL;
     bool found = *table->search && !selected && row_holds(rows, row, table->search);
     screen_text(line, 0, all, TONE_PLAIN, look, "");
-    for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++)
-        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "",
-                  rows->tree && i == 0 ? row->depth * INDENT : 0, table->shift, line, at, width[i],
-                  row->cell[i].tone, found ? LOOK_FOUND : look);
+    if (found)
+        look = LOOK_FOUND;
+    for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++) {
+        int indent = rows->tree && i == 0 ? row->depth * INDENT : 0;
+        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", indent, table->shift, line,
+                  at, width[i], row->cell[i].tone, look);
+    }
 }
 
 static bool draw_titles(const struct table *table, const struct rows *rows, const int *width,

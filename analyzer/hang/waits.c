@@ -204,13 +204,15 @@ static int add_initialising(struct wait_graph *graph)
             if (member->initialising && !member->aborted && !member->process->ended)
                 first = member;
         }
+        if (!first)
+            continue;
         const struct wait_node key = {
             .kind = WAIT_INIT,
             .comm = comm,
-            .begin_ns = first ? first->arrival.time_ns : 0,
-            .waiter = first ? first->process : NULL,
+            .begin_ns = first->arrival.time_ns,
+            .waiter = first->process,
         };
-        if (first && !wait_get(graph, &key))
+        if (!wait_get(graph, &key))
             return -1;
     }
     return 0;

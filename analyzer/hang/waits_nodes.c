@@ -59,7 +59,9 @@ static int add_issued(struct wait_graph *graph, struct wait_node *node, const st
         return 0;
     errno = 0;
     struct waiting_op *op = wait_op_get(graph, pending);
-    return op ? node_add_behind(node, op) : errno ? -1 : 0;
+    if (op)
+        return node_add_behind(node, op);
+    return errno ? -1 : 0;
 }
 
 /* Its call in a group that is still open: it is no part of the sequence yet. */

@@ -158,8 +158,10 @@ static void unite(int *parent, int a, int b)
 {
     a = root_of(parent, a);
     b = root_of(parent, b);
-    if (a != b)
-        parent[a > b ? a : b] = a > b ? b : a;
+    if (a > b)
+        parent[a] = b;
+    else if (b > a)
+        parent[b] = a;
 }
 
 static void unite_with_wait(int *parent, int process, const struct wait_node *wait)

@@ -15,7 +15,7 @@ enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240 };
 struct hazard_site {
     struct hazard_key key;
     bool reported, holds_draft;
-    uint32_t finding;             /* 0 while not reported, or kept quiet */
+    uint32_t finding;             /* 0 while not reported, or suppressed */
     uint64_t unreported, last_ns; /* since it was reported */
     struct draft draft;           /* of the first */
 };
@@ -74,7 +74,7 @@ struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard
     return &site->draft;
 }
 
-static void tell(struct analyzer *analyzer, struct hazard_site *site)
+static void report_site(struct analyzer *analyzer, struct hazard_site *site)
 {
     uint64_t times = site->unreported;
     site->unreported = 0;
@@ -88,13 +88,13 @@ static void tell(struct analyzer *analyzer, struct hazard_site *site)
         findings_count(analyzer, site->finding, site->last_ns);
 }
 
-void hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites)
+void hazard_sites_report(struct analyzer *analyzer, struct hazard_sites *sites)
 {
     if (!sites->has_unreported)
         return;
     sites->has_unreported = false;
     for (uint32_t i = 0; i < sites->count; i++)
-        tell(analyzer, &sites->site[i]);
+        report_site(analyzer, &sites->site[i]);
 }
 
 void hazard_sites_drop_unreported(struct hazard_sites *sites)

@@ -18,7 +18,7 @@ struct hazard_sites {
 struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard_key *key,
                                  uint64_t time_ns);
 /* Reports what was counted. */
-void hazard_sites_tell(struct analyzer *analyzer, struct hazard_sites *sites);
+void hazard_sites_report(struct analyzer *analyzer, struct hazard_sites *sites);
 void hazard_sites_drop_unreported(struct hazard_sites *sites);
 void hazard_sites_free(struct hazard_sites *sites);
 

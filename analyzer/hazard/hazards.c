@@ -228,7 +228,7 @@ static void make_draft(struct draft *draft, const struct hazard_rule *rule,
     draft_say(draft, &what, rule->todo);
 }
 
-static void tell_conflict(struct search *search, struct flight *later)
+static void report_conflict(struct search *search, struct flight *later)
 {
     const struct hazard_rule *rule = rule_of(&search->conflict);
     enum certainty certainty = rule->certainty(&search->conflict);
@@ -265,7 +265,7 @@ static void put(struct analyzer *analyzer, struct process *process,
         look_up(&search, ranges);
         if (search.best &&
             (flight->kind == FLIGHT_KERNEL || i + 1 == uses)) { /* pointers stand for themselves */
-            tell_conflict(&search, flight);
+            report_conflict(&search, flight);
             search.best = NULL;
         }
         drop_covered(&search, ranges);
@@ -351,7 +351,7 @@ static int copy_content(struct analyzer *analyzer, struct thread *thread,
         search.best = NULL;
         look_up(&search, &process->hazards->ranges);
         if (search.best)
-            tell_conflict(&search, range->flight->copy);
+            report_conflict(&search, range->flight->copy);
         for (uint32_t k = 0; k < search.covered_count; k++)
             intervals_remove(&process->hazards->ranges, search.covered[k]);
     }
@@ -443,11 +443,11 @@ struct draft *hazards_found(struct process *process, const struct hazard_key *ke
     return hazards && !hazards->off ? hazard_sites_found(&hazards->sites, key, time_ns) : NULL;
 }
 
-void hazards_tell(struct analyzer *analyzer)
+void hazards_report(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         struct hazards *hazards = analyzer->process[i] ? analyzer->process[i]->hazards : NULL;
         if (hazards)
-            hazard_sites_tell(analyzer, &hazards->sites);
+            hazard_sites_report(analyzer, &hazards->sites);
     }
 }

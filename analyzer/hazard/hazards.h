@@ -86,8 +86,8 @@ void flight_text(const struct process *process, const struct flight *flight, str
 struct act flight_act(const struct process *process, const struct flight *flight, char *name,
                       size_t bytes);
 
-/* Tells what was found up to the tick. */
-void hazards_tell(struct analyzer *analyzer);
+/* Reports what was found up to the tick. */
+void hazards_report(struct analyzer *analyzer);
 void hazards_free(struct hazards *hazards);
 
 #endif

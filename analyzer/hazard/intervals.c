@@ -256,7 +256,9 @@ void intervals_swept(struct intervals *ranges)
     if (ranges->count >= RANGES_MAX)
         drop_older_half(ranges);
     uint32_t next = 2 * ranges->count;
-    ranges->sweep_at = next < SWEEP_LEAST ? SWEEP_LEAST : next > RANGES_MAX ? RANGES_MAX : next;
+    if (next < SWEEP_LEAST)
+        next = SWEEP_LEAST;
+    ranges->sweep_at = next > RANGES_MAX ? RANGES_MAX : next;
 }
 
 void intervals_free(struct intervals *ranges)

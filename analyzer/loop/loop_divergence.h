@@ -11,7 +11,7 @@ enum { LOOP_DIVERGENCE_SIDES_MAX = 4 };
 enum loop_divergence_kind {
     LOOP_DIVERGENCE_NONE,
     LOOP_DIVERGENCE_ITERATION, /* in different iterations */
-    LOOP_DIVERGENCE_ROUND, /* in different rounds of a sequence that repeats itself: no range tells
+    LOOP_DIVERGENCE_ROUND, /* in different rounds of a sequence that repeats itself: no range marks
                       iterations */
     LOOP_DIVERGENCE_MICRO_STEP, /* in different micro-steps of one */
     LOOP_DIVERGENCE_MODEL       /* in the reductions of different models */

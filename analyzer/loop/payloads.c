@@ -36,7 +36,9 @@ static void deliver(struct analyzer *analyzer, struct payload *payload)
 static uint32_t limit_of(const struct comm *comm)
 {
     uint32_t limit = comm->nranks > 0 ? PAYLOADS_CELLS_MAX / (uint32_t)comm->nranks : 0;
-    return limit < PAYLOADS_MIN ? 0 : limit > PAYLOADS_MAX ? PAYLOADS_MAX : limit;
+    if (limit < PAYLOADS_MIN)
+        return 0;
+    return limit > PAYLOADS_MAX ? PAYLOADS_MAX : limit;
 }
 
 /* The oldest go first: what is behind by much will not become complete. */
@@ -96,7 +98,7 @@ static struct payload_key operation_key(const struct process *process, uint16_t 
 
 /* A rank that sends nothing and receives what is its own alone, as of a Scatter that is not its
  * root, has no hash. */
-static bool tells_nothing(const struct signature *signature, int rank)
+static bool has_no_hash(const struct signature *signature, int rank)
 {
     const struct kind *kind = kind_find(signature->api);
     return kind && !(kind->flags & (KIND_ALIKE | KIND_TO_PEER)) &&
@@ -144,7 +146,7 @@ void payloads_note_operation(struct analyzer *analyzer, const struct operation *
         payload->signature = operation->signature;
     else if (signature_differs(&payload->signature, &operation->signature))
         payload->mixed = true;
-    if (tells_nothing(&operation->signature, operation->member->rank))
+    if (has_no_hash(&operation->signature, operation->member->rank))
         complete(analyzer, payload);
 }
 

@@ -80,11 +80,9 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation,
 {
     const struct record *record = &operation->record;
     bool receives = record->api == API_ncclRecv;
-    struct channel_key key = {
-        record->op.comm,
-        receives ? record->op.root : record->op.rank,
-        receives ? record->op.rank : record->op.root,
-    };
+    struct channel_key key = {record->op.comm, record->op.rank, record->op.root};
+    if (receives)
+        key = (struct channel_key){record->op.comm, record->op.root, record->op.rank};
     struct channel_call call = {record->op.number, operation->signature, operation->site};
     pair->complete = false;
     *channel = channel_get(analyzer, &key);

@@ -1,4 +1,4 @@
-/* period.h: the round in which a communicator's operations repeat themselves, where nothing tells
+/* period.h: the round in which a communicator's operations repeat themselves, where nothing marks
  * its iterations.
  *
  * The sequence of signatures is read as its first comers make it. After three equal rounds of 2 to

@@ -24,7 +24,7 @@ int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct re
 int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
                 struct member **member);
 
-/* notice_reached: the member has issued operations that nobody tells of. ENGINE_*. */
+/* notice_reached: the member has issued operations that are not recorded. ENGINE_*. */
 int comm_reached(struct analyzer *analyzer, struct process *process, const struct record *record);
 
 /* The process that is rank `rank` of a communicator of which that rank was never seen: known only

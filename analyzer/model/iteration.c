@@ -136,7 +136,7 @@ static void push(struct thread *thread, const struct record *record)
         thread->ranges++;
 }
 
-/* Takes a range off the stack. Tells whether an iteration ends with it. */
+/* Takes a range off the stack. Returns whether an iteration ends with it. */
 static enum loop_event take_off(struct thread *thread, uint32_t place, const struct record *record)
 {
     struct loop *loop = &thread->loop;
@@ -281,6 +281,9 @@ struct loop_place loop_place_of(const struct thread *thread)
     if (owner != thread)
         take_phase(owner, &place);
     const uint32_t *backwards = place.backward ? backwards_of(loop, place.backward) : NULL;
-    place.micro = loop->micro_steps ? loop->micro_steps : backwards ? *backwards : loop->backwards;
+    if (loop->micro_steps)
+        place.micro = loop->micro_steps;
+    else
+        place.micro = backwards ? *backwards : loop->backwards;
     return place;
 }

@@ -133,7 +133,7 @@ static bool counts_in_group(const struct operation *call)
            !(call->record.flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_REPLAY));
 }
 
-/* Tells each call of the group how many calls there are on its communicator, and which it is. */
+/* Sets in each call of the group how many calls there are on its communicator, and which it is. */
 static void describe_group(struct thread *thread)
 {
     for (uint32_t i = 0; i < thread->group_calls; i++) {

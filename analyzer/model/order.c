@@ -240,12 +240,12 @@ static int feed_stream(struct process *process, const struct record *record)
 }
 
 /* What it does on the host comes after what is ahead of it, and a program may act on that. If
- * nobody tells when it ran it may have run at any time. */
+ * no record shows when it ran it may have run at any time. */
 static int host_function_put(struct process *process, const struct stream_state *stream,
                              const struct record *record)
 {
-    bool tells = record->launch.known & LAUNCH_TELLS_RUN;
-    if (!tells || process->host_function_count == HOST_FUNCTIONS_MAX) {
+    bool shows_run = record->launch.known & LAUNCH_TELLS_RUN;
+    if (!shows_run || process->host_function_count == HOST_FUNCTIONS_MAX) {
         process->unknown = process->now;
         return 0;
     }

@@ -14,7 +14,7 @@
  * waits for all work on the device's blocking streams, and work on these waits for it; streams made
  * with cudaStreamNonBlocking are not part of that; default streams of threads are. "API
  * synchronization behavior": which copies and memsets block the host. Of a stream whose creation
- * was not seen (notice_stream tells of most) it is not known whether work on the legacy default
+ * was not seen (notice_stream records most) it is not known whether work on the legacy default
  * stream orders it; of an event whose record was not seen, what is ahead of it. Such order is
  * "unknown", up to the work that had been issued by then. */
 #ifndef DDPCHECK_ORDER_H

@@ -310,8 +310,8 @@ static int visit_upto(struct process *process, struct place upto, const struct p
                       int (*visit)(void *context, const struct pending *pending), void *context)
 {
     const struct stream_state *stream = timeline_find(process, upto.timeline);
-    uint32_t end = stream ? index_above(stream, upto.position) : 0,
-             passed = stream ? count_passed(stream) : 0;
+    uint32_t end = stream ? index_above(stream, upto.position) : 0;
+    uint32_t passed = stream ? count_passed(stream) : 0;
     while (end > passed) {
         uint64_t position = queue_at(stream, end - 1)->place.position;
         uint32_t begin = index_above(stream, position - 1);

@@ -16,9 +16,11 @@ void signature_of(const struct record *record, struct signature *signature)
         .datatype = record->op.datatype,
         .redop = REDOP_NONE,
         .root = -1,
-        .unknown = (record->op.flags & RECORD_OP_NO_COUNT ? FIELD_COUNT : 0) |
-                   (record->op.flags & RECORD_OP_NO_ROOT ? FIELD_ROOT : 0),
     };
+    if (record->op.flags & RECORD_OP_NO_COUNT)
+        signature->unknown |= FIELD_COUNT;
+    if (record->op.flags & RECORD_OP_NO_ROOT)
+        signature->unknown |= FIELD_ROOT;
     if (!kind)
         return;
     signature->api = kind->same_as;
@@ -88,8 +90,10 @@ struct called signature_call(const struct signature *signature)
     record.op.redop = signature->redop;
     record.op.root = signature->root;
     record.op.scalar = signature->scalar;
-    record.op.flags = (signature->unknown & FIELD_COUNT ? RECORD_OP_NO_COUNT : 0) |
-                      (signature->unknown & FIELD_ROOT ? RECORD_OP_NO_ROOT : 0);
+    if (signature->unknown & FIELD_COUNT)
+        record.op.flags |= RECORD_OP_NO_COUNT;
+    if (signature->unknown & FIELD_ROOT)
+        record.op.flags |= RECORD_OP_NO_ROOT;
     return call_of_record(&record);
 }
 

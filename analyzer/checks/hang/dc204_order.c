@@ -203,8 +203,8 @@ static void order_compare(struct analyzer *analyzer, struct crossing *crossing,
                           const struct standing *first, const struct standing *now,
                           const struct comm *other)
 {
-    const struct standing *high = first->count > now->count ? first : now,
-                          *low = high == first ? now : first;
+    const struct standing *high = first->count > now->count ? first : now;
+    const struct standing *low = high == first ? now : first;
     if (!high->free || crossing->suspect.used)
         return;
     crossing->suspect = (struct suspect){

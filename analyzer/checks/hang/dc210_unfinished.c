@@ -13,7 +13,7 @@
 
 enum { CALL_BYTES = 256 };
 
-static bool tells_progress(const struct member *member)
+static bool reports_progress(const struct member *member)
 {
     return member->process->info.lacks && !(member->process->info.lacks & LACKS_STATE) &&
            member->has_progress && member->next;
@@ -25,7 +25,7 @@ static uint64_t first_unfinished(const struct comm *comm)
     uint64_t least = UINT64_MAX, most = 0;
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
-        if (!tells_progress(member))
+        if (!reports_progress(member))
             continue;
         if (member->done > most)
             most = member->done;
@@ -54,7 +54,7 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
     char call[CALL_BYTES] = "its operation", name[16], ranks[128];
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
-        if (!tells_progress(member) || member->next <= number)
+        if (!reports_progress(member) || member->next <= number)
             continue;
         bool is_late = member->done <= number;
         if (is_late && member->next == number + 1 && member->has_last)

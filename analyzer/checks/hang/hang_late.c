@@ -8,7 +8,7 @@ enum { HOW_BYTES = 64 };
 
 enum standing {
     STANDS_ELSEWHERE, /* it waits for others, who are the root, or it ended; or it is too early to
-                         tell */
+                         decide */
     STANDS_STILL,  /* nothing is known to hold it back, and it has been silent, or has not come, for
                       so long */
     STANDS_WORKING /* it issues calls, or its GPU gets on */
@@ -122,7 +122,7 @@ static bool all_issued(const struct comm *comm, uint64_t number)
     return true;
 }
 
-/* In a circle nobody does anything any more. */
+/* In a wait cycle nobody does anything any more. */
 static bool one_went_on(const struct analyzer *analyzer, const struct reported *reported)
 {
     for (int i = 0; i < analyzer->processes; i++)

@@ -91,13 +91,13 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     }
     const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
     const char *first_where = draft->finding.sides > 1 ? draft->finding.side[1].where : "";
-    if (kind == HANG_LEFT)
+    if (kind == HANG_LEFT) {
+        const struct member *left = wait->missing[0].member;
+        unsigned long long issued = left ? left->next : 0;
         text_add(&what, "%s %s left after %llu operations; %s %s %s in ",
-                 one_missing ? "rank" : "ranks", missing,
-                 wait->missing[0].member ? (unsigned long long)wait->missing[0].member->next : 0,
-                 one_waits ? "rank" : "ranks", waiting,
-                 one_waits ? "goes on and waits" : "go on and wait");
-    else if (kind == HANG_LATE)
+                 one_missing ? "rank" : "ranks", missing, issued, one_waits ? "rank" : "ranks",
+                 waiting, one_waits ? "goes on and waits" : "go on and wait");
+    } else if (kind == HANG_LATE)
         text_add(&what, "%s %s %s late: %s %s %s in ", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "is" : "are", one_waits ? "rank" : "ranks", waiting,
                  one_waits ? "waits" : "wait");

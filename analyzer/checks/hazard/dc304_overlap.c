@@ -34,6 +34,11 @@ static bool place_of_send(const struct record *record, uint64_t *send)
     }
 }
 
+static unsigned long long bytes_apart(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
 /* "the receive buffer begins 64 bytes before the send buffer". */
 static void add_offset(struct text *what, uint64_t send, uint64_t recv)
 {
@@ -41,8 +46,7 @@ static void add_offset(struct text *what, uint64_t send, uint64_t recv)
         text_add(what, "both begin at one address");
     else
         text_add(what, "the receive buffer begins %llu bytes %s the send buffer",
-                 (unsigned long long)(recv > send ? recv - send : send - recv),
-                 recv > send ? "behind" : "before");
+                 bytes_apart(recv, send), recv > send ? "behind" : "before");
 }
 
 static void add_expected(struct text *what, const struct record *record, uint64_t place)
@@ -51,8 +55,7 @@ static void add_expected(struct text *what, const struct record *record, uint64_
     if (place == recv)
         text_add(what, "; in place they must be equal");
     else
-        text_add(what, "; in place it must begin %llu bytes %s it",
-                 (unsigned long long)(recv > place ? recv - place : place - recv),
+        text_add(what, "; in place it must begin %llu bytes %s it", bytes_apart(recv, place),
                  recv > place ? "behind" : "before");
 }
 

@@ -168,9 +168,11 @@ static void memory_freed(struct analyzer *analyzer, struct thread *thread,
     uint64_t pointer = record->memory.pointer;
     const struct allocation *allocation = memory_find(process, pointer);
     const struct freed *freed = allocation ? NULL : freed_find(process, pointer, pointer + 1);
-    uint64_t bytes = allocation && allocation->base == pointer ? allocation->bytes
-                     : freed && freed->base == pointer         ? freed->bytes
-                                                               : 1;
+    uint64_t bytes = 1;
+    if (allocation && allocation->base == pointer)
+        bytes = allocation->bytes;
+    else if (freed && freed->base == pointer)
+        bytes = freed->bytes;
     bool is_on_stream = record->api == API_cudaFreeAsync;
     if (!pointer || record->result != 0 || record->flags & RECORD_FLAG_CAPTURE ||
         (is_on_stream && !thread->work.stream))

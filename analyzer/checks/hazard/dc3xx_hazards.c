@@ -13,7 +13,7 @@ void hazards_on_operation(struct analyzer *analyzer, const struct event *event)
     /* Of what orders operations nothing is known. */
     if (operation->process->info.lacks & LACKS_CUDA)
         return;
-    /* A graph's launch tells of what was captured into it. */
+    /* A graph's launch reports what was captured into it. */
     if (operation->record.flags & RECORD_FLAG_REPLAY ||
         !(operation->record.op.sendbuff || operation->record.op.recvbuff))
         return;
@@ -110,5 +110,5 @@ void hazards_on_waits(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
 
-    hazards_tell(analyzer);
+    hazards_report(analyzer);
 }

@@ -90,6 +90,14 @@ static void add_variant_side(struct draft *draft, const struct comm *comm,
         draft->finding.last_ns = variant->site.time_ns;
 }
 
+/* What the ranks did that are so many operations ahead, or behind if it is negative. */
+static const char *shift_mistake(int shift)
+{
+    if (shift > 0)
+        return shift > 1 ? "skipped calls" : "skipped a call";
+    return shift < -1 ? "made calls too many" : "made a call too many";
+}
+
 /* "rank 3 is one operation ahead: its #117 is what the others call #118". */
 static void say_shift(struct text *what, const struct finding *finding, int side, int shift)
 {
@@ -99,17 +107,18 @@ static void say_shift(struct text *what, const struct finding *finding, int side
     unsigned by = (unsigned)abs(shift);
     if (!by)
         return;
-    unsigned long long number = finding->number, later = finding->number + by;
+    unsigned long long own = finding->number, others = finding->number;
+    if (shift > 0)
+        others += by;
+    else
+        own += by;
     text_add(what,
              "; %s %s %s %s operation%s %s: %s #%llu is what the others call #%llu (%s seem%s to "
              "have %s)",
              one ? "rank" : "ranks", rankset_text(&finding->side[side].ranks, ranks, sizeof ranks),
              one ? "is" : "are", counts[by], by > 1 ? "s" : "", shift > 0 ? "ahead" : "behind",
-             one ? "its" : "their", shift > 0 ? number : later, shift > 0 ? later : number,
-             one ? "it" : "they", one ? "s" : "",
-             shift > 0 ? by > 1 ? "skipped calls" : "skipped a call"
-             : by > 1  ? "made calls too many"
-                       : "made a call too many");
+             one ? "its" : "their", own, others, one ? "it" : "they", one ? "s" : "",
+             shift_mistake(shift));
 }
 
 static void match_describe(struct draft *draft, const struct comm *comm, unsigned fields,

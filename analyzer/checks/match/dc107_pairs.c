@@ -26,8 +26,12 @@ static unsigned pair_differs(const struct signature *send, const struct signatur
 {
     bool types = send->datatype != TYPE_NONE && recv->datatype != TYPE_NONE;
     bool counts = !((send->unknown | recv->unknown) & FIELD_COUNT);
-    return (types && send->datatype != recv->datatype ? FIELD_DATATYPE : 0) |
-           (counts && send->count != recv->count ? FIELD_COUNT : 0);
+    unsigned differs = 0;
+    if (types && send->datatype != recv->datatype)
+        differs |= FIELD_DATATYPE;
+    if (counts && send->count != recv->count)
+        differs |= FIELD_COUNT;
+    return differs;
 }
 
 static void pairs_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -60,11 +64,13 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
     pair_add_side(analyzer, &draft, send, comm->id, sender);
     pair_add_side(analyzer, &draft, recv, comm->id, receiver);
+    int shown_sender = from ? member_shown_rank(from) : sender;
+    int shown_receiver = to ? member_shown_rank(to) : receiver;
     text_add(&what, "rank %d sends %llu %s to rank %d on %s (send #%llu), which receives %llu %s",
-             from ? member_shown_rank(from) : sender, (unsigned long long)send->signature.count,
-             datatype_name(send->signature.datatype), to ? member_shown_rank(to) : receiver,
-             comm_name(comm->id, name), (unsigned long long)send->number,
-             (unsigned long long)recv->signature.count, datatype_name(recv->signature.datatype));
+             shown_sender, (unsigned long long)send->signature.count,
+             datatype_name(send->signature.datatype), shown_receiver, comm_name(comm->id, name),
+             (unsigned long long)send->number, (unsigned long long)recv->signature.count,
+             datatype_name(recv->signature.datatype));
     draft_say(&draft, &what,
               types ? "Use one datatype in the send and its receive."
                     : "Use one count in the send and its receive; check that sends and receives "

@@ -195,11 +195,14 @@ static void check_itself(struct analyzer *analyzer, const struct operation *call
     if (!balance)
         return;
     invalid_note_group(analyzer, calls[first].thread);
-    report_call(
-        analyzer, last[balance < 0], balance > 0 ? DID_CALLED_TO_ITSELF : DID_CALLED_FROM_ITSELF,
-        balance > 0 ? "it sends to itself, and its group has no receive for it"
-                    : "it receives from itself, and its group has no send for it",
-        "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.");
+    static const char todo[] =
+        "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.";
+    if (balance > 0)
+        report_call(analyzer, last[0], DID_CALLED_TO_ITSELF,
+                    "it sends to itself, and its group has no receive for it", todo);
+    else
+        report_call(analyzer, last[1], DID_CALLED_FROM_ITSELF,
+                    "it receives from itself, and its group has no send for it", todo);
 }
 
 static void unmatched_on_group(struct analyzer *analyzer, const struct event *event)

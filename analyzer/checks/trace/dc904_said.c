@@ -29,9 +29,9 @@ static void message_kind(const char *text, char *kind, size_t bytes)
 
 static enum severity message_severity(uint64_t said)
 {
-    return said == SAID_ERROR  ? SEVERITY_ERROR
-           : said == SAID_NOTE ? SEVERITY_NOTE
-                               : SEVERITY_WARNING;
+    if (said == SAID_ERROR)
+        return SEVERITY_ERROR;
+    return said == SAID_NOTE ? SEVERITY_NOTE : SEVERITY_WARNING;
 }
 
 static void said_on_said(struct analyzer *analyzer, const struct event *event)

@@ -1,5 +1,5 @@
-/* dc905_behind.c: DC905: where the ranks of an imported trace stand, whose source can't tell
- * whether they wait there.
+/* dc905_behind.c: DC905: where the ranks of an imported trace stand, whose source does not
+ * record whether they wait there.
  *
  * RAS counts launches, a log holds calls, Inspector what finished. Ranks that stand at different
  * places are what a hang looks like, and what a running job looks like at any moment: so this is a

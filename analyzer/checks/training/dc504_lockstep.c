@@ -61,7 +61,8 @@ static void laps_of(const struct arrival *ahead, const struct arrival *behind, u
  * too many. */
 static bool went_on_early(const struct arrival *a, const struct arrival *b)
 {
-    const struct arrival *ahead = is_ahead_of(a, b) ? a : b, *behind = ahead == a ? b : a;
+    const struct arrival *ahead = is_ahead_of(a, b) ? a : b;
+    const struct arrival *behind = ahead == a ? b : a;
     uint32_t made, usual;
     laps_of(ahead, behind, &made, &usual);
     return made < usual && behind->now.operations <= behind->before.operations;
@@ -82,7 +83,8 @@ static void say_iteration(struct draft *draft, const struct loop_divergence *loo
     const struct arrival *a = loop_divergence_example(loop_divergence, 0),
                          *b = loop_divergence_example(loop_divergence, 1);
     int early = is_ahead_of(a, b) ? 0 : 1;
-    const struct arrival *ahead = early ? b : a, *behind = early ? a : b;
+    const struct arrival *ahead = early ? b : a;
+    const struct arrival *behind = early ? a : b;
     char ranks[RANKS_BYTES], others[RANKS_BYTES], next[PLACE_BYTES], before[PLACE_BYTES], name[16];
     uint32_t made, usual;
     laps_of(ahead, behind, &made, &usual);
@@ -107,7 +109,7 @@ static void say_iteration(struct draft *draft, const struct loop_divergence *loo
               "an exception was caught or parameters were not used.");
 }
 
-/* --- DC504 where no range tells iterations
+/* --- DC504 where no range marks iterations
  * ------------------------------------------------------------------------- */
 
 /* One side goes on with the round that all have made so far; the other begins the next, and leaves

@@ -1,6 +1,6 @@
 /* dc506_steps.c: DC506, and what else shows when an iteration is over: DC505 (every micro-step
  * reduces) and DC603 (communication waits for the end of backward). All of it needs NVTX ranges: of
- * iterations, of the optimizer's steps, of backward. Told when the iteration's range ends. */
+ * iterations, of the optimizer's steps, of backward. Reported when the iteration's range ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
