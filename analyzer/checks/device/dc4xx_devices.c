@@ -18,7 +18,7 @@
 
 enum { CALL_BYTES = 256, DEFAULT_STREAMS = 2 };
 
-struct use {
+struct used_buffer {
     const char *name; /* "send" */
     uint64_t pointer, bytes;
 };
@@ -37,7 +37,7 @@ static void device_report(struct analyzer *analyzer, struct draft *draft,
 }
 
 static void check_device(struct analyzer *analyzer, const struct operation *operation,
-                         const struct use *use, const struct allocation *allocation)
+                         const struct used_buffer *use, const struct allocation *allocation)
 {
     int device = operation->member->device >= 0 ? operation->member->device
                                                 : operation->record.device;
@@ -68,7 +68,7 @@ static void check_device(struct analyzer *analyzer, const struct operation *oper
 }
 
 static void check_bounds(struct analyzer *analyzer, const struct operation *operation,
-                         const struct use *use, const struct allocation *allocation)
+                         const struct used_buffer *use, const struct allocation *allocation)
 {
     uint64_t room = allocation->base + allocation->bytes - use->pointer;
     /* Memory mapped beside it may belong to it. */
@@ -94,7 +94,7 @@ static void check_bounds(struct analyzer *analyzer, const struct operation *oper
 }
 
 static void check_pageable(struct analyzer *analyzer, const struct operation *operation,
-                           const struct use *use, const struct allocation *allocation)
+                           const struct used_buffer *use, const struct allocation *allocation)
 {
     if (!memory_is_pageable(allocation))
         return;
@@ -143,7 +143,7 @@ static void device_check_stream(struct analyzer *analyzer, const struct operatio
 }
 
 static void device_check_use(struct analyzer *analyzer, const struct operation *operation,
-                             const struct use *use)
+                             const struct used_buffer *use)
 {
     const struct allocation *allocation = use->bytes ? memory_find(operation->process, use->pointer)
                                                      : NULL;
@@ -162,8 +162,8 @@ static void devices_on_operation(struct analyzer *analyzer, const struct event *
 
     if (!op_extent_of(&operation->record, operation->member->comm->nranks, &extent))
         return;
-    struct use send = {"send", operation->record.op.sendbuff, extent.send_bytes};
-    struct use recv = {"receive", operation->record.op.recvbuff, extent.recv_bytes};
+    struct used_buffer send = {"send", operation->record.op.sendbuff, extent.send_bytes};
+    struct used_buffer recv = {"receive", operation->record.op.recvbuff, extent.recv_bytes};
     device_check_use(analyzer, operation, &send);
 
     if (recv.pointer != send.pointer || recv.bytes > send.bytes)

@@ -20,7 +20,7 @@
 
 enum { TENSORS_MAX = 65536, NAME_BYTES = 160 };
 
-struct tensor {
+struct versioned_tensor {
     uint64_t id;
     uint64_t version, name; /* when it was saved last */
     bool is_saved, is_modified;
@@ -30,33 +30,34 @@ struct tensor {
 };
 
 struct versions {
-    struct tensor *tensors; /* table; the oldest go */
+    struct versioned_tensor *tensors; /* table; the oldest go */
 };
 
 static void versions_end(void *state)
 {
     struct versions *versions = state;
-    struct tensor *tensor, *next;
+    struct versioned_tensor *tensor, *next;
     HASH_ITER(hh, versions->tensors, tensor, next) {
         HASH_DEL(versions->tensors, tensor);
         free(tensor);
     }
 }
 
-static struct tensor *tensor_find(const struct versions *versions, uint64_t id)
+static struct versioned_tensor *tensor_find(const struct versions *versions, uint64_t id)
 {
-    struct tensor *tensor = NULL;
+    struct versioned_tensor *tensor = NULL;
     TABLE_FIND(versions->tensors, &id, tensor);
     return tensor;
 }
 
-static struct tensor *tensor_get(struct versions *versions, uint64_t id)
+static struct versioned_tensor *tensor_get(struct versions *versions, uint64_t id)
 {
-    struct tensor *tensor = tensor_find(versions, id);
+    struct versioned_tensor *tensor = tensor_find(versions, id);
     if (tensor)
         return tensor;
     if (HASH_COUNT(versions->tensors) >= TENSORS_MAX) {
-        struct tensor *oldest = versions->tensors; /* uthash iterates in order of addition */
+        /* uthash iterates in order of addition. */
+        struct versioned_tensor *oldest = versions->tensors;
         HASH_DEL(versions->tensors, oldest);
         free(oldest);
     }
@@ -74,7 +75,7 @@ static struct tensor *tensor_get(struct versions *versions, uint64_t id)
 static void save(struct analyzer *analyzer, struct versions *versions, struct thread *thread,
                  const struct record *record)
 {
-    struct tensor *tensor = tensor_get(versions, record->tensor.tensor);
+    struct versioned_tensor *tensor = tensor_get(versions, record->tensor.tensor);
     if (!tensor) {
         analyzer->failed = true;
         return;
@@ -90,7 +91,7 @@ static void save(struct analyzer *analyzer, struct versions *versions, struct th
 static void modify(const struct versions *versions, struct thread *thread,
                    const struct record *record)
 {
-    struct tensor *tensor = tensor_find(versions, record->tensor.tensor);
+    struct versioned_tensor *tensor = tensor_find(versions, record->tensor.tensor);
     if (!tensor)
         return; /* nobody saved it */
     tensor->is_modified = true;
@@ -101,7 +102,7 @@ static void modify(const struct versions *versions, struct thread *thread,
 
 /* What was saved and what is there now, as far as the mark or the marks before it say. */
 static bool versions_of(const struct process *process, const struct record *record,
-                        const struct tensor *tensor, uint64_t *saved, uint64_t *now)
+                        const struct versioned_tensor *tensor, uint64_t *saved, uint64_t *now)
 {
     bool complete = !process->lost_bulk; /* no mark is missing */
     *saved = record->tensor.saved;
@@ -143,7 +144,7 @@ static void describe(const struct process *process, uint64_t name, uint64_t othe
 }
 
 static void add_places(struct draft *draft, struct finding_side *side,
-                       const struct process *process, const struct tensor *tensor)
+                       const struct process *process, const struct versioned_tensor *tensor)
 {
     if (!tensor)
         return;
@@ -161,7 +162,7 @@ static void use(struct analyzer *analyzer, const struct versions *versions, stru
                 const struct record *record)
 {
     struct process *process = thread->process;
-    const struct tensor *tensor = tensor_find(versions, record->tensor.tensor);
+    const struct versioned_tensor *tensor = tensor_find(versions, record->tensor.tensor);
     uint64_t saved, now;
     if (!versions_of(process, record, tensor, &saved, &now) || saved == now)
         return;

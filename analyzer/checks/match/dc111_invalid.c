@@ -65,14 +65,14 @@ static void invalid_report(struct analyzer *analyzer, struct thread *thread,
     one_call_report(analyzer, &one, what, todo);
 }
 
-struct use {
+struct checked_call {
     struct analyzer *analyzer;
     struct thread *thread;
     const struct record *record;
     struct member *member;
 };
 
-static void report_use(const struct use *use, enum certainty certainty, const char *why,
+static void report_use(const struct checked_call *use, enum certainty certainty, const char *why,
                        const char *todo)
 {
     struct text what = {0};
@@ -85,7 +85,7 @@ static void report_use(const struct use *use, enum certainty certainty, const ch
 }
 
 /* The handle was made for another communicator, or is gone, or never was one. */
-static void check_operator(const struct use *use)
+static void check_operator(const struct checked_call *use)
 {
     uint64_t comm = use->member->comm->id, handle = use->record->op.scalar;
     const struct redop_made *redop = redop_find(use->thread->process, comm, handle);
@@ -113,7 +113,7 @@ static bool is_child(unsigned api)
     return api == API_ncclCommSplit || api == API_ncclCommShrink;
 }
 
-static void check_arguments(const struct use *use)
+static void check_arguments(const struct checked_call *use)
 {
     const struct record *record = use->record;
     int nranks = use->member->comm->nranks;
@@ -158,7 +158,7 @@ static void check_arguments(const struct use *use)
                "Give the buffer, or a count of 0 if there is nothing (on every rank).");
 }
 
-static void invalid_check_use(const struct use *use)
+static void invalid_check_use(const struct checked_call *use)
 {
     if (use->member->aborted) {
         report_use(use, CERTAIN, "it was revoked before",
@@ -229,7 +229,7 @@ static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event
     struct member *member = is_operation && record->op.comm
                                 ? member_find(analyzer, record->op.comm, record->op.rank)
                                 : NULL;
-    const struct use use = {analyzer, thread, record, member};
+    const struct checked_call use = {analyzer, thread, record, member};
     if (member && member->process == thread->process)
         invalid_check_use(&use);
 }

@@ -28,9 +28,7 @@ enum {
     SMALL_RUNS = 3,        /* once may be the set-up */
 };
 
-/* --- DC601
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- DC601 ------------------------------------------------------------------------------ */
 
 /* Who came last to the operations of a communicator, in the window that is being filled. */
 struct lateness {
@@ -146,9 +144,7 @@ static void judge_meeting(struct analyzer *analyzer, struct comm *comm,
     begin_window(analyzer, comm, lateness, to);
 }
 
-/* --- DC602
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- DC602 ------------------------------------------------------------------------------ */
 
 static bool is_small(const struct operation *operation, uint64_t bytes)
 {

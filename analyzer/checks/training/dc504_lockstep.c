@@ -227,9 +227,7 @@ static void say_model(struct draft *draft, const struct loop_divergence *loop_di
               "models in one order on every rank.");
 }
 
-/* --- all
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- all -------------------------------------------------------------------------------- */
 
 static const struct loop_divergence_rule {
     const struct check *check;

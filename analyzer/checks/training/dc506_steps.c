@@ -90,9 +90,7 @@ static void vote_rounds_end(void *state)
     vote_rounds_clear(state);
 }
 
-/* --- DC506
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- DC506 ------------------------------------------------------------------------------ */
 
 static struct act optimizer_step_act(const struct vote_round_side *side, const char *name)
 {
