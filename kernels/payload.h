@@ -110,7 +110,9 @@ PAYLOAD_INLINE uint64_t payload_last_mask(size_t bytes)
 PAYLOAD_INLINE unsigned payload_blocks(size_t bytes, unsigned most)
 {
     const size_t each = PAYLOAD_BLOCK * 64, blocks = (bytes + each - 1) / each;
-    return blocks > most ? most : blocks ? (unsigned)blocks : 1;
+    if (blocks == 0)
+        return 1;
+    return blocks > most ? most : (unsigned)blocks;
 }
 
 #endif

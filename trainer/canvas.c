@@ -49,9 +49,9 @@ void canvas_line(struct canvas *canvas, int x0, int y0, int x1, int y1, int thic
                  struct color color)
 {
     int dx = x1 - x0, dy = y1 - y0, steps = abs(dx) > abs(dy) ? abs(dx) : abs(dy);
+    int parts = steps ? steps : 1;
     for (int i = 0; i <= steps; i++)
-        fill_square(canvas, x0 + (steps ? dx * i / steps : 0), y0 + (steps ? dy * i / steps : 0),
-                    thickness, color);
+        fill_square(canvas, x0 + dx * i / parts, y0 + dy * i / parts, thickness, color);
 }
 
 static unsigned glyph_of(unsigned char character)
@@ -60,7 +60,9 @@ static unsigned glyph_of(unsigned char character)
         return digits[character - '0'];
     if (isalpha(character))
         return letters[toupper(character) - 'A'];
-    return character == '.' ? 2 : character == '-' ? 0700 : 0;
+    if (character == '.')
+        return 2;
+    return character == '-' ? 0700 : 0;
 }
 
 void canvas_text(struct canvas *canvas, int x, int y, const char *text, struct color color)

@@ -56,8 +56,10 @@ void check_nccl(ncclResult_t result, const char *call, const char *file, int lin
     if (result == ncclSuccess)
         return;
     const char *more = ncclGetLastError(NULL);
+    if (!more)
+        more = "";
     fatal("%s failed at %s:%d: %s%s%s", call, file, line, ncclGetErrorString(result),
-          more && *more ? ": " : "", more ? more : "");
+          *more ? ": " : "", more);
 }
 
 void *allocate(size_t count, size_t bytes)

@@ -114,11 +114,13 @@ static void rank_ended(struct gang *gang, pid_t pid, int status)
         return;
     gang->pids[rank] = 0;
     gang->running--;
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    bool exited = WIFEXITED(status);
+    int number = exited ? WEXITSTATUS(status) : WTERMSIG(status);
+    int code = exited ? number : 128 + number;
     if (code == 0 || gang->kill_at_s > 0)
         return;
-    const char *what = WIFEXITED(status) ? "exit status" : "signal";
-    notice("rank %d ended with %s %d%s", rank, what, WIFEXITED(status) ? code : WTERMSIG(status),
+    const char *what = exited ? "exit status" : "signal";
+    notice("rank %d ended with %s %d%s", rank, what, number,
            take_others && gang->running ? "; ending the others" : "");
     if (gang->first_failure == 0)
         gang->first_failure = code;

@@ -258,7 +258,9 @@ static void choose_rest(struct train_options *options)
     if (!options->mode)
         options->mode = mode_of_fault(fault);
     if (!options->model)
-        options->model = model ? model : strcmp(options->mode, "ddp") == 0 ? "gan" : "cnn";
+        options->model = model;
+    if (!options->model)
+        options->model = strcmp(options->mode, "ddp") == 0 ? "gan" : "cnn";
     if (options->accumulate == 0)
         options->accumulate = is_about_accumulation(fault) ? 4 : 1;
     if (!options->amp && fault == FAULT_AMP_SKIP)

@@ -38,8 +38,8 @@ static int order_peer_streams(struct emu_device *device, struct emu_stream *copy
     int error = streams ? 0 : cudaErrorMemoryAllocation;
 
     for (size_t i = 0; streams && i < count; i++) {
-        struct emu_stream *waits = before ? copying : streams[i],
-                          *goes_on = before ? streams[i] : copying;
+        struct emu_stream *waits = before ? copying : streams[i];
+        struct emu_stream *goes_on = before ? streams[i] : copying;
 
         if (!error && !atomic_load(&streams[i]->capture))
             error = emu_stream_append_wait(waits, goes_on, atomic_load(&goes_on->pushed));

@@ -131,7 +131,11 @@ static int copy_variable(const void *symbol, size_t offset, void *to, const void
     if (offset > size || bytes > size - offset)
         return cudaErrorInvalidValue;
     memory = (char *)memory + offset;
-    plain = emu_copy_plain(to ? to : memory, from ? from : memory, bytes, kind);
+    if (!to)
+        to = memory;
+    if (!from)
+        from = memory;
+    plain = emu_copy_plain(to, from, bytes, kind);
     return emu_copy(stream, &plain, async, name);
 }
 

@@ -4,6 +4,18 @@
 
 enum property { RANKS, RANK, DEVICE };
 
+static int property_of(const struct ncclComm *comm, enum property property)
+{
+    switch (property) {
+    case RANKS:
+        return comm->ranks;
+    case RANK:
+        return comm->rank;
+    default:
+        return comm->device;
+    }
+}
+
 static ncclResult_t query_property(const char *call, ncclComm_t handle, enum property property,
                                    int *value)
 {
@@ -19,7 +31,7 @@ static ncclResult_t query_property(const char *call, ncclComm_t handle, enum pro
         state = fail(ncclInvalidArgument,
                      "%s : the previous operation on the communicator is still in progress", call);
     else if (!state)
-        *value = property == RANKS ? comm->ranks : property == RANK ? comm->rank : comm->device;
+        *value = property_of(comm, property);
     communicator_put(comm);
     return state;
 }

@@ -32,8 +32,9 @@
 #define SUM(a, b)  ((a) + (b))
 #define PROD(a, b) ((a) * (b))
 /* A NaN loses against a number, as in fmax and fmin. */
-#define MAX(a, b) ((a) > (b) || (b) != (b) ? (a) : (b))
-#define MIN(a, b) ((a) < (b) || (b) != (b) ? (a) : (b))
+#define CHOOSE(better, a, b) ((better) || (b) != (b) ? (a) : (b))
+#define MAX(a, b)            CHOOSE((a) > (b), a, b)
+#define MIN(a, b)            CHOOSE((a) < (b), a, b)
 
 #define LOOP(name, how, memory, compute, load, store)                                      \
     static void how##_##name(void *restrict into, const void *restrict from, size_t count) \

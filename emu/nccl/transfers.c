@@ -72,7 +72,8 @@ static bool move_chunk(struct ncclComm *comm, struct segment_channel *channel, s
 
     while (t->moved < t->bytes) {
         size_t length = chunk_length(comm, t);
-        int from = t->sends ? comm->rank : t->peer, to = t->sends ? t->peer : comm->rank;
+        int from = t->sends ? comm->rank : t->peer;
+        int to = t->sends ? t->peer : comm->rank;
         char *chunk = segment_chunk(&comm->segment, from, to, traffic->chunks);
 
         if (t->sends) {

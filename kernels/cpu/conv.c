@@ -54,15 +54,14 @@ static inline void move_run(const struct conv2d *c, struct tap_run run, int tap_
 {
     const int h = run.h * c->stride - c->pad + tap_h, w = run.w * c->stride - c->pad + tap_w;
     const int inside = h >= 0 && h < c->h && w < c->w;
-    const int begin = !inside  ? run.length
-                      : w >= 0 ? 0
-                               : min_int(run.length, (c->stride - 1 - w) / c->stride);
-    const int end =
-        !inside ? run.length
-                : max_int(begin, min_int(run.length, (c->w - w + c->stride - 1) / c->stride));
+    int begin = run.length, end = run.length;
     float *pixel = image + (ptrdiff_t)h * c->w +
                    w; /* of column 0; only read and written inside the image */
 
+    if (inside) {
+        begin = w >= 0 ? 0 : min_int(run.length, (c->stride - 1 - w) / c->stride);
+        end = max_int(begin, min_int(run.length, (c->w - w + c->stride - 1) / c->stride));
+    }
     if (to_image) {
         for (int i = begin; i < end; i++)
             pixel[(ptrdiff_t)i * c->stride] += patch[i];
@@ -120,7 +119,10 @@ static void move_pixels(const struct conv2d *c, struct columns columns, float *y
             float *in_y = y + ((size_t)image * c->c_out + channel) * pixels + pixel;
             float *in_matrix = matrix + (size_t)channel * columns.count + done;
             length = min_int(columns.count - done, pixels - pixel);
-            memcpy(to_y ? in_y : in_matrix, to_y ? in_matrix : in_y, sizeof *y * (size_t)length);
+            if (to_y)
+                memcpy(in_y, in_matrix, sizeof *y * (size_t)length);
+            else
+                memcpy(in_matrix, in_y, sizeof *y * (size_t)length);
         }
 }
 

@@ -11,7 +11,8 @@
 /* Declares a variable with the value of the next parameter; for functions with `args`. */
 #define TAKE(type, name) type name = *(type const *)*args++
 
-#define KERNEL(name, letters)                    void twin_##name(const struct twin_grid *grid, void *const *args);
+#define KERNEL(name, letters) void twin_##name(const struct twin_grid *grid, void *const *args);
+
 #define ELEMENT(name, letters, body, ...)        KERNEL(name, letters)
 #define ELEMENT_KERNEL(name, letters, body, ...) KERNEL(name, letters)
 #include "kernels/kernels.def"

@@ -25,7 +25,8 @@ template <bool A_TURNED, bool B_TURNED, bool ADD> struct product {
     __device__ void store(int row, int column, float value) const
     {
         float *place = &result[(size_t)row * columns + column];
-        *place = value + (ADD ? *place : 0) + (bias ? bias[column] : 0);
+        const float sum = value + (ADD ? *place : 0);
+        *place = sum + (bias ? bias[column] : 0);
     }
 };
 

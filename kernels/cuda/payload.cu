@@ -125,8 +125,10 @@ __global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int data
     const bool shifted = (uintptr_t)data % 8 != 0;
     struct block_tally tally = {0, 0, 0, 0};
     size_t from = shifted || (uintptr_t)data % 16 ? 1 : 0;
-    size_t to = shifted ? (words > 3 ? words - 2 : from) : bytes / 8;
+    size_t to = bytes / 8;
 
+    if (shifted)
+        to = words > 3 ? words - 2 : from;
     if (to < from)
         to = from;
     if (shifted) {
@@ -136,7 +138,9 @@ __global__ void ddpcheck_payload_hash(const void *buffer, size_t bytes, int data
         add_pairs(&tally, data, from, to, first, &masks);
     }
     /* At most one word before and three behind. */
-    const size_t edges = (from < words ? from : words) + (words > to ? words - to : 0);
+    const size_t before = from < words ? from : words;
+    const size_t behind = words > to ? words - to : 0;
+    const size_t edges = before + behind;
     for (size_t i = me; i < edges; i += element_stride()) {
         const size_t index = i < from ? i : to + i - from;
         const uint64_t mask = index + 1 == words ? payload_last_mask(bytes) : UINT64_MAX;

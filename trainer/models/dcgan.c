@@ -44,7 +44,7 @@ void dcgan_generator_open(struct dcgan_generator *generator, struct device *devi
         level->has_norm = shape->batch_norm && !image;
         snprintf(name, sizeof name, "up%d", i);
         level->conv = layer_conv2d_transposed_new(module, name, channels, wanted, KERNEL,
-                                                  first ? 1 : 2, first ? 0 : 1, !level->has_norm,
+                                                  first ? 1 : 2, !first, !level->has_norm,
                                                   weight_deviation);
         snprintf(name, sizeof name, "norm%d", i);
         if (level->has_norm)
@@ -69,7 +69,7 @@ void dcgan_discriminator_open(struct dcgan_discriminator *discriminator, struct 
         level->has_norm = shape->batch_norm && i > 0 && !verdict;
         snprintf(name, sizeof name, "down%d", i);
         level->conv = layer_conv2d_new(module, name, channels, wanted, KERNEL, verdict ? 1 : 2,
-                                       verdict ? 0 : 1, !level->has_norm, weight_deviation);
+                                       !verdict, !level->has_norm, weight_deviation);
         snprintf(name, sizeof name, "norm%d", i);
         if (level->has_norm)
             level->norm = layer_batch_norm_new(module, name, wanted, weight_deviation);
