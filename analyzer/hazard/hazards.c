@@ -426,15 +426,19 @@ void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end
         intervals_remove_meeting(&process->hazards->ranges, begin, end);
 }
 
-static bool is_of_comm(void *comm, const struct interval *range)
+static bool is_of_member(void *key, const struct interval *range)
 {
-    return range->flight->member && range->flight->member->comm->id == *(const uint64_t *)comm;
+    const struct member_key *leaving = key;
+    const struct member *member = range->flight->member;
+    return member && member->key.comm == leaving->comm &&
+           (leaving->rank == RECORD_NO_RANK || member->key.rank == leaving->rank);
 }
 
-void hazards_forget_comm(struct process *process, uint64_t comm)
+void hazards_forget_member(struct process *process, uint64_t comm, int rank)
 {
+    struct member_key leaving = {comm, rank};
     if (process->hazards)
-        intervals_remove_where(&process->hazards->ranges, is_of_comm, &comm);
+        intervals_remove_where(&process->hazards->ranges, is_of_member, &leaving);
 }
 
 struct draft *hazards_found(struct process *process, const struct hazard_key *key, uint64_t time_ns)

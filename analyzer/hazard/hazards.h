@@ -71,8 +71,9 @@ const struct flight *hazards_in_flight(struct process *process, uint64_t begin, 
                                        const struct stream_state *stream);
 /* The memory is given back or out anew: whoever gives it answers for the order. */
 void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end);
-/* The communicator is finalized, destroyed or aborted, which ends its operations. */
-void hazards_forget_comm(struct process *process, uint64_t comm);
+/* This rank of the communicator finalizes, destroys or aborts it, which ends the rank's operations;
+ * RECORD_NO_RANK: all ranks of the process. */
+void hazards_forget_member(struct process *process, uint64_t comm, int rank);
 
 /* Counts a hazard; returns where its finding is to be made if it is new, else NULL. */
 struct draft *hazards_found(struct process *process, const struct hazard_key *key,

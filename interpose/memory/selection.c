@@ -18,8 +18,8 @@ enum {
     ALLOCATIONS = 1 << 20,
     RANGES = 4096,
     PAGES_CHECKED = 64, /* of one access; a longer one is recorded */
-    GENERATION =
-        1024, /* buffers that NCCL was given: what was not among the last two is forgotten */
+    GENERATION = 1024,  /* buffers that NCCL was given */
+    GENERATIONS = 3     /* this one, the one before, and the next; older marks are forgotten */
 };
 
 enum { ENTRY_FREE, ENTRY_BUSY, ENTRY_FULL };
@@ -32,9 +32,8 @@ struct kept_access {
 };
 
 static struct {
-    _Atomic uint64_t
-        used[2][PAGES / 64]; /* pages that NCCL uses: in this generation, in the one before */
-    _Atomic uint64_t uses;   /* buffers so far */
+    _Atomic uint64_t used[GENERATIONS][PAGES / 64]; /* pages that NCCL uses, by generation */
+    _Atomic uint64_t uses;                          /* buffers so far */
     struct {
         _Atomic uint64_t begin, end;
     } range[RANGES];                               /* buffers that NCCL was given before */
@@ -88,19 +87,24 @@ static void clear_bit(_Atomic uint64_t *bits, uint64_t at)
 static bool page_is_used(uint64_t page)
 {
     uint64_t at = hash_value(page) % PAGES;
-    return has_bit(selection.used[0], at) || has_bit(selection.used[1], at);
+    bool used = false;
+    for (int i = 0; i < GENERATIONS; i++)
+        used |= has_bit(selection.used[i], at);
+    return used;
 }
 
-/* The generation of a use; the first of a new one clears the marks of the last but one. A page that
- * loses its mark while it is marked is found fresh at its next use, which emits what was kept. */
+/* The marks of a use's generation. Those of the next one are cleared half a generation before they
+ * are set: several threads set marks at the same time. A page that loses its mark while it is
+ * marked is found fresh at its next use, which emits what was kept. */
 static _Atomic uint64_t *generation(void)
 {
     uint64_t use = atomic_fetch_add_explicit(&selection.uses, 1, memory_order_relaxed);
-    _Atomic uint64_t *marks = selection.used[use / GENERATION % 2];
-    if (use % GENERATION == 0)
+    uint64_t now = use / GENERATION;
+    if (use % GENERATION == GENERATION / 2)
         for (uint32_t i = 0; i < PAGES / 64; i++)
-            atomic_store_explicit(&marks[i], 0, memory_order_relaxed);
-    return marks;
+            atomic_store_explicit(&selection.used[(now + 1) % GENERATIONS][i], 0,
+                                  memory_order_relaxed);
+    return selection.used[now % GENERATIONS];
 }
 
 static bool is_used(const struct touch *touch)
@@ -270,10 +274,9 @@ void selection_forget(uint64_t begin, uint64_t end)
         atomic_store_explicit(&selection.anywhere, 1, memory_order_relaxed);
     if (shim.selection != SELECT_USED || begin >= end)
         return;
-    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++) {
-        clear_bit(selection.used[0], hash_value(page) % PAGES);
-        clear_bit(selection.used[1], hash_value(page) % PAGES);
-    }
+    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++)
+        for (int i = 0; i < GENERATIONS; i++)
+            clear_bit(selection.used[i], hash_value(page) % PAGES);
     clear_bit(selection.incomplete, hash_value(begin) % ALLOCATIONS);
     clear_bit(selection.announced, hash_value(begin) % ALLOCATIONS);
     if (atomic_load_explicit(&selection.kept, memory_order_relaxed))

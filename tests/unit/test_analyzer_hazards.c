@@ -32,6 +32,7 @@ enum ordering {
     ALLOCATED_ANEW,
     STREAM_GONE,
     COMM_GONE,
+    COMM_GONE_FOR_ANOTHER_RANK,
     LOST,
     ORDERINGS
 };
@@ -60,6 +61,7 @@ static const struct {
     [ALLOCATED_ANEW] = {false, "memory given out anew"},
     [STREAM_GONE] = {true, "stream destroyed, which lets its work go on"},
     [COMM_GONE] = {false, "communicator destroyed"},
+    [COMM_GONE_FOR_ANOTHER_RANK] = {true, "communicator destroyed by another rank of the process"},
     [LOST] = {false, "lost records"},
 };
 
@@ -146,6 +148,14 @@ static void make_order(struct job *job, enum ordering ordering)
             comm_call_enter(job, rank, API_ncclCommDestroy, WORLD);
             call_leave(job, rank);
         }
+        break;
+    case COMM_GONE_FOR_ANOTHER_RANK:
+        record = (struct record){.api = API_ncclCommDestroy, .phase = RECORD_ENTER};
+        record.comm.comm = WORLD;
+        record.comm.rank = 0;
+        job_thread(job, 1, 900);
+        job_record(job, 1, record);
+        job_thread(job, 1, 101);
         break;
     default:
         break;

@@ -91,7 +91,7 @@ void hazards_on_setup(struct analyzer *analyzer, const struct event *event)
     (void)analyzer;
     if (record->api == API_ncclCommFinalize || record->api == API_ncclCommDestroy ||
         record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke)
-        hazards_forget_comm(process, record->comm.comm);
+        hazards_forget_member(process, record->comm.comm, record->comm.rank);
 }
 
 void hazards_on_lost(struct analyzer *analyzer, const struct event *event)
