@@ -14,14 +14,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ROOMS = ("abi", "analyzer", "bench", "cmd", "collector", "emu", "interpose", "kernels", "lib", "packaging", "trainer", "tui")
 
 LIMITS = {
-    "reused-names-percent": 5,      # functions whose file-local name occurs in a second file, of all functions; aim 5
-    "reused-struct-tags": 12,       # aim 0
-    "long-lines": 229,              # over 100 columns; aim 0
-    "nested-conditionals": 112,     # expressions with two conditional operators; aim 0
-    "no-first-sentence": 122,       # .c files that do not start with a comment; aim 0
-    "long-files": 4,                # over 500 lines; aim 0
-    "words-in-names": 90,           # names with a word of WORDS; aim 0
-    "words-in-texts": 30,           # strings and pages with a word of WORDS; aim 0
+    "reused-names-percent": 2,      # functions whose file-local name occurs in a second file, of all functions; aim 5
+    "reused-struct-tags": 0,        # aim 0
+    "long-lines": 0,                # over 100 columns; aim 0
+    "nested-conditionals": 2,       # expressions with two conditional operators; aim 0
+    "no-first-sentence": 0,         # .c files that do not start with a comment; aim 0
+    "long-files": 3,                # over 500 lines; aim 0
+    "words-in-names": 5,            # names with a word of WORDS; aim 0
+    "words-in-texts": 7,            # strings and pages with a word of WORDS; aim 0
 }
 
 # Not our words: CONTRIBUTING.md has what to use instead.
