@@ -118,7 +118,7 @@ static struct record make_record(uint64_t thread, uint64_t index)
                             .flags = 0,
                             .thread = (uint32_t)mix(state + 1),
                             .result = (int32_t)mix(state + 2),
-                            .device = (int32_t)mix(state + 3),
+                            .device = (int16_t)mix(state + 3),
                             .stack = mix(state + 4),
                             .stream = mix(state + 5)};
     for (int i = 2; i < 10; i++)

@@ -32,7 +32,7 @@ def expected_row(seed, thread, index):
     """(thread, result, device, stack, stream, w0..w9) of a producer's record."""
     state = mix((mix(seed) + (thread << 40) + index) & MASK)
     words = [thread, index] + [signed(mix((state + 10 + i) & MASK)) for i in range(2, 10)]
-    return (mix(state + 1 & MASK) & 0xFFFFFFFF, signed(mix(state + 2 & MASK), 32), signed(mix(state + 3 & MASK), 32),
+    return (mix(state + 1 & MASK) & 0xFFFFFFFF, signed(mix(state + 2 & MASK), 32), signed(mix(state + 3 & MASK), 16),
             signed(mix(state + 4 & MASK)), signed(mix(state + 5 & MASK)), *words)
 
 
