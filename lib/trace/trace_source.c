@@ -294,6 +294,7 @@ static void read_record(sqlite3_stmt *row, struct record *record)
     record->serial = (uint64_t)sqlite3_column_int64(row, 3);
     record->api = (uint16_t)sqlite3_column_int(row, 4);
     record->phase = (uint8_t)sqlite3_column_int(row, 5);
+    record->reserved = 0;
     record->flags = (uint16_t)sqlite3_column_int(row, 6);
     record->thread = (uint32_t)sqlite3_column_int64(row, 7);
     record->result = sqlite3_column_int(row, 8);

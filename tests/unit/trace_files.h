@@ -61,6 +61,7 @@ static inline struct record random_record(uint64_t *seed)
         record.api = (uint16_t)(random_word(seed) % API_notice_string);
     while (api_class_of(record.api) == CLASS_NONE);
     record.phase = (uint8_t)(random_word(seed) % 3);
+    record.reserved = 0;
     return record;
 }
 
